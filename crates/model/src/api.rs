@@ -1,0 +1,26 @@
+//! The objects of the API group `tilt.dev/v1alpha1`, with Tilt's field names and no field of our own.
+
+mod meta;
+mod resource;
+mod session;
+
+pub use meta::ObjectMeta;
+pub use resource::{
+    BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,
+    RuntimeStatus, TargetSpec, UIResource, UIResourceStatus, UpdateStatus, Waiting, WaitingOn,
+};
+pub use session::{TiltBuild, UISession, UISessionStatus};
+
+pub const API_VERSION: &str = "tilt.dev/v1alpha1";
+
+/// Annotations are where lilt says more than Tilt's fields can hold.
+pub mod annotation {
+    /// Why a resource is not up to date and not updating, in words.
+    pub const HOLD: &str = "lilt.dev/hold";
+    /// What caused the running update, or the last one, in words.
+    pub const CAUSE: &str = "lilt.dev/cause";
+    /// Why a running resource is not healthy, in words.
+    pub const RUNTIME_MESSAGE: &str = "lilt.dev/runtime-message";
+    /// State of the forwards that do not work, in words.
+    pub const FORWARDS: &str = "lilt.dev/forwards";
+}

@@ -1,0 +1,39 @@
+//! `UISession`: the session as the page sees it.
+
+use serde::{Deserialize, Serialize};
+
+use super::meta::ObjectMeta;
+use crate::time::Timestamp;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UISession {
+    pub api_version: String,
+    pub kind: String,
+    pub metadata: ObjectMeta,
+    pub status: UISessionStatus,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct UISessionStatus {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub fatal_error: String,
+    pub running_tilt_build: TiltBuild,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tilt_start_time: Option<Timestamp>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tiltfile_key: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TiltBuild {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    #[serde(rename = "commitSHA", skip_serializing_if = "String::is_empty")]
+    pub commit_sha: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub date: String,
+    pub dev: bool,
+}

@@ -1,0 +1,123 @@
+//! Facts that a cluster tells: connection, pods and their containers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::{ContainerId, Uid};
+use crate::time::Timestamp;
+
+/// What is known of a cluster once connected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterInfo {
+    pub context: String,
+    /// Where objects without a namespace go.
+    pub namespace: String,
+    pub server_version: String,
+    /// The node's platform as `linux/amd64`, where it is known.
+    pub platform: Option<String>,
+    pub registry: Option<Registry>,
+}
+
+/// Where images must be pushed so that the cluster finds them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registry {
+    /// As this machine reaches it: `localhost:5000`.
+    pub host: String,
+    /// As the cluster reaches it, if that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_from_cluster: Option<String>,
+}
+
+/// Which pod, in words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PodRef {
+    pub namespace: String,
+    pub name: String,
+}
+
+/// One pod as the cluster tells it now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pod {
+    pub namespace: String,
+    pub name: String,
+    pub uid: Uid,
+    /// Uids of all its owners, nearest first: the replica set, then the deployment.
+    pub owners: Vec<Uid>,
+    /// The nearest owner's name, such as the replica set's; tells rollouts of one workload apart.
+    pub nearest_owner: Option<String>,
+    /// The label `tilt.dev/pod-template-hash`.
+    pub template_hash: Option<String>,
+    pub created: Timestamp,
+    pub deleting: bool,
+    pub phase: PodPhase,
+    /// All conditions say ready.
+    pub ready: bool,
+    /// What kubectl shows as STATUS: `Running`, `CrashLoopBackOff`, `ImagePullBackOff` …
+    pub status: String,
+    /// The sentence behind a bad status, if the cluster gives one.
+    pub message: Option<String>,
+    pub conditions: Vec<PodCondition>,
+    /// Init containers first.
+    pub containers: Vec<Container>,
+}
+
+impl Pod {
+    pub fn reference(&self) -> PodRef {
+        PodRef { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+
+    pub fn restarts(&self) -> u32 {
+        self.containers.iter().map(|container| container.restarts).sum()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PodPhase {
+    Pending,
+    Running,
+    Succeeded,
+    Failed,
+    Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodCondition {
+    /// `PodScheduled`, `Initialized`, `Ready` …
+    pub kind: String,
+    pub met: bool,
+    pub reason: String,
+    pub message: String,
+    pub since: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    pub name: String,
+    pub init: bool,
+    /// None until it was created.
+    pub id: Option<ContainerId>,
+    /// The image as the pod's spec names it.
+    pub image: String,
+    /// Declared ports, in order.
+    pub ports: Vec<u16>,
+    pub state: ContainerState,
+    pub ready: bool,
+    pub restarts: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ContainerState {
+    Waiting { reason: String, message: String },
+    Running { since: Timestamp },
+    Terminated { exit_code: i32, reason: String, message: String, finished: Timestamp },
+}
+
+/// Something the cluster reported about a pod (a Kubernetes event).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodNotice {
+    pub pod: PodRef,
+    pub warning: bool,
+    pub reason: String,
+    pub message: String,
+    pub at: Timestamp,
+}

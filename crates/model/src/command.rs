@@ -1,0 +1,30 @@
+//! A command to run on this machine.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    pub argv: Vec<String>,
+    /// Absolute.
+    pub dir: PathBuf,
+    /// Set on top of lilt's own environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, String)>,
+}
+
+impl Command {
+    /// A shell line, as a Tiltfile's string commands are run: by `sh -c`.
+    pub fn shell(line: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
+        Self { argv: vec!["sh".into(), "-c".into(), line.into()], dir: dir.into(), env: Vec::new() }
+    }
+
+    /// What the user wrote: the line of a shell command, else the words.
+    pub fn display(&self) -> String {
+        match self.argv.as_slice() {
+            [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
+            words => words.join(" "),
+        }
+    }
+}

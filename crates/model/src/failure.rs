@@ -1,0 +1,126 @@
+//! What a user sees as an error: class, message, place and hint.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Who can mend it. Decides the wording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// The user's input: Tiltfile, YAML, Dockerfile, arguments.
+    User,
+    /// Something around us: cluster, Docker engine, registry, a taken port.
+    Environment,
+    /// A bug of lilt.
+    Internal,
+}
+
+/// A place in a text file, counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    pub path: PathBuf,
+    pub line: u32,
+    pub column: Option<u32>,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.path.display(), self.line)?;
+        match self.column {
+            Some(column) => write!(f, ":{column}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One error, told so that its reader can act on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub class: Class,
+    /// The cause in one sentence, without a trailing period; no location in it.
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// More lines to show under the message: a source excerpt, a stack, the tail of an output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl Failure {
+    pub fn user(message: impl Into<String>) -> Self {
+        Self::new(Class::User, message)
+    }
+
+    pub fn environment(message: impl Into<String>) -> Self {
+        Self::new(Class::Environment, message)
+    }
+
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Class::Internal, message)
+    }
+
+    fn new(class: Class, message: impl Into<String>) -> Self {
+        Self { class, message: message.into(), location: None, hint: None, detail: None }
+    }
+
+    #[must_use]
+    pub fn at(mut self, location: Location) -> Self {
+        self.location = Some(location);
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.class == Class::Internal {
+            f.write_str("internal error (a bug of lilt): ")?;
+        }
+        if let Some(location) = &self.location {
+            write!(f, "{location}: ")?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(detail) = &self.detail {
+            write!(f, "\n{}", detail.trim_end())?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_place_cause_detail_and_hint() {
+        let failure = Failure::user("no such file: app.yaml")
+            .at(Location { path: "Tiltfile".into(), line: 3, column: Some(10) })
+            .detail("k8s_yaml('app.yaml')")
+            .hint("paths are relative to the Tiltfile");
+        assert_eq!(
+            failure.to_string(),
+            "Tiltfile:3:10: no such file: app.yaml\nk8s_yaml('app.yaml')\nhint: paths are relative to the Tiltfile"
+        );
+    }
+}

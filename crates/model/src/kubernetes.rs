@@ -1,0 +1,96 @@
+//! What a resource deploys to Kubernetes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::image::ImageTarget;
+use crate::names::ImageName;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KubernetesResource {
+    /// Built in this order: an image stands behind those it builds on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageTarget>,
+    /// The objects as the user wrote them, in the order they are applied.
+    pub objects: Vec<Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forwards: Vec<Forward>,
+    /// Whether pods are expected and waited for.
+    pub pod_readiness: PodReadiness,
+    /// Seconds that one apply may take.
+    pub apply_timeout_secs: u32,
+}
+
+impl KubernetesResource {
+    pub fn image(&self, name: &ImageName) -> Option<&ImageTarget> {
+        self.images.iter().find(|image| image.name == *name)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PodReadiness {
+    /// Ready when its pods are.
+    #[default]
+    Wait,
+    /// Ready when applied: no pods are expected.
+    Ignore,
+}
+
+/// A local port that leads to a container's port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forward {
+    pub host: String,
+    pub local_port: u16,
+    /// 0: the first port that the pod's containers declare.
+    pub container_port: u16,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Appended to the link, without a leading slash.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
+}
+
+impl Forward {
+    pub fn url(&self) -> String {
+        let host = if self.host.is_empty() { "localhost" } else { &self.host };
+        format!("http://{host}:{}/{}", self.local_port, self.path)
+    }
+}
+
+/// Identifies an object of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectRef {
+    pub api_version: String,
+    pub kind: String,
+    /// Empty: the context's default namespace, or a cluster-wide kind.
+    #[serde(default)]
+    pub namespace: String,
+    pub name: String,
+}
+
+impl ObjectRef {
+    /// Reads the identity of an object; none if kind or name is missing.
+    pub fn of(object: &Value) -> Option<Self> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            api_version: text("/apiVersion")?,
+            kind: text("/kind")?,
+            namespace: text("/metadata/namespace").unwrap_or_default(),
+            name: text("/metadata/name")?,
+        })
+    }
+}
+
+/// `web:deployment`, as Tilt prints objects; with the namespace when there is one.
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name, self.kind.to_lowercase())?;
+        if !self.namespace.is_empty() {
+            write!(f, ":{}", self.namespace)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! Names, resources and API objects: the plain data that every other crate speaks.
+//!
+//! Nothing here does IO, waits or holds state. Types that go over the wire keep the field names of Tilt's API
+//! (see [`api`]); everything else is free to change.
+
+pub mod api;
+pub mod cluster;
+pub mod command;
+pub mod failure;
+pub mod files;
+pub mod ignore;
+pub mod image;
+pub mod kubernetes;
+pub mod log;
+pub mod names;
+pub mod project;
+pub mod resource;
+pub mod time;
+
+pub use failure::{Class, Failure, Location};
+pub use names::{ContainerId, ImageName, ResourceName, SpanId, Uid};
+pub use resource::Resource;
+pub use time::Timestamp;
+
+/// The Tilt version whose behaviour lilt promises; Tiltfiles that check a version see this one.
+pub const COMPATIBLE_TILT_VERSION: &str = "0.37.6";

@@ -1,0 +1,88 @@
+//! Newtypes for names and ids, cheap to clone.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            pub fn new(text: impl AsRef<str>) -> Self {
+                Self(Arc::from(text.as_ref()))
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self::new(text)
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(Arc::from(text))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+name!(
+    /// What the user calls a resource. Unique in a project.
+    ResourceName
+);
+name!(
+    /// An image as the Tiltfile names it: `web`, `gcr.io/team/web`, `web:tag`.
+    ImageName
+);
+name!(
+    /// The uid that Kubernetes gave an object.
+    Uid
+);
+name!(
+    /// A container's runtime id, for example `containerd://4f…`; it changes when the container restarts.
+    ContainerId
+);
+name!(
+    /// A section of log: one update, one pod's container, one run of a server.
+    SpanId
+);
+
+impl ResourceName {
+    /// The resource that stands for the Tiltfile itself, as in Tilt.
+    pub fn tiltfile() -> Self {
+        Self::new("(Tiltfile)")
+    }
+
+    pub fn is_tiltfile(&self) -> bool {
+        self.as_str() == "(Tiltfile)"
+    }
+}

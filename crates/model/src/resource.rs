@@ -1,0 +1,58 @@
+//! What the user sees: a resource and what it takes to bring it up to date.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::Command;
+use crate::files::FileSet;
+use crate::kubernetes::KubernetesResource;
+use crate::names::ResourceName;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resource {
+    pub name: ResourceName,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+    /// Must have been ready once before this one's first update.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resource_deps: Vec<ResourceName>,
+    pub trigger_mode: TriggerMode,
+    /// Whether it comes up by itself at start.
+    pub auto_init: bool,
+    pub body: Body,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    Local(LocalResource),
+    Kubernetes(KubernetesResource),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalResource {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<Command>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serve: Option<Command>,
+    /// A change to one of these runs `update` again and restarts `serve`.
+    pub files: FileSet,
+    pub allow_parallel: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TriggerMode {
+    #[default]
+    Auto,
+    /// File changes wait for a trigger by hand.
+    Manual,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    pub url: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+}
