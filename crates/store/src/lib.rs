@@ -1,1 +1,12 @@
-//! Placeholder.
+//! The objects and logs that readers see.
+//!
+//! The daemon is the only writer; page, terminal and API read. Readers ask for what changed since a revision they
+//! know, so that a change costs what it touches and a slow reader costs nothing. This is the only crate that may
+//! lock; no lock is held while waiting.
+
+mod logs;
+mod objects;
+mod segments;
+
+pub use logs::{LogReader, LogWriter, Span};
+pub use objects::{Changes, Commit, Reader, Writer, open};

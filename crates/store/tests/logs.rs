@@ -1,0 +1,113 @@
+//! Every line of the session can be read again, also those that left memory.
+
+use lilt_model::log::{Level, Source};
+use lilt_model::{ResourceName, SpanId, Timestamp};
+use lilt_store::LogWriter;
+
+fn span(writer: &LogWriter, resource: &str) -> lilt_store::Span {
+    writer.span(SpanId::new("build:1"), Some(ResourceName::new(resource)), Source::Build)
+}
+
+fn texts(lines: &[lilt_model::log::Line]) -> Vec<&str> {
+    lines.iter().map(|line| line.text.as_str()).collect()
+}
+
+#[test]
+fn lines_split_between_writes_stay_whole() {
+    let (writer, reader) = LogWriter::open(None, || Timestamp(7));
+    let mut out = span(&writer, "web");
+    out.write(b"one\ntw");
+    out.write(b"o\r\n\nthree");
+    assert_eq!(texts(&reader.read(0, 10)), ["one", "two", ""]);
+    drop(out);
+    assert_eq!(texts(&reader.read(0, 10)), ["one", "two", "", "three"]);
+}
+
+#[test]
+fn own_lines_do_not_join_open_output() {
+    let (writer, reader) = LogWriter::open(None, || Timestamp(7));
+    let mut out = span(&writer, "web");
+    out.write(b"half");
+    out.print(Level::Error, "ERROR: it broke");
+    let lines = reader.read(0, 10);
+    assert_eq!(texts(&lines), ["half", "ERROR: it broke"]);
+    assert_eq!(lines[1].level, Level::Error);
+    assert_eq!(lines[1].resource, Some(ResourceName::new("web")));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_kept_readable() {
+    let (writer, reader) = LogWriter::open(None, || Timestamp(7));
+    span(&writer, "web").write(b"a\xff\xfeb\n");
+    assert_eq!(texts(&reader.read(0, 1)), ["a\u{fffd}\u{fffd}b"]);
+}
+
+#[test]
+fn a_line_without_end_is_cut_but_not_lost() {
+    let (writer, reader) = LogWriter::open(None, || Timestamp(7));
+    let mut out = span(&writer, "web");
+    for _ in 0..40 {
+        out.write(&[b'x'; 64 * 1024]);
+    }
+    drop(out);
+    let total: usize = reader.read(0, 100).iter().map(|line| line.text.len()).sum();
+    assert_eq!(total, 40 * 64 * 1024);
+}
+
+#[test]
+fn lines_that_left_memory_come_back_from_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let (writer, reader) = LogWriter::open(Some(folder.path().to_owned()), || Timestamp(7));
+    let mut out = span(&writer, "web");
+    let count = 300_000;
+    for number in 0..count {
+        out.write(format!("line {number}\n").as_bytes());
+    }
+    assert_eq!(reader.end(), count);
+    let mut next = 0;
+    while next < count {
+        let lines = reader.read(next, 1000);
+        assert!(!lines.is_empty());
+        for line in lines {
+            assert_eq!((line.seq, line.text), (next, format!("line {next}")));
+            next += 1;
+        }
+    }
+}
+
+#[test]
+fn without_a_folder_old_lines_are_skipped_not_invented() {
+    let (writer, reader) = LogWriter::open(None, || Timestamp(7));
+    let mut out = span(&writer, "web");
+    for number in 0..300_000 {
+        out.write(format!("line {number}\n").as_bytes());
+    }
+    let first = &reader.read(0, 1)[0];
+    assert!(first.seq > 0);
+    assert_eq!(first.text, format!("line {}", first.seq));
+}
+
+#[test]
+fn a_disk_that_fails_is_told_and_the_session_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("gone");
+    let (writer, reader) = LogWriter::open(Some(missing), || Timestamp(7));
+    let mut out = span(&writer, "web");
+    for number in 0..20_000 {
+        out.write(format!("line {number}\n").as_bytes());
+    }
+    let warned = reader.read(0, 100_000).iter().filter(|line| line.level == Level::Warn).count();
+    assert_eq!(warned, 1);
+    assert_eq!(reader.end(), 20_001);
+}
+
+#[tokio::test]
+async fn a_follower_is_woken() {
+    let (writer, reader) = LogWriter::open(None, || Timestamp(7));
+    let waiting = tokio::spawn({
+        let reader = reader.clone();
+        async move { reader.grown(0).await }
+    });
+    span(&writer, "web").write(b"hello\n");
+    assert_eq!(waiting.await.unwrap(), 1);
+}
