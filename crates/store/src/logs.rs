@@ -159,8 +159,9 @@ impl LogReader {
     /// Waits until there are lines past this end. Never returns once all writers are gone.
     pub async fn grown(&self, end: u64) -> u64 {
         let mut announced = self.announced.clone();
-        match announced.wait_for(|now| *now > end).await {
-            Ok(now) => *now,
+        let found = announced.wait_for(|now| *now > end).await.map(|found| *found);
+        match found {
+            Ok(found) => found,
             Err(_) => std::future::pending().await,
         }
     }

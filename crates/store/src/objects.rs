@@ -172,8 +172,9 @@ impl Reader {
     /// Waits until there is a revision after this one. Never returns once the writer is gone.
     pub async fn changed(&self, after: u64) -> u64 {
         let mut announced = self.announced.clone();
-        match announced.wait_for(|revision| *revision > after).await {
-            Ok(revision) => *revision,
+        let found = announced.wait_for(|revision| *revision > after).await.map(|found| *found);
+        match found {
+            Ok(found) => found,
             Err(_) => std::future::pending().await,
         }
     }
