@@ -1,4 +1,6 @@
 //! The objects of the API group `tilt.dev/v1alpha1`, with Tilt's field names and no field of our own.
+//!
+//! `default` stands at fields too, though the types have it: the TypeScript types learn from there what may be absent.
 
 mod meta;
 mod resource;

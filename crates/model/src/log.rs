@@ -6,6 +6,7 @@ use crate::names::{ResourceName, SpanId};
 use crate::time::Timestamp;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     #[default]
@@ -16,6 +17,7 @@ pub enum Level {
 
 /// Which half of a resource's life a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     Build,
@@ -24,6 +26,7 @@ pub enum Source {
 
 /// One complete line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct Line {
     /// Counts all lines of the session, without gaps.
     pub seq: u64,

@@ -10,6 +10,7 @@ macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(as = "String"))]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 

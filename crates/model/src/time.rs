@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Microseconds since 1970, written as Kubernetes' `MicroTime` (`2026-11-15T19:51:53.000001Z`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS), ts(as = "String"))]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {

@@ -1,1 +1,74 @@
-//! Placeholder.
+//! The web port: page, WebSocket and commands.
+//!
+//! Reads the store and sends [`Request`]s; knows nothing of how they are carried out. Every route is behind
+//! [`guard`]: a page of another site must not be able to read or steer a session. A slow reader costs nothing: it
+//! gets the newest state when it can take it, never a queue of changes.
+
+mod assets;
+mod connections;
+mod guard;
+mod listen;
+pub mod protocol;
+mod routes;
+mod socket;
+mod trigger;
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use lilt_model::request::Request;
+use lilt_store::Reader;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+pub use listen::bind;
+
+/// Who may come in.
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// Names by which browsers may address the server besides `localhost`, `127.0.0.1` and `[::1]`: the `--host` given
+    /// by the user, say. `name` means this server's own port, `name:port` another one (a tunnel).
+    pub allowed_hosts: Vec<String>,
+    /// lilt's own version, shown on the page.
+    pub version: String,
+}
+
+/// What every route sees.
+#[derive(Clone, Debug)]
+struct Context {
+    reader: Reader,
+    requests: mpsc::Sender<Request>,
+    version: Arc<str>,
+    /// Tells pages that reconnect whether what they know is still of this session.
+    session_id: Arc<str>,
+    /// Ends the WebSockets.
+    closing: CancellationToken,
+}
+
+/// Serves until cancelled. When this future ends, or is dropped, no connection is left.
+pub async fn serve(
+    listener: TcpListener,
+    options: ServeOptions,
+    reader: Reader,
+    requests: mpsc::Sender<Request>,
+    cancel: CancellationToken,
+) {
+    let closing = cancel.child_token();
+    let _closes_sockets_when_dropped = closing.clone().drop_guard();
+    let port = listener.local_addr().map_or(0, |address| address.port());
+    let allowed = guard::Allowed::new(&options.allowed_hosts, port);
+    let context = Context {
+        reader,
+        requests,
+        version: options.version.into(),
+        session_id: random_id().into(),
+        closing,
+    };
+    connections::accept(listener, routes::router(context, allowed), cancel).await;
+}
+
+fn random_id() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}

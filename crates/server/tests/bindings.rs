@@ -1,0 +1,80 @@
+//! The page's types are written from the Rust ones. When they differ, this test writes them anew and fails once, so
+//! that the change is seen and committed.
+
+use std::path::Path;
+
+use lilt_model::api::{
+    BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,
+    ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource, UIResourceStatus, UISession,
+    UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
+};
+use lilt_model::log::{Level, Line, Source};
+use lilt_model::{ResourceName, SpanId, Timestamp};
+use lilt_server::protocol::{PageMessage, ServerMessage};
+use ts_rs::{Config, TS};
+
+const HEAD: &str = "// Written by `cargo test -p lilt-server --features ts`; do not edit.\n";
+
+macro_rules! declare {
+    ($($kind:ty),* $(,)?) => {{
+        // Numbers stay far below 2^53.
+        let config = Config::new().with_large_int("number");
+        let mut text = String::new();
+        $(
+            let documentation = <$kind as TS>::docs().unwrap_or_default();
+            text.push_str(&format!("\n{documentation}export {}\n", <$kind as TS>::decl(&config)));
+        )*
+        text
+    }};
+}
+
+fn annotations() -> String {
+    format!(
+        "\n/** Where lilt says more than Tilt's fields can hold. */\nexport const annotation = {{\n  hold: {:?},\n  \
+         cause: {:?},\n  runtimeMessage: {:?},\n  forwards: {:?},\n}} as const;\n",
+        annotation::HOLD,
+        annotation::CAUSE,
+        annotation::RUNTIME_MESSAGE,
+        annotation::FORWARDS,
+    )
+}
+
+#[test]
+fn typescript_types_are_those_of_the_protocol() {
+    let declarations = declare![
+        ServerMessage,
+        PageMessage,
+        ResourceName,
+        SpanId,
+        Timestamp,
+        ObjectMeta,
+        UIResource,
+        UIResourceStatus,
+        RuntimeStatus,
+        UpdateStatus,
+        BuildRunning,
+        BuildTerminated,
+        EndpointLink,
+        KubernetesInfo,
+        LocalInfo,
+        TargetSpec,
+        DisableResourceStatus,
+        Waiting,
+        WaitingOn,
+        Condition,
+        UISession,
+        UISessionStatus,
+        TiltBuild,
+        Line,
+        Level,
+        Source,
+    ];
+    let wanted = format!("{HEAD}{declarations}{}", annotations());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated/protocol.ts");
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    if found != wanted {
+        std::fs::create_dir_all(path.parent().expect("the path has a folder")).expect("create the folder");
+        std::fs::write(&path, wanted).expect("write the types");
+        panic!("web/src/generated/protocol.ts was out of date and has been written anew: commit it");
+    }
+}

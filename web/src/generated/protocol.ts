@@ -1,0 +1,152 @@
+// Written by `cargo test -p lilt-server --features ts`; do not edit.
+
+export type ServerMessage = { "type": "hello", 
+/**
+ * Of lilt.
+ */
+version: string, 
+/**
+ * Another one than before: another session, forget its logs.
+ */
+session_id: string, revision: number, } | { "type": "state", 
+/**
+ * These are all resources there are: forget what you know.
+ */
+complete: boolean, 
+/**
+ * New or changed, whole, in no order.
+ */
+resources: Array<UIResource>, removed: Array<ResourceName>, 
+/**
+ * Only when changed.
+ */
+session?: UISession, } | { "type": "logs", lines: Array<Line>, 
+/**
+ * The number of the line after these.
+ */
+end: number, } | { "type": "earlier_logs", lines: Array<Line>, before: number, } | { "type": "refused", message: string, };
+
+export type PageMessage = { "type": "trigger", resource: ResourceName, } | { "type": "earlier", before: number, };
+
+/**
+ * What the user calls a resource. Unique in a project.
+ */
+export type ResourceName = string;
+
+/**
+ * A section of log: one update, one pod's container, one run of a server.
+ */
+export type SpanId = string;
+
+/**
+ * Microseconds since 1970, written as Kubernetes' `MicroTime` (`2026-11-15T19:51:53.000001Z`).
+ */
+export type Timestamp = string;
+
+/**
+ * The part of Kubernetes' object metadata that lilt fills.
+ */
+export type ObjectMeta = { name: string, labels?: { [key in string]: string }, annotations?: { [key in string]: string }, creationTimestamp?: Timestamp | null, };
+
+export type UIResource = { apiVersion: string, kind: string, metadata: ObjectMeta, status: UIResourceStatus, };
+
+export type UIResourceStatus = { lastDeployTime?: Timestamp | null, 
+/**
+ * 0 auto; 1 manual with auto init; 2 manual; 3 auto without auto init.
+ */
+triggerMode?: number, 
+/**
+ * Newest first.
+ */
+buildHistory?: Array<BuildTerminated>, currentBuild?: BuildRunning | null, pendingBuildSince?: Timestamp | null, hasPendingChanges?: boolean, endpointLinks?: Array<EndpointLink>, k8sResourceInfo?: KubernetesInfo | null, localResourceInfo?: LocalInfo | null, runtimeStatus: RuntimeStatus, updateStatus: UpdateStatus, specs?: Array<TargetSpec>, queued?: boolean, order?: number, disableStatus?: DisableResourceStatus | null, waiting?: Waiting | null, conditions?: Array<Condition>, };
+
+/**
+ * Is what runs healthy?
+ */
+export type RuntimeStatus = "unknown" | "ok" | "pending" | "error" | "not_applicable" | "none";
+
+/**
+ * Is what runs made from what is on disk?
+ */
+export type UpdateStatus = "none" | "pending" | "in_progress" | "ok" | "error" | "not_applicable";
+
+export type BuildRunning = { startTime?: Timestamp | null, spanID?: string, };
+
+export type BuildTerminated = { error?: string, warnings?: Array<string>, startTime?: Timestamp | null, finishTime?: Timestamp | null, spanID?: string, isCrashRebuild?: boolean, };
+
+export type EndpointLink = { url?: string, name?: string, };
+
+export type KubernetesInfo = { podName?: string, podCreationTime?: Timestamp | null, podUpdateStartTime?: Timestamp | null, podStatus?: string, podStatusMessage?: string, allContainersReady?: boolean, podRestarts?: number, spanID?: string, 
+/**
+ * The objects of the resource, as `web:deployment`.
+ */
+displayNames?: Array<string>, };
+
+export type LocalInfo = { pid?: number, isTest?: boolean, };
+
+export type TargetSpec = { id?: string, 
+/**
+ * `image`, `k8s`, `local` …
+ */
+type?: string, hasLiveUpdate?: boolean, };
+
+export type DisableResourceStatus = { enabledCount: number, disabledCount: number, 
+/**
+ * `Enabled`, `Disabled` or `Pending`.
+ */
+state: string, sources: unknown[], };
+
+/**
+ * Why an update does not start, in Tilt's words.
+ */
+export type Waiting = { reason: string, on?: Array<WaitingOn>, };
+
+export type WaitingOn = { group: string, apiVersion: string, kind: string, name: string, };
+
+export type Condition = { 
+/**
+ * `Ready` or `UpToDate`.
+ */
+type: string, 
+/**
+ * `True`, `False` or `Unknown`.
+ */
+status: string, lastTransitionTime?: Timestamp | null, reason?: string, message?: string, };
+
+export type UISession = { apiVersion: string, kind: string, metadata: ObjectMeta, status: UISessionStatus, };
+
+export type UISessionStatus = { fatalError?: string, runningTiltBuild: TiltBuild, tiltStartTime?: Timestamp | null, tiltfileKey?: string, };
+
+export type TiltBuild = { version?: string, commitSHA?: string, date?: string, dev: boolean, };
+
+/**
+ * One complete line.
+ */
+export type Line = { 
+/**
+ * Counts all lines of the session, without gaps.
+ */
+seq: number, time: Timestamp, 
+/**
+ * None: lilt itself.
+ */
+resource?: ResourceName | null, span: SpanId, source: Source, level: Level, 
+/**
+ * Without the line end; may contain ANSI sequences.
+ */
+text: string, };
+
+export type Level = "info" | "warn" | "error";
+
+/**
+ * Which half of a resource's life a line belongs to.
+ */
+export type Source = "build" | "runtime";
+
+/** Where lilt says more than Tilt's fields can hold. */
+export const annotation = {
+  hold: "lilt.dev/hold",
+  cause: "lilt.dev/cause",
+  runtimeMessage: "lilt.dev/runtime-message",
+  forwards: "lilt.dev/forwards",
+} as const;
