@@ -1,1 +1,29 @@
-//! Placeholder.
+//! The pure core of lilt: facts become state, state becomes a plan.
+//!
+//! Four functions over [`State`]: [`apply`] takes a fact in, [`schedule`] chooses the updates to start, [`plan`] says
+//! which tasks should be running, [`project`] makes what readers see. There is no clock, no IO and no waiting here:
+//! every fact brings its time along, and the daemon does what the plan says. All work is done for the resources
+//! that an event touched (see [`State::take_touched`]), so that a turn costs what changed, not what there is.
+
+mod apply;
+mod cause;
+mod event;
+mod hold;
+mod plan;
+mod project;
+mod runtime;
+mod schedule;
+mod state;
+mod task;
+mod verdict;
+
+pub use apply::apply;
+pub use cause::Cause;
+pub use event::{Deployed, Event, ForwardState, ServeExit, SyncFault, UpdateOutcome, WatchId};
+pub use hold::Hold;
+pub use plan::{Plan, plan, plan_resource, plan_session};
+pub use project::{project_resource, project_session, project_tiltfile};
+pub use schedule::schedule;
+pub use state::{FinishedUpdate, Mode, Options, State, Touched};
+pub use task::{DeployJob, ForwardTarget, ImageJob, LocalJob, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob};
+pub use verdict::{Verdict, verdict};

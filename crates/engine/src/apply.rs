@@ -1,0 +1,112 @@
+//! A fact becomes state. Total: whatever comes, it cannot fail; what is stale or unknown is ignored.
+
+mod cluster;
+mod files;
+mod load;
+mod pods;
+mod update;
+
+use lilt_model::Timestamp;
+use lilt_model::request::Request;
+
+use crate::event::{Event, ForwardState, ServeExit};
+use crate::state::{BodyState, ServeState, State};
+use crate::task::TaskId;
+
+pub fn apply(state: &mut State, at: Timestamp, event: Event) {
+    state.now = at;
+    match event {
+        Event::Started => {
+            state.started = at;
+            state.touch_session();
+            load::request(state);
+        }
+        Event::Requested { request } => requested(state, request),
+        Event::Loaded { load, files, outcome } => load::ended(state, load, files, outcome),
+        Event::FilesChanged { watch, paths } => files::changed(state, watch, paths),
+        Event::UpdateEnded { resource, update, outcome } => update::ended(state, &resource, update, *outcome),
+        Event::Synced { resource, update, container, outcome } => {
+            update::synced(state, &resource, update, &container, outcome);
+        }
+        Event::ServeStarted { resource, generation, pid } => {
+            set_serve(state, &resource, generation, ServeState::Running { pid, since: at });
+        }
+        Event::ServeEnded { resource, generation, exit } => {
+            set_serve(state, &resource, generation, ServeState::Ended { exit, at });
+        }
+        Event::ClusterConnected { info } => cluster::connected(state, *info),
+        Event::ClusterFailed { failure } => cluster::failed(state, failure),
+        Event::PodsListed { namespace, pods } => pods::listed(state, &namespace, pods),
+        Event::PodChanged { pod } => pods::changed(state, *pod),
+        Event::PodGone { pod } => pods::gone(state, &pod),
+        Event::PodNoticed { notice } => pods::noticed(state, notice),
+        Event::ForwardChanged { resource, local_port, state: forward } => {
+            set_forward(state, &resource, local_port, forward);
+        }
+        Event::CleanedUp { cleanup } => {
+            state.cleanups.remove(&cleanup);
+            state.touch_session();
+        }
+        Event::TaskBroke { task, failure } => broke(state, task, failure),
+    }
+}
+
+fn requested(state: &mut State, request: Request) {
+    let Request::Trigger { resource: name } = request;
+    if name.is_tiltfile() {
+        state.tiltfile.triggered = true;
+        load::request(state);
+        return;
+    }
+    let sequence = state.next_sequence();
+    if let Some(resource) = state.resources.get_mut(&name) {
+        // A second click before the first was served changes nothing.
+        resource.triggered.get_or_insert(sequence);
+        state.touch(&name);
+    }
+}
+
+fn set_serve(state: &mut State, name: &lilt_model::ResourceName, generation: u64, next: ServeState) {
+    if let Some(resource) = state.resources.get_mut(name)
+        && let BodyState::Local(local) = &mut resource.body
+        && let Some(serve) = local.serve.as_mut().filter(|serve| serve.generation == generation)
+    {
+        serve.state = next;
+        state.touch(name);
+    }
+}
+
+fn set_forward(state: &mut State, name: &lilt_model::ResourceName, port: u16, forward: ForwardState) {
+    if let Some(kubernetes) = state.resources.get_mut(name).and_then(|resource| resource.kubernetes_mut()) {
+        kubernetes.forwards.insert(port, forward);
+        state.touch(name);
+    }
+}
+
+/// A runner broke. What it was to do counts as failed; it is not started again by itself.
+fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
+    match task {
+        TaskId::Load => load::broke(state, failure),
+        TaskId::Update(name) => update::broke(state, &name, failure),
+        TaskId::Sync(name, container) => update::sync_broke(state, &name, &container, failure),
+        TaskId::Serve(name) => {
+            let generation = serve_generation(state, &name);
+            let next = ServeState::Ended { exit: ServeExit::Failed(failure), at: state.now };
+            set_serve(state, &name, generation, next);
+        }
+        TaskId::Forward(name, port) => set_forward(state, &name, port, ForwardState::Failed(failure)),
+        TaskId::Cleanup(cleanup) => {
+            state.cleanups.remove(&cleanup);
+        }
+        TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
+        // The daemon starts these again and says so.
+        TaskId::Watch(_) | TaskId::Follow(..) => {}
+    }
+}
+
+fn serve_generation(state: &State, name: &lilt_model::ResourceName) -> u64 {
+    match state.resources.get(name).map(|resource| &resource.body) {
+        Some(BodyState::Local(local)) => local.serve.as_ref().map_or(0, |serve| serve.generation),
+        _ => 0,
+    }
+}

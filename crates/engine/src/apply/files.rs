@@ -1,0 +1,31 @@
+//! Saved files.
+
+use std::path::PathBuf;
+
+use crate::apply::load;
+use crate::event::WatchId;
+use crate::state::{BodyState, State};
+
+pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
+    let sequence = state.next_sequence();
+    let changes = paths.into_iter().map(|path| (path, sequence));
+    let name = match &watch {
+        WatchId::Tiltfile => {
+            state.tiltfile.changes.extend(changes);
+            load::request(state);
+            return;
+        }
+        WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
+    };
+    let Some(resource) = state.resources.get_mut(&name) else { return };
+    match (&mut resource.body, &watch) {
+        (BodyState::Local(local), WatchId::Local(_)) => local.changes.extend(changes),
+        (BodyState::Kubernetes(kubernetes), WatchId::Image(_, image)) => {
+            if let Some(image) = kubernetes.images.get_mut(image) {
+                image.changes.extend(changes);
+            }
+        }
+        _ => return,
+    }
+    state.touch(&name);
+}

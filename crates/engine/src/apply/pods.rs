@@ -1,0 +1,153 @@
+//! Pods come, change and go; some are ours.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lilt_model::cluster::{ContainerState, Pod, PodNotice, PodRef};
+use lilt_model::{ResourceName, Uid};
+
+use crate::apply::update;
+use crate::state::{ImageState, Progress, State};
+
+/// Notices kept per pod: enough to tell what is wrong with it.
+const NOTICES: usize = 50;
+
+/// All pods of a namespace: what is not among them is gone.
+pub(super) fn listed(state: &mut State, namespace: &str, pods: Vec<Pod>) {
+    let present: BTreeSet<PodRef> = pods.iter().map(Pod::reference).collect();
+    let first = PodRef { namespace: namespace.to_owned(), name: String::new() };
+    let absent: Vec<PodRef> = state
+        .pods
+        .known
+        .range(first..)
+        .map(|(pod, _)| pod)
+        .take_while(|pod| pod.namespace == namespace)
+        .filter(|pod| !present.contains(pod))
+        .cloned()
+        .collect();
+    for pod in absent {
+        gone(state, &pod);
+    }
+    for pod in pods {
+        changed(state, pod);
+    }
+}
+
+pub(super) fn changed(state: &mut State, pod: Pod) {
+    let reference = pod.reference();
+    let known = state.pods.known.get(&reference);
+    if known.is_some_and(|known| **known == pod) {
+        return;
+    }
+    if known.is_some_and(|known| known.uid != pod.uid || known.owners != pod.owners) {
+        gone(state, &reference);
+    }
+    for uid in uids_of(&pod) {
+        state.pods.by_owner.entry(uid.clone()).or_default().insert(reference.clone());
+    }
+    let owner = resource_of(state, &pod);
+    state.pods.known.insert(reference.clone(), Arc::new(pod));
+    if let Some(name) = owner {
+        claim(state, &name, [reference]);
+    }
+}
+
+pub(super) fn gone(state: &mut State, reference: &PodRef) {
+    state.pods.notices.remove(reference);
+    let Some(pod) = state.pods.known.remove(reference) else { return };
+    for uid in uids_of(&pod) {
+        if let Some(pods) = state.pods.by_owner.get_mut(uid) {
+            pods.remove(reference);
+            if pods.is_empty() {
+                state.pods.by_owner.remove(uid);
+            }
+        }
+    }
+    if let Some(name) = resource_of(state, &pod)
+        && let Some(kubernetes) =
+            state.resources.get_mut(&name).and_then(crate::state::ResourceState::kubernetes_mut)
+    {
+        kubernetes.pods.remove(reference);
+        follow_containers(state, &name);
+    }
+}
+
+pub(super) fn noticed(state: &mut State, notice: PodNotice) {
+    let Some(pod) = state.pods.known.get(&notice.pod) else {
+        // It may come before its pod: kept, and dropped with it.
+        remember(state, notice);
+        return;
+    };
+    let owner = resource_of(state, &Arc::clone(pod));
+    remember(state, notice);
+    if let Some(name) = owner {
+        state.touch(&name);
+    }
+}
+
+fn remember(state: &mut State, notice: PodNotice) {
+    let notices = state.pods.notices.entry(notice.pod.clone()).or_default();
+    if notices.len() < NOTICES && !notices.contains(&notice) {
+        notices.push(notice);
+    }
+}
+
+/// What may have been applied to make this pod: its owners, or the bare pod itself.
+fn uids_of(pod: &Pod) -> impl Iterator<Item = &Uid> {
+    pod.owners.iter().chain(std::iter::once(&pod.uid))
+}
+
+fn resource_of(state: &State, pod: &Pod) -> Option<ResourceName> {
+    uids_of(pod).find_map(|uid| state.cluster.owners.get(uid)).cloned()
+}
+
+/// After an apply: pods of these objects that were seen already.
+pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) {
+    let mut pods: BTreeSet<PodRef> = BTreeSet::new();
+    for uid in uids {
+        pods.extend(state.pods.by_owner.get(uid).into_iter().flatten().cloned());
+    }
+    claim(state, name, pods);
+}
+
+fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = PodRef>) {
+    if let Some(kubernetes) =
+        state.resources.get_mut(name).and_then(crate::state::ResourceState::kubernetes_mut)
+    {
+        kubernetes.pods.extend(pods);
+        follow_containers(state, name);
+    }
+}
+
+/// Keeps the list of running containers per image true.
+pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
+    let State { resources, pods, .. } = state;
+    let Some(kubernetes) = resources.get_mut(name).and_then(crate::state::ResourceState::kubernetes_mut) else {
+        return;
+    };
+    let pods: Vec<Arc<Pod>> = kubernetes.pods.iter().filter_map(|pod| pods.known.get(pod)).cloned().collect();
+    for image in kubernetes.images.values_mut() {
+        follow_image(image, &pods);
+    }
+    update::drop_lost_jobs(state, name);
+    state.touch(name);
+}
+
+fn follow_image(image: &mut ImageState, pods: &[Arc<Pod>]) {
+    let mut known = std::mem::take(&mut image.containers);
+    let Some(reference) = &image.reference else { return };
+    for pod in pods.iter().filter(|pod| !pod.deleting) {
+        for container in pod.containers.iter().filter(|container| !container.init) {
+            let running = matches!(container.state, ContainerState::Running { .. });
+            if let Some(id) = container.id.clone().filter(|_| running && container.image == *reference) {
+                let progress = known.remove(&id).unwrap_or_else(|| Progress {
+                    pod: pod.reference(),
+                    name: container.name.clone(),
+                    has: image.built,
+                    tried: image.built,
+                });
+                image.containers.insert(id, progress);
+            }
+        }
+    }
+}

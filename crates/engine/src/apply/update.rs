@@ -1,0 +1,175 @@
+//! Updates end.
+
+use std::collections::BTreeSet;
+
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::resource::Body;
+use lilt_model::{ContainerId, Failure, ResourceName, Uid};
+use serde_json::Value;
+
+use crate::apply::{load, pods};
+use crate::event::{Deployed, SyncFault, UpdateOutcome};
+use crate::state::{BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind};
+
+pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: UpdateOutcome) {
+    let Some(update) = take(state, name, id) else { return };
+    let generation = state.next_sequence();
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let spec = std::sync::Arc::clone(&resource.spec);
+    match (&mut resource.body, &spec.body) {
+        (BodyState::Local(local), Body::Local(spec)) => {
+            local.changes.retain(|_, at| *at > update.snapshot);
+            if outcome.failure.is_none() {
+                let start = |command| Serve { generation, command, state: ServeState::Starting };
+                local.serve = spec.serve.clone().map(start);
+            }
+        }
+        (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => {
+            for (name, reference) in outcome.images {
+                let live_update = spec.image(&name).and_then(|image| image.live_update.as_ref());
+                if let Some(image) = kubernetes.images.get_mut(&name) {
+                    image.record_build(reference, update.snapshot, live_update);
+                }
+            }
+            if outcome.failure.is_some() {
+                // What was tried is not tried again by itself.
+                for progress in kubernetes.images.values_mut().flat_map(|image| image.containers.values_mut()) {
+                    progress.tried = update.snapshot;
+                }
+            }
+            if let Some(deployed) = outcome.deployed {
+                let dropped = no_longer_named(&kubernetes.applied, &spec.objects);
+                kubernetes.applied.clone_from(&spec.objects);
+                record_deployed(state, name, deployed);
+                load::clean_up(state, name, dropped);
+            }
+        }
+        _ => {}
+    }
+    finish(state, name, update, outcome.failure);
+}
+
+/// The running update with this number, taken out; none if it is stale.
+fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
+    let update = state.resources.get_mut(name)?.update.take_if(|update| update.id == id)?;
+    state.updating.remove(name);
+    state.touch(name);
+    Some(update)
+}
+
+fn finish(state: &mut State, name: &ResourceName, update: RunningUpdate, failure: Option<Failure>) {
+    let now = state.now;
+    if let Some(resource) = state.resources.get_mut(name) {
+        resource.remember(FinishedUpdate {
+            id: update.id,
+            cause: update.cause,
+            started: update.started,
+            finished: now,
+            failure,
+            warnings: Vec::new(),
+        });
+    }
+}
+
+fn no_longer_named(before: &[Value], now: &[Value]) -> Vec<Value> {
+    let named: BTreeSet<ObjectRef> = now.iter().filter_map(ObjectRef::of).collect();
+    let gone = |object: &&Value| ObjectRef::of(object).is_some_and(|object| !named.contains(&object));
+    before.iter().filter(gone).cloned().collect()
+}
+
+fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
+    let uids: Vec<Uid> = deployed.objects.iter().map(|(_, uid)| uid.clone()).collect();
+    disown(state, name);
+    for (object, uid) in &deployed.objects {
+        state.cluster.owners.insert(uid.clone(), name.clone());
+        if !object.namespace.is_empty() && state.cluster.namespaces.insert(object.namespace.clone()) {
+            state.touch_session();
+        }
+    }
+    if let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) {
+        kubernetes.deployed = Some(deployed);
+        // Pods of objects that were replaced are claimed anew or left alone.
+        kubernetes.pods.clear();
+    }
+    pods::claim_known(state, name, &uids);
+}
+
+/// Forgets which objects are this resource's.
+pub(super) fn disown(state: &mut State, name: &ResourceName) {
+    let State { resources, cluster, .. } = state;
+    let deployed = resources.get(name).and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
+    for (_, uid) in deployed.into_iter().flat_map(|deployed| &deployed.objects) {
+        // Another resource may have taken the object over.
+        if cluster.owners.get(uid) == Some(name) {
+            cluster.owners.remove(uid);
+        }
+    }
+}
+
+/// One container of a live update answered.
+pub(super) fn synced(
+    state: &mut State,
+    name: &ResourceName,
+    id: u64,
+    container: &ContainerId,
+    outcome: Result<(), SyncFault>,
+) {
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let Some(snapshot) = resource.update.as_ref().filter(|update| update.id == id).map(|it| it.snapshot) else {
+        return;
+    };
+    let Some(kubernetes) = resource.kubernetes_mut() else { return };
+    let Some(run) = &mut kubernetes.live_update else { return };
+    let Some((image, _)) = run.jobs.remove(container) else { return };
+    match &outcome {
+        Ok(()) | Err(SyncFault::Gone) => {}
+        Err(SyncFault::Step(failure)) => run.failure = Some(failure.clone()),
+        Err(SyncFault::Transport(failure)) => {
+            run.failure = Some(failure.clone());
+            kubernetes.fall_back = true;
+        }
+    }
+    if let Some(image) = kubernetes.images.get_mut(&image) {
+        image.stale |= matches!(outcome, Err(SyncFault::Transport(_)));
+        if let Some(progress) = image.containers.get_mut(container) {
+            progress.tried = snapshot;
+            if outcome.is_ok() {
+                progress.has = snapshot;
+            }
+        }
+    }
+    finish_live_update(state, name);
+}
+
+/// Containers that vanished will never answer.
+pub(super) fn drop_lost_jobs(state: &mut State, name: &ResourceName) {
+    let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else { return };
+    let Some(run) = &mut kubernetes.live_update else { return };
+    let images = &kubernetes.images;
+    run.jobs.retain(|id, (image, _)| images.get(image).is_some_and(|image| image.containers.contains_key(id)));
+    finish_live_update(state, name);
+}
+
+pub(super) fn sync_broke(state: &mut State, name: &ResourceName, container: &ContainerId, failure: Failure) {
+    let update = state.resources.get(name).and_then(|resource| resource.update.as_ref());
+    if let Some(id) = update.filter(|update| update.kind == UpdateKind::Live).map(|update| update.id) {
+        synced(state, name, id, container, Err(SyncFault::Transport(failure)));
+    }
+}
+
+fn finish_live_update(state: &mut State, name: &ResourceName) {
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let id = resource.update.as_ref().map(|update| update.id);
+    let Some(kubernetes) = resource.kubernetes_mut() else { return };
+    if let Some(run) = kubernetes.live_update.take_if(|run| run.jobs.is_empty())
+        && let Some(update) = id.and_then(|id| take(state, name, id))
+    {
+        finish(state, name, update, run.failure);
+    }
+}
+
+pub(super) fn broke(state: &mut State, name: &ResourceName, failure: Failure) {
+    if let Some(id) = state.resources.get(name).and_then(|it| it.update.as_ref()).map(|it| it.id) {
+        ended(state, name, id, UpdateOutcome::failed(failure));
+    }
+}

@@ -1,0 +1,60 @@
+//! What caused an update.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Its first update.
+    Initial,
+    /// These files changed; relative to the Tiltfile's folder where they lie in it.
+    Files(Vec<String>),
+    /// Somebody asked for it.
+    Triggered,
+    /// The Tiltfile now says something else about it, because these files changed.
+    Configuration(Vec<String>),
+    /// A container started from the image again and lacks what was copied into the one before.
+    Replaced,
+    /// Files could not be copied into the running container.
+    LiveUpdateFailed,
+}
+
+impl Cause {
+    /// The first line of an update's log. Scripts rely on the first two forms.
+    pub fn headline(&self) -> String {
+        match self {
+            Cause::Initial => "Initial Build".into(),
+            Cause::Files(files) => files_changed(files),
+            Cause::Configuration(files) if files.is_empty() => "Configuration Changed".into(),
+            Cause::Configuration(files) => files_changed(files),
+            Cause::Triggered => "Triggered by Hand".into(),
+            Cause::Replaced => "Container Replaced: copying what changed since its image was built".into(),
+            Cause::LiveUpdateFailed => "Full Build: the running container could not be updated in place".into(),
+        }
+    }
+}
+
+fn files_changed(files: &[String]) -> String {
+    /// More names than this tell nobody anything.
+    const NAMED: usize = 5;
+    let plural = if files.len() == 1 { "" } else { "s" };
+    let mut names = files.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(" ");
+    if files.len() > NAMED {
+        names.push_str(" …");
+    }
+    format!("{} File{plural} Changed: [{names}]", files.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headlines_have_the_forms_that_scripts_match() {
+        let files = |names: &[&str]| Cause::Files(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(Cause::Initial.headline(), "Initial Build");
+        assert_eq!(files(&["a.txt"]).headline(), "1 File Changed: [a.txt]");
+        assert_eq!(files(&["a", "b"]).headline(), "2 Files Changed: [a b]");
+        assert_eq!(files(&["a", "b", "c", "d", "e", "f"]).headline(), "6 Files Changed: [a b c d e …]");
+    }
+}

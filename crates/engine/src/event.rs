@@ -1,0 +1,105 @@
+//! Facts. Everything that can happen to a session is listed here.
+
+use std::path::PathBuf;
+
+use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
+use lilt_model::files::FileSet;
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::project::Project;
+use lilt_model::request::Request;
+use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
+use serde::{Deserialize, Serialize};
+
+use crate::task::TaskId;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The first one: nothing has happened yet.
+    Started,
+    Requested { request: Request },
+    /// A load of the Tiltfile ended; `files` is what it read.
+    Loaded { load: u64, files: FileSet, outcome: Result<Box<Project>, Failure> },
+    FilesChanged { watch: WatchId, paths: Vec<PathBuf> },
+    UpdateEnded { resource: ResourceName, update: u64, outcome: Box<UpdateOutcome> },
+    /// One container of a live update is done.
+    Synced { resource: ResourceName, update: u64, container: ContainerId, outcome: Result<(), SyncFault> },
+    ServeStarted { resource: ResourceName, generation: u64, pid: u32 },
+    ServeEnded { resource: ResourceName, generation: u64, exit: ServeExit },
+    ClusterConnected { info: Box<ClusterInfo> },
+    ClusterFailed { failure: Failure },
+    /// The pods of a namespace, all of them.
+    PodsListed { namespace: String, pods: Vec<Pod> },
+    PodChanged { pod: Box<Pod> },
+    PodGone { pod: PodRef },
+    PodNoticed { notice: PodNotice },
+    ForwardChanged { resource: ResourceName, local_port: u16, state: ForwardState },
+    /// Objects that nothing names any more were deleted, or could not be.
+    CleanedUp { cleanup: u64 },
+    /// A runner broke: a bug of ours.
+    TaskBroke { task: TaskId, failure: Failure },
+}
+
+/// Whose files a watch follows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchId {
+    /// What the Tiltfile read.
+    Tiltfile,
+    Local(ResourceName),
+    Image(ResourceName, ImageName),
+}
+
+/// How an update ended, and what is true since.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UpdateOutcome {
+    pub failure: Option<Failure>,
+    /// Images that were built, with the reference the cluster knows them by; also when a later stage failed.
+    pub images: Vec<(ImageName, String)>,
+    pub deployed: Option<Deployed>,
+}
+
+impl UpdateOutcome {
+    pub fn success() -> Self {
+        Self { failure: None, images: Vec::new(), deployed: None }
+    }
+
+    pub fn failed(failure: Failure) -> Self {
+        Self { failure: Some(failure), ..Self::success() }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deployed {
+    pub objects: Vec<(ObjectRef, Uid)>,
+    /// Pods of this deployment carry one of these as `tilt.dev/pod-template-hash`.
+    pub template_hashes: Vec<String>,
+}
+
+/// Why a container could not be brought up to date in place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncFault {
+    /// A step of the user's failed; the next save tries again.
+    Step(Failure),
+    /// Files cannot be copied into this container; a build is needed.
+    Transport(Failure),
+    /// The container is gone; its successor will be brought up to date.
+    Gone,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServeExit {
+    Code(i32),
+    Signal(i32),
+    /// It could not be started.
+    Failed(Failure),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ForwardState {
+    Listening,
+    Failed(Failure),
+}

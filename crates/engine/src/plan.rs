@@ -1,0 +1,164 @@
+//! Which tasks should be running now.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lilt_model::ResourceName;
+use lilt_model::cluster::Pod;
+use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::resource::Body;
+
+use crate::event::WatchId;
+use crate::runtime::current_pods;
+use crate::state::{BodyState, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState, State, UpdateKind};
+use crate::task::{ForwardTarget, SyncJob, SyncTask, TaskId, TaskSpec};
+
+pub type Plan = BTreeMap<TaskId, TaskSpec>;
+
+/// The whole plan: that of the session and of every resource.
+pub fn plan(state: &State) -> Plan {
+    let mut plan = plan_session(state);
+    for name in state.resources.keys() {
+        plan.extend(plan_resource(state, name));
+    }
+    plan
+}
+
+/// The tasks that belong to no resource.
+pub fn plan_session(state: &State) -> Plan {
+    let mut plan = Plan::new();
+    if let Some(load) = &state.tiltfile.loading {
+        plan.insert(TaskId::Load, TaskSpec::Load { load: load.id, cause: load.cause.clone() });
+    }
+    if !state.tiltfile.files.is_empty() {
+        let files = state.tiltfile.files.clone();
+        plan.insert(TaskId::Watch(WatchId::Tiltfile), TaskSpec::Watch { files });
+    }
+    if state.cluster.wanted && state.cluster.info.is_none() {
+        plan.insert(TaskId::Connect, TaskSpec::Connect);
+    }
+    if state.cluster.info.is_some() {
+        for namespace in &state.cluster.namespaces {
+            plan.insert(TaskId::Namespace(namespace.clone()), TaskSpec::Namespace);
+        }
+    }
+    for (id, (resource, objects)) in &state.cleanups {
+        let spec = TaskSpec::Cleanup { resource: resource.clone(), objects: objects.clone() };
+        plan.insert(TaskId::Cleanup(*id), spec);
+    }
+    plan
+}
+
+/// The tasks of one resource; none if there is no such resource.
+pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
+    let mut plan = Plan::new();
+    let Some(resource) = state.resources.get(name) else { return plan };
+    plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));
+    match (&resource.spec.body, &resource.body) {
+        (Body::Local(spec), BodyState::Local(local)) => {
+            if !spec.files.is_empty() {
+                let spec = TaskSpec::Watch { files: spec.files.clone() };
+                plan.insert(TaskId::Watch(WatchId::Local(name.clone())), spec);
+            }
+            plan.extend(serve_task(name, local));
+        }
+        (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
+            plan_kubernetes(state, resource, spec, kubernetes, &mut plan);
+        }
+        _ => {}
+    }
+    plan
+}
+
+fn update_task(name: &ResourceName, update: &RunningUpdate) -> Option<(TaskId, TaskSpec)> {
+    let UpdateKind::Job(job) = &update.kind else { return None };
+    let spec = TaskSpec::Update { update: update.id, cause: update.cause.clone(), job: Arc::clone(job) };
+    Some((TaskId::Update(name.clone()), spec))
+}
+
+fn serve_task(name: &ResourceName, local: &LocalState) -> Option<(TaskId, TaskSpec)> {
+    let serve = local.serve.as_ref()?;
+    if matches!(serve.state, ServeState::Ended { .. }) {
+        return None;
+    }
+    let spec = TaskSpec::Serve { generation: serve.generation, command: serve.command.clone() };
+    Some((TaskId::Serve(name.clone()), spec))
+}
+
+fn plan_kubernetes(
+    state: &State,
+    resource: &ResourceState,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+    plan: &mut Plan,
+) {
+    let name = &resource.spec.name;
+    for image in &spec.images {
+        let watch = WatchId::Image(name.clone(), image.name.clone());
+        plan.insert(TaskId::Watch(watch), TaskSpec::Watch { files: image.files.clone() });
+    }
+    if state.cluster.info.is_none() {
+        return;
+    }
+    for pod in kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)) {
+        let notices = state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default();
+        let spec = TaskSpec::Follow { pod: Arc::clone(pod), notices };
+        plan.insert(TaskId::Follow(name.clone(), pod.reference()), spec);
+    }
+    let target = best_pod(state, kubernetes);
+    for forward in &spec.forwards {
+        let target = target.and_then(|pod| forward_target(forward, pod));
+        let spec = TaskSpec::Forward { forward: forward.clone(), target };
+        plan.insert(TaskId::Forward(name.clone(), forward.local_port), spec);
+    }
+    plan_syncs(resource, spec, kubernetes, plan);
+}
+
+/// Where a new connection should go: the newest pod of the newest deployment, ready ones first. Until one of those
+/// runs, the ones before it serve.
+fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState) -> Option<&'a Pod> {
+    let current: Vec<&str> = current_pods(state, kubernetes).map(|pod| pod.name.as_str()).collect();
+    kubernetes
+        .pods
+        .iter()
+        .filter_map(|pod| state.pods.known.get(pod))
+        .map(|pod| &**pod)
+        .filter(|pod| !pod.deleting && pod.phase == lilt_model::cluster::PodPhase::Running)
+        .max_by_key(|pod| (pod.ready, current.contains(&pod.name.as_str()), pod.created))
+}
+
+fn forward_target(forward: &Forward, pod: &Pod) -> Option<ForwardTarget> {
+    let declared = || pod.containers.iter().filter(|it| !it.init).flat_map(|it| &it.ports).next().copied();
+    let port = match forward.container_port {
+        0 => declared().unwrap_or(forward.local_port),
+        port => port,
+    };
+    Some(ForwardTarget { pod: pod.reference(), port })
+}
+
+/// One task per container that takes changes in place, with the changes that the running update gives it.
+fn plan_syncs(resource: &ResourceState, spec: &KubernetesResource, kubernetes: &KubernetesState, plan: &mut Plan) {
+    let run = kubernetes.live_update.as_ref().zip(resource.update.as_ref());
+    for image in &spec.images {
+        let Some(live_update) = &image.live_update else { continue };
+        let Some(image) = kubernetes.images.get(&image.name) else { continue };
+        for (id, progress) in &image.containers {
+            let job = run.and_then(|(run, update)| {
+                let (_, paths) = run.jobs.get(id)?;
+                let cause = (run.speaker == *id).then(|| update.cause.clone());
+                Some(SyncJob { update: update.id, cause, paths: paths.clone() })
+            });
+            let task = SyncTask {
+                pod: progress.pod.clone(),
+                container: progress.name.clone(),
+                id: id.clone(),
+                live_update: live_update.clone(),
+                job,
+            };
+            plan.insert(
+                TaskId::Sync(resource.spec.name.clone(), id.clone()),
+                TaskSpec::Sync(Box::new(task)),
+            );
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What readers see, in Tilt's terms. What Tilt's fields cannot hold goes into annotations.
+
+use lilt_model::api::{
+    API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo,
+    LocalInfo, ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource, UIResourceStatus, UISession,
+    UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
+};
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::resource::{Body, TriggerMode};
+use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName};
+
+use crate::event::ForwardState;
+use crate::hold::Hold;
+use crate::runtime::{Runtime, current_pods, runtime};
+use crate::state::{BodyState, FinishedUpdate, ResourceState, ServeState, State};
+
+/// The object of one resource; none if there is no such resource.
+pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {
+    if name.is_tiltfile() {
+        return Some(project_tiltfile(state));
+    }
+    let resource = state.resources.get(name)?;
+    let runtime = runtime(state, resource);
+    let status = UIResourceStatus {
+        last_deploy_time: resource.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
+        trigger_mode: trigger_mode(resource),
+        build_history: history(name, resource.history.iter().rev()),
+        current_build: resource.update.as_ref().map(|update| BuildRunning {
+            start_time: Some(update.started),
+            span_id: span(name, update.id),
+        }),
+        pending_build_since: resource.pending_since,
+        has_pending_changes: resource.has_new_changes() || resource.reconfigured.is_some(),
+        endpoint_links: endpoints(resource),
+        k8s_resource_info: kubernetes_info(state, resource),
+        local_resource_info: local_info(resource),
+        runtime_status: runtime.status,
+        update_status: update_status(resource),
+        specs: specs(resource),
+        queued: resource.triggered.is_some(),
+        order: i32::try_from(resource.order).unwrap_or(i32::MAX),
+        disable_status: Some(enabled()),
+        waiting: resource.hold.as_ref().map(waiting),
+        conditions: conditions(resource, &runtime),
+    };
+    Some(UIResource { metadata: metadata(resource, &runtime), ..object(status) })
+}
+
+fn object(status: UIResourceStatus) -> UIResource {
+    UIResource {
+        api_version: API_VERSION.into(),
+        kind: "UIResource".into(),
+        metadata: ObjectMeta::default(),
+        status,
+    }
+}
+
+fn metadata(resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
+    let mut metadata = ObjectMeta { name: resource.spec.name.to_string(), ..ObjectMeta::default() };
+    metadata.labels = resource.spec.labels.iter().map(|label| (label.clone(), label.clone())).collect();
+    let mut annotate = |key: &str, words: Option<String>| {
+        if let Some(words) = words {
+            metadata.annotations.insert(key.to_owned(), words);
+        }
+    };
+    annotate(annotation::HOLD, resource.hold.as_ref().map(Hold::words));
+    let running = resource.update.as_ref().map(|update| &update.cause);
+    let cause = running.or(resource.last().map(|last| &last.cause));
+    annotate(annotation::CAUSE, cause.map(crate::Cause::headline));
+    annotate(annotation::RUNTIME_MESSAGE, runtime.message.clone());
+    annotate(annotation::FORWARDS, broken_forwards(resource));
+    metadata
+}
+
+fn broken_forwards(resource: &ResourceState) -> Option<String> {
+    let forwards = &resource.kubernetes()?.forwards;
+    let broken: Vec<String> = forwards
+        .values()
+        .filter_map(|state| match state {
+            ForwardState::Failed(failure) => Some(failure.message.clone()),
+            ForwardState::Listening => None,
+        })
+        .collect();
+    (!broken.is_empty()).then(|| broken.join("; "))
+}
+
+/// The Tiltfile as a resource of its own.
+pub fn project_tiltfile(state: &State) -> UIResource {
+    let tiltfile = &state.tiltfile;
+    let name = ResourceName::tiltfile();
+    let update_status = match (&tiltfile.loading, &tiltfile.failure) {
+        (Some(_), _) => UpdateStatus::InProgress,
+        (None, Some(_)) => UpdateStatus::Error,
+        (None, None) if tiltfile.loaded => UpdateStatus::Ok,
+        (None, None) => UpdateStatus::Pending,
+    };
+    let status = UIResourceStatus {
+        last_deploy_time: tiltfile.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
+        build_history: history(&name, tiltfile.history.iter().rev()),
+        current_build: tiltfile.loading.as_ref().map(|load| BuildRunning {
+            start_time: Some(load.started),
+            span_id: span(&name, load.id),
+        }),
+        runtime_status: RuntimeStatus::NotApplicable,
+        update_status,
+        ..UIResourceStatus::default()
+    };
+    let metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
+    UIResource { metadata, ..object(status) }
+}
+
+pub fn project_session(state: &State) -> UISession {
+    UISession {
+        api_version: API_VERSION.into(),
+        kind: "UISession".into(),
+        metadata: ObjectMeta { name: "Tiltfile".into(), ..ObjectMeta::default() },
+        status: UISessionStatus {
+            fatal_error: String::new(),
+            running_tilt_build: TiltBuild {
+                version: COMPATIBLE_TILT_VERSION.into(),
+                commit_sha: format!("lilt-{}", state.options.version),
+                date: String::new(),
+                dev: false,
+            },
+            tilt_start_time: Some(state.started),
+            tiltfile_key: state.options.tiltfile.display().to_string(),
+        },
+    }
+}
+
+fn span(name: &ResourceName, update: u64) -> String {
+    format!("build:{name}:{update}")
+}
+
+fn history<'a>(
+    name: &ResourceName,
+    updates: impl Iterator<Item = &'a FinishedUpdate>,
+) -> Vec<BuildTerminated> {
+    updates
+        .map(|update| BuildTerminated {
+            error: update.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
+            warnings: update.warnings.clone(),
+            start_time: Some(update.started),
+            finish_time: Some(update.finished),
+            span_id: span(name, update.id),
+            is_crash_rebuild: false,
+        })
+        .collect()
+}
+
+fn trigger_mode(resource: &ResourceState) -> i32 {
+    match (resource.spec.trigger_mode, resource.spec.auto_init) {
+        (TriggerMode::Auto, true) => 0,
+        (TriggerMode::Manual, true) => 1,
+        (TriggerMode::Manual, false) => 2,
+        (TriggerMode::Auto, false) => 3,
+    }
+}
+
+fn update_status(resource: &ResourceState) -> UpdateStatus {
+    if resource.update.is_some() {
+        return UpdateStatus::InProgress;
+    }
+    if matches!(&resource.spec.body, Body::Local(local) if local.update.is_none()) && resource.started_once {
+        return UpdateStatus::NotApplicable;
+    }
+    match (&resource.hold, resource.last()) {
+        (Some(Hold::Trigger { .. }), None) => UpdateStatus::None,
+        (None | Some(Hold::Trigger { .. }), Some(last)) if last.failure.is_some() => UpdateStatus::Error,
+        (None | Some(Hold::Trigger { .. }), Some(_)) => UpdateStatus::Ok,
+        (Some(_) | None, _) => UpdateStatus::Pending,
+    }
+}
+
+fn endpoints(resource: &ResourceState) -> Vec<EndpointLink> {
+    let forwards = match &resource.spec.body {
+        Body::Kubernetes(kubernetes) => kubernetes.forwards.as_slice(),
+        Body::Local(_) => &[],
+    };
+    let forwards =
+        forwards.iter().map(|forward| EndpointLink { url: forward.url(), name: forward.name.clone() });
+    let links =
+        resource.spec.links.iter().map(|link| EndpointLink { url: link.url.clone(), name: link.name.clone() });
+    forwards.chain(links).collect()
+}
+
+fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<KubernetesInfo> {
+    let (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) = (&resource.spec.body, &resource.body) else {
+        return None;
+    };
+    let display_names = spec.objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string()).collect();
+    let mut info = KubernetesInfo { display_names, ..KubernetesInfo::default() };
+    if let Some(pod) = current_pods(state, kubernetes).max_by_key(|pod| pod.created) {
+        info.pod_name.clone_from(&pod.name);
+        info.pod_creation_time = Some(pod.created);
+        info.pod_status.clone_from(&pod.status);
+        info.pod_status_message = pod.message.clone().unwrap_or_default();
+        info.all_containers_ready = pod.containers.iter().filter(|it| !it.init).all(|it| it.ready);
+        info.pod_restarts = i32::try_from(pod.restarts()).unwrap_or(i32::MAX);
+        info.span_id = format!("pod:{}:{}", pod.namespace, pod.name);
+    }
+    Some(info)
+}
+
+fn local_info(resource: &ResourceState) -> Option<LocalInfo> {
+    let BodyState::Local(local) = &resource.body else { return None };
+    let pid = match local.serve.as_ref().map(|serve| &serve.state) {
+        Some(ServeState::Running { pid, .. }) => i64::from(*pid),
+        _ => 0,
+    };
+    Some(LocalInfo { pid, is_test: false })
+}
+
+fn specs(resource: &ResourceState) -> Vec<TargetSpec> {
+    let name = &resource.spec.name;
+    match &resource.spec.body {
+        Body::Local(_) => {
+            vec![TargetSpec { id: format!("local:{name}"), kind: "local".into(), has_live_update: false }]
+        }
+        Body::Kubernetes(kubernetes) => {
+            let images = kubernetes.images.iter().map(|image| TargetSpec {
+                id: format!("image:{}", image.name),
+                kind: "image".into(),
+                has_live_update: image.live_update.is_some(),
+            });
+            let deploy = TargetSpec { id: format!("k8s:{name}"), kind: "k8s".into(), has_live_update: false };
+            images.chain(std::iter::once(deploy)).collect()
+        }
+    }
+}
+
+fn enabled() -> DisableResourceStatus {
+    DisableResourceStatus { enabled_count: 1, state: "Enabled".into(), ..DisableResourceStatus::default() }
+}
+
+fn waiting(hold: &Hold) -> Waiting {
+    let on = match hold {
+        Hold::Dependencies { on } => on
+            .iter()
+            .map(|name| WaitingOn {
+                group: "tilt.dev".into(),
+                api_version: "v1alpha1".into(),
+                kind: "UIResource".into(),
+                name: name.to_string(),
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    Waiting { reason: hold.reason().into(), on }
+}
+
+fn conditions(resource: &ResourceState, runtime: &Runtime) -> Vec<Condition> {
+    let up_to_date = resource.update.is_none()
+        && resource.hold.is_none()
+        && resource.last().is_some_and(|last| last.failure.is_none());
+    let condition = |kind: &str, met: bool| Condition {
+        kind: kind.into(),
+        status: if met { "True" } else { "False" }.into(),
+        last_transition_time: resource.last().map(|last| last.finished),
+        ..Condition::default()
+    };
+    vec![condition("Ready", up_to_date && runtime.is_good()), condition("UpToDate", up_to_date)]
+}

@@ -1,0 +1,142 @@
+//! What a Kubernetes resource's next update must do: copy files into running containers, or build and deploy.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lilt_model::image::{ImageTarget, LiveUpdate};
+use lilt_model::kubernetes::KubernetesResource;
+use lilt_model::resource::Body;
+
+use crate::cause::Cause;
+use crate::runtime::current_pods;
+use crate::state::{BodyState, ImageState, KubernetesState, LiveUpdateRun, ResourceState, State};
+use crate::task::{DeployJob, ImageJob, LocalJob, UpdateJob};
+
+pub(super) enum Choice {
+    Deploy,
+    /// The changes can go into a container that is not running yet.
+    Wait,
+    LiveUpdate(LiveUpdateRun, Cause, u64),
+}
+
+pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
+    let (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) = (&resource.body, &resource.spec.body) else {
+        return Choice::Deploy;
+    };
+    let must_deploy = !resource.started_once
+        || resource.reconfigured.is_some()
+        || kubernetes.fall_back
+        || kubernetes.deployed.is_none()
+        || spec.images.iter().any(|image| needs_build(image, kubernetes.images.get(&image.name)));
+    if must_deploy {
+        return Choice::Deploy;
+    }
+    // What an update by hand or an automatic one may take: everything; else what was taken before.
+    let takes_new = resource.triggered.is_some() || resource.is_automatic();
+    let snapshot = if takes_new { state.sequence } else { resource.attempted };
+    let jobs = jobs(kubernetes, snapshot);
+    if let Some(speaker) = jobs.keys().next().cloned() {
+        let cause = live_cause(state, resource);
+        return Choice::LiveUpdate(LiveUpdateRun { jobs, failure: None, speaker }, cause, snapshot);
+    }
+    if resource.triggered.is_none() && is_starting(state, kubernetes) { Choice::Wait } else { Choice::Deploy }
+}
+
+/// Its changes cannot all be copied into a container.
+pub(super) fn needs_build(image: &ImageTarget, state: Option<&ImageState>) -> bool {
+    let Some(state) = state else { return true };
+    if state.stale || state.reference.is_none() {
+        return true;
+    }
+    match &image.live_update {
+        None => !state.changes.is_empty(),
+        Some(live_update) => !state.changes.keys().all(|path| in_place(live_update, path)),
+    }
+}
+
+/// Whether a change to this file can be copied.
+pub(crate) fn in_place(live_update: &LiveUpdate, path: &Path) -> bool {
+    !live_update.stop_paths.iter().any(|stop| path.starts_with(stop))
+        && live_update.syncs.iter().any(|sync| path.starts_with(&sync.local))
+}
+
+fn jobs(
+    kubernetes: &KubernetesState,
+    snapshot: u64,
+) -> BTreeMap<lilt_model::ContainerId, (lilt_model::ImageName, Vec<PathBuf>)> {
+    let mut jobs = BTreeMap::new();
+    for (name, image) in &kubernetes.images {
+        for (id, progress) in &image.containers {
+            let paths: Vec<PathBuf> = image.changes_between(progress.has, snapshot).cloned().collect();
+            if !paths.is_empty() {
+                jobs.insert(id.clone(), (name.clone(), paths));
+            }
+        }
+    }
+    jobs
+}
+
+fn live_cause(state: &State, resource: &ResourceState) -> Cause {
+    let files: Vec<String> = new_changes(resource).map(|path| state.shown(path)).collect();
+    match (files.is_empty(), resource.triggered) {
+        (false, _) => Cause::Files(files),
+        (true, Some(_)) => Cause::Triggered,
+        (true, None) => Cause::Replaced,
+    }
+}
+
+/// A pod is on its way and nothing is wrong with it.
+fn is_starting(state: &State, kubernetes: &KubernetesState) -> bool {
+    let mut pods = current_pods(state, kubernetes).peekable();
+    pods.peek().is_none() || pods.any(|pod| pod.message.is_none() && pod.restarts() == 0)
+}
+
+/// Changes that no update has tried.
+pub(super) fn new_changes(resource: &ResourceState) -> impl Iterator<Item = &PathBuf> {
+    let attempted = resource.attempted;
+    let (local, images) = match &resource.body {
+        BodyState::Local(local) => (Some(&local.changes), None),
+        BodyState::Kubernetes(kubernetes) => (None, Some(kubernetes.images.values().map(|image| &image.changes))),
+    };
+    let changes = local.into_iter().chain(images.into_iter().flatten());
+    changes.flat_map(|changes| changes.iter()).filter(move |(_, at)| **at > attempted).map(|(path, _)| path)
+}
+
+/// What an update of everything up to `snapshot` has to do.
+pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapshot: u64) -> Arc<UpdateJob> {
+    Arc::new(match (&resource.spec.body, &resource.body) {
+        (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => UpdateJob::Deploy(Box::new(DeployJob {
+            kubernetes: spec.clone(),
+            images: image_jobs(spec, kubernetes, snapshot, *cause == Cause::Triggered),
+            default_registry: state.settings.default_registry.clone(),
+        })),
+        (Body::Local(spec), _) => UpdateJob::Local(LocalJob { command: spec.update.clone() }),
+        (Body::Kubernetes(_), BodyState::Local(_)) => UpdateJob::Local(LocalJob { command: None }),
+    })
+}
+
+/// What a deployment does with each image, in build order. Changes up to `snapshot` count.
+fn image_jobs(
+    spec: &KubernetesResource,
+    state: &KubernetesState,
+    snapshot: u64,
+    forced: bool,
+) -> Vec<ImageJob> {
+    let mut built: Vec<&lilt_model::ImageName> = Vec::new();
+    let mut jobs = Vec::new();
+    for image in &spec.images {
+        let known = state.images.get(&image.name);
+        let reference = known.filter(|known| !known.stale).and_then(|known| known.reference.clone());
+        let changed = known.is_some_and(|known| known.changes.values().any(|at| *at <= snapshot));
+        let base_changed = image.depends_on.iter().any(|base| built.contains(&base));
+        match reference.filter(|_| !changed && !base_changed && !forced) {
+            Some(reference) => jobs.push(ImageJob::Reuse { name: image.name.clone(), reference }),
+            None => {
+                built.push(&image.name);
+                jobs.push(ImageJob::Build(image.clone()));
+            }
+        }
+    }
+    jobs
+}

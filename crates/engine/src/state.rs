@@ -1,0 +1,167 @@
+//! All that is known of a session. Only [`crate::apply`] and [`crate::schedule`] change it.
+
+mod kubernetes;
+mod local;
+mod queue;
+mod resource;
+mod tiltfile;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
+use lilt_model::project::Settings;
+use lilt_model::{Failure, ResourceName, Timestamp, Uid};
+use serde_json::Value;
+
+pub(crate) use kubernetes::{ImageState, KubernetesState, LiveUpdateRun, Progress};
+pub(crate) use local::{LocalState, Serve, ServeState};
+pub(crate) use queue::{Queue, Rank};
+pub use resource::FinishedUpdate;
+pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind};
+pub(crate) use tiltfile::{Load, TiltfileState};
+
+/// What the session was started with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Absolute.
+    pub tiltfile: PathBuf,
+    pub mode: Mode,
+    pub version: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Runs until it is stopped.
+    Up,
+    /// Ends when everything is ready or something is broken.
+    Ci,
+}
+
+/// What an event touched: only this needs planning and projecting anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    pub session: bool,
+    pub resources: BTreeSet<ResourceName>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub(crate) options: Options,
+    pub(crate) started: Timestamp,
+    /// The time of the last event.
+    pub(crate) now: Timestamp,
+    /// Numbers changes, updates, loads and triggers: later is greater.
+    pub(crate) sequence: u64,
+    pub(crate) settings: Settings,
+    pub(crate) tiltfile: TiltfileState,
+    pub(crate) resources: BTreeMap<ResourceName, ResourceState>,
+    /// Who waits for whom: dependency → dependents.
+    pub(crate) dependents: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
+    pub(crate) queue: Queue,
+    /// Resources with an update that takes a slot, and whether it must run alone.
+    pub(crate) updating: BTreeMap<ResourceName, bool>,
+    pub(crate) cluster: ClusterState,
+    pub(crate) pods: Pods,
+    /// Deletions under way: what, and for which resource's log.
+    pub(crate) cleanups: BTreeMap<u64, (ResourceName, Vec<Value>)>,
+    pub(crate) settled: Settled,
+    touched: Touched,
+}
+
+/// Counts for the verdict of `ci`, kept up to date for touched resources only.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Settled {
+    pub(crate) waiting: BTreeSet<ResourceName>,
+    pub(crate) failed: BTreeMap<ResourceName, String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ClusterState {
+    /// Some resource deploys to it.
+    pub(crate) wanted: bool,
+    pub(crate) info: Option<ClusterInfo>,
+    pub(crate) failure: Option<Failure>,
+    /// Namespaces with pods of ours, once something was deployed there.
+    pub(crate) namespaces: BTreeSet<String>,
+    /// Which resource applied an object.
+    pub(crate) owners: BTreeMap<Uid, ResourceName>,
+}
+
+/// The pods of the followed namespaces, whether they are ours or not: one may be seen before we know that it is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Pods {
+    pub(crate) known: BTreeMap<PodRef, Arc<Pod>>,
+    pub(crate) by_owner: BTreeMap<Uid, BTreeSet<PodRef>>,
+    pub(crate) notices: BTreeMap<PodRef, Vec<PodNotice>>,
+}
+
+impl State {
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            started: Timestamp::ZERO,
+            now: Timestamp::ZERO,
+            sequence: 0,
+            settings: Settings::default(),
+            tiltfile: TiltfileState::default(),
+            resources: BTreeMap::new(),
+            dependents: BTreeMap::new(),
+            queue: Queue::default(),
+            updating: BTreeMap::new(),
+            cluster: ClusterState::default(),
+            pods: Pods::default(),
+            cleanups: BTreeMap::new(),
+            settled: Settled::default(),
+            touched: Touched::default(),
+        }
+    }
+
+    /// What was touched since this was last asked.
+    pub fn take_touched(&mut self) -> Touched {
+        std::mem::take(&mut self.touched)
+    }
+
+    pub fn resource_names(&self) -> impl Iterator<Item = &ResourceName> {
+        self.resources.keys()
+    }
+
+    pub fn hold(&self, name: &ResourceName) -> Option<&crate::Hold> {
+        self.resources.get(name)?.hold.as_ref()
+    }
+
+    /// The updates of a resource that ended, oldest first.
+    pub fn history(&self, name: &ResourceName) -> impl Iterator<Item = &FinishedUpdate> {
+        self.resources.get(name).into_iter().flat_map(|resource| &resource.history)
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.options.mode
+    }
+
+    pub(crate) fn touch(&mut self, name: &ResourceName) {
+        if !self.touched.resources.contains(name) {
+            self.touched.resources.insert(name.clone());
+        }
+    }
+
+    pub(crate) fn touch_session(&mut self) {
+        self.touched.session = true;
+    }
+
+    pub(crate) fn touched_now(&self) -> impl Iterator<Item = &ResourceName> {
+        self.touched.resources.iter()
+    }
+
+    pub(crate) fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// A path as the user would write it.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        let base = self.options.tiltfile.parent().unwrap_or(Path::new("/"));
+        path.strip_prefix(base).unwrap_or(path).display().to_string()
+    }
+}

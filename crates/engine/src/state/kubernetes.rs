@@ -1,0 +1,93 @@
+//! A Kubernetes resource's life.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use lilt_model::cluster::PodRef;
+use lilt_model::image::LiveUpdate;
+use lilt_model::{ContainerId, Failure, ImageName};
+use serde_json::Value;
+
+use crate::event::{Deployed, ForwardState};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct KubernetesState {
+    pub(crate) images: BTreeMap<ImageName, ImageState>,
+    pub(crate) deployed: Option<Deployed>,
+    /// The objects as they were last applied; what a later spec lacks must go.
+    pub(crate) applied: Vec<Value>,
+    /// Its pods, old and new.
+    pub(crate) pods: BTreeSet<PodRef>,
+    pub(crate) forwards: BTreeMap<u16, ForwardState>,
+    /// A container could not be updated in place: build.
+    pub(crate) fall_back: bool,
+    /// The live update that runs.
+    pub(crate) live_update: Option<LiveUpdateRun>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ImageState {
+    /// The reference under which the cluster knows what was built.
+    pub(crate) reference: Option<String>,
+    /// All changes up to this number are in the built image.
+    pub(crate) built: u64,
+    /// Changes since the image was built.
+    pub(crate) changes: BTreeMap<PathBuf, u64>,
+    /// It must be built, whatever the changes say: its definition changed or copying failed.
+    pub(crate) stale: bool,
+    /// Running containers of it.
+    pub(crate) containers: BTreeMap<ContainerId, Progress>,
+}
+
+/// How far a container is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Progress {
+    pub(crate) pod: PodRef,
+    /// Its name in the pod.
+    pub(crate) name: String,
+    /// It has all changes up to this number.
+    pub(crate) has: u64,
+    /// Changes up to this number were tried; those that it lacks alone start nothing again.
+    pub(crate) tried: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LiveUpdateRun {
+    /// What each container is given; answered ones are taken out.
+    pub(crate) jobs: BTreeMap<ContainerId, (ImageName, Vec<PathBuf>)>,
+    pub(crate) failure: Option<Failure>,
+    /// The one that writes what is said once.
+    pub(crate) speaker: ContainerId,
+}
+
+impl ImageState {
+    /// Changes after `has`, up to `limit`.
+    pub(crate) fn changes_between(&self, has: u64, limit: u64) -> impl Iterator<Item = &PathBuf> {
+        self.changes.iter().filter(move |(_, at)| **at > has && **at <= limit).map(|(path, _)| path)
+    }
+
+    /// Containers that lack a change which was taken up before, such as one that started again.
+    pub(crate) fn is_behind(&self, attempted: u64) -> bool {
+        let behind = |progress: &Progress| progress.has.max(progress.tried);
+        self.containers.values().any(|it| self.changes_between(behind(it), attempted).next().is_some())
+    }
+
+    pub(crate) fn newest_change(&self) -> u64 {
+        self.changes.values().copied().max().unwrap_or(0)
+    }
+
+    /// A build of everything up to `snapshot` succeeded.
+    pub(crate) fn record_build(&mut self, reference: String, snapshot: u64, live_update: Option<&LiveUpdate>) {
+        self.stale = false;
+        if self.reference.as_ref() == Some(&reference) {
+            // The same image: its containers stay, with whatever was copied into them, and must get what they lack.
+            let copied = |path: &PathBuf| live_update.is_some_and(|it| crate::schedule::in_place(it, path));
+            self.changes.retain(|path, at| *at > snapshot || copied(path));
+            return;
+        }
+        self.reference = Some(reference);
+        self.built = snapshot;
+        self.changes.retain(|_, at| *at > snapshot);
+        self.containers.clear();
+    }
+}

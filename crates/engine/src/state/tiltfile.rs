@@ -1,0 +1,43 @@
+//! The Tiltfile's own life.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+
+use lilt_model::files::FileSet;
+use lilt_model::{Failure, Timestamp};
+
+use super::resource::{FinishedUpdate, HISTORY};
+use crate::cause::Cause;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TiltfileState {
+    /// The load that runs.
+    pub(crate) loading: Option<Load>,
+    /// What the last load read: a change asks for another.
+    pub(crate) files: FileSet,
+    /// Changes that no finished load has seen.
+    pub(crate) changes: BTreeMap<PathBuf, u64>,
+    /// Asked for by hand.
+    pub(crate) triggered: bool,
+    /// A load has succeeded once.
+    pub(crate) loaded: bool,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) history: VecDeque<FinishedUpdate>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Load {
+    pub(crate) id: u64,
+    pub(crate) cause: Cause,
+    pub(crate) started: Timestamp,
+}
+
+impl TiltfileState {
+    pub(crate) fn remember(&mut self, finished: FinishedUpdate) {
+        self.history.push_back(finished);
+        if self.history.len() > HISTORY {
+            self.history.pop_front();
+        }
+    }
+}

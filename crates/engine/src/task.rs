@@ -1,0 +1,127 @@
+//! What can be running, as data. A task exists because the plan has it and ends because the plan lacks it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lilt_model::cluster::{Pod, PodNotice, PodRef, Registry};
+use lilt_model::command::Command;
+use lilt_model::files::FileSet;
+use lilt_model::image::{ImageTarget, LiveUpdate};
+use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::{ContainerId, ImageName, ResourceName};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::cause::Cause;
+use crate::event::WatchId;
+
+/// A place for one task at a time. When the plan puts another specification into it, the old task ends first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskId {
+    Load,
+    Watch(WatchId),
+    Update(ResourceName),
+    Serve(ResourceName),
+    Connect,
+    Namespace(String),
+    Follow(ResourceName, PodRef),
+    Forward(ResourceName, u16),
+    Sync(ResourceName, ContainerId),
+    Cleanup(u64),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskSpec {
+    /// Evaluate the Tiltfile.
+    Load { load: u64, cause: Cause },
+    /// Follow files.
+    Watch { files: FileSet },
+    /// Bring a resource up to date.
+    Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
+    /// Keep a server running.
+    Serve { generation: u64, command: Command },
+    /// Reach the cluster, however long it takes.
+    Connect,
+    /// Follow the pods of a namespace.
+    Namespace,
+    /// Show a pod's logs, notices and way to readiness.
+    Follow { pod: Arc<Pod>, notices: Vec<PodNotice> },
+    /// Lead a local port to a pod.
+    Forward { forward: Forward, target: Option<ForwardTarget> },
+    /// Copy changes into a container.
+    Sync(Box<SyncTask>),
+    /// Delete objects that nothing names any more.
+    Cleanup { resource: ResourceName, objects: Vec<Value> },
+}
+
+impl TaskSpec {
+    /// Whether a running task takes a new specification without being started anew.
+    pub fn continues(&self, next: &TaskSpec) -> bool {
+        match (self, next) {
+            (TaskSpec::Watch { .. }, TaskSpec::Watch { .. })
+            | (TaskSpec::Follow { .. }, TaskSpec::Follow { .. })
+            | (TaskSpec::Sync(_), TaskSpec::Sync(_)) => true,
+            (TaskSpec::Forward { forward: old, .. }, TaskSpec::Forward { forward: new, .. }) => old == new,
+            // Numbers tell them apart, and comparing whole jobs would cost.
+            (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
+            | (TaskSpec::Load { load: old, .. }, TaskSpec::Load { load: new, .. })
+            | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. }) => old == new,
+            _ => self == next,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum UpdateJob {
+    Local(LocalJob),
+    Deploy(Box<DeployJob>),
+}
+
+/// Run the command, if there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalJob {
+    pub command: Option<Command>,
+}
+
+/// Build what is not built, push it, apply the objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeployJob {
+    pub kubernetes: KubernetesResource,
+    /// In build order.
+    pub images: Vec<ImageJob>,
+    pub default_registry: Option<Registry>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ImageJob {
+    Build(ImageTarget),
+    /// Up to date, under this reference.
+    Reuse { name: ImageName, reference: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForwardTarget {
+    pub pod: PodRef,
+    pub port: u16,
+}
+
+/// One container that takes changes in place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncTask {
+    pub pod: PodRef,
+    /// The container's name in the pod.
+    pub container: String,
+    pub id: ContainerId,
+    pub live_update: LiveUpdate,
+    /// What to bring in now.
+    pub job: Option<SyncJob>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncJob {
+    pub update: u64,
+    /// Set for one container of the update: it writes what is said once.
+    pub cause: Option<Cause>,
+    pub paths: Vec<PathBuf>,
+}
