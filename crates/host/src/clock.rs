@@ -1,0 +1,20 @@
+//! The time of day.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lilt_model::Timestamp;
+
+pub fn now() -> Timestamp {
+    Timestamp::ZERO.plus(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_this_century() {
+        assert!(now() > Timestamp::from_rfc3339("2024-01-01T00:00:00Z").expect("a time"));
+        assert!(now() < Timestamp::from_rfc3339("2124-01-01T00:00:00Z").expect("a time"));
+    }
+}

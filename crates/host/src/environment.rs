@@ -1,0 +1,57 @@
+//! The environment variables that lilt itself reads, all of them, and programs found by `PATH`.
+//!
+//! What a Tiltfile reads (`os.environ`) and what commands inherit is not listed here.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The address the web server listens on.
+pub const TILT_HOST: &str = "TILT_HOST";
+/// The port of the web server.
+pub const TILT_PORT: &str = "TILT_PORT";
+/// If set and not empty, no colours in the terminal.
+pub const NO_COLOR: &str = "NO_COLOR";
+/// The user's home: `~`, and where the cache folder is if nothing else says so.
+pub const HOME: &str = "HOME";
+/// Where programs are looked for.
+pub const PATH: &str = "PATH";
+/// The folder for what may be deleted at any time; session folders live there.
+pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
+
+/// Every variable above.
+pub const ALL: &[&str] = &[TILT_HOST, TILT_PORT, NO_COLOR, HOME, PATH, XDG_CACHE_HOME];
+
+/// The value of a variable; an empty one counts as not set, as in Tilt.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+pub fn home() -> Option<PathBuf> {
+    variable(HOME).map(PathBuf::from)
+}
+
+/// Where a program that is called by this name would be run from.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|path| is_executable(path));
+    }
+    let path = std::env::var_os(PATH)?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_programs_on_the_path() {
+        assert!(find_program("sh").is_some_and(|path| path.is_absolute()));
+        assert_eq!(find_program("no-such-program-of-lilt"), None);
+        assert_eq!(find_program("/bin/sh"), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(find_program("/etc/passwd"), None, "it is not executable");
+    }
+}

@@ -1,0 +1,46 @@
+//! Reading single files and what they are.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use lilt_model::Timestamp;
+
+/// What lies at a path now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    Nothing,
+    File { mode: u32, modified: Timestamp, content: Vec<u8> },
+    Directory { mode: u32, modified: Timestamp },
+    /// Not followed.
+    Link { target: PathBuf, modified: Timestamp },
+    /// A socket, a device: nothing that can be copied.
+    Other,
+}
+
+/// Reads what lies at a path. One that vanishes meanwhile is nothing.
+pub fn look_at(path: &Path) -> io::Result<Found> {
+    match read(path) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Found::Nothing)
+        }
+        found => found,
+    }
+}
+
+fn read(path: &Path) -> io::Result<Found> {
+    let about = std::fs::symlink_metadata(path)?;
+    let since = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let modified = Timestamp::ZERO.plus(since);
+    let mode = about.permissions().mode() & 0o7777;
+    Ok(if about.is_file() {
+        Found::File { mode, modified, content: std::fs::read(path)? }
+    } else if about.is_dir() {
+        Found::Directory { mode, modified }
+    } else if about.is_symlink() {
+        Found::Link { target: std::fs::read_link(path)?, modified }
+    } else {
+        Found::Other
+    })
+}

@@ -1,0 +1,74 @@
+//! What to start, and the reasons why it does not start.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use lilt_model::Failure;
+use tokio::process::{Child, Command};
+
+use crate::environment;
+
+/// A command to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    pub argv: Vec<String>,
+    /// Absolute.
+    pub dir: PathBuf,
+    /// Set on top of lilt's own environment.
+    pub env: Vec<(String, String)>,
+}
+
+impl From<&lilt_model::command::Command> for Launch {
+    fn from(command: &lilt_model::command::Command) -> Self {
+        Self { argv: command.argv.clone(), dir: command.dir.clone(), env: command.env.clone() }
+    }
+}
+
+impl Launch {
+    /// No `pre_exec` here: without one the child is made by `posix_spawn`, which does not copy our page tables.
+    pub(super) fn start(&self) -> Result<Child, Failure> {
+        let Some((program, arguments)) = self.argv.split_first() else {
+            return Err(Failure::user("the command is empty"));
+        };
+        Command::new(program)
+            .args(arguments)
+            .current_dir(&self.dir)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| self.explain(program, &error))
+    }
+
+    fn explain(&self, program: &str, error: &io::Error) -> Failure {
+        if !self.dir.is_dir() {
+            return Failure::user(format!("the directory {} does not exist", self.dir.display()))
+                .hint(format!("`{program}` was to run there"));
+        }
+        match error.kind() {
+            io::ErrorKind::NotFound if program.contains('/') => {
+                Failure::user(format!("the program {program} does not exist")).hint(format!(
+                    "it was to run in {}; a script may also name an interpreter that does not exist",
+                    self.dir.display()
+                ))
+            }
+            io::ErrorKind::NotFound => {
+                Failure::user(format!("the program `{program}` was not found")).hint(format!(
+                    "it is in none of the folders of PATH ({})",
+                    self.path().unwrap_or_else(|| "which is not set".into())
+                ))
+            }
+            io::ErrorKind::PermissionDenied => Failure::user(format!("the program {program} may not be run"))
+                .hint("make it executable with `chmod +x`, or run it through its interpreter"),
+            _ => Failure::environment(format!("cannot start `{program}`: {error}")),
+        }
+    }
+
+    fn path(&self) -> Option<String> {
+        let own = self.env.iter().rev().find(|(name, _)| name == environment::PATH);
+        own.map(|(_, value)| value.clone()).or_else(|| environment::variable(environment::PATH))
+    }
+}

@@ -1,0 +1,178 @@
+//! A private folder for one session of lilt, removed at its end.
+//!
+//! Beside each folder lies a file, named after it, that its session keeps locked while it lives: the kernel gives the
+//! lock up with the process, however it ends, so a file that can be locked belongs to a dead session. (A process id
+//! alone would not do: it is reused, and means something else in another container that shares the home folder.)
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use lilt_model::Failure;
+
+use crate::{clock, environment};
+
+/// How often a name may be taken by someone else before we give up.
+const ATTEMPTS: u32 = 100;
+
+#[derive(Debug)]
+pub struct SessionDir {
+    path: PathBuf,
+    mark: PathBuf,
+    /// Holds the lock.
+    _lock: File,
+}
+
+impl SessionDir {
+    /// Creates a folder (mode 0700) under the user's cache folder and removes what dead sessions left there.
+    pub fn create() -> Result<SessionDir, Failure> {
+        Self::create_in(&sessions_folder())
+    }
+
+    /// The same under a folder of the caller's choice.
+    pub fn create_in(folder: &Path) -> Result<SessionDir, Failure> {
+        create_private(folder, true).map_err(|error| cannot("create", folder, &error))?;
+        check_owner(folder)?;
+        remove_leftovers(folder);
+        for attempt in 0..ATTEMPTS {
+            let name = format!("{}-{}-{attempt}", std::process::id(), clock::now().0);
+            if let Some(created) = Self::try_name(folder, &name)? {
+                return Ok(created);
+            }
+        }
+        Err(Failure::internal(format!("no free name for a session in {}", folder.display())))
+    }
+
+    /// None: someone else took the name or swept it away before it was locked.
+    fn try_name(folder: &Path, name: &str) -> Result<Option<SessionDir>, Failure> {
+        let mark = folder.join(format!("{name}.pid"));
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&mark);
+        let mut lock = match opened {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            opened => opened.map_err(|error| cannot("create", &mark, &error))?,
+        };
+        if lock.try_lock().is_err() || !is_still_at(&lock, &mark) {
+            return Ok(None);
+        }
+        writeln!(lock, "{}", std::process::id()).map_err(|error| cannot("write", &mark, &error))?;
+        let session = SessionDir { path: folder.join(name), mark, _lock: lock };
+        create_private(&session.path, false).map_err(|error| cannot("create", &session.path, &error))?;
+        Ok(Some(session))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SessionDir {
+    fn drop(&mut self) {
+        remove(&self.path, &self.mark);
+    }
+}
+
+fn sessions_folder() -> PathBuf {
+    let cache = environment::variable(environment::XDG_CACHE_HOME).map(PathBuf::from);
+    let cache = cache.filter(|path| path.is_absolute());
+    match cache.or_else(|| environment::home().map(|home| home.join(".cache"))) {
+        Some(cache) => cache.join("lilt").join("sessions"),
+        None => std::env::temp_dir().join(format!("lilt-{}", own_user().unwrap_or_default())),
+    }
+}
+
+fn own_user() -> Option<u32> {
+    fs::metadata("/proc/self").ok().map(|metadata| metadata.uid())
+}
+
+/// Whoever owns the folder could put theirs in the place of ours.
+fn check_owner(folder: &Path) -> Result<(), Failure> {
+    let owner = fs::metadata(folder).map_err(|error| cannot("read", folder, &error))?.uid();
+    match own_user() {
+        Some(user) if user != owner => {
+            Err(cannot("use", folder, &io::Error::other("it belongs to another user")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn create_private(path: &Path, recursive: bool) -> io::Result<()> {
+    DirBuilder::new().recursive(recursive).mode(0o700).create(path)
+}
+
+fn is_still_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), path.metadata()) {
+        (Ok(opened), Ok(found)) => (opened.dev(), opened.ino()) == (found.dev(), found.ino()),
+        _ => false,
+    }
+}
+
+fn remove_leftovers(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for mark in entries.flatten().map(|entry| entry.path()) {
+        if mark.extension().is_some_and(|extension| extension == "pid")
+            && let Ok(lock) = OpenOptions::new().write(true).open(&mark)
+            && lock.try_lock().is_ok()
+        {
+            remove(&mark.with_extension(""), &mark);
+        }
+    }
+}
+
+/// The folder first: a folder without its mark would never be found again.
+fn remove(path: &Path, mark: &Path) {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "cannot remove a session's folder");
+            return;
+        }
+        _ => {}
+    }
+    if let Err(error) = fs::remove_file(mark)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(path = %mark.display(), %error, "cannot remove a session's mark");
+    }
+}
+
+fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::environment(format!("cannot {verb} {}: {error}", path.display()))
+        .hint("lilt keeps a session's logs there; XDG_CACHE_HOME chooses another place")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn entries(folder: &Path) -> usize {
+        fs::read_dir(folder).expect("a folder").count()
+    }
+
+    #[test]
+    fn is_private_and_goes_away() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let session = SessionDir::create_in(&folder.path().join("sessions")).expect("a session");
+        let mode = session.path().metadata().expect("it exists").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::write(session.path().join("log"), "line").expect("it can be written to");
+        drop(session);
+        assert_eq!(entries(&folder.path().join("sessions")), 0);
+    }
+
+    #[test]
+    fn leftovers_of_dead_sessions_are_removed_and_living_ones_stay() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir(folder.path().join("1-2-3")).expect("a leftover");
+        fs::write(folder.path().join("1-2-3/log"), "old").expect("a file in it");
+        fs::write(folder.path().join("1-2-3.pid"), "1").expect("its mark, which nobody locks");
+        fs::create_dir(folder.path().join("other")).expect("a folder that is not a session's");
+        let living = SessionDir::create_in(folder.path()).expect("a session");
+        let second = SessionDir::create_in(folder.path()).expect("another session");
+        assert!(!folder.path().join("1-2-3").exists());
+        assert!(!folder.path().join("1-2-3.pid").exists());
+        assert!(living.path().exists() && second.path().exists() && living.path() != second.path());
+        assert!(folder.path().join("other").exists());
+    }
+}

@@ -1,0 +1,325 @@
+//! The thread that owns the inotify instance: it waits for events and commands, and walks new directories between
+//! them, a few at a time, so that no one's change waits for another's big tree.
+
+mod events;
+mod walk;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread::JoinHandle;
+use std::time::{Instant, SystemTime};
+
+use inotify::{Inotify, Watches};
+use lilt_model::Failure;
+use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::ignore::Matcher;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::sync::oneshot;
+
+use super::delivery::{Content, Delivery};
+use super::region::{Region, RegionId, Report};
+use super::table::Table;
+use super::{Command, SubscriptionId};
+use walk::Job;
+
+/// Holds a few hundred events.
+const BUFFER: usize = 64 * 1024;
+/// How many buffers are read before batches and commands get their turn.
+const READS: usize = 16;
+
+pub(super) fn start(commands: Receiver<Command>, bell: UnixStream) -> Result<JoinHandle<()>, Failure> {
+    let inotify = Inotify::init().map_err(|error| no_instance(&error))?;
+    let state = State::new(inotify.watches());
+    std::thread::Builder::new()
+        .name("lilt-watch".into())
+        .spawn(move || run(inotify, &commands, &bell, state))
+        .map_err(|error| Failure::environment(format!("cannot start watching files: {error}")))
+}
+
+fn no_instance(error: &io::Error) -> Failure {
+    let failure = Failure::environment(format!("cannot watch files: {error}"));
+    // EMFILE is also what the limit of instances per user gives.
+    failure.hint(
+        "if many programs watch files, raise the limit with `sudo sysctl fs.inotify.max_user_instances=512`",
+    )
+}
+
+/// Runs until the last sender of commands is gone. `bell` becomes readable with every command.
+fn run(mut inotify: Inotify, commands: &Receiver<Command>, bell: &UnixStream, mut state: State) {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        if let Err(error) = read_events(&mut inotify, &mut buffer, &mut state) {
+            tracing::error!(%error, "cannot read file events");
+            return;
+        }
+        loop {
+            match commands.try_recv() {
+                Ok(command) => {
+                    if matches!(command, Command::Subscribe { .. }) {
+                        // What happened before is not the new subscriber's business. Should this fail, so will the
+                        // next read, which says so.
+                        let _ = read_events(&mut inotify, &mut buffer, &mut state);
+                    }
+                    state.obey(command);
+                }
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return,
+            }
+        }
+        state.walk_some();
+        state.delivery.flush();
+        if let Err(error) = wait(&inotify, bell, &state) {
+            tracing::error!(%error, "cannot wait for file events");
+            return;
+        }
+    }
+}
+
+/// Waits for an event, a command or the end of a gathering; not at all if there are directories to walk.
+fn wait(inotify: &Inotify, bell: &UnixStream, state: &State) -> io::Result<()> {
+    let timeout = match state.delivery.wake() {
+        _ if state.has_work() => PollTimeout::ZERO,
+        None => PollTimeout::NONE,
+        Some(wake) => {
+            let micros = wake.saturating_duration_since(Instant::now()).as_micros();
+            PollTimeout::try_from(micros.div_ceil(1000)).unwrap_or(PollTimeout::MAX)
+        }
+    };
+    let mut sources =
+        [PollFd::new(inotify.as_fd(), PollFlags::POLLIN), PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut sources, timeout) {
+        Err(Errno::EINTR) => return Ok(()),
+        polled => polled?,
+    };
+    if sources[1].any() == Some(true) {
+        silence(bell)?;
+    }
+    Ok(())
+}
+
+/// Takes all rings at once; the commands they stand for are read after this.
+fn silence(mut bell: &UnixStream) -> io::Result<()> {
+    let mut rings = [0; 256];
+    loop {
+        match bell.read(&mut rings) {
+            // Zero: all senders are gone, as the next look at the commands tells.
+            Ok(length) if length < rings.len() => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn read_events(inotify: &mut Inotify, buffer: &mut [u8], state: &mut State) -> io::Result<()> {
+    for _ in 0..READS {
+        match inotify.read_events(buffer) {
+            Ok(events) => events.for_each(|event| state.see(&event)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                state.quiet = SystemTime::now();
+                return Ok(());
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+struct State {
+    table: Table,
+    delivery: Delivery,
+    subscribers: HashMap<SubscriptionId, Subscriber>,
+    regions: HashMap<RegionId, Region>,
+    by_root: HashMap<PathBuf, Vec<RegionId>>,
+    jobs: VecDeque<Job>,
+    /// Everything before this moment has been seen.
+    quiet: SystemTime,
+    last_id: u64,
+}
+
+#[derive(Debug)]
+struct Subscriber {
+    regions: Vec<RegionId>,
+    unready: HashSet<RegionId>,
+    failure: Option<Failure>,
+    /// Taken when it has been told.
+    ready: Option<oneshot::Sender<Result<(), Failure>>>,
+}
+
+impl State {
+    fn new(watches: Watches) -> Self {
+        Self {
+            table: Table::new(watches),
+            delivery: Delivery::default(),
+            subscribers: HashMap::new(),
+            regions: HashMap::new(),
+            by_root: HashMap::new(),
+            jobs: VecDeque::new(),
+            quiet: SystemTime::now(),
+            last_id: 0,
+        }
+    }
+
+    fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Subscribe { files, matcher, id, ready } => {
+                let subscription = SubscriptionId(self.new_id());
+                // No receiver: the subscription was dropped before it began.
+                if id.send(subscription).is_ok() {
+                    self.subscribe(subscription, files, &matcher, ready);
+                }
+            }
+            Command::Take { id, reply } => self.delivery.take(id, reply),
+            Command::Unsubscribe { id } => self.unsubscribe(id),
+            Command::CountWatches { reply } => {
+                // An asker that is gone needs no answer.
+                let _ = reply.send(self.table.count());
+            }
+        }
+    }
+
+    fn subscribe(
+        &mut self,
+        id: SubscriptionId,
+        files: FileSet,
+        matcher: &Arc<Matcher>,
+        ready: oneshot::Sender<Result<(), Failure>>,
+    ) {
+        self.delivery.open(id);
+        let mut regions: Vec<RegionId> = Vec::new();
+        let mut fresh = Vec::new();
+        for root in files.roots {
+            let region = match self.find_region(&root, &files.ignores) {
+                Some(region) => region,
+                None => {
+                    let region = self.add_region(root, files.ignores.clone(), matcher.clone());
+                    fresh.push(region);
+                    region
+                }
+            };
+            if !regions.contains(&region) {
+                regions.push(region);
+            }
+        }
+        for region in &regions {
+            if let Some(region) = self.regions.get_mut(region) {
+                region.subscribers.push(id);
+            }
+        }
+        let unready = regions.iter().copied().collect();
+        let subscriber = Subscriber { regions: regions.clone(), unready, failure: None, ready: Some(ready) };
+        self.subscribers.insert(id, subscriber);
+        for region in fresh {
+            self.settle(region, Report::Nothing);
+        }
+        for region in regions {
+            self.tell_ready(region);
+        }
+        self.tell_if_ready(id);
+    }
+
+    fn find_region(&self, root: &Path, ignores: &[IgnoreRule]) -> Option<RegionId> {
+        let candidates = self.by_root.get(root)?;
+        candidates
+            .iter()
+            .copied()
+            .find(|id| self.regions.get(id).is_some_and(|region| region.ignores == ignores))
+    }
+
+    fn add_region(&mut self, root: PathBuf, ignores: Vec<IgnoreRule>, matcher: Arc<Matcher>) -> RegionId {
+        let id = RegionId(self.new_id());
+        self.by_root.entry(root.clone()).or_default().push(id);
+        self.regions.insert(id, Region::new(root, ignores, matcher));
+        id
+    }
+
+    fn unsubscribe(&mut self, id: SubscriptionId) {
+        self.delivery.close(id);
+        let Some(subscriber) = self.subscribers.remove(&id) else { return };
+        for region_id in subscriber.regions {
+            let Some(region) = self.regions.get_mut(&region_id) else { continue };
+            region.subscribers.retain(|subscriber| *subscriber != id);
+            if region.subscribers.is_empty() {
+                self.remove_region(region_id);
+            }
+        }
+    }
+
+    fn remove_region(&mut self, id: RegionId) {
+        let Some(region) = self.regions.remove(&id) else { return };
+        if let Some(others) = self.by_root.get_mut(&region.root) {
+            others.retain(|other| *other != id);
+            if others.is_empty() {
+                self.by_root.remove(&region.root);
+            }
+        }
+        for path in region.held {
+            self.table.release(&path, id);
+        }
+    }
+
+    /// Tells the subscribers of a region if it has become ready.
+    fn tell_ready(&mut self, id: RegionId) {
+        let Some(region) = self.regions.get(&id).filter(|region| region.jobs == 0) else { return };
+        let failure = region.failure.clone();
+        for subscription in region.subscribers.clone() {
+            let Some(subscriber) = self.subscribers.get_mut(&subscription) else { continue };
+            if subscriber.unready.remove(&id) {
+                subscriber.failure = subscriber.failure.take().or_else(|| failure.clone());
+                self.tell_if_ready(subscription);
+            }
+        }
+    }
+
+    fn tell_if_ready(&mut self, id: SubscriptionId) {
+        let Some(subscriber) =
+            self.subscribers.get_mut(&id).filter(|subscriber| subscriber.unready.is_empty())
+        else {
+            return;
+        };
+        if let Some(ready) = subscriber.ready.take() {
+            // Nobody has to wait for it.
+            let _ = ready.send(subscriber.failure.take().map_or(Ok(()), Err));
+        }
+    }
+
+    /// From now on this region misses changes. Told once: by `ready` to those who wait for it, in a batch to others.
+    fn fail(&mut self, id: RegionId, failure: Failure) {
+        let Some(region) = self.regions.get_mut(&id) else { return };
+        if region.failure.is_some() {
+            return;
+        }
+        for subscription in &region.subscribers {
+            if self.subscribers.get(subscription).is_some_and(|subscriber| !subscriber.unready.contains(&id))
+            {
+                self.delivery.problem(*subscription, &failure);
+            }
+        }
+        region.failure = Some(failure);
+    }
+
+    /// A path of a region has changed.
+    fn report(&mut self, id: RegionId, path: &Path, content: Content) {
+        let Some(region) = self.regions.get(&id) else { return };
+        if region.matcher.ignores(path) {
+            return;
+        }
+        for subscription in &region.subscribers {
+            self.delivery.change(*subscription, path, content);
+        }
+    }
+}

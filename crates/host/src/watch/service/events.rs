@@ -1,0 +1,148 @@
+//! What the kernel tells, and what it means for the regions that hold the directory.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use inotify::{Event, EventMask};
+
+use super::State;
+use crate::watch::delivery::Content;
+use crate::watch::region::{RegionId, Report};
+use crate::watch::table::{Links, Place};
+use crate::watch::temporary::{is_private_folder, is_temporary};
+
+/// File systems keep coarse times, some only whole seconds.
+const CLOCK_SLACK: Duration = Duration::from_secs(2);
+
+const APPEARED: EventMask = EventMask::CREATE.union(EventMask::MOVED_TO);
+const DISAPPEARED: EventMask = EventMask::DELETE.union(EventMask::MOVED_FROM);
+const SELF_GONE: EventMask =
+    EventMask::DELETE_SELF.union(EventMask::MOVE_SELF).union(EventMask::UNMOUNT).union(EventMask::IGNORED);
+
+impl State {
+    pub(super) fn see(&mut self, event: &Event<&OsStr>) {
+        if event.mask.contains(EventMask::Q_OVERFLOW) {
+            self.look_at_everything();
+            return;
+        }
+        let places = self.table.places(&event.wd);
+        if event.mask.intersects(SELF_GONE) {
+            self.directory_gone(event, &places);
+            return;
+        }
+        let Some(name) = event.name else { return };
+        for place in &places {
+            let path = place.path.join(name);
+            if event.mask.contains(EventMask::MOVED_FROM | EventMask::ISDIR) {
+                self.directory_moved(&path);
+            }
+            for holder in &place.holders {
+                self.entry_changed(*holder, &path, &name.to_string_lossy(), event.mask);
+            }
+        }
+    }
+
+    /// Events were lost: compare with the time of the last one that was not.
+    fn look_at_everything(&mut self) {
+        tracing::warn!("more file events came than the kernel keeps; looking at all watched files");
+        let since = self.quiet.checked_sub(CLOCK_SLACK).unwrap_or(self.quiet);
+        let regions: Vec<RegionId> = self.regions.keys().copied().collect();
+        for region in regions {
+            self.settle(region, Report::ChangedSince(since));
+        }
+    }
+
+    /// A watched directory itself is gone from its path.
+    fn directory_gone(&mut self, event: &Event<&OsStr>, places: &[Place]) {
+        let moved = event.mask.contains(EventMask::MOVE_SELF);
+        let is_root = |state: &State, place: &Place| {
+            let holders = place.holders.iter().filter_map(|holder| state.regions.get(holder));
+            holders.into_iter().any(|region| region.root.starts_with(&place.path))
+        };
+        for place in places {
+            // Below a root, the directory above tells of a move; and after the move back this is news of old.
+            if moved && is_root(self, place) {
+                self.directory_moved(&place.path);
+            }
+        }
+        if moved {
+            return;
+        }
+        self.table.ended(&event.wd);
+        for place in places {
+            self.forget(std::slice::from_ref(place), &place.path);
+        }
+    }
+
+    /// Everything watched in this directory now has another path, or none that we know.
+    fn directory_moved(&mut self, directory: &Path) {
+        let gone = self.table.moved_away(directory);
+        self.forget(&gone, directory);
+    }
+
+    /// These places are no longer in the table. Regions whose root was at or below `gone` look for it anew.
+    fn forget(&mut self, places: &[Place], gone: &Path) {
+        let mut homeless = Vec::new();
+        for place in places {
+            for holder in &place.holders {
+                let Some(region) = self.regions.get_mut(holder) else { continue };
+                region.held.remove(&place.path);
+                if region.root.starts_with(gone) && !homeless.contains(holder) {
+                    homeless.push(*holder);
+                }
+            }
+        }
+        for region in homeless {
+            self.settle(region, Report::Everything);
+        }
+    }
+
+    fn entry_changed(&mut self, id: RegionId, path: &Path, name: &str, mask: EventMask) {
+        let Some(region) = self.regions.get(&id) else { return };
+        if path == region.root {
+            self.root_changed(id, path, mask);
+        } else if path.starts_with(&region.root) {
+            self.content_changed(id, path, name, mask);
+        } else if region.root.starts_with(path) {
+            if mask.intersects(APPEARED | DISAPPEARED) {
+                self.settle(id, Report::Everything);
+            }
+        } else if region.target.as_deref() == Some(path) {
+            let root = region.root.clone();
+            self.report(id, &root, content(mask));
+        }
+    }
+
+    fn root_changed(&mut self, id: RegionId, root: &Path, mask: EventMask) {
+        if mask.intersects(APPEARED | DISAPPEARED) {
+            self.settle(id, Report::Everything);
+        } else if !mask.contains(EventMask::ISDIR) {
+            self.report(id, root, content(mask));
+        }
+    }
+
+    fn content_changed(&mut self, id: RegionId, path: &Path, name: &str, mask: EventMask) {
+        if !mask.contains(EventMask::ISDIR) {
+            if !is_temporary(name) {
+                self.report(id, path, content(mask));
+            }
+            return;
+        }
+        if is_private_folder(name) {
+            return;
+        }
+        if mask.intersects(APPEARED) {
+            let ignored = self.regions.get(&id).is_none_or(|region| region.matcher.ignores_all_below(path));
+            if !ignored {
+                self.push_job(id, path.to_path_buf(), Report::Everything, Links::Refuse);
+            }
+        } else if mask.intersects(DISAPPEARED) && !path.exists() {
+            self.report(id, path, Content::Complete);
+        }
+    }
+}
+
+fn content(mask: EventMask) -> Content {
+    if mask.intersects(EventMask::CREATE | EventMask::MODIFY) { Content::Writing } else { Content::Complete }
+}

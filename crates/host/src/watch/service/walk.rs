@@ -1,0 +1,194 @@
+//! Placing watches: at a region's root, and in every directory below it that is not ignored.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lilt_model::Failure;
+
+use super::State;
+use crate::watch::delivery::Content;
+use crate::watch::region::{Found, RegionId, Report, is_gone, look, parent, watch_failure};
+use crate::watch::table::Links;
+use crate::watch::temporary::{is_private_folder, is_temporary};
+
+/// How many directories are walked before events and commands get their turn: about a millisecond's worth.
+const AT_ONCE: usize = 64;
+/// How often a root may come and go under our eyes before we give up.
+const LOOKS: usize = 100;
+
+/// A directory to watch and read.
+#[derive(Debug)]
+pub(super) struct Job {
+    region: RegionId,
+    directory: PathBuf,
+    report: Report,
+    links: Links,
+}
+
+impl State {
+    pub(super) fn has_work(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    pub(super) fn walk_some(&mut self) {
+        for _ in 0..AT_ONCE {
+            let Some(job) = self.jobs.pop_front() else { return };
+            let region = job.region;
+            self.walk(job);
+            if let Some(region) = self.regions.get_mut(&region) {
+                region.jobs -= 1;
+            }
+            self.tell_ready(region);
+        }
+    }
+
+    pub(super) fn push_job(&mut self, region: RegionId, directory: PathBuf, report: Report, links: Links) {
+        if let Some(found) = self.regions.get_mut(&region) {
+            found.jobs += 1;
+            self.jobs.push_back(Job { region, directory, report, links });
+        }
+    }
+
+    /// Looks what is at the root of a region now and watches accordingly, from scratch.
+    pub(super) fn settle(&mut self, id: RegionId, report: Report) {
+        let Some(region) = self.regions.get_mut(&id) else { return };
+        let root = region.root.clone();
+        let held = std::mem::take(&mut region.held);
+        region.target = None;
+        let exists = match self.hold_root(id, &root, report) {
+            Ok(exists) => exists,
+            Err(failure) => {
+                self.fail(id, failure);
+                false
+            }
+        };
+        let Some(region) = self.regions.get_mut(&id) else { return };
+        let disappeared = region.existed && !exists;
+        region.existed = exists;
+        let no_longer: Vec<_> = held.into_iter().filter(|path| !region.held.contains(path)).collect();
+        for path in no_longer {
+            self.table.release(&path, id);
+        }
+        if disappeared {
+            self.report(id, &root, Content::Complete);
+        }
+    }
+
+    /// Watches what tells of the root; says whether it exists.
+    fn hold_root(&mut self, id: RegionId, root: &Path, report: Report) -> Result<bool, Failure> {
+        for _ in 0..LOOKS {
+            let held = match look(root) {
+                Found::Directory { link } => {
+                    self.push_job(id, root.to_path_buf(), report, Links::Follow);
+                    if link { self.hold(id, parent(root), Links::Follow).map(|()| true) } else { Ok(true) }
+                }
+                Found::File { target } => self.hold_file(id, root, target, report).map(|()| true),
+                Found::Missing { ancestor, next } => match self.hold(id, &ancestor, Links::Follow) {
+                    // It may have appeared before the watch was there.
+                    Ok(()) if next.exists() => continue,
+                    held => held.map(|()| false),
+                },
+            };
+            match held {
+                Ok(exists) => return Ok(exists),
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(watch_failure(root, &error, self.table.count())),
+            }
+        }
+        Err(Failure::environment(format!("cannot watch {}: it comes and goes all the time", root.display())))
+    }
+
+    fn hold_file(
+        &mut self,
+        id: RegionId,
+        root: &Path,
+        target: Option<PathBuf>,
+        report: Report,
+    ) -> io::Result<()> {
+        // The directory, not the file: editors put a new file in the place of the old one.
+        self.hold(id, parent(root), Links::Follow)?;
+        if let Some(target) = target {
+            self.hold(id, parent(&target), Links::Follow)?;
+            if let Some(region) = self.regions.get_mut(&id) {
+                region.target = Some(target);
+            }
+        }
+        if report.wants(root) {
+            self.report(id, root, Content::Writing);
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, id: RegionId, directory: &Path, links: Links) -> io::Result<()> {
+        let path: Arc<Path> = self.table.hold(directory, id, links)?;
+        if let Some(region) = self.regions.get_mut(&id) {
+            region.held.insert(path);
+        }
+        Ok(())
+    }
+
+    /// Watches one directory, then reads it: what was made in it before the watch is found by reading, what is made
+    /// later comes as an event.
+    fn walk(&mut self, job: Job) {
+        let Some(region) = self.regions.get(&job.region).filter(|region| region.failure.is_none()) else {
+            return;
+        };
+        let is_root = region.root == job.directory;
+        match self.hold(job.region, &job.directory, job.links) {
+            Ok(()) => self.read(&job),
+            Err(error) if is_gone(&error) => {
+                if is_root {
+                    self.settle(job.region, Report::Everything);
+                }
+            }
+            // Other people's data, such as a database's folder, lies in many projects.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_root => {
+                tracing::warn!(path = %job.directory.display(), "no permission to watch a directory");
+            }
+            Err(error) => self.fail(job.region, watch_failure(&job.directory, &error, self.table.count())),
+        }
+    }
+
+    fn read(&mut self, job: &Job) {
+        let entries = match fs::read_dir(&job.directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if !is_gone(&error) {
+                    tracing::warn!(path = %job.directory.display(), %error, "cannot read a watched directory");
+                }
+                return;
+            }
+        };
+        let Some(region) = self.regions.get(&job.region) else { return };
+        let matcher = region.matcher.clone();
+        if let Report::ChangedSince(_) = job.report
+            && job.report.wants(&job.directory)
+        {
+            // Entries may have been deleted; which ones is not known.
+            self.report(job.region, &job.directory, Content::Complete);
+        }
+        for entry in entries.flatten() {
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if !is_directory && job.report == Report::Nothing {
+                continue;
+            }
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if is_directory {
+                if !is_private_folder(&name) {
+                    let path = entry.path();
+                    if !matcher.ignores_all_below(&path) {
+                        self.push_job(job.region, path, job.report, Links::Refuse);
+                    }
+                }
+            } else if !is_temporary(&name) {
+                let path = entry.path();
+                if job.report.wants(&path) {
+                    self.report(job.region, &path, Content::Writing);
+                }
+            }
+        }
+    }
+}
