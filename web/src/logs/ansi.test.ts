@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { colorOf, parse, strip } from "./ansi";
+
+const ESC = "\x1b";
+
+describe("parse", () => {
+  test("plain text is one piece without style", () => {
+    expect(parse("hello")).toEqual([{ text: "hello", style: {} }]);
+    expect(parse("")).toEqual([]);
+  });
+
+  test("colours begin and end where the program says", () => {
+    expect(parse(`a ${ESC}[1;31mred${ESC}[0m b`)).toEqual([
+      { text: "a ", style: {} },
+      { text: "red", style: { bold: true, foreground: 1 } },
+      { text: " b", style: {} },
+    ]);
+  });
+
+  test.each<[string, object]>([
+    ["[94m", { foreground: 12 }],
+    ["[103m", { background: 11 }],
+    ["[38;5;208m", { foreground: 208 }],
+    ["[48;2;1;2;3m", { background: "rgb(1 2 3)" }],
+    ["[38:2:9:8:7m", { foreground: "rgb(9 8 7)" }],
+    ["[7m", { inverse: true }],
+    ["[2;3;4;9m", { dim: true, italic: true, underline: true, strike: true }],
+    ["[31;39m", {}],
+    ["[1;22m", {}],
+    ["[m", {}],
+    ["[38;5;999m", {}],
+    ["[38m", {}],
+    ["[38;5;1;1m", { foreground: 1, bold: true }],
+  ])("%s", (codes, style) => {
+    expect(parse(`${ESC}${codes}x`)).toEqual([{ text: "x", style }]);
+  });
+
+  test("other sequences and controls leave no trace", () => {
+    const noise = `${ESC}[2K${ESC}[1Gone${ESC}]0;title\x07 two${ESC}(B three\x08${ESC}[?25h${ESC}[1`;
+    expect(strip(noise)).toBe("one two three");
+    expect(strip(`${ESC}]8;;http://x/${ESC}\\link${ESC}]8;;${ESC}\\`)).toBe("link");
+    expect(strip("a\tb")).toBe("a\tb");
+  });
+
+  test("a carriage return starts the line over", () => {
+    expect(strip("10%\r50%\r100%")).toBe("100%");
+    expect(strip("done\r")).toBe("done");
+  });
+
+  test("markup stays text", () => {
+    expect(parse("<img src=x onerror=alert(1)>")).toEqual([
+      { text: "<img src=x onerror=alert(1)>", style: {} },
+    ]);
+  });
+
+  test("a megabyte of escapes is no trap", () => {
+    const line = `${ESC}[31mx${ESC}[0m`.repeat(100_000);
+    expect(parse(line)).toHaveLength(100_000);
+    expect(strip(`${ESC}]${"x".repeat(1_000_000)}`)).toBe("");
+  });
+});
+
+test("colours beyond the theme's are those of xterm", () => {
+  expect(colorOf(16)).toBe("rgb(0 0 0)");
+  expect(colorOf(208)).toBe("rgb(255 135 0)");
+  expect(colorOf(231)).toBe("rgb(255 255 255)");
+  expect(colorOf(244)).toBe("rgb(128 128 128)");
+});

@@ -1,0 +1,133 @@
+/**
+ * Terminal output → styled pieces of text. Never HTML: what comes out is text and class names.
+ *
+ * Colours (16, 256 and 24 bit), bold, dim, italic, underline, inverse and strike are kept; every other control
+ * sequence is dropped. Each line starts without style.
+ */
+
+export interface Style {
+  /** An index 0–255, or `rgb(…)`. */
+  foreground?: number | string;
+  background?: number | string;
+  bold?: true;
+  dim?: true;
+  italic?: true;
+  underline?: true;
+  inverse?: true;
+  strike?: true;
+}
+
+export interface Piece {
+  text: string;
+  style: Style;
+}
+
+const plain: Style = Object.freeze({});
+
+// CSI, OSC (ended by BEL or ST; an open one runs to the end), other two-character escapes, and stray controls but tab.
+const sequence =
+  // eslint-disable-next-line no-control-regex
+  /\x1b\[([0-9:;<=>?]*)[ -/]*([@-~]|$)|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f]/g;
+
+export function parse(line: string): Piece[] {
+  const text = afterReturn(line);
+  if (!hasControls(text)) {
+    return text === "" ? [] : [{ text, style: plain }];
+  }
+  const pieces: Piece[] = [];
+  let style = plain;
+  let from = 0;
+  const push = (until: number) => {
+    if (until > from) {
+      pieces.push({ text: text.slice(from, until), style });
+    }
+  };
+  for (const match of text.matchAll(sequence)) {
+    push(match.index);
+    from = match.index + match[0].length;
+    if (match[2] === "m") {
+      style = restyle(style, match[1] ?? "");
+    }
+  }
+  push(text.length);
+  return pieces;
+}
+
+/** The text alone, for searching. */
+export function strip(line: string): string {
+  const text = afterReturn(line);
+  return hasControls(text) ? text.replace(sequence, "") : text;
+}
+
+/** A carriage return starts the line over, as progress bars do. */
+function afterReturn(line: string): string {
+  const at = line.lastIndexOf("\r");
+  if (at < 0) {
+    return line;
+  }
+  return at === line.length - 1 ? afterReturn(line.slice(0, at)) : line.slice(at + 1);
+}
+
+function hasControls(text: string): boolean {
+  // eslint-disable-next-line no-control-regex
+  return /[\x00-\x08\x0b-\x1f\x7f]/.test(text);
+}
+
+function restyle(old: Style, parameters: string): Style {
+  const codes = parameters.split(/[;:]/).map((code) => (code === "" ? 0 : Number(code)));
+  let style: Style = { ...old };
+  for (let at = 0; at < codes.length; at++) {
+    const code = codes[at] ?? 0;
+    if (code === 0) style = {};
+    else if (code === 1) style.bold = true;
+    else if (code === 2) style.dim = true;
+    else if (code === 3) style.italic = true;
+    else if (code === 4) style.underline = true;
+    else if (code === 7) style.inverse = true;
+    else if (code === 9) style.strike = true;
+    else if (code === 22) {
+      delete style.bold;
+      delete style.dim;
+    } else if (code === 23) delete style.italic;
+    else if (code === 24) delete style.underline;
+    else if (code === 27) delete style.inverse;
+    else if (code === 29) delete style.strike;
+    else if (code >= 30 && code <= 37) style.foreground = code - 30;
+    else if (code === 39) delete style.foreground;
+    else if (code >= 40 && code <= 47) style.background = code - 40;
+    else if (code === 49) delete style.background;
+    else if (code >= 90 && code <= 97) style.foreground = code - 90 + 8;
+    else if (code >= 100 && code <= 107) style.background = code - 100 + 8;
+    else if (code === 38 || code === 48) {
+      const [color, used] = extended(codes.slice(at + 1));
+      at += used;
+      if (color !== undefined) {
+        style[code === 38 ? "foreground" : "background"] = color;
+      }
+    }
+  }
+  return style;
+}
+
+function extended(codes: number[]): [color: number | string | undefined, used: number] {
+  const byte = (value: number | undefined) => value !== undefined && value >= 0 && value <= 255;
+  if (codes[0] === 5) {
+    return [byte(codes[1]) ? codes[1] : undefined, 2];
+  }
+  if (codes[0] === 2) {
+    const rgb = codes.slice(1, 4);
+    return [rgb.length === 3 && rgb.every(byte) ? `rgb(${rgb.join(" ")})` : undefined, 4];
+  }
+  return [undefined, 1];
+}
+
+/** The first 16 come from the theme (a class), the rest are fixed. */
+export function colorOf(index: number): string {
+  if (index >= 232) {
+    const gray = 8 + (index - 232) * 10;
+    return `rgb(${gray} ${gray} ${gray})`;
+  }
+  const level = (value: number) => (value === 0 ? 0 : 55 + value * 40);
+  const cube = index - 16;
+  return `rgb(${level(Math.floor(cube / 36))} ${level(Math.floor(cube / 6) % 6)} ${level(cube % 6)})`;
+}

@@ -1,0 +1,19 @@
+import { render } from "preact";
+import { App } from "./app";
+import { startKeys } from "./keys";
+import { startRouting } from "./model/route";
+import { startClock } from "./model/time";
+import { connection, startTab } from "./page";
+import "./styles/base.css";
+import "./styles/table.css";
+import "./styles/logs.css";
+
+const root = document.getElementById("page");
+if (root) {
+  startRouting();
+  startClock();
+  connection.start();
+  startTab();
+  startKeys();
+  render(<App />, root);
+}

@@ -1,0 +1,85 @@
+import { effect } from "@preact/signals";
+import { describe, expect, test } from "vitest";
+import { resource, state } from "./sample";
+import { Session } from "./session";
+
+const labels = (...names: string[]) => ({ labels: Object.fromEntries(names.map((name) => [name, name])) });
+
+describe("Session", () => {
+  test("changes are merged, removals removed", () => {
+    const session = new Session();
+    session.apply(
+      state({ complete: true, resources: [resource("a", { order: 1 }), resource("b", { order: 2 })] }),
+    );
+    session.apply(state({ resources: [resource("c", { order: 0 })], removed: ["a"] }));
+    expect(session.names.value).toEqual(["c", "b"]);
+  });
+
+  test("a complete state replaces what was known", () => {
+    const session = new Session();
+    session.apply(state({ complete: true, resources: [resource("old"), resource("kept")] }));
+    const kept = session.resource("kept");
+    session.apply(state({ complete: true, resources: [resource("kept", { updateStatus: "error" })] }));
+    expect(session.names.value).toEqual(["kept"]);
+    expect(session.resource("kept")).toBe(kept);
+    expect(kept?.value.status.updateStatus).toBe("error");
+  });
+
+  test("a status redraws its row and moves nothing", () => {
+    const session = new Session();
+    session.apply(state({ complete: true, resources: [resource("a"), resource("b")] }));
+    let layouts = 0;
+    let rows = 0;
+    effect(() => {
+      session.groups.value;
+      layouts++;
+    });
+    effect(() => {
+      session.resource("b")?.value;
+      rows++;
+    });
+    session.apply(state({ resources: [resource("a", { updateStatus: "error" })] }));
+    expect([layouts, rows]).toEqual([1, 1]);
+    session.apply(state({ resources: [resource("b", { updateStatus: "error" })] }));
+    expect([layouts, rows]).toEqual([1, 2]);
+  });
+
+  test("groups by label: the Tiltfile first, the unlabelled last", () => {
+    const session = new Session();
+    session.apply(
+      state({
+        complete: true,
+        resources: [
+          resource("loose", { order: 1 }),
+          resource("web", { order: 3 }, labels("front", "all")),
+          resource("api", { order: 2 }, labels("all")),
+          resource("(Tiltfile)", { order: 9 }),
+        ],
+      }),
+    );
+    expect(session.groups.value.map(({ label, names }) => [label, ...names])).toEqual([
+      ["(Tiltfile)", "(Tiltfile)"],
+      ["all", "api", "web"],
+      ["front", "web"],
+      ["other", "loose"],
+    ]);
+    session.apply(state({ resources: [resource("loose", { order: 1 }, labels("front"))] }));
+    expect(session.groups.value.map(({ label }) => label)).toEqual(["(Tiltfile)", "all", "front"]);
+  });
+
+  test("counts each resource once", () => {
+    const session = new Session();
+    session.apply(
+      state({
+        complete: true,
+        resources: [
+          resource("a", { updateStatus: "error" }, labels("one", "two")),
+          resource("b", { runtimeStatus: "pending" }),
+          resource("c"),
+          resource("d", { updateStatus: "none" }),
+        ],
+      }),
+    );
+    expect(session.counts.value).toEqual({ error: 1, busy: 1, waiting: 0, ok: 1, idle: 1 });
+  });
+});

@@ -1,0 +1,118 @@
+/**
+ * The session as the server last told it. Each resource is a signal of its own, so that a change redraws what shows
+ * that resource and nothing else; `layout` changes only when rows come, go or move.
+ */
+
+import { batch, computed, signal, type Signal } from "@preact/signals";
+import type { ServerMessage, UIResource, UISession } from "../generated/protocol";
+import { overall, type Overall } from "./status";
+
+type StateMessage = Extract<ServerMessage, { type: "state" }>;
+
+export interface Group {
+  /** Unique among the groups. */
+  label: string;
+  names: string[];
+  /** Needs no heading: its only resource says it. */
+  bare?: boolean;
+}
+
+export const TILTFILE = "(Tiltfile)";
+export const UNLABELLED = "other";
+
+export class Session {
+  readonly #resources = new Map<string, Signal<UIResource>>();
+  readonly #layout = signal(0);
+  readonly session = signal<UISession | undefined>(undefined);
+  /** A state has arrived at all. */
+  readonly known = signal(false);
+
+  /** All names, in the order of the Tiltfile. */
+  readonly names = computed(() => {
+    this.#layout.value;
+    return [...this.#resources.values()]
+      .map((resource) => resource.peek())
+      .sort(
+        (one, other) =>
+          Number(other.metadata.name === TILTFILE) - Number(one.metadata.name === TILTFILE) ||
+          (one.status.order ?? 0) - (other.status.order ?? 0) ||
+          one.metadata.name.localeCompare(other.metadata.name),
+      )
+      .map((resource) => resource.metadata.name);
+  });
+
+  /** By label, as in the Tiltfile; one resource may be in several. What has no label comes last, the Tiltfile first. */
+  readonly groups = computed<Group[]>(() => {
+    const labelled = new Map<string, string[]>();
+    const unlabelled: string[] = [];
+    const tiltfile: string[] = [];
+    for (const name of this.names.value) {
+      const labels = Object.keys(this.#resources.get(name)?.peek().metadata.labels ?? {});
+      if (name === TILTFILE) tiltfile.push(name);
+      else if (labels.length === 0) unlabelled.push(name);
+      for (const label of name === TILTFILE ? [] : labels) {
+        const names = labelled.get(label);
+        if (names) names.push(name);
+        else labelled.set(label, [name]);
+      }
+    }
+    const groups: Group[] = [...labelled]
+      .sort(([one], [other]) => one.localeCompare(other))
+      .map(([label, names]) => ({ label, names }));
+    if (tiltfile.length > 0) groups.unshift({ label: TILTFILE, names: tiltfile, bare: true });
+    if (unlabelled.length > 0)
+      groups.push({ label: labelled.size > 0 ? UNLABELLED : "resources", names: unlabelled });
+    return groups;
+  });
+
+  readonly counts = computed(() => {
+    const counts: Record<Overall, number> = { error: 0, busy: 0, waiting: 0, ok: 0, idle: 0 };
+    for (const name of this.names.value) {
+      const resource = this.#resources.get(name)?.value;
+      if (resource) counts[overall(resource)]++;
+    }
+    return counts;
+  });
+
+  resource(name: string): Signal<UIResource> | undefined {
+    this.#layout.value;
+    return this.#resources.get(name);
+  }
+
+  apply(message: StateMessage): void {
+    batch(() => {
+      let moved = message.complete;
+      if (message.complete) {
+        const present = new Set(message.resources.map((resource) => resource.metadata.name));
+        for (const name of [...this.#resources.keys()]) {
+          if (!present.has(name)) this.#resources.delete(name);
+        }
+      }
+      for (const name of message.removed) {
+        moved = this.#resources.delete(name) || moved;
+      }
+      for (const resource of message.resources) {
+        moved = this.#put(resource) || moved;
+      }
+      if (message.session) this.session.value = message.session;
+      if (moved) this.#layout.value++;
+      this.known.value = true;
+    });
+  }
+
+  /** True if its row is new or moves. */
+  #put(resource: UIResource): boolean {
+    const held = this.#resources.get(resource.metadata.name);
+    if (!held) {
+      this.#resources.set(resource.metadata.name, signal(resource));
+      return true;
+    }
+    const before = held.peek();
+    held.value = resource;
+    return (
+      before.status.order !== resource.status.order ||
+      Object.keys(before.metadata.labels ?? {}).join("\n") !==
+        Object.keys(resource.metadata.labels ?? {}).join("\n")
+    );
+  }
+}

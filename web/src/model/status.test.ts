@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { annotation, type RuntimeStatus, type UpdateStatus } from "../generated/protocol";
+import { resource } from "./sample";
+import { kind, messages, overall, runtimeStatus, updateStatus } from "./status";
+
+const updates: UpdateStatus[] = ["none", "pending", "in_progress", "ok", "error", "not_applicable"];
+const runtimes: RuntimeStatus[] = ["unknown", "ok", "pending", "error", "not_applicable", "none"];
+
+test("every status has its own word", () => {
+  const words = [
+    ...updates.map((status) => updateStatus(resource("a", { updateStatus: status })).word),
+    ...runtimes.map((status) => runtimeStatus(resource("a", { runtimeStatus: status })).word),
+  ];
+  expect(new Set(words).size).toBe(words.length);
+});
+
+test("what differs in meaning differs in shape, not only in colour", () => {
+  const shapes = updates.map((status) => updateStatus(resource("a", { updateStatus: status })).shape);
+  expect(new Set(shapes).size).toBe(updates.length);
+});
+
+test("waiting says more where there is more to say", () => {
+  expect(updateStatus(resource("a", { updateStatus: "pending", queued: true })).word).toBe("Queued");
+  expect(updateStatus(resource("a", { hasPendingChanges: true }))).toEqual({
+    shape: "waiting",
+    word: "Changes waiting",
+  });
+});
+
+test.each<[UpdateStatus, RuntimeStatus, string]>([
+  ["ok", "ok", "ok"],
+  ["ok", "error", "error"],
+  ["error", "ok", "error"],
+  ["in_progress", "error", "error"],
+  ["in_progress", "ok", "busy"],
+  ["ok", "pending", "busy"],
+  ["pending", "none", "waiting"],
+  ["none", "not_applicable", "idle"],
+  ["not_applicable", "ok", "ok"],
+])("update %s and runtime %s together are %s", (update, runtime, wanted) => {
+  expect(overall(resource("a", { updateStatus: update, runtimeStatus: runtime }))).toBe(wanted);
+});
+
+describe("messages", () => {
+  test("the last error, unless another update is under way", () => {
+    const failed = { buildHistory: [{ error: "exit 1", warnings: ["old"] }, { error: "before" }] };
+    expect(messages(resource("a", failed))).toEqual([
+      { kind: "error", text: "exit 1" },
+      { kind: "warning", text: "old" },
+    ]);
+    expect(messages(resource("a", { ...failed, currentBuild: {} })).map(({ kind }) => kind)).toEqual([
+      "warning",
+    ]);
+  });
+
+  test("holds and causes come from annotations", () => {
+    const annotations = { [annotation.hold]: "waiting for db", [annotation.cause]: "changed: a.go" };
+    expect(messages(resource("a", {}, { annotations }))).toEqual([{ kind: "hold", text: "waiting for db" }]);
+    expect(messages(resource("a", { currentBuild: {} }, { annotations }))).toContainEqual({
+      kind: "note",
+      text: "changed: a.go",
+    });
+  });
+
+  test("a failing pod says why", () => {
+    const status = { runtimeStatus: "error" as const, k8sResourceInfo: { podStatusMessage: "OOMKilled" } };
+    expect(messages(resource("a", status))).toEqual([{ kind: "error", text: "OOMKilled" }]);
+  });
+});
+
+test("kinds", () => {
+  expect(kind(resource("(Tiltfile)"))).toBe("Tiltfile");
+  expect(kind(resource("a", { k8sResourceInfo: {} }))).toBe("Kubernetes");
+  expect(kind(resource("a", { localResourceInfo: { isTest: true } }))).toBe("Test");
+});

@@ -1,0 +1,120 @@
+/** What a resource's statuses are called and how they are drawn. Shape and word carry the meaning, colour repeats it. */
+
+import { annotation, type UIResource } from "../generated/protocol";
+
+/** The shapes of parts/Mark.tsx. */
+export type Shape = "ok" | "busy" | "waiting" | "error" | "idle" | "absent";
+
+export interface Status {
+  shape: Shape;
+  word: string;
+}
+
+export function updateStatus(resource: UIResource): Status {
+  const status = resource.status;
+  switch (status.updateStatus) {
+    case "ok":
+      return status.hasPendingChanges
+        ? { shape: "waiting", word: "Changes waiting" }
+        : { shape: "ok", word: "Up to date" };
+    case "in_progress":
+      return { shape: "busy", word: "Updating" };
+    case "pending":
+      return { shape: "waiting", word: status.queued ? "Queued" : "Waiting" };
+    case "error":
+      return { shape: "error", word: "Update failed" };
+    case "none":
+      return { shape: "idle", word: "Not started" };
+    case "not_applicable":
+      return { shape: "absent", word: "No update" };
+  }
+}
+
+export function runtimeStatus(resource: UIResource): Status {
+  switch (resource.status.runtimeStatus) {
+    case "ok":
+      return { shape: "ok", word: "Running" };
+    case "pending":
+      return { shape: "busy", word: "Starting" };
+    case "error":
+      return { shape: "error", word: "Failing" };
+    case "unknown":
+      return { shape: "idle", word: "Unknown" };
+    case "none":
+      return { shape: "idle", word: "Not running" };
+    case "not_applicable":
+      return { shape: "absent", word: "Nothing to run" };
+  }
+}
+
+/** Both statuses in one: the one that needs attention first. */
+export type Overall = "error" | "busy" | "waiting" | "ok" | "idle";
+
+export const overalls: readonly Overall[] = ["error", "busy", "waiting", "ok", "idle"];
+
+export const overallWord: Record<Overall, string> = {
+  error: "Failing",
+  busy: "Updating",
+  waiting: "Waiting",
+  ok: "Fine",
+  idle: "Not started",
+};
+
+export function overall(resource: UIResource): Overall {
+  const update = updateStatus(resource).shape;
+  const runtime = runtimeStatus(resource).shape;
+  for (const shape of ["error", "busy", "waiting"] as const) {
+    if (update === shape || runtime === shape) {
+      return shape;
+    }
+  }
+  return update === "ok" || runtime === "ok" ? "ok" : "idle";
+}
+
+export interface Message {
+  kind: "error" | "warning" | "hold" | "note";
+  text: string;
+}
+
+/** What there is to say about a resource, the most urgent first. */
+export function messages(resource: UIResource): Message[] {
+  const { status, metadata } = resource;
+  const found: Message[] = [];
+  const add = (kind: Message["kind"], text: string | undefined) => {
+    if (text) found.push({ kind, text });
+  };
+  const note = (key: string) => metadata.annotations?.[key];
+  const last = status.buildHistory?.[0];
+  if (!status.currentBuild) {
+    add("error", last?.error);
+  }
+  if (status.runtimeStatus === "error") {
+    add("error", note(annotation.runtimeMessage) || status.k8sResourceInfo?.podStatusMessage);
+  }
+  add("warning", note(annotation.forwards));
+  add("hold", note(annotation.hold));
+  if (status.runtimeStatus !== "error") {
+    add("note", note(annotation.runtimeMessage));
+  }
+  for (const warning of last?.warnings ?? []) {
+    add("warning", warning);
+  }
+  if (status.currentBuild) {
+    add("note", note(annotation.cause));
+  }
+  return found;
+}
+
+export function kind(resource: UIResource): string {
+  const { status, metadata } = resource;
+  if (metadata.name === "(Tiltfile)") return "Tiltfile";
+  if (status.k8sResourceInfo) return "Kubernetes";
+  if (status.localResourceInfo) return status.localResourceInfo.isTest ? "Test" : "Local";
+  return "";
+}
+
+/** File changes wait for a trigger by hand. */
+export function isManual(resource: UIResource): boolean {
+  const mode = resource.status.triggerMode ?? 0;
+  return mode === 1 || mode === 2;
+}

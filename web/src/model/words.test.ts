@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { address, LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "./connection";
+import { endpointLabel, safeAddress } from "./endpoint";
+import { parseRoute, pathOf, type Route } from "./route";
+import { ago, between, duration, wholeSeconds } from "./time";
+
+test.each([
+  [0, "0 ms"],
+  [380, "380 ms"],
+  [1_640, "1.6 s"],
+  [12_400, "12 s"],
+  [59_700, "1 min"],
+  [83_000, "1 min 23 s"],
+  [3_720_000, "1 h 2 min"],
+])("%d ms are %s", (ms, words) => {
+  expect(duration(ms)).toBe(words);
+});
+
+test("times ago", () => {
+  const then = "2026-11-15T12:00:00.000000Z";
+  const after = (seconds: number) => ago(then, Date.parse(then) + seconds * 1000);
+  expect([2, 30, 90, 7200, 200_000].map(after)).toEqual([
+    "just now",
+    "30 s ago",
+    "1 min ago",
+    "2 h ago",
+    "2 days ago",
+  ]);
+  expect(after(-5)).toBe("just now");
+  expect(between(then, "2026-11-15T12:00:00.250000Z")).toBe("250 ms");
+  expect(between(then, undefined)).toBe("");
+  expect(wholeSeconds(1_900)).toBe("1 s");
+});
+
+describe("routes", () => {
+  test.each<[string, Route]>([
+    ["/", { view: "overview" }],
+    ["/overview", { view: "overview" }],
+    ["/r/(all)/overview", { view: "logs" }],
+    ["/r/web/overview", { view: "resource", name: "web" }],
+    ["/r/web", { view: "resource", name: "web" }],
+    ["/r/a%2Fb%20c/overview", { view: "resource", name: "a/b c" }],
+    ["/r/(Tiltfile)/overview", { view: "resource", name: "(Tiltfile)" }],
+    ["/r/%E0%A4%A/overview", { view: "overview" }],
+  ])("%s", (path, route) => {
+    expect(parseRoute(path)).toEqual(route);
+    expect(parseRoute(pathOf(route))).toEqual(route);
+  });
+});
+
+test("endpoints that are no web pages are no links", () => {
+  expect(safeAddress({ url: "http://localhost:8000" })).toBe("http://localhost:8000/");
+  for (const url of ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "localhost:80", ""]) {
+    expect(safeAddress({ url })).toBeUndefined();
+  }
+  expect(endpointLabel({ url: "http://localhost:8000/" })).toBe("localhost:8000");
+  expect(endpointLabel({ url: "http://x/", name: "docs" })).toBe("docs");
+});
+
+describe("connection", () => {
+  test("pauses grow and stay within bounds", () => {
+    expect(pause(0, 0.5)).toBe(SHORTEST_PAUSE);
+    expect(pause(1, 0.5)).toBe(2 * SHORTEST_PAUSE);
+    expect(pause(1000, 0.5)).toBe(LONGEST_PAUSE);
+    expect(pause(0, 0)).toBeGreaterThan(0);
+  });
+
+  test("comes back with what it knows", () => {
+    const place = { protocol: "http:", host: "localhost:10350" };
+    expect(address(place, undefined)).toBe("ws://localhost:10350/ws");
+    expect(address(place, { session: "ab", from: 7 })).toBe("ws://localhost:10350/ws?session=ab&from=7");
+    expect(address({ ...place, protocol: "https:" }, undefined)).toMatch(/^wss:/);
+  });
+});

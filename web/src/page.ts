@@ -1,0 +1,121 @@
+/** The page's one session, log and connection, and what a reader can ask of them. */
+
+import { computed, effect, signal } from "@preact/signals";
+import type { ServerMessage } from "./generated/protocol";
+import { LogBuffer } from "./logs/buffer";
+import { Connection } from "./model/connection";
+import { Session } from "./model/session";
+import type { Overall } from "./model/status";
+
+export const session = new Session();
+export const log = new LogBuffer();
+
+/** Of lilt; empty until the server said hello. */
+export const version = signal("");
+/** Short notices for the reader, newest last. */
+export const notices = signal<readonly Notice[]>([]);
+/** Shown in the overview; undefined: all. */
+export const stateFilter = signal<Overall | undefined>(undefined);
+export const nameFilter = signal("");
+/** Whether there may be lines before those we have, and whether we are asking. */
+export const earlierLines = signal<"unknown" | "asked" | "none">("unknown");
+
+export interface Notice {
+  id: number;
+  text: string;
+}
+
+let sessionId: string | undefined;
+let noticeId = 0;
+
+function receive(message: ServerMessage): void {
+  switch (message.type) {
+    case "hello":
+      if (version.peek() !== "" && version.peek() !== message.version) {
+        // Another lilt has its own page.
+        location.reload();
+        return;
+      }
+      version.value = message.version;
+      if (sessionId !== message.session_id) {
+        log.clear();
+      }
+      sessionId = message.session_id;
+      earlierLines.value = "unknown";
+      break;
+    case "state":
+      session.apply(message);
+      break;
+    case "logs":
+      log.append(message.lines);
+      break;
+    case "earlier_logs":
+      log.prepend(message.lines);
+      earlierLines.value = message.lines.length === 0 ? "none" : "unknown";
+      break;
+    case "refused":
+      notify(message.message);
+      break;
+  }
+}
+
+function resume() {
+  const from = log.next;
+  return sessionId !== undefined && from !== undefined ? { session: sessionId, from } : undefined;
+}
+
+export const connection = new Connection(receive, resume);
+
+export function notify(text: string): void {
+  const id = ++noticeId;
+  notices.value = [...notices.peek(), { id, text }];
+  setTimeout(() => dismiss(id), 6000);
+}
+
+export function dismiss(id: number): void {
+  notices.value = notices.peek().filter((notice) => notice.id !== id);
+}
+
+export function trigger(resource: string): void {
+  if (!connection.send({ type: "trigger", resource })) {
+    notify(`${resource} was not triggered: no connection to lilt`);
+  }
+}
+
+export function askForEarlierLines(): void {
+  const before = log.first;
+  if (before === undefined || earlierLines.peek() !== "unknown") return;
+  if (connection.send({ type: "earlier", before })) {
+    earlierLines.value = "asked";
+  }
+}
+
+/** The name of the folder that the Tiltfile is in. */
+export const project = computed(() => {
+  const parts = (session.session.value?.status.tiltfileKey ?? "").split("/");
+  return parts.at(-2) ?? "";
+});
+
+/** The tab tells the state too, in its title and its icon. */
+export function startTab(): void {
+  const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+  effect(() => {
+    const { error, busy } = session.counts.value;
+    const lost = connection.state.value === "lost";
+    const state = lost ? "lost" : error > 0 ? "error" : busy > 0 ? "busy" : "ok";
+    const words = { lost: "⚠ ", error: `✗${error} `, busy: "… ", ok: "" };
+    document.title = `${words[state]}${project.value || "lilt"}${project.value ? " · lilt" : ""}`;
+    icon?.setAttribute("href", state === "ok" ? "/favicon.svg" : badge(state));
+  });
+}
+
+function badge(state: "lost" | "error" | "busy"): string {
+  const signs = {
+    error:
+      '<circle cx="11.5" cy="11.5" r="4.5" fill="#e5484d"/><path d="M10 10l3 3m0-3l-3 3" stroke="#fff" stroke-width="1.3"/>',
+    busy: '<circle cx="11.5" cy="11.5" r="4.5" fill="#fff"/><circle cx="11.5" cy="11.5" r="3" fill="none" stroke="#2563eb" stroke-width="1.6" stroke-dasharray="12 6"/>',
+    lost: '<circle cx="11.5" cy="11.5" r="4.5" fill="#d97706"/><path d="M11.5 9v3.2m0 1.2v1" stroke="#fff" stroke-width="1.3"/>',
+  };
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#4454c4"/><path d="M5.2 3.5v9M8.4 7.2v5.3M11.4 5v7.5" stroke="#fff" stroke-width="1.7" stroke-linecap="round"/>${signs[state]}</svg>`;
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`;
+}

@@ -1,0 +1,25 @@
+import type { EndpointLink } from "../generated/protocol";
+import { endpointLabel, safeAddress } from "../model/endpoint";
+
+export function Endpoints({ links }: { links: readonly EndpointLink[] | undefined }) {
+  if (!links?.length) return null;
+  return (
+    <ul class="endpoints" aria-label="Endpoints">
+      {links.map((link) => {
+        const href = safeAddress(link);
+        const label = endpointLabel(link);
+        return (
+          <li key={link.url}>
+            {href ? (
+              <a href={href} target="_blank" rel="noopener noreferrer" title={link.url}>
+                {label}
+              </a>
+            ) : (
+              <span title={link.url}>{label}</span>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

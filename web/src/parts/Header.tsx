@@ -1,0 +1,82 @@
+import { helpShown } from "../keys";
+import { go, route } from "../model/route";
+import { overalls, overallWord, type Overall } from "../model/status";
+import { connection, project, session, stateFilter, version } from "../page";
+import { Link } from "./Link";
+import { Mark } from "./Mark";
+
+export function Header() {
+  return (
+    <header class="top">
+      <Link to={{ view: "overview" }} class="brand" aria-label="lilt, overview">
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <rect width="16" height="16" rx="4" fill="currentColor" />
+          <path d="M5.2 3.5v9M8.4 7.2v5.3M11.4 5v7.5" class="bars" />
+        </svg>
+        <span>lilt</span>
+      </Link>
+      {project.value ? <span class="project">{project.value}</span> : null}
+      <nav aria-label="Views">
+        <Link to={{ view: "overview" }} aria-current={route.value.view === "overview" ? "page" : undefined}>
+          Overview
+        </Link>
+        <Link to={{ view: "logs" }} aria-current={route.value.view === "logs" ? "page" : undefined}>
+          All logs
+        </Link>
+      </nav>
+      <Counts />
+      <div class="aside">
+        <Live />
+        {version.value ? <span class="version">{version.value}</span> : null}
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => (helpShown.value = true)}
+          aria-label="Keys and help"
+        >
+          ?
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function Counts() {
+  const counts = session.counts.value;
+  const toggle = (state: Overall) => {
+    const shown = route.peek().view === "overview" && stateFilter.peek() === state;
+    stateFilter.value = shown ? undefined : state;
+    go({ view: "overview" });
+  };
+  return (
+    <div class="counts" role="group" aria-label="Show only resources that are">
+      {overalls
+        .filter((state) => counts[state] > 0 || stateFilter.value === state)
+        .map((state) => (
+          <button
+            type="button"
+            key={state}
+            class={`count ${state}`}
+            aria-pressed={stateFilter.value === state}
+            title={`Show only: ${overallWord[state]}`}
+            onClick={() => toggle(state)}
+          >
+            <Mark shape={state} />
+            <span class="number">{counts[state]}</span>
+            <span class="state">{overallWord[state]}</span>
+          </button>
+        ))}
+    </div>
+  );
+}
+
+function Live() {
+  const words = { connecting: "Connecting", open: "Live", lost: "Disconnected" };
+  const state = connection.state.value;
+  return (
+    <span class={`live ${state}`} role="status" data-connection={state}>
+      <span class="dot" aria-hidden="true" />
+      {words[state]}
+    </span>
+  );
+}

@@ -1,0 +1,25 @@
+import type { ComponentChildren } from "preact";
+import { go, pathOf, type Route } from "../model/route";
+
+interface Properties {
+  to: Route;
+  class?: string;
+  title?: string;
+  "aria-label"?: string;
+  "aria-current"?: "page" | undefined;
+  children: ComponentChildren;
+}
+
+/** A link inside the page: a plain click stays on it, anything else is the browser's. */
+export function Link({ to, children, ...rest }: Properties) {
+  const follow = (event: MouseEvent) => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    go(to);
+  };
+  return (
+    <a {...rest} href={pathOf(to)} onClick={follow}>
+      {children}
+    </a>
+  );
+}

@@ -1,0 +1,40 @@
+/** The shape of a status. Each is told apart without colour; the word beside it says it again. */
+
+import type { Shape } from "../model/status";
+
+export function Mark({ shape }: { shape: Shape }) {
+  return (
+    <svg class={`mark ${shape}`} viewBox="0 0 16 16" aria-hidden="true">
+      {drawing[shape]}
+    </svg>
+  );
+}
+
+const drawing = {
+  ok: (
+    <>
+      <circle cx="8" cy="8" r="7" fill="currentColor" />
+      <path d="M4.8 8.2l2.2 2.2 4.2-4.6" class="cut" />
+    </>
+  ),
+  error: (
+    <>
+      <path d="M8 .8L15.2 8 8 15.2.8 8z" fill="currentColor" stroke="currentColor" stroke-linejoin="round" />
+      <path d="M5.9 5.9l4.2 4.2m0-4.2l-4.2 4.2" class="cut" />
+    </>
+  ),
+  busy: (
+    <>
+      <circle cx="8" cy="8" r="6" class="stroke faint" />
+      <path d="M8 2a6 6 0 0 1 6 6" class="stroke" />
+    </>
+  ),
+  waiting: (
+    <>
+      <path d="M4 1.8h8M4 14.2h8" class="stroke" />
+      <path d="M4.8 2c0 3.6 6.4 4.4 6.4 12H4.8C4.8 6.4 11.2 5.6 11.2 2z" class="stroke thin" />
+    </>
+  ),
+  idle: <circle cx="8" cy="8" r="6" class="stroke dashed" />,
+  absent: <path d="M4.5 8h7" class="stroke" />,
+};

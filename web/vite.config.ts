@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { defineConfig, type Plugin } from "vite";
+
+/** Packs what is built, so that the server need not. */
+function packed(): Plugin {
+  let folder = "";
+  return {
+    name: "packed",
+    apply: "build",
+    configResolved(config) {
+      folder = join(config.root, config.build.outDir);
+    },
+    closeBundle() {
+      for (const entry of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+        if (/\.(js|css|html|svg)$/.test(entry)) {
+          const path = join(folder, entry);
+          writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: 9 }));
+        }
+      }
+    },
+  };
+}
+
+// `LILT_PORT=10350 npx vite` works on the page against a running session.
+const session = `http://localhost:${process.env.LILT_PORT ?? 10350}`;
+
+export default defineConfig({
+  plugins: [packed()],
+  build: {
+    target: "es2022",
+    // Inlined files would need a looser content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  server: {
+    proxy: {
+      "/ws": { target: session, ws: true, changeOrigin: true, rewriteWsOrigin: true },
+    },
+  },
+  test: {
+    include: ["src/**/*.test.ts"],
+  },
+} as Parameters<typeof defineConfig>[0]);
