@@ -1,1 +1,29 @@
-//! Placeholder.
+//! The Kubernetes edge: connect, apply, delete, watch pods, follow logs, open ports, change running containers.
+//!
+//! It speaks the plain data of `lilt-model` and turns every error of the API server into a [`lilt_model::Failure`].
+//! It knows nothing of resources, updates, Docker or this machine's files (but for kubeconfig), keeps no truth of
+//! its own beyond caches of what cannot change, and prints nothing.
+
+mod apply;
+mod archive;
+mod connect;
+mod delete;
+mod error;
+mod forward;
+pub mod inject;
+mod kinds;
+mod live;
+mod logs;
+mod order;
+mod pod;
+mod probe;
+mod watch;
+
+pub use apply::Applied;
+pub use archive::Archive;
+pub use connect::{Cluster, ConnectOptions, current_context};
+pub use delete::DeleteOutcome;
+pub use forward::PortStream;
+pub use live::{LiveChannel, Output};
+pub use logs::{LogChunk, LogStream};
+pub use watch::{NamespaceFact, NamespaceWatch};

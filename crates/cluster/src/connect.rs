@@ -1,0 +1,217 @@
+//! From kubeconfig to a client.
+//!
+//! The only module that reads kubeconfig files and the variable that names them. Connecting does not yet speak to
+//! the API server: [`Cluster::probe`] does.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use lilt_model::Failure;
+
+use crate::kinds::Kinds;
+
+mod transport;
+
+/// Which cluster.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectOptions {
+    /// Kubeconfig files, merged in this order; empty means `$KUBECONFIG`, or else `~/.kube/config`.
+    pub kubeconfig: Vec<PathBuf>,
+    /// None: the current context.
+    pub context: Option<String>,
+    /// None: the context's namespace.
+    pub namespace: Option<String>,
+}
+
+/// A connection to one cluster. Cheap to clone.
+#[derive(Clone)]
+pub struct Cluster {
+    pub(crate) client: Client,
+    pub(crate) kinds: Kinds,
+    about: Arc<About>,
+}
+
+struct About {
+    context: String,
+    server: String,
+    namespace: String,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("context", &self.about.context)
+            .field("server", &self.about.server)
+            .finish()
+    }
+}
+
+impl Cluster {
+    /// Reads kubeconfig and builds a client. Needs a tokio runtime.
+    pub async fn connect(options: ConnectOptions) -> Result<Self, Failure> {
+        let kubeconfig = read_kubeconfig(&options.kubeconfig)?.ok_or_else(no_kubeconfig)?;
+        let context = options
+            .context
+            .clone()
+            .or_else(|| current_of(&kubeconfig))
+            .ok_or_else(|| no_context(&kubeconfig))?;
+        if !kubeconfig.contexts.iter().any(|known| known.name == context) {
+            return Err(unknown_context(&context, &kubeconfig));
+        }
+        let selection = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
+        let config = Config::from_custom_kubeconfig(kubeconfig, &selection)
+            .await
+            .map_err(|error| unusable(&context, &error))?;
+        let namespace = options.namespace.unwrap_or_else(|| config.default_namespace.clone());
+        let server = config.cluster_url.to_string();
+        let client = transport::client(config).map_err(|error| {
+            Failure::environment(format!("cannot build a connection for the context {context}"))
+                .detail(crate::error::causes(&error))
+                .hint("check certificates, keys and the login command of this context in your kubeconfig")
+        })?;
+        Ok(Self {
+            kinds: Kinds::new(client.clone()),
+            client,
+            about: Arc::new(About { context, server: server.trim_end_matches('/').to_owned(), namespace }),
+        })
+    }
+
+    pub fn context(&self) -> &str {
+        &self.about.context
+    }
+
+    /// The API server's address.
+    pub fn server(&self) -> &str {
+        &self.about.server
+    }
+
+    /// Where objects without a namespace go.
+    pub fn namespace(&self) -> &str {
+        &self.about.namespace
+    }
+}
+
+/// The context that kubeconfig selects, without connecting; none if there is no kubeconfig or it selects none.
+pub fn current_context(kubeconfig: &[PathBuf]) -> Result<Option<String>, Failure> {
+    Ok(read_kubeconfig(kubeconfig)?.as_ref().and_then(current_of))
+}
+
+fn current_of(kubeconfig: &Kubeconfig) -> Option<String> {
+    kubeconfig.current_context.clone().filter(|name| !name.is_empty())
+}
+
+/// None if no file exists. As kubectl does, files of the list that do not exist are passed over.
+fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, Failure> {
+    let defaults;
+    let paths = if paths.is_empty() {
+        defaults = default_paths();
+        &defaults
+    } else {
+        paths
+    };
+    let mut merged: Option<Kubeconfig> = None;
+    for path in paths {
+        let unreadable = |error: KubeconfigError| {
+            Failure::environment(format!("cannot read the kubeconfig {}", path.display()))
+                .detail(crate::error::causes(&error))
+                .hint("set KUBECONFIG to a valid file, or mend this one")
+        };
+        match Kubeconfig::read_from(path) {
+            Ok(config) => {
+                merged = Some(match merged {
+                    Some(earlier) => earlier.merge(config).map_err(unreadable)?,
+                    None => config,
+                });
+            }
+            Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(error)),
+        }
+    }
+    Ok(merged)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place that reads where kubeconfig is")]
+fn default_paths() -> Vec<PathBuf> {
+    let listed: Vec<PathBuf> = std::env::var_os("KUBECONFIG")
+        .map(|list| std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect())
+        .unwrap_or_default();
+    if !listed.is_empty() {
+        return listed;
+    }
+    std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect()
+}
+
+fn no_kubeconfig() -> Failure {
+    Failure::environment("no kubeconfig found, so there is no Kubernetes cluster to use")
+        .hint("start a local cluster (kind, minikube, k3d, Docker Desktop), or set KUBECONFIG")
+}
+
+fn no_context(kubeconfig: &Kubeconfig) -> Failure {
+    Failure::environment("kubeconfig selects no context").hint(format!(
+        "choose one with `kubectl config use-context NAME` or `--context NAME`; there are: {}",
+        names(kubeconfig)
+    ))
+}
+
+fn unknown_context(context: &str, kubeconfig: &Kubeconfig) -> Failure {
+    Failure::user(format!("kubeconfig has no context named {context}"))
+        .hint(format!("there are: {}", names(kubeconfig)))
+}
+
+fn names(kubeconfig: &Kubeconfig) -> String {
+    let names: Vec<&str> = kubeconfig.contexts.iter().map(|context| context.name.as_str()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn unusable(context: &str, error: &KubeconfigError) -> Failure {
+    Failure::environment(format!("kubeconfig's context {context} cannot be used"))
+        .detail(crate::error::causes(error))
+        .hint("`kubectl config view` shows what it says")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(directory: &std::path::Path, name: &str, text: &str) -> PathBuf {
+        let path = directory.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_first_file_that_selects_a_context_wins_and_missing_files_are_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = write(directory.path(), "first", "apiVersion: v1\nkind: Config\ncurrent-context: one\n");
+        let second =
+            write(directory.path(), "second", "apiVersion: v1\nkind: Config\ncurrent-context: two\n");
+        let missing = directory.path().join("missing");
+        assert_eq!(current_context(&[missing.clone(), first, second]).unwrap().as_deref(), Some("one"));
+        assert_eq!(current_context(&[missing]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_broken_file_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let broken = write(directory.path(), "broken", "contexts: {a: [}");
+        let failure = current_context(std::slice::from_ref(&broken)).unwrap_err();
+        assert!(failure.message.contains(&broken.display().to_string()), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn an_unknown_context_lists_the_known_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts:\n- name: a\n  context: {cluster: c}\n";
+        let path = write(directory.path(), "config", text);
+        let options = ConnectOptions {
+            kubeconfig: vec![path],
+            context: Some("other".to_owned()),
+            ..ConnectOptions::default()
+        };
+        let failure = Cluster::connect(options).await.unwrap_err();
+        assert_eq!(failure.to_string(), "kubeconfig has no context named other\nhint: there are: a");
+    }
+}

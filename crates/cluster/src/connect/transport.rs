@@ -1,0 +1,98 @@
+//! The HTTP client below kube: as kube's own, with what it lacks.
+//!
+//! kube leaves Nagle's algorithm on, which costs 40 ms per exchange, and lets TLS sessions be resumed, which loses
+//! the client certificate with some servers. Its retry policy waits for minutes; ours stays below a second.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, Write};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::retry::RetryPolicy;
+use kube::client::{Body, ConfigExt};
+use kube::{Client, Config, Error};
+use rustls::client::Resumption;
+use tower::retry::RetryLayer;
+use tower::{BoxError, Service, ServiceBuilder};
+
+/// TCP, proxy and TLS together. Long enough for a slow VPN, short enough to tell the user soon.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A peer that is gone without a word is noticed after about 30 seconds.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+pub(super) fn client(config: Config) -> Result<Client, Error> {
+    install_crypto();
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(KEEPALIVE));
+    tcp.set_keepalive_interval(Some(Duration::from_secs(5)));
+    tcp.set_keepalive_retries(Some(3));
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    match config.proxy_url.clone() {
+        None => build(config, tcp),
+        Some(proxy) if proxy.scheme_str() == Some("http") => {
+            let tunnel = Tunnel::new(proxy.clone(), tcp);
+            match proxy_login(&proxy) {
+                Some(login) => build(config, tunnel.with_auth(login)),
+                None => build(config, tunnel),
+            }
+        }
+        Some(proxy) if proxy.scheme_str() == Some("socks5") => build(config, SocksV5::new(proxy, tcp)),
+        Some(proxy) => Err(Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy) }),
+    }
+}
+
+/// Another library of the process may bring another provider; rustls panics if it has to choose.
+fn install_crypto() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Fails only if another thread was faster, which serves as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}
+
+fn proxy_login(proxy: &Uri) -> Option<HeaderValue> {
+    let (login, _) = proxy.authority()?.as_str().rsplit_once('@')?;
+    HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(login))).ok()
+}
+
+fn build<C>(config: Config, connector: C) -> Result<Client, Error>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    let mut tls = config.rustls_client_config()?;
+    tls.resumption = Resumption::disabled();
+    let mut https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = name
+            .clone()
+            .try_into()
+            .map_err(|error: rustls::pki_types::InvalidDnsNameError| Error::Service(Box::new(error)))?;
+        https = https.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    let mut connector = TimeoutConnector::new(https.enable_http1().wrap_connector(connector));
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    let http = hyper_util::client::legacy::Builder::new(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .build::<_, Body>(connector);
+
+    let retry = RetryPolicy::new(Duration::from_millis(20), Duration::from_millis(250), 4, false)
+        .expect("invariant: these delays are valid");
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .layer(RetryLayer::new(retry))
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .service(http);
+    Ok(Client::new(service, config.default_namespace.clone()))
+}

@@ -1,0 +1,114 @@
+//! Deleting objects; what is already gone is no error.
+
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use kube::api::{Api, DeleteParams, DynamicObject};
+use lilt_model::Failure;
+use lilt_model::kubernetes::ObjectRef;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::connect::Cluster;
+use crate::error::is_missing;
+use crate::order;
+
+const AT_ONCE: usize = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteOutcome {
+    Deleted,
+    /// It was not there, or the cluster does not even know its kind.
+    AlreadyGone,
+}
+
+/// What must still go before the deletion is done.
+struct Leaving {
+    api: Api<DynamicObject>,
+    object: ObjectRef,
+    uid: Option<String>,
+}
+
+impl Cluster {
+    /// Deletes all objects, dependents first, and gives the outcomes in the order given. With `wait`, returns when
+    /// they are gone, and fails if that takes longer.
+    pub async fn delete(
+        &self,
+        objects: &[Value],
+        wait: Option<Duration>,
+    ) -> Result<Vec<(ObjectRef, DeleteOutcome)>, Failure> {
+        let references: Vec<ObjectRef> = objects.iter().filter_map(ObjectRef::of).collect();
+        let mut outcomes = vec![DeleteOutcome::AlreadyGone; references.len()];
+        let mut leaving = Vec::new();
+        for batch in order::batches(references.iter().map(|object| object.kind.as_str())).into_iter().rev() {
+            let work = batch.into_iter().map(|at| {
+                let one = self.delete_one(&references[at]);
+                async move { one.await.map(|result| (at, result)) }
+            });
+            let results: Vec<_> = stream::iter(work).buffer_unordered(AT_ONCE).try_collect().await?;
+            for (at, gone) in results {
+                if let Some(gone) = gone {
+                    outcomes[at] = DeleteOutcome::Deleted;
+                    leaving.push(gone);
+                }
+            }
+        }
+        if let Some(wait) = wait {
+            let deadline = Instant::now() + wait;
+            for one in &leaving {
+                self.wait_until_gone(one, wait, deadline).await?;
+            }
+        }
+        Ok(references.into_iter().zip(outcomes).collect())
+    }
+
+    async fn delete_one(&self, object: &ObjectRef) -> Result<Option<Leaving>, Failure> {
+        let refused = |error: &kube::Error| match crate::error::code(error) {
+            Some(403) => self.forbidden(&format!("to delete {object}"), error),
+            _ => self.failure(&format!("deleting {object}"), error),
+        };
+        let kind =
+            self.kinds.find(&object.api_version, &object.kind).await.map_err(|error| refused(&error))?;
+        let Some(kind) = kind else { return Ok(None) };
+        let namespace = if object.namespace.is_empty() { self.namespace() } else { &object.namespace };
+        let api = kind.api(self.client.clone(), namespace);
+        match api.delete(&object.name, &DeleteParams::background()).await {
+            Ok(answer) => {
+                let uid = answer.either(
+                    |object| object.metadata.uid,
+                    |status| status.details.map(|details| details.uid).filter(|uid| !uid.is_empty()),
+                );
+                Ok(Some(Leaving { api, object: object.clone(), uid }))
+            }
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    async fn wait_until_gone(&self, one: &Leaving, wait: Duration, deadline: Instant) -> Result<(), Failure> {
+        loop {
+            let current = one.api.get_metadata_opt(&one.object.name).await;
+            let current =
+                current.map_err(|error| self.failure(&format!("deleting {}", one.object), &error))?;
+            let Some(current) = current else { return Ok(()) };
+            if one.uid.is_some() && current.metadata.uid != one.uid {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                let finalizers = current.metadata.finalizers.unwrap_or_default();
+                let failure = Failure::environment(format!(
+                    "{} still exists {} seconds after it was deleted",
+                    one.object,
+                    wait.as_secs()
+                ));
+                return Err(if finalizers.is_empty() {
+                    failure
+                        .hint("it goes when its pods have ended; `kubectl describe` shows what it waits for")
+                } else {
+                    failure.hint(format!("it waits for its finalizers: {}", finalizers.join(", ")))
+                });
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the API server and the way to it say, as failures that a user can act on.
+
+use std::error::Error as _;
+
+use kube::core::Status;
+use lilt_model::Failure;
+
+use crate::connect::Cluster;
+
+/// An error and all its sources in one line, without repeating what a source already says.
+pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(current) = next {
+        let text = current.to_string();
+        next = current.source();
+        match parts.last_mut() {
+            // Wrappers often end with their source's text: keep the longer one.
+            Some(last) if last.contains(&text) => {}
+            _ => parts.push(text),
+        }
+    }
+    parts.join(": ")
+}
+
+/// The API server's own answer, if it gave one.
+pub(crate) fn status(error: &kube::Error) -> Option<&Status> {
+    match error {
+        kube::Error::Api(status) => Some(status),
+        _ => None,
+    }
+}
+
+pub(crate) fn code(error: &kube::Error) -> Option<u16> {
+    match error {
+        kube::Error::Api(status) => Some(status.code),
+        kube::Error::UpgradeConnection(kube::client::UpgradeConnectionError::ProtocolSwitch(code)) => {
+            Some(code.as_u16())
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn is_missing(error: &kube::Error) -> bool {
+    code(error) == Some(404)
+}
+
+impl Cluster {
+    /// A failed request that no caller knows more about. `doing` completes "while …".
+    pub(crate) fn failure(&self, doing: &str, error: &kube::Error) -> Failure {
+        match code(error) {
+            Some(401) => Failure::environment(format!(
+                "the cluster does not accept your login (context {})",
+                self.context()
+            ))
+            .detail(causes_of_status(error))
+            .hint("log in again, or check the user of this context in your kubeconfig"),
+            Some(403) => self.forbidden(doing, error),
+            Some(_) => Failure::environment(format!("the API server refused while {doing}"))
+                .detail(causes_of_status(error)),
+            None => self.unreachable(error),
+        }
+    }
+
+    pub(crate) fn forbidden(&self, doing: &str, error: &kube::Error) -> Failure {
+        Failure::environment(format!("the cluster does not allow you {doing}"))
+            .detail(causes_of_status(error))
+            .hint(format!("ask for the right, or check that {} is the context you meant", self.context()))
+    }
+
+    /// No answer at all.
+    pub(crate) fn unreachable(&self, error: &kube::Error) -> Failure {
+        let cause = root_cause(error);
+        let hint = if cause.contains("certificate") || cause.contains("Certificate") {
+            "the certificates of kubeconfig and cluster do not fit: fetch the kubeconfig of this cluster again"
+        } else if matches!(error, kube::Error::Auth(_)) {
+            "the login command of kubeconfig failed: run it by hand to see why"
+        } else {
+            "is the cluster running? `kubectl cluster-info` asks the same address"
+        };
+        Failure::environment(format!(
+            "cannot reach the cluster {} at {}: {cause}",
+            self.context(),
+            self.server()
+        ))
+        .hint(hint)
+    }
+}
+
+/// The innermost source: `Connection refused (os error 111)` rather than its five wrappers.
+fn root_cause(error: &kube::Error) -> String {
+    let mut last: &(dyn std::error::Error + 'static) = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+pub(crate) fn causes_of_status(error: &kube::Error) -> String {
+    match status(error) {
+        Some(status) if !status.message.is_empty() => status.message.clone(),
+        Some(status) => format!("{} ({})", status.reason, status.code),
+        None => error.source().map_or_else(|| error.to_string(), causes),
+    }
+}

@@ -1,0 +1,139 @@
+use super::*;
+
+fn deployment(image: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {
+                    "initContainers": [{"name": "init", "image": image}],
+                    "containers": [{"name": "web", "image": image, "imagePullPolicy": "Always"}, {"name": "side", "image": "busybox"}]
+                }
+            }
+        }
+    })
+}
+
+fn ours(name: &str) -> Vec<(ImageName, String)> {
+    vec![(ImageName::new(name), "localhost:5000/web:tilt-0123".to_owned())]
+}
+
+#[test]
+fn images_are_replaced_wherever_a_pod_spec_is() {
+    let pod_spec = json!({"containers": [{"name": "a", "image": "web"}]});
+    let cases = [
+        (json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": pod_spec}), "/spec"),
+        (
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"},
+                   "spec": {"template": {"spec": pod_spec}}}),
+            "/spec/template/spec",
+        ),
+        (
+            json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "a"},
+                   "spec": {"jobTemplate": {"spec": {"template": {"spec": pod_spec}}}}}),
+            "/spec/jobTemplate/spec/template/spec",
+        ),
+    ];
+    for (object, spec) in cases {
+        let prepared = prepare(std::slice::from_ref(&object), &ours("web")).unwrap();
+        let container = &prepared[0].pointer(spec).unwrap()["containers"][0];
+        assert_eq!(container["image"], "localhost:5000/web:tilt-0123", "{object}");
+        assert_eq!(container["imagePullPolicy"], "IfNotPresent", "{object}");
+    }
+}
+
+#[test]
+fn init_containers_and_image_volumes_too_but_not_foreign_images() {
+    let mut object = deployment("docker.io/library/web:old");
+    object["spec"]["template"]["spec"]["volumes"] =
+        json!([{"name": "v", "image": {"reference": "web", "pullPolicy": "Always"}}]);
+    let prepared = prepare(&[object], &ours("web")).unwrap();
+    let spec = &prepared[0]["spec"]["template"]["spec"];
+    assert_eq!(spec["initContainers"][0]["image"], "localhost:5000/web:tilt-0123");
+    assert_eq!(spec["containers"][0]["image"], "localhost:5000/web:tilt-0123");
+    assert_eq!(spec["containers"][1]["image"], "busybox");
+    assert_eq!(spec["containers"][1]["imagePullPolicy"], "IfNotPresent");
+    assert_eq!(
+        spec["volumes"][0]["image"],
+        json!({"reference": "localhost:5000/web:tilt-0123", "pullPolicy": "IfNotPresent"})
+    );
+}
+
+#[test]
+fn without_images_nothing_but_labels_changes() {
+    let prepared = prepare(&[deployment("web")], &[]).unwrap();
+    let spec = &prepared[0]["spec"]["template"]["spec"];
+    assert_eq!(spec["containers"][0]["imagePullPolicy"], "Always");
+    assert_eq!(spec["containers"][1].get("imagePullPolicy"), None);
+}
+
+#[test]
+fn labels_go_to_objects_and_templates_not_to_selectors() {
+    let prepared = prepare(&[deployment("web")], &[]).unwrap();
+    let object = &prepared[0];
+    assert_eq!(object["metadata"]["labels"], json!({MANAGED_BY: "tilt"}));
+    let labels = &object["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels["app"], "web");
+    assert_eq!(labels[MANAGED_BY], "tilt");
+    assert_eq!(labels[TEMPLATE_HASH].as_str().unwrap().len(), 20);
+    assert_eq!(object["spec"]["selector"], json!({"matchLabels": {"app": "web"}}));
+}
+
+#[test]
+fn a_selector_that_asks_for_the_label_asks_for_ours() {
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"selector": {MANAGED_BY: "Helm", "app": "web"}}});
+    let prepared = prepare(&[service], &[]).unwrap();
+    assert_eq!(prepared[0]["spec"]["selector"], json!({MANAGED_BY: "tilt", "app": "web"}));
+}
+
+#[test]
+fn the_hash_follows_the_template_alone() {
+    let of = |object: Value, images: &[(ImageName, String)]| {
+        prepare(&[object], images).unwrap()[0]["spec"]["template"]["metadata"]["labels"][TEMPLATE_HASH]
+            .clone()
+    };
+    let first = of(deployment("web"), &ours("web"));
+    let mut scaled = deployment("web");
+    scaled["spec"]["replicas"] = 3.into();
+    assert_eq!(of(scaled, &ours("web")), first);
+    let mut reordered = deployment("web");
+    let spec = reordered["spec"]["template"]["spec"].as_object_mut().unwrap();
+    let containers = spec.shift_remove("containers").unwrap();
+    spec.shift_insert(0, "containers".to_owned(), containers);
+    assert_eq!(of(reordered, &ours("web")), first);
+    let other = vec![(ImageName::new("web"), "localhost:5000/web:tilt-4567".to_owned())];
+    assert_ne!(of(deployment("web"), &other), first);
+}
+
+#[test]
+fn custom_kinds_get_a_label_and_nothing_else() {
+    let custom = json!({"apiVersion": "example.com/v1", "kind": "Deployment", "metadata": {"name": "x"},
+        "spec": {"template": {"spec": {"containers": [{"image": "web"}]}}}});
+    let prepared = prepare(std::slice::from_ref(&custom), &[]).unwrap();
+    assert_eq!(prepared[0]["spec"], custom["spec"]);
+    assert_eq!(prepared[0]["metadata"]["labels"], json!({MANAGED_BY: "tilt"}));
+}
+
+#[test]
+fn claims_stay_as_they_are() {
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}});
+    assert_eq!(prepare(std::slice::from_ref(&claim), &[]).unwrap(), [claim]);
+}
+
+#[test]
+fn sets_start_their_pods_in_parallel_when_we_build_them() {
+    let mut set = deployment("web");
+    set["kind"] = "StatefulSet".into();
+    let prepared = prepare(std::slice::from_ref(&set), &ours("web")).unwrap();
+    assert_eq!(prepared[0]["spec"]["podManagementPolicy"], "Parallel");
+    assert_eq!(prepare(&[set], &[]).unwrap()[0]["spec"].get("podManagementPolicy"), None);
+}
+
+#[test]
+fn an_image_that_nothing_uses_is_named() {
+    let failure = prepare(&[deployment("web")], &ours("api")).unwrap_err();
+    assert_eq!(failure.message, "no container of the YAML uses the image api");
+}

@@ -1,0 +1,80 @@
+//! Which API path serves a kind: discovery, remembered.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use kube::api::{Api, DynamicObject};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::discovery::{self, Scope};
+use kube::error::DiscoveryError;
+use kube::{Client, Error};
+use tokio::sync::watch;
+
+/// A kind as the cluster serves it.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    pub(crate) resource: ApiResource,
+    pub(crate) namespaced: bool,
+}
+
+impl Kind {
+    /// The API for objects of this kind; the namespace is passed over for cluster-wide kinds.
+    pub(crate) fn api(&self, client: Client, namespace: &str) -> Api<DynamicObject> {
+        if self.namespaced {
+            Api::namespaced_with(client, namespace, &self.resource)
+        } else {
+            Api::all_with(client, &self.resource)
+        }
+    }
+}
+
+/// Remembers every kind once seen. Unknown ones are asked for again each time: a CRD may have come.
+#[derive(Clone)]
+pub(crate) struct Kinds {
+    client: Client,
+    /// A watch channel as the latest value: readers never wait, writers replace one entry.
+    known: Arc<watch::Sender<HashMap<GroupVersionKind, Kind>>>,
+}
+
+impl fmt::Debug for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kinds").field("known", &self.known.borrow().len()).finish()
+    }
+}
+
+impl Kinds {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, known: Arc::new(watch::Sender::new(HashMap::new())) }
+    }
+
+    /// None if the cluster does not know the kind.
+    pub(crate) async fn find(&self, api_version: &str, kind: &str) -> Result<Option<Kind>, Error> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let wanted = GroupVersionKind::gvk(group, version, kind);
+        if let Some(known) = self.known.borrow().get(&wanted) {
+            return Ok(Some(known.clone()));
+        }
+        match discovery::pinned_kind(&self.client, &wanted).await {
+            Ok((resource, capabilities)) => {
+                let found = Kind { resource, namespaced: capabilities.scope == Scope::Namespaced };
+                self.known.send_modify(|known| {
+                    known.insert(wanted, found.clone());
+                });
+                Ok(Some(found))
+            }
+            Err(Error::Discovery(DiscoveryError::MissingKind(_) | DiscoveryError::MissingResource(_))) => {
+                Ok(None)
+            }
+            Err(error) if crate::error::is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// After a 404 for a kind: its CRD may have been removed or replaced.
+    pub(crate) fn forget(&self, kind: &Kind) {
+        self.known.send_modify(|known| {
+            known.retain(|_, other| other.resource != kind.resource);
+        });
+    }
+}

@@ -1,0 +1,261 @@
+//! Following the log of one run of one container, without losing or doubling a line.
+//!
+//! Lines are read with the timestamps that the node gave them. After a lost connection the log is read again from a
+//! second before the newest line, and what was given out already is left out ([`lines`]).
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::io::{AsyncBufRead, AsyncBufReadExt};
+use futures_util::stream::Stream;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kube::Api;
+use kube::api::LogParams;
+use lilt_model::cluster::PodRef;
+use lilt_model::{ContainerId, Failure, Timestamp};
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::connect::Cluster;
+
+mod lines;
+
+use lines::Lines;
+
+const FIRST_DELAY: Duration = Duration::from_millis(50);
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+/// Chunks of up to 64 kB: enough to keep reading while the listener writes the last one away.
+const CHUNKS_AHEAD: usize = 16;
+
+/// Whole lines with their line ends; the very last one of a container may lack it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogChunk {
+    pub text: Bytes,
+    /// When the last of these lines was written.
+    pub time: Timestamp,
+}
+
+/// Ends when the container has ended and all is read, or with one failure. Stops reading when dropped.
+#[derive(Debug)]
+pub struct LogStream {
+    chunks: mpsc::Receiver<Result<LogChunk, Failure>>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Stream for LogStream {
+    type Item = Result<LogChunk, Failure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.chunks.poll_recv(context)
+    }
+}
+
+impl Cluster {
+    /// Follows a container's log from its beginning, or from the lines written after `since`. `run` says which run
+    /// of a container that restarts; none means the one that is current when this begins.
+    pub fn follow_logs(
+        &self,
+        pod: &PodRef,
+        container: &str,
+        run: Option<&ContainerId>,
+        since: Option<Timestamp>,
+    ) -> LogStream {
+        let (sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
+        let follow = Follow {
+            pods: Api::namespaced(self.client.clone(), &pod.namespace),
+            cluster: self.clone(),
+            pod: pod.clone(),
+            container: container.to_owned(),
+            run: run.cloned(),
+            lines: Lines::new(since),
+            sender,
+        };
+        LogStream { chunks, _task: AbortOnDropHandle::new(tokio::spawn(follow.run())) }
+    }
+}
+
+struct Follow {
+    cluster: Cluster,
+    pods: Api<Pod>,
+    pod: PodRef,
+    container: String,
+    run: Option<ContainerId>,
+    lines: Lines,
+    sender: mpsc::Sender<Result<LogChunk, Failure>>,
+}
+
+/// What to read next.
+enum Next {
+    /// The current run, which goes on.
+    Follow,
+    /// A run that has ended: once more, to the end.
+    Finish { previous: bool },
+    /// Not started yet.
+    Wait,
+    /// There is nothing more.
+    Nothing,
+}
+
+enum Halt {
+    /// Nobody listens any more.
+    Deaf,
+    Failed(Failure),
+}
+
+impl Follow {
+    async fn run(mut self) {
+        let listener = self.sender.clone();
+        let result = tokio::select! {
+            result = self.follow() => result,
+            () = listener.closed() => return,
+        };
+        if let Err(Halt::Failed(failure)) = result {
+            // Nobody to tell if it fails.
+            let _ = self.sender.send(Err(failure)).await;
+        }
+    }
+
+    async fn follow(&mut self) -> Result<(), Halt> {
+        let mut delay = FIRST_DELAY;
+        let mut pod_was_there = false;
+        loop {
+            let next = match self.pods.get_opt(&self.pod.name).await {
+                Ok(Some(pod)) => {
+                    pod_was_there = true;
+                    self.next(&pod)?
+                }
+                Ok(None) if pod_was_there => return self.give(|lines| lines.finish()).await,
+                Ok(None) => return Err(Halt::Failed(self.gone())),
+                Err(error) if crate::error::code(&error) == Some(403) => return Err(self.failed(&error)),
+                Err(error) => {
+                    tracing::debug!(error = %crate::error::causes(&error), "log: asking for the pod again");
+                    Next::Wait
+                }
+            };
+            let complete = match next {
+                Next::Nothing => return Ok(()),
+                Next::Wait => false,
+                Next::Finish { previous } => {
+                    if self.read(false, previous).await? {
+                        return self.give(|lines| lines.finish()).await;
+                    }
+                    false
+                }
+                Next::Follow => {
+                    let progress = self.lines.count();
+                    let ended = self.read(true, false).await?;
+                    if self.lines.count() != progress {
+                        delay = FIRST_DELAY;
+                    }
+                    ended
+                }
+            };
+            // The end of a followed log is soon seen in the pod's status as well.
+            tokio::time::sleep(if complete { FIRST_DELAY } else { delay }).await;
+            delay = if complete { delay } else { (delay * 2).min(LONGEST_DELAY) };
+        }
+    }
+
+    /// Settles which run is followed, and where it is now.
+    fn next(&mut self, pod: &Pod) -> Result<Next, Halt> {
+        let Some(status) = status_of(pod, &self.container) else {
+            return if has_container(pod, &self.container) {
+                Ok(Next::Wait)
+            } else {
+                Err(Halt::Failed(self.unknown()))
+            };
+        };
+        let current = status.container_id.as_deref().filter(|id| !id.is_empty());
+        let run = match (&self.run, current) {
+            (Some(run), _) => run.clone(),
+            (None, Some(current)) => self.run.insert(ContainerId::new(current)).clone(),
+            (None, None) => return Ok(Next::Wait),
+        };
+        if current == Some(run.as_str()) {
+            let running = status.state.as_ref().is_some_and(|state| state.running.is_some());
+            return Ok(if running { Next::Follow } else { Next::Finish { previous: false } });
+        }
+        let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+        if last.and_then(|last| last.container_id.as_deref()) == Some(run.as_str()) {
+            return Ok(Next::Finish { previous: true });
+        }
+        Ok(Next::Nothing)
+    }
+
+    /// Reads until the server ends it; true if it ended in order.
+    async fn read(&mut self, follow: bool, previous: bool) -> Result<bool, Halt> {
+        let parameters = LogParams {
+            container: Some(self.container.clone()),
+            follow,
+            previous,
+            timestamps: true,
+            since_time: self.lines.since(),
+            ..LogParams::default()
+        };
+        self.lines.reconnect();
+        let stream = match self.pods.log_stream(&self.pod.name, &parameters).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                if crate::error::code(&error) == Some(403) {
+                    return Err(self.failed(&error));
+                }
+                tracing::debug!(error = %crate::error::causes(&error), "log: not readable yet");
+                return Ok(false);
+            }
+        };
+        self.copy(Box::pin(stream)).await
+    }
+
+    async fn copy(&mut self, mut stream: Pin<Box<impl AsyncBufRead>>) -> Result<bool, Halt> {
+        loop {
+            let read = match stream.fill_buf().await {
+                Ok([]) => return Ok(true),
+                Ok(bytes) => {
+                    self.lines.push(bytes);
+                    bytes.len()
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "log: connection lost");
+                    return Ok(false);
+                }
+            };
+            stream.as_mut().consume(read);
+            self.give(|lines| lines.take()).await?;
+        }
+    }
+
+    async fn give(&mut self, of: impl FnOnce(&mut Lines) -> Option<LogChunk>) -> Result<(), Halt> {
+        match of(&mut self.lines) {
+            Some(chunk) => self.sender.send(Ok(chunk)).await.map_err(|_| Halt::Deaf),
+            None => Ok(()),
+        }
+    }
+
+    fn failed(&self, error: &kube::Error) -> Halt {
+        Halt::Failed(self.cluster.failure(&format!("to read the log of pod {}", self.pod.name), error))
+    }
+
+    fn gone(&self) -> Failure {
+        Failure::environment(format!("the pod {} is gone, and its log with it", self.pod.name))
+    }
+
+    fn unknown(&self) -> Failure {
+        Failure::environment(format!("the pod {} has no container named {}", self.pod.name, self.container))
+    }
+}
+
+fn status_of<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
+    let status = pod.status.as_ref()?;
+    let init = status.init_container_statuses.as_deref().unwrap_or_default();
+    let main = status.container_statuses.as_deref().unwrap_or_default();
+    init.iter().chain(main).find(|status| status.name == container)
+}
+
+fn has_container(pod: &Pod, container: &str) -> bool {
+    pod.spec.as_ref().is_some_and(|spec| {
+        let init = spec.init_containers.as_deref().unwrap_or_default();
+        init.iter().chain(&spec.containers).any(|one| one.name == container)
+    })
+}

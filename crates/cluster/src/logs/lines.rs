@@ -1,0 +1,240 @@
+//! Timestamped lines in, plain lines out, each once.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use bytes::{Bytes, BytesMut};
+use lilt_model::Timestamp;
+
+use super::LogChunk;
+
+/// A longer line is given out in pieces.
+const LONGEST_LINE: usize = 1 << 20;
+/// Lines of two streams may be a little out of order, and the server knows whole seconds only.
+const OVERLAP_SECONDS: i64 = 2;
+
+/// What happens to the bytes up to the next line end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// The line begins here: gather it first.
+    Gather,
+    /// Too long to gather: pass it on as it comes.
+    Pass,
+    /// Seen before, or too old.
+    Drop,
+}
+
+pub(super) struct Lines {
+    /// Lines up to this time are not wanted.
+    after: Option<Timestamp>,
+    partial: BytesMut,
+    rest: Rest,
+    ready: BytesMut,
+    newest: Timestamp,
+    count: u64,
+    /// Hashes of the lines given out lately, by second, each with its number.
+    recent: VecDeque<(i64, HashMap<u64, u32>)>,
+    /// After a reconnect: what may come a second time.
+    repeated: HashMap<u64, u32>,
+}
+
+impl Lines {
+    pub(super) fn new(after: Option<Timestamp>) -> Self {
+        Self {
+            after,
+            partial: BytesMut::new(),
+            rest: Rest::Gather,
+            ready: BytesMut::new(),
+            newest: Timestamp::ZERO,
+            count: 0,
+            recent: VecDeque::new(),
+            repeated: HashMap::new(),
+        }
+    }
+
+    /// How many lines were new so far.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// From when to ask: early enough for all that is new, late enough that repetitions are remembered.
+    pub(super) fn since(&self) -> Option<jiff::Timestamp> {
+        let newest = if self.count > 0 { Some(self.newest) } else { self.after };
+        let second = newest?.0.div_euclid(1_000_000) - (OVERLAP_SECONDS - 1);
+        jiff::Timestamp::from_second(second).ok()
+    }
+
+    /// The same log is read anew from [`Lines::since`].
+    pub(super) fn reconnect(&mut self) {
+        self.partial.clear();
+        self.rest = Rest::Gather;
+        self.repeated.clear();
+        for (_, lines) in &self.recent {
+            for (line, times) in lines {
+                *self.repeated.entry(*line).or_default() += times;
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, mut bytes: &[u8]) {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            let (line, rest) = bytes.split_at(end + 1);
+            bytes = rest;
+            self.part(line);
+            self.end_line();
+        }
+        self.part(bytes);
+    }
+
+    /// What is complete, if there is anything.
+    pub(super) fn take(&mut self) -> Option<LogChunk> {
+        (!self.ready.is_empty())
+            .then(|| LogChunk { text: Bytes::from(self.ready.split()), time: self.newest })
+    }
+
+    /// The log is at its end: an unfinished line will not be finished.
+    pub(super) fn finish(&mut self) -> Option<LogChunk> {
+        self.end_line();
+        self.take()
+    }
+
+    fn part(&mut self, bytes: &[u8]) {
+        match self.rest {
+            Rest::Drop => {}
+            Rest::Pass => self.ready.extend_from_slice(bytes),
+            Rest::Gather => {
+                // Cut at the same place whatever pieces the network makes, or a repetition would not be known.
+                let (now, later) = bytes.split_at(bytes.len().min(LONGEST_LINE - self.partial.len()));
+                self.partial.extend_from_slice(now);
+                if self.partial.len() == LONGEST_LINE {
+                    self.rest = if self.settle() { Rest::Pass } else { Rest::Drop };
+                    self.part(later);
+                }
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.rest == Rest::Gather && !self.partial.is_empty() {
+            self.settle();
+        }
+        self.rest = Rest::Gather;
+    }
+
+    /// Gives out the gathered line if it is new.
+    fn settle(&mut self) -> bool {
+        let line = self.partial.split();
+        let (time, text) = split_timestamp(&line);
+        let time = time.unwrap_or(self.newest);
+        if self.after.is_some_and(|after| time <= after) {
+            return false;
+        }
+        let mut hasher = DefaultHasher::new();
+        line.hash(&mut hasher);
+        let hash = hasher.finish();
+        if let Some(times) = self.repeated.get_mut(&hash).filter(|times| **times > 0) {
+            *times -= 1;
+            return false;
+        }
+        self.remember(time, hash);
+        self.ready.extend_from_slice(text);
+        self.newest = self.newest.max(time);
+        self.count += 1;
+        true
+    }
+
+    fn remember(&mut self, time: Timestamp, hash: u64) {
+        let second = time.0.div_euclid(1_000_000);
+        match self.recent.iter_mut().find(|(known, _)| *known == second) {
+            Some((_, lines)) => *lines.entry(hash).or_default() += 1,
+            None => {
+                self.recent.push_back((second, HashMap::from([(hash, 1)])));
+                let newest = self.recent.iter().map(|(second, _)| *second).max().unwrap_or(second);
+                self.recent.retain(|(second, _)| *second > newest - OVERLAP_SECONDS - 1);
+            }
+        }
+    }
+}
+
+/// `2026-11-15T22:00:00.123456789Z text`.
+fn split_timestamp(line: &[u8]) -> (Option<Timestamp>, &[u8]) {
+    let Some(space) = line.iter().take(40).position(|byte| *byte == b' ') else {
+        return (None, line);
+    };
+    match std::str::from_utf8(&line[..space]).ok().and_then(Timestamp::from_rfc3339) {
+        Some(time) => (Some(time), &line[space + 1..]),
+        None => (None, line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(lines: &mut Lines) -> String {
+        lines.take().map(|chunk| String::from_utf8(chunk.text.to_vec()).unwrap()).unwrap_or_default()
+    }
+
+    #[test]
+    fn strips_timestamps_wherever_the_bytes_are_cut() {
+        let input = b"2026-11-15T22:00:00.000000001Z one\n2026-11-15T22:00:00.000000002Z two\n";
+        for cut in 0..input.len() {
+            let mut lines = Lines::new(None);
+            lines.push(&input[..cut]);
+            lines.push(&input[cut..]);
+            assert_eq!(text(&mut lines), "one\ntwo\n", "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_reconnect_neither_loses_nor_doubles() {
+        let mut lines = Lines::new(None);
+        let log = "2026-11-15T22:00:00.1Z a\n2026-11-15T22:00:01.5Z same\n2026-11-15T22:00:01.5Z same\n";
+        lines.push(log.as_bytes());
+        lines.push(b"2026-11-15T22:00:01.9Z cut of");
+        assert_eq!(text(&mut lines), "a\nsame\nsame\n");
+        assert_eq!(lines.since().unwrap().to_string(), "2026-11-15T22:00:00Z");
+        lines.reconnect();
+        lines.push(log.as_bytes());
+        // Written by the other stream: later in the log, with an earlier time.
+        lines.push(
+            b"2026-11-15T22:00:01.5Z same\n2026-11-15T22:00:01.4Z late\n2026-11-15T22:00:01.9Z cut off\n",
+        );
+        assert_eq!(text(&mut lines), "same\nlate\ncut off\n");
+    }
+
+    #[test]
+    fn an_unfinished_last_line_is_given_out_at_the_end_only() {
+        let mut lines = Lines::new(None);
+        lines.push(b"2026-11-15T22:00:00Z no end");
+        assert_eq!(lines.take(), None);
+        assert_eq!(lines.finish().unwrap().text, "no end");
+        lines.reconnect();
+        lines.push(b"2026-11-15T22:00:00Z no end");
+        assert_eq!(lines.finish(), None);
+    }
+
+    #[test]
+    fn lines_up_to_since_are_left_out() {
+        let since = Timestamp::from_rfc3339("2026-11-15T22:00:00.5Z");
+        let mut lines = Lines::new(since);
+        lines.push(b"2026-11-15T22:00:00.5Z old\n2026-11-15T22:00:00.6Z new\n");
+        assert_eq!(text(&mut lines), "new\n");
+    }
+
+    #[test]
+    fn a_line_beyond_measure_comes_in_pieces_and_once() {
+        let long = "x".repeat(3 * LONGEST_LINE);
+        let log = format!("2026-11-15T22:00:00Z {long}\n2026-11-15T22:00:00Z next\n");
+        let mut lines = Lines::new(None);
+        for piece in log.as_bytes().chunks(64 << 10) {
+            lines.push(piece);
+        }
+        assert_eq!(text(&mut lines), format!("{long}\nnext\n"));
+        lines.reconnect();
+        for piece in log.as_bytes().chunks(64 << 10) {
+            lines.push(piece);
+        }
+        assert_eq!(text(&mut lines), "");
+    }
+}

@@ -1,0 +1,68 @@
+//! In which order objects are applied, so that none has to wait for one behind it; deleting goes backwards.
+
+/// Kinds that others need, in the order of need (as Helm has it). Whatever is not listed is a custom resource.
+const ORDER: &[&str] = &[
+    "Namespace",
+    "CustomResourceDefinition",
+    "NetworkPolicy",
+    "ResourceQuota",
+    "LimitRange",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "ServiceAccount",
+    "Secret",
+    "ConfigMap",
+    "StorageClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "Service",
+    "DaemonSet",
+    "Pod",
+    "ReplicationController",
+    "ReplicaSet",
+    "Deployment",
+    "HorizontalPodAutoscaler",
+    "StatefulSet",
+    "Job",
+    "CronJob",
+    "IngressClass",
+    "Ingress",
+    "APIService",
+];
+
+/// Admission webhooks go last: they would ask servers that do not run yet.
+const LAST: &[&str] = &["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+
+pub(crate) fn rank(kind: &str) -> usize {
+    if LAST.contains(&kind) {
+        return ORDER.len() + 1;
+    }
+    ORDER.iter().position(|known| *known == kind).unwrap_or(ORDER.len())
+}
+
+/// Splits positions into batches of one rank each, lowest first; within a batch the given order is kept.
+pub(crate) fn batches<'a>(kinds: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
+    let mut ranked: Vec<(usize, usize)> = kinds.map(rank).enumerate().map(|(at, rank)| (rank, at)).collect();
+    ranked.sort_unstable();
+    ranked
+        .chunk_by(|one, other| one.0 == other.0)
+        .map(|batch| batch.iter().map(|(_, at)| *at).collect())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_need_comes_first_and_equals_stay_together() {
+        let kinds =
+            ["Deployment", "Widget", "Namespace", "Service", "Deployment", "CustomResourceDefinition"];
+        assert_eq!(batches(kinds.into_iter()), vec![vec![2], vec![5], vec![3], vec![0, 4], vec![1]]);
+        assert!(rank("ValidatingWebhookConfiguration") > rank("Widget"));
+    }
+}

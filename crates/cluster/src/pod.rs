@@ -1,0 +1,124 @@
+//! A pod of the API as the model's pod.
+
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use lilt_model::cluster::{Container, ContainerState, Pod, PodCondition, PodPhase};
+use lilt_model::{ContainerId, Timestamp, Uid};
+
+mod status;
+
+const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
+
+pub(crate) fn timestamp(time: &Time) -> Timestamp {
+    Timestamp(time.0.as_microsecond())
+}
+
+/// `owners` are all ancestors, nearest first.
+pub(crate) fn translate(pod: &core::Pod, owners: Vec<Uid>) -> Pod {
+    let meta = &pod.metadata;
+    let conditions = conditions(pod);
+    let (status, message) = status::of(pod);
+    Pod {
+        namespace: meta.namespace.clone().unwrap_or_default(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
+        owners,
+        nearest_owner: nearest_owner(pod),
+        template_hash: meta.labels.as_ref().and_then(|labels| labels.get(TEMPLATE_HASH)).cloned(),
+        created: meta.creation_timestamp.as_ref().map(timestamp).unwrap_or_default(),
+        deleting: meta.deletion_timestamp.is_some(),
+        phase: phase(pod),
+        ready: conditions.iter().any(|condition| condition.kind == "Ready" && condition.met),
+        status,
+        message,
+        conditions,
+        containers: containers(pod),
+    }
+}
+
+fn nearest_owner(pod: &core::Pod) -> Option<String> {
+    let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
+    owners
+        .iter()
+        .find(|owner| owner.controller == Some(true))
+        .or(owners.first())
+        .map(|owner| owner.name.clone())
+}
+
+fn phase(pod: &core::Pod) -> PodPhase {
+    match pod.status.as_ref().and_then(|status| status.phase.as_deref()) {
+        Some("Running") => PodPhase::Running,
+        Some("Succeeded") => PodPhase::Succeeded,
+        Some("Failed") => PodPhase::Failed,
+        Some("Pending") | None => PodPhase::Pending,
+        Some(_) => PodPhase::Unknown,
+    }
+}
+
+fn conditions(pod: &core::Pod) -> Vec<PodCondition> {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    conditions
+        .iter()
+        .map(|condition| PodCondition {
+            kind: condition.type_.clone(),
+            met: condition.status == "True",
+            reason: condition.reason.clone().unwrap_or_default(),
+            message: condition.message.clone().unwrap_or_default(),
+            since: condition.last_transition_time.as_ref().map(timestamp).unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn containers(pod: &core::Pod) -> Vec<Container> {
+    let Some(spec) = &pod.spec else { return Vec::new() };
+    let status = pod.status.as_ref();
+    let init_statuses =
+        status.and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default();
+    let statuses = status.and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
+    let init = spec.init_containers.as_deref().unwrap_or_default();
+    let init = init.iter().map(|container| translate_container(container, true, init_statuses));
+    init.chain(spec.containers.iter().map(|container| translate_container(container, false, statuses)))
+        .collect()
+}
+
+fn translate_container(spec: &core::Container, init: bool, statuses: &[core::ContainerStatus]) -> Container {
+    let status = statuses.iter().find(|status| status.name == spec.name);
+    let ports = spec.ports.as_deref().unwrap_or_default();
+    Container {
+        name: spec.name.clone(),
+        init,
+        id: status
+            .and_then(|status| status.container_id.as_deref())
+            .filter(|id| !id.is_empty())
+            .map(ContainerId::new),
+        image: spec.image.clone().unwrap_or_default(),
+        ports: ports.iter().filter_map(|port| u16::try_from(port.container_port).ok()).collect(),
+        state: status.and_then(|status| status.state.as_ref()).map_or_else(not_yet, translate_state),
+        ready: status.is_some_and(|status| status.ready),
+        restarts: status.map_or(0, |status| u32::try_from(status.restart_count).unwrap_or(0)),
+    }
+}
+
+fn not_yet() -> ContainerState {
+    ContainerState::Waiting { reason: String::new(), message: String::new() }
+}
+
+fn translate_state(state: &core::ContainerState) -> ContainerState {
+    if let Some(running) = &state.running {
+        return ContainerState::Running {
+            since: running.started_at.as_ref().map(timestamp).unwrap_or_default(),
+        };
+    }
+    if let Some(terminated) = &state.terminated {
+        return ContainerState::Terminated {
+            exit_code: terminated.exit_code,
+            reason: terminated.reason.clone().unwrap_or_default(),
+            message: terminated.message.clone().unwrap_or_default(),
+            finished: terminated.finished_at.as_ref().map(timestamp).unwrap_or_default(),
+        };
+    }
+    state.waiting.as_ref().map_or_else(not_yet, |waiting| ContainerState::Waiting {
+        reason: waiting.reason.clone().unwrap_or_default(),
+        message: waiting.message.clone().unwrap_or_default(),
+    })
+}

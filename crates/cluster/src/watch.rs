@@ -1,0 +1,187 @@
+//! Pods of a namespace and what the cluster reports about them, for as long as somebody listens.
+//!
+//! It reconnects and resyncs for ever by itself: a listener only sees that it was troubled and recovered.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::future::join_all;
+use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
+use k8s_openapi::api::core::v1 as core;
+use kube::Api;
+use lilt_model::cluster::{Pod, PodNotice, PodRef};
+use lilt_model::{Failure, Uid};
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::connect::Cluster;
+use crate::pod::translate;
+
+mod notices;
+mod owners;
+mod tail;
+
+use notices::Notices;
+use owners::Owners;
+use tail::{Step, Tail};
+
+/// A burst of a rollout fits; beyond it the watch waits for its listener, and the API server keeps the rest.
+const FACTS_AHEAD: usize = 256;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NamespaceFact {
+    /// All pods there are; those told of before and not in here are gone. Comes first, and again after a resync.
+    PodsListed(Vec<Pod>),
+    PodChanged(Pod),
+    PodGone(PodRef),
+    /// Something happened to a pod since the watch began.
+    Notice(PodNotice),
+    /// The connection is lost and being retried; facts so far may be outdated.
+    Trouble(Failure),
+    Recovered,
+}
+
+/// Ends the watch when dropped.
+#[derive(Debug)]
+pub struct NamespaceWatch {
+    facts: mpsc::Receiver<NamespaceFact>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Stream for NamespaceWatch {
+    type Item = NamespaceFact;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<NamespaceFact>> {
+        self.facts.poll_recv(context)
+    }
+}
+
+impl Cluster {
+    /// Watches all pods of a namespace. The stream never ends by itself.
+    pub fn watch_namespace(&self, namespace: &str) -> NamespaceWatch {
+        let (sender, facts) = mpsc::channel(FACTS_AHEAD);
+        let watch = Watch {
+            owners: Owners::new(self.clone(), namespace),
+            notices: Notices::default(),
+            waiting: HashMap::new(),
+            resolving: FuturesUnordered::new(),
+            list: None,
+            sender,
+        };
+        let pods = Tail::new(self, Api::namespaced(self.client.clone(), namespace), "watching pods", None);
+        let events = Tail::new(
+            self,
+            Api::namespaced(self.client.clone(), namespace),
+            "watching events",
+            Some("involvedObject.kind=Pod".to_owned()),
+        );
+        let task = tokio::spawn(watch.run(pods, events));
+        NamespaceWatch { facts, _task: AbortOnDropHandle::new(task) }
+    }
+}
+
+type Resolution = Pin<Box<dyn Future<Output = (Uid, Vec<Uid>)> + Send>>;
+
+struct Watch {
+    owners: Owners,
+    notices: Notices,
+    /// The latest of each pod whose owners are still being asked for.
+    waiting: HashMap<Uid, core::Pod>,
+    resolving: FuturesUnordered<Resolution>,
+    /// The first list, held back until notices are being watched: who waits for it misses none afterwards.
+    list: Option<Vec<Pod>>,
+    sender: mpsc::Sender<NamespaceFact>,
+}
+
+/// The listener is gone.
+struct Deaf;
+
+impl Watch {
+    async fn run(mut self, pods: Tail<core::Pod>, events: Tail<core::Event>) {
+        let mut pods = pods.into_stream();
+        let mut events = events.into_stream();
+        loop {
+            let result = tokio::select! {
+                Some(step) = pods.next() => self.pod_step(step).await,
+                Some(step) = events.next() => self.event_step(step).await,
+                Some((uid, owners)) = self.resolving.next() => self.resolved(uid, owners).await,
+                () = self.sender.closed() => Err(Deaf),
+            };
+            if result.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn pod_step(&mut self, step: Step<core::Pod>) -> Result<(), Deaf> {
+        match step {
+            Step::Listed(pods) => self.listed(pods).await,
+            Step::Changed(pod) => self.changed(pod).await,
+            Step::Gone(pod) => {
+                self.waiting.remove(&uid(&pod));
+                let meta = pod.metadata;
+                let namespace = meta.namespace.unwrap_or_default();
+                self.tell(NamespaceFact::PodGone(PodRef { namespace, name: meta.name.unwrap_or_default() }))
+                    .await
+            }
+            Step::Trouble(failure) => self.tell(NamespaceFact::Trouble(failure)).await,
+            Step::Recovered => self.tell(NamespaceFact::Recovered).await,
+        }
+    }
+
+    async fn listed(&mut self, pods: Vec<core::Pod>) -> Result<(), Deaf> {
+        self.waiting.clear();
+        self.resolving.clear();
+        let owners: Vec<_> = pods.iter().map(|pod| self.owners.of(pod)).collect();
+        let owners = join_all(owners).await;
+        let list = pods.iter().zip(owners).map(|(pod, owners)| translate(pod, owners)).collect();
+        if self.notices.ready() {
+            return self.tell(NamespaceFact::PodsListed(list)).await;
+        }
+        self.list = Some(list);
+        Ok(())
+    }
+
+    async fn changed(&mut self, pod: core::Pod) -> Result<(), Deaf> {
+        let id = uid(&pod);
+        if let Some(owners) = self.owners.known(&pod) {
+            self.waiting.remove(&id);
+            return self.tell(NamespaceFact::PodChanged(translate(&pod, owners))).await;
+        }
+        if self.waiting.insert(id.clone(), pod.clone()).is_none() {
+            let owners = self.owners.of(&pod);
+            self.resolving.push(Box::pin(async move { (id, owners.await) }));
+        }
+        Ok(())
+    }
+
+    async fn resolved(&mut self, id: Uid, owners: Vec<Uid>) -> Result<(), Deaf> {
+        match self.waiting.remove(&id) {
+            Some(pod) => self.tell(NamespaceFact::PodChanged(translate(&pod, owners))).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn event_step(&mut self, step: Step<core::Event>) -> Result<(), Deaf> {
+        for notice in self.notices.take(step) {
+            self.tell(NamespaceFact::Notice(notice)).await?;
+        }
+        match self.list.take() {
+            Some(list) => self.tell(NamespaceFact::PodsListed(list)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn tell(&mut self, fact: NamespaceFact) -> Result<(), Deaf> {
+        // Changes that come while the first list is held back belong behind it.
+        if let Some(list) = self.list.take() {
+            self.sender.send(NamespaceFact::PodsListed(list)).await.map_err(|_| Deaf)?;
+        }
+        self.sender.send(fact).await.map_err(|_| Deaf)
+    }
+}
+
+fn uid(pod: &core::Pod) -> Uid {
+    Uid::new(pod.metadata.uid.as_deref().unwrap_or_default())
+}

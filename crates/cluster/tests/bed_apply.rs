@@ -1,0 +1,216 @@
+//! Connecting, applying and deleting, against the real API server.
+
+#[path = "bed/space.rs"]
+mod space;
+
+use std::time::Duration;
+
+use lilt_cluster::{Cluster, ConnectOptions, DeleteOutcome};
+use lilt_model::Class;
+use lilt_model::cluster::Registry;
+use serde_json::{Value, json};
+use space::{DEADLINE, Space};
+
+fn config_map(name: &str, value: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": value}})
+}
+
+#[tokio::test]
+async fn a_cluster_tells_who_it_is() {
+    let space = Space::new("probe").await;
+    let info = space.cluster.probe().await.unwrap();
+    assert_eq!(info.context, "kind-lilt");
+    assert_eq!(info.namespace, space.name);
+    assert!(info.server_version.starts_with("v1."), "{info:?}");
+    assert_eq!(info.platform.as_deref(), Some("linux/amd64"));
+    assert_eq!(info.registry, Some(Registry { host: "localhost:5000".to_owned(), host_from_cluster: None }));
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_not_there_is_named_with_address_and_cause() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config");
+    let text = "apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n\
+        contexts:\n- name: nowhere\n  context: {cluster: c}\n\
+        clusters:\n- name: c\n  cluster: {server: 'https://127.0.0.1:9'}\n";
+    std::fs::write(&path, text).unwrap();
+    let options = ConnectOptions { kubeconfig: vec![path], ..ConnectOptions::default() };
+    let cluster = Cluster::connect(options).await.unwrap();
+    let failure = cluster.probe().await.unwrap_err();
+    assert_eq!(failure.class, Class::Environment);
+    for part in ["nowhere", "https://127.0.0.1:9", "refused"] {
+        assert!(failure.message.contains(part), "{failure}");
+    }
+    assert!(failure.hint.is_some());
+}
+
+#[tokio::test]
+async fn applying_again_changes_nothing_and_an_edit_does() {
+    let space = Space::new("apply").await;
+    let first = space.apply(config_map("settings", "a")).await;
+    assert!(first.changed);
+    assert_eq!(first.object.namespace, space.name);
+    let again = space.apply(config_map("settings", "a")).await;
+    assert_eq!((again.changed, &again.uid), (false, &first.uid));
+    let edited = space.apply(config_map("settings", "b")).await;
+    assert_eq!((edited.changed, edited.recreated, &edited.uid), (true, false, &first.uid));
+}
+
+#[tokio::test]
+async fn many_objects_come_back_in_the_order_given() {
+    let space = Space::new("order").await;
+    let inner = format!("{}-inner", space.name);
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inside", "namespace": inner}}),
+        config_map("here", "x"),
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inner}}),
+    ];
+    let applied = space.cluster.apply(&objects, DEADLINE).await.unwrap();
+    let names: Vec<&str> = applied.iter().map(|one| one.object.name.as_str()).collect();
+    assert_eq!(names, ["inside", "here", &inner]);
+    assert_eq!(applied[2].object.namespace, "");
+    space.cluster.delete(&objects, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_refused_object_is_named_with_field_and_reason() {
+    let space = Space::new("refused").await;
+    let bad = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"ports": [{"port": 99999}]}});
+    let failure = space.cluster.apply(&[bad], DEADLINE).await.unwrap_err();
+    assert_eq!(failure.class, Class::User);
+    let text = failure.to_string();
+    for part in ["web:service", "spec.ports[0].port", "between 1 and 65535"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_misspelt_field_is_named() {
+    let space = Space::new("misspelt").await;
+    let bad = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"portz": [{"port": 80}]}});
+    let failure = space.cluster.apply(&[bad], DEADLINE).await.unwrap_err();
+    assert_eq!(failure.class, Class::User, "{failure}");
+    let text = failure.to_string();
+    assert!(text.contains("web:service") && text.contains("portz") && failure.hint.is_some(), "{text}");
+}
+
+#[tokio::test]
+async fn an_unknown_kind_and_a_missing_namespace_say_so() {
+    let space = Space::new("unknown").await;
+    let unknown = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
+    let failure = space.cluster.apply(&[unknown], DEADLINE).await.unwrap_err();
+    assert!(failure.message.contains("Widget") && failure.message.contains("example.com/v1"), "{failure}");
+    let homeless =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "namespace": "not-there"}});
+    let failure = space.cluster.apply(&[homeless], DEADLINE).await.unwrap_err();
+    assert!(failure.to_string().contains("create the namespace not-there"), "{failure}");
+}
+
+#[tokio::test]
+async fn an_object_without_a_name_is_shown() {
+    let space = Space::new("nameless").await;
+    let failure =
+        space.cluster.apply(&[json!({"apiVersion": "v1", "kind": "Pod"})], DEADLINE).await.unwrap_err();
+    assert!(failure.to_string().contains("metadata.name"), "{failure}");
+}
+
+#[tokio::test]
+async fn what_may_not_be_done_says_who_forbids_it() {
+    let space = Space::new("forbidden").await;
+    let limited = limited_cluster(&space);
+    let failure = Cluster::connect(limited.1)
+        .await
+        .unwrap()
+        .apply(&[config_map("x", "y")], DEADLINE)
+        .await
+        .unwrap_err();
+    assert_eq!(failure.class, Class::Environment);
+    assert!(failure.message.contains("x:configmap"), "{failure}");
+    assert!(failure.detail.as_deref().unwrap_or_default().contains("cannot patch resource"), "{failure}");
+}
+
+/// A kubeconfig for somebody who may do nothing.
+fn limited_cluster(space: &Space) -> (tempfile::TempDir, ConnectOptions) {
+    let text = std::fs::read_to_string(std::env::var("KUBECONFIG").unwrap()).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let user = lines.iter().position(|line| line.trim_start().starts_with("client-certificate")).unwrap();
+    let indent = " ".repeat(lines[user].len() - lines[user].trim_start().len());
+    let impersonate = format!("{indent}as: nobody-at-all");
+    lines.insert(user, &impersonate);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config");
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let options = ConnectOptions {
+        kubeconfig: vec![path],
+        namespace: Some(space.name.clone()),
+        ..ConnectOptions::default()
+    };
+    (directory, options)
+}
+
+#[tokio::test]
+async fn an_immutable_change_recreates_the_object() {
+    let space = Space::new("immutable").await;
+    let job = |command: &str| {
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": {"template": {"spec": {
+            "restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "main", "image": "busybox", "command": [command]}]}}}})
+    };
+    let first = space.apply(job("true")).await;
+    let second = space.apply(job("false")).await;
+    assert!(second.recreated && second.changed);
+    assert_ne!(first.uid, second.uid);
+}
+
+#[tokio::test]
+async fn a_definition_and_its_objects_go_in_one_apply() {
+    let space = Space::new("crd").await;
+    let group = format!("{}.example.com", space.name);
+    let objects = [
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}),
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("widgets.{group}")},
+            "spec": {"group": group, "scope": "Namespaced",
+                "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                    {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}),
+    ];
+    let applied = space.cluster.apply(&objects, DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(applied[0].object.kind, "Widget");
+    let outcome = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
+    assert!(outcome.iter().all(|(_, outcome)| *outcome == DeleteOutcome::Deleted), "{outcome:?}");
+    // The kind itself is gone now.
+    let again = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
+    assert!(again.iter().all(|(_, outcome)| *outcome == DeleteOutcome::AlreadyGone), "{again:?}");
+}
+
+#[tokio::test]
+async fn deleting_waits_until_it_is_gone_and_again_is_no_error() {
+    let space = Space::new("delete").await;
+    let objects = [config_map("one", "1"), space::pod("main", "busybox", "sleep 1000")];
+    space.cluster.apply(&objects, DEADLINE).await.unwrap();
+    let outcome = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
+    assert!(outcome.iter().all(|(_, outcome)| *outcome == DeleteOutcome::Deleted));
+    // Gone for good: applying makes a new one.
+    let applied = space.cluster.apply(&objects[..1], DEADLINE).await.unwrap();
+    assert!(applied[0].changed);
+    let again = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
+    let outcomes: Vec<DeleteOutcome> = again.into_iter().map(|(_, outcome)| outcome).collect();
+    assert_eq!(outcomes, [DeleteOutcome::Deleted, DeleteOutcome::AlreadyGone]);
+}
+
+#[tokio::test]
+async fn what_does_not_go_is_named_with_its_finalizers() {
+    let space = Space::new("stuck").await;
+    let mut stuck = config_map("stuck", "x");
+    stuck["metadata"]["finalizers"] = json!(["example.com/never"]);
+    space.apply(stuck.clone()).await;
+    let failure = space.cluster.delete(&[stuck.clone()], Some(Duration::ZERO)).await.unwrap_err();
+    assert!(failure.to_string().contains("example.com/never"), "{failure}");
+    stuck["metadata"]["finalizers"] = json!([]);
+    // Taking the finalizer away lets it go; the apply then makes it anew.
+    let applied = space.apply(stuck).await;
+    assert!(applied.changed);
+}

@@ -1,0 +1,227 @@
+//! The live update channel, in a busybox and in a GNU userland.
+
+#[path = "bed/space.rs"]
+mod space;
+
+use bytes::Bytes;
+use lilt_cluster::{Archive, LiveChannel, Output};
+use lilt_model::cluster::ContainerState;
+use lilt_model::{Class, Timestamp};
+use serde_json::json;
+use space::{Space, running};
+
+/// The node's own sandbox image: one program and nothing else.
+const PAUSE: &str = "localhost:5000/pause:dev";
+
+const MODIFIED: Timestamp = Timestamp(1_700_000_000_000_000);
+
+async fn open(space: &Space, image: &str) -> LiveChannel {
+    let pod = space.start(image, "trap 'exit 0' TERM; sleep 100000 & wait", running).await;
+    LiveChannel::open(&space.cluster, &pod.reference(), "main")
+        .await
+        .unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+fn archive(files: &[(&str, u32, &[u8])]) -> Bytes {
+    let mut archive = Archive::new();
+    for (path, mode, content) in files {
+        archive.add_file(path, *mode, MODIFIED, content).unwrap();
+    }
+    archive.finish().unwrap()
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Exit code, stdout and stderr of a shell command.
+async fn shell(channel: &mut LiveChannel, command: &str) -> (i32, String, String) {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let code = channel
+        .run(&words(&["sh", "-c", command]), |output| match output {
+            Output::Stdout(bytes) => stdout.extend_from_slice(bytes),
+            Output::Stderr(bytes) => stderr.extend_from_slice(bytes),
+        })
+        .await
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    (code, String::from_utf8_lossy(&stdout).into_owned(), String::from_utf8_lossy(&stderr).into_owned())
+}
+
+async fn everything_works(image: &str) {
+    let space = Space::new("live").await;
+    let mut channel = open(&space, image).await;
+
+    channel
+        .put(&archive(&[("/app/new/a.txt", 0o640, b"one\n"), ("/app/run.sh", 0o755, b"#!/bin/sh\n")]))
+        .await
+        .unwrap();
+    let (_, listing, _) =
+        shell(&mut channel, "cat /app/new/a.txt; stat -c '%a %Y' /app/new/a.txt /app/run.sh").await;
+    assert_eq!(listing, "one\n640 1700000000\n755 1700000000\n");
+
+    // Replaced and removed in one request; strange names; what is not there is no error.
+    let removals = words(&["/app/run.sh", "/not/there", "/app/it's a \"file\"\nwith $all"]);
+    shell(&mut channel, "touch '/app/it'\\''s a \"file\"\nwith $all'").await;
+    channel.update(Some(&archive(&[("/app/new/a.txt", 0o644, b"two\n")])), &removals).await.unwrap();
+    let (_, listing, _) = shell(&mut channel, "cat /app/new/a.txt; ls /app").await;
+    assert_eq!(listing, "two\nnew\n");
+
+    // Output of both streams, exit codes, no input to take away.
+    let (code, stdout, stderr) = shell(&mut channel, "printf out; printf err >&2; cat; exit 7").await;
+    assert_eq!((code, stdout.as_str(), stderr.as_str()), (7, "out", "err"));
+    let (code, _, stderr) = {
+        let mut stderr = Vec::new();
+        let code = channel.run(&words(&["no-such-program"]), |output| {
+            if let Output::Stderr(bytes) = output {
+                stderr.extend_from_slice(bytes);
+            }
+        });
+        (code.await.unwrap(), (), String::from_utf8(stderr).unwrap())
+    };
+    assert_eq!(code, 127);
+    assert!(stderr.contains("no-such-program"), "{stderr}");
+    let (code, stdout, _) =
+        shell(&mut channel, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo $i; done").await;
+    assert_eq!((code, stdout.lines().count()), (0, 20_000));
+
+    // Every byte value, at sizes around the block size, and five megabytes.
+    let all_bytes: Vec<u8> = (0..=255).collect();
+    for size in [0, 1, 255, 261_000, 262_144, 524_288, 5_000_000] {
+        let content: Vec<u8> = all_bytes.iter().copied().cycle().take(size).collect();
+        channel.put(&archive(&[("/app/bytes", 0o644, &content)])).await.unwrap();
+        let (_, size_seen, _) = shell(&mut channel, "wc -c </app/bytes").await;
+        assert_eq!(size_seen.trim().parse::<usize>().unwrap(), size);
+    }
+    let mut expected: Vec<u8> = all_bytes.iter().copied().cycle().take(5_000_000).collect();
+    let mut seen = Vec::new();
+    let code = channel
+        .run(&words(&["cat", "/app/bytes"]), |output| {
+            if let Output::Stdout(bytes) = output {
+                seen.extend_from_slice(bytes);
+            }
+        })
+        .await
+        .unwrap();
+    assert_eq!(code, 0);
+    assert!(seen == expected, "five megabytes come back as they went");
+    expected.clear();
+
+    // What tar cannot write is told in its words, and the channel goes on.
+    let failure = channel.put(&archive(&[("/proc/nothing/here", 0o644, b"x")])).await.unwrap_err();
+    assert_eq!(failure.class, Class::User);
+    assert!(failure.detail.as_deref().unwrap_or_default().contains("proc/nothing"), "{failure}");
+    let garbage = Bytes::from(vec![b'x'; 600_000]);
+    channel.put(&garbage).await.unwrap_err();
+    let (code, stdout, _) = shell(&mut channel, "echo still here").await;
+    assert_eq!((code, stdout.as_str()), (0, "still here\n"));
+}
+
+#[tokio::test]
+async fn everything_works_in_busybox() {
+    everything_works("busybox").await;
+}
+
+#[tokio::test]
+async fn everything_works_in_debian() {
+    everything_works("debian:bookworm-slim").await;
+}
+
+#[tokio::test]
+async fn output_comes_while_the_command_runs() {
+    let space = Space::new("stream").await;
+    let mut channel = open(&space, "busybox").await;
+    let pod = space.pod("main");
+    let mut other = LiveChannel::open(&space.cluster, &pod, "main").await.unwrap();
+    // The first command ends only when the second one, started after its output was seen, makes a file.
+    let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let command = words(&["sh", "-c", "echo started; until [ -e /go ]; do sleep 0.01; done"]);
+    let first = channel.run(&command, |_| {
+        let _ = sender.send(());
+    });
+    let second = async {
+        seen.recv().await.expect("output comes before the end");
+        other.put(&archive(&[("/go", 0o644, b"")])).await.unwrap();
+    };
+    let both = async { tokio::join!(first, second) };
+    let (code, ()) = tokio::time::timeout(space::DEADLINE, both).await.expect("both end");
+    assert_eq!(code.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn nothing_is_left_in_the_container_when_dropped() {
+    let space = Space::new("dropped").await;
+    let channel = open(&space, "busybox").await;
+    let pod = space.pod("main");
+    let mut other = LiveChannel::open(&space.cluster, &pod, "main").await.unwrap();
+    // Both loops have the marker's assignment in their command line.
+    let count = "grep -l lilt_head /proc/[0-9]*/cmdline 2>/dev/null | grep -v self | wc -l";
+    let shells = shell(&mut other, count).await.1;
+    drop(channel);
+    let ended = async {
+        loop {
+            let now = shell(&mut other, count).await.1;
+            if now.trim().parse::<u32>().unwrap() < shells.trim().parse::<u32>().unwrap() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(space::DEADLINE, ended).await.expect("the dropped channel's shell ends by itself");
+}
+
+#[tokio::test]
+async fn a_cancelled_request_breaks_the_channel_and_says_so() {
+    let space = Space::new("cancel").await;
+    let mut channel = open(&space, "busybox").await;
+    let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    {
+        let command = words(&["sh", "-c", "echo started; sleep 1000"]);
+        let run = channel.run(&command, |_| {
+            let _ = sender.send(());
+        });
+        tokio::select! {
+            _ = run => panic!("it sleeps"),
+            _ = seen.recv() => {}
+        }
+    }
+    let failure = channel.remove(&words(&["/x"])).await.unwrap_err();
+    assert!(failure.message.contains("lost the live update channel"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_deleted_pod_breaks_the_channel() {
+    let space = Space::new("broken").await;
+    let mut channel = open(&space, "busybox").await;
+    space.cluster.delete(&[space::pod("main", "", "")], Some(space::DEADLINE)).await.unwrap();
+    let failure = channel.remove(&words(&["/x"])).await.unwrap_err();
+    assert_eq!(failure.class, Class::Environment, "{failure}");
+    let failure = LiveChannel::open(&space.cluster, &space.pod("main"), "main").await.unwrap_err();
+    assert!(failure.message.contains("gone"), "{failure}");
+}
+
+#[tokio::test]
+async fn who_may_not_write_is_told() {
+    let space = Space::new("nonroot").await;
+    let mut object = space::pod("main", "busybox", "sleep 100000");
+    object["spec"]["securityContext"] = json!({"runAsUser": 1234, "runAsNonRoot": true});
+    let mut watch = space.watch();
+    space.apply(object).await;
+    let pod = space::until_pod(&mut watch, running).await;
+    let mut channel = LiveChannel::open(&space.cluster, &pod.reference(), "main").await.unwrap();
+    let failure = channel.put(&archive(&[("/etc/hosts2", 0o644, b"x")])).await.unwrap_err();
+    assert!(failure.to_string().contains("Permission denied"), "{failure}");
+    assert!(failure.hint.is_some());
+}
+
+#[tokio::test]
+async fn a_container_without_a_shell_says_so() {
+    let space = Space::new("noshell").await;
+    let mut object = space::pod("main", "registry.invalid/none", "");
+    object["spec"]["containers"][0] = json!({"name": "main", "image": PAUSE});
+    let mut watch = space.watch();
+    space.apply(object).await;
+    let pod =
+        space::until_pod(&mut watch, |pod| matches!(pod.containers[0].state, ContainerState::Running { .. }))
+            .await;
+    let failure = LiveChannel::open(&space.cluster, &pod.reference(), "main").await.unwrap_err();
+    assert!(failure.message.contains("needs `sh`"), "{failure}");
+}
