@@ -1,1 +1,17 @@
-//! Placeholder.
+//! The Docker engine as an edge: builds images with BuildKit, tags them and pushes them.
+//!
+//! It knows the engine's HTTP API and BuildKit's session protocol and nothing of resources, updates or clusters;
+//! `daemon` translates. It never prints and never reads the process's environment: callers hand that in.
+
+pub mod build;
+pub mod credentials;
+pub mod engine;
+pub mod reference;
+
+mod address;
+mod messages;
+mod session;
+mod transport;
+
+pub use build::{BuildProgress, BuildRequest, BuiltImage, Transferred};
+pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};

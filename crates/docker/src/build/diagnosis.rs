@@ -1,0 +1,118 @@
+//! Turns the engine's word on a failed build into a failure that says what, where and why.
+
+use lilt_model::image::DockerBuild;
+use lilt_model::{Failure, Location};
+use regex::Regex;
+
+use super::dockerfile::{line_of_image, line_of_step};
+use super::trace::{FailedStep, Trace};
+
+const LOADING_IMAGE: &str = "[internal] load metadata for ";
+
+pub(super) fn explain(build: &DockerBuild, trace: &Trace, error: &str) -> Failure {
+    let error = without_wrapping(error);
+    match trace.failed_step() {
+        Some(step) if step.name.starts_with(LOADING_IMAGE) => base_image(build, &step, &error),
+        Some(step) if line_of_step(&build.dockerfile, step.name).is_some() || is_instruction(step.name) => {
+            instruction(build, &step, &error)
+        }
+        _ => whole_build(build, &error),
+    }
+}
+
+fn instruction(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failure {
+    let words = step.name.split_once("] ").map_or(step.name, |(_, words)| words);
+    let missing = Regex::new(r#""([^"]+)": not found"#).expect("invariant: the pattern is valid");
+    let failure = if let Some(code) = exit_code(step.error).or_else(|| exit_code(error)) {
+        Failure::user(format!("`{words}` failed with exit code {code}"))
+    } else if let Some(path) = missing.captures(step.error).or_else(|| missing.captures(error)) {
+        let path = path[1].trim_start_matches('/').to_owned();
+        Failure::user(format!("`{words}` failed: {path} is not in the build context"))
+            .hint("paths are relative to the build context; .dockerignore, ignore= and only= may leave the file out")
+    } else {
+        Failure::user(format!("`{words}` failed: {}", without_wrapping(step.error)))
+    };
+    let failure = locate(failure, build, line_of_step(&build.dockerfile, step.name));
+    if step.tail.is_empty() { failure } else { failure.detail(step.tail.join("\n")) }
+}
+
+fn base_image(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failure {
+    let image = step.name.trim_start_matches(LOADING_IMAGE);
+    let cause = without_wrapping(step.error);
+    let lower = cause.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let message =
+        format!("cannot get the base image {image}: {}", if cause.is_empty() { error } else { &cause });
+    let failure = if has(&["dial tcp", "connection refused", "no such host", "timeout", "tls"]) {
+        Failure::environment(message).hint("check that the Docker engine can reach the registry")
+    } else if has(&["unauthorized", "denied", "forbidden", "authorization failed"]) {
+        Failure::user(message).hint("check the name; if the image is private, use `docker login`")
+    } else {
+        Failure::user(message).hint("check the name and the tag")
+    };
+    locate(failure, build, line_of_image(&build.dockerfile, image))
+}
+
+fn whole_build(build: &DockerBuild, error: &str) -> Failure {
+    let line = Regex::new(r"(?:on line |Dockerfile:)(\d+)").expect("invariant: the pattern is valid");
+    let line = line.captures(error).and_then(|found| found[1].parse().ok());
+    let own = error.find("cannot read ").filter(|_| error.contains("error from sender: "));
+    if let Some(start) = own {
+        return Failure::user(error[start..].to_owned())
+            .hint("make it readable, or leave it out with .dockerignore or ignore=");
+    }
+    let user = [
+        "dockerfile",
+        "target stage",
+        "no instructions",
+        "no build stage",
+        "failed to parse",
+        "circular dependency",
+    ];
+    if line.is_some() || user.iter().any(|word| error.contains(word)) {
+        return locate(Failure::user(error.to_owned()), build, line);
+    }
+    if error.contains("no space left on device") {
+        return Failure::environment(error.to_owned()).hint("make room with `docker system prune`");
+    }
+    Failure::environment(format!("the Docker engine could not build: {error}"))
+}
+
+fn locate(mut failure: Failure, build: &DockerBuild, line: Option<u32>) -> Failure {
+    match (line, &build.dockerfile_path) {
+        (Some(line), Some(path)) => failure.at(Location { path: path.clone(), line, column: None }),
+        (Some(line), None) => {
+            failure.message.push_str(&format!(" (line {line} of the Dockerfile's text)"));
+            failure
+        }
+        (None, _) => failure,
+    }
+}
+
+fn exit_code(error: &str) -> Option<&str> {
+    let pattern = Regex::new(r"exit code: (\d+)").expect("invariant: the pattern is valid");
+    pattern.captures(error).and_then(|found| found.get(1)).map(|code| code.as_str())
+}
+
+fn is_instruction(step: &str) -> bool {
+    let pattern = Regex::new(r"^\[[^\]]*\d+/\d+\] ").expect("invariant: the pattern is valid");
+    pattern.is_match(step)
+}
+
+/// Cuts what tells a reader nothing off the front.
+fn without_wrapping(error: &str) -> String {
+    let noise = [
+        "failed to solve with frontend dockerfile.v0: ",
+        "failed to solve with frontend gateway.v0: ",
+        "failed to solve: ",
+        "rpc error: code = Unknown desc = ",
+        "failed to build LLB: ",
+        "failed to create LLB definition: ",
+        "failed to compute cache key: ",
+    ];
+    let mut rest = error.trim();
+    while let Some(shorter) = noise.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
+        rest = shorter;
+    }
+    rest.to_owned()
+}

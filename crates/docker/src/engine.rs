@@ -1,0 +1,362 @@
+//! The engine's API: who it is, tags and pushes. Builds are in [`crate::build`].
+
+use std::path::Path;
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use lilt_model::Failure;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::address::{self, Address};
+use crate::credentials::Credentials;
+use crate::messages::Messages;
+use crate::reference::Reference;
+use crate::transport::{self, Response};
+
+/// The oldest API that is spoken: Docker 20.10.
+const OLDEST: ApiVersion = ApiVersion(1, 41);
+/// The newest API that this crate was written for; newer engines still speak it.
+const NEWEST: ApiVersion = ApiVersion(1, 54);
+
+/// A Docker engine. Making one connects to nothing; the first use does.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) address: Address,
+    pub(crate) credentials: Credentials,
+    /// `DOCKER_BUILDKIT=0` in the environment.
+    pub(crate) buildkit_off: bool,
+    ping: OnceCell<Ping>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ApiVersion(u32, u32);
+
+#[derive(Debug)]
+pub(crate) struct Ping {
+    version: ApiVersion,
+    pub(crate) buildkit: bool,
+}
+
+/// What an engine says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Info {
+    pub version: String,
+    pub api_version: String,
+    pub os: String,
+    pub arch: String,
+    pub image_store: ImageStore,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageStore {
+    /// Image ids are digests of manifests.
+    Containerd,
+    /// Image ids are digests of configurations.
+    GraphDriver,
+}
+
+/// A step of a push, as the engine tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushProgress {
+    /// The layer; empty for the image as a whole.
+    pub layer: String,
+    pub status: String,
+    pub current: Option<u64>,
+    pub total: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pushed {
+    /// The digest under which the registry keeps the image.
+    pub digest: String,
+}
+
+impl Engine {
+    /// Finds the engine that the `docker` command would use.
+    pub fn connect(
+        environment: &dyn Fn(&str) -> Option<String>,
+        home: Option<&Path>,
+    ) -> Result<Engine, Failure> {
+        let address = address::resolve(environment, home)?;
+        let directory = address::config_directory(environment, home);
+        let buildkit_off =
+            environment("DOCKER_BUILDKIT").is_some_and(|value| matches!(value.as_str(), "0" | "false"));
+        let credentials = Credentials::in_directory(directory.as_deref());
+        Ok(Engine { address, credentials, buildkit_off, ping: OnceCell::new() })
+    }
+
+    /// Where the engine listens, for messages.
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    pub async fn info(&self) -> Result<Info, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Version {
+            version: String,
+            #[serde(default)]
+            api_version: String,
+            #[serde(default)]
+            os: String,
+            #[serde(default)]
+            arch: String,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct SystemInfo {
+            #[serde(default)]
+            driver_status: Option<Vec<(String, String)>>,
+        }
+        let version: Version = self.get("/version").await?;
+        let system: SystemInfo = self.get("/info").await?;
+        let containerd = system
+            .driver_status
+            .unwrap_or_default()
+            .iter()
+            .any(|(key, value)| key == "driver-type" && value.starts_with("io.containerd.snapshotter"));
+        Ok(Info {
+            version: version.version,
+            api_version: version.api_version,
+            os: version.os,
+            arch: version.arch,
+            image_store: if containerd { ImageStore::Containerd } else { ImageStore::GraphDriver },
+        })
+    }
+
+    /// Whether the engine holds an image of this name or id.
+    pub async fn image_exists(&self, reference: &str) -> Result<bool, Failure> {
+        let path = format!("/images/{}/json", encode_path(reference));
+        let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
+        match response.status {
+            StatusCode::OK => Ok(true),
+            StatusCode::NOT_FOUND => Ok(false),
+            _ => Err(refusal(response, &format!("cannot look up the image {reference}")).await),
+        }
+    }
+
+    /// Gives an image another name, with a tag.
+    pub async fn tag(&self, id: &str, reference: &str) -> Result<(), Failure> {
+        let parsed = Reference::parse(reference)?;
+        let tag = parsed.tag().unwrap_or("latest");
+        let query = Query::new().add("repo", &parsed.familiar_name()).add("tag", tag).finish();
+        let path = format!("/images/{}/tag?{query}", encode_path(id));
+        let response = self.request(Method::POST, &path, HeaderMap::new()).await?;
+        match response.status {
+            status if status.is_success() => Ok(()),
+            _ => Err(refusal(response, &format!("cannot tag the image {id} as {reference}")).await),
+        }
+    }
+
+    /// Pushes a tagged image to the registry in its name.
+    pub async fn push(
+        &self,
+        reference: &str,
+        on_progress: impl FnMut(PushProgress) + Send,
+        cancel: CancellationToken,
+    ) -> Result<Pushed, Failure> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Failure::environment(format!("the push of {reference} was cancelled"))),
+            pushed = self.push_to_the_end(reference, on_progress) => pushed,
+        }
+    }
+
+    async fn push_to_the_end(
+        &self,
+        reference: &str,
+        mut on_progress: impl FnMut(PushProgress) + Send,
+    ) -> Result<Pushed, Failure> {
+        let parsed = Reference::parse(reference)?;
+        let mut headers = HeaderMap::new();
+        let auth = self.credentials.registry_auth(parsed.domain()).await;
+        let auth = HeaderValue::try_from(auth).expect("invariant: base64 is a header value");
+        headers.insert("X-Registry-Auth", auth);
+        let query = Query::new().add("tag", parsed.tag().unwrap_or("latest")).finish();
+        let path = format!("/images/{}/push?{query}", encode_path(&parsed.familiar_name()));
+        let response = self.request(Method::POST, &path, headers).await?;
+        if !response.status.is_success() {
+            return Err(refusal(response, &format!("cannot push {reference}")).await);
+        }
+        let mut messages = Messages::new(response, self.address.clone());
+        let mut digest = None;
+        while let Some(message) = messages.next().await? {
+            if let Some(found) = message.aux.as_ref().and_then(|aux| aux.get("Digest")?.as_str()) {
+                digest = Some(found.to_owned());
+            } else if message.error.is_some() || message.error_detail.is_some() {
+                let cause = message.into_error().unwrap_or_default();
+                return Err(push_failure(&parsed, reference, &cause));
+            } else if !message.status.is_empty() {
+                let progress = message.progress.unwrap_or_default();
+                on_progress(PushProgress {
+                    layer: message.id,
+                    status: message.status,
+                    current: progress.current,
+                    total: progress.total,
+                });
+            }
+        }
+        let digest = digest.ok_or_else(|| {
+            Failure::environment(format!("the Docker engine pushed {reference} but did not say its digest"))
+        })?;
+        Ok(Pushed { digest })
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        let response = self.request(Method::GET, path, HeaderMap::new()).await?;
+        if !response.status.is_success() {
+            return Err(refusal(response, &format!("the Docker engine refused {path}")).await);
+        }
+        let body = response.bytes().await.map_err(|error| transport::lost(&self.address, &error))?;
+        serde_json::from_slice(&body).map_err(|error| {
+            Failure::environment(format!("cannot understand the Docker engine's answer to {path}: {error}"))
+        })
+    }
+
+    pub(crate) async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+    ) -> Result<Response, Failure> {
+        let path = self.versioned(path).await?;
+        transport::send(&self.address, method, &path, headers).await
+    }
+
+    /// The path under the API version that both sides speak.
+    pub(crate) async fn versioned(&self, path: &str) -> Result<String, Failure> {
+        let ApiVersion(major, minor) = self.ping().await?.version;
+        Ok(format!("/v{major}.{minor}{path}"))
+    }
+
+    /// Asks once; a failed attempt is not remembered.
+    pub(crate) async fn ping(&self) -> Result<&Ping, Failure> {
+        self.ping.get_or_try_init(|| ask(&self.address)).await
+    }
+}
+
+async fn ask(address: &Address) -> Result<Ping, Failure> {
+    let response = transport::send(address, Method::GET, "/_ping", HeaderMap::new()).await?;
+    let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok());
+    let Some(offered) = header("Api-Version").and_then(ApiVersion::parse) else {
+        return Err(Failure::environment(format!("what listens at {address} is not a Docker engine"))
+            .hint("check DOCKER_HOST and `docker context show`"));
+    };
+    if offered < OLDEST {
+        return Err(Failure::environment(format!(
+            "the Docker engine at {address} is too old: it speaks API {}.{}, at least {}.{} is needed",
+            offered.0, offered.1, OLDEST.0, OLDEST.1
+        ))
+        .hint("update Docker to 20.10 or later"));
+    }
+    Ok(Ping { version: offered.min(NEWEST), buildkit: header("Builder-Version") == Some("2") })
+}
+
+impl ApiVersion {
+    fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = text.split_once('.')?;
+        Some(Self(major.parse().ok()?, minor.parse().ok()?))
+    }
+}
+
+/// The failure for an answer that is an error; takes the engine's sentence from its body.
+pub(crate) async fn refusal(response: Response, what: &str) -> Failure {
+    #[derive(Deserialize)]
+    struct Body {
+        message: String,
+    }
+    let status = response.status;
+    let body = response.bytes().await.unwrap_or_default();
+    let cause = match serde_json::from_slice::<Body>(&body) {
+        Ok(body) => body.message,
+        Err(_) if body.is_empty() => status.to_string(),
+        Err(_) => String::from_utf8_lossy(&body).trim().to_owned(),
+    };
+    match status {
+        StatusCode::BAD_REQUEST => Failure::user(format!("{what}: {cause}")),
+        _ => Failure::environment(format!("{what}: {cause}")),
+    }
+}
+
+fn push_failure(parsed: &Reference, reference: &str, cause: &str) -> Failure {
+    let registry = parsed.domain();
+    let lower = cause.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let hint = if has(&["unauthorized", "authentication required", "denied", "no basic auth", "forbidden"]) {
+        format!("log in with `docker login {registry}`, and check that this account may push there")
+    } else if has(&["connection refused", "no such host", "i/o timeout", "dial tcp", "no route to host"]) {
+        format!("check that the registry {registry} runs and that the Docker engine can reach it")
+    } else if has(&["server gave http response to https client", "certificate", "x509"]) {
+        format!(
+            "add {registry} to `insecure-registries` in the engine's daemon.json, or give it a trusted certificate"
+        )
+    } else if has(&["does not exist locally", "not found"]) {
+        "the image is no longer in the engine: trigger a rebuild".to_owned()
+    } else {
+        "the sentence above comes from the Docker engine or the registry".to_owned()
+    };
+    Failure::environment(format!("cannot push {reference}: {cause}")).hint(hint)
+}
+
+/// A query string under construction.
+#[derive(Default)]
+pub(crate) struct Query(String);
+
+impl Query {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    #[must_use]
+    pub(crate) fn add(mut self, key: &str, value: &str) -> Self {
+        if !self.0.is_empty() {
+            self.0.push('&');
+        }
+        self.0.push_str(key);
+        self.0.push('=');
+        encode_into(&mut self.0, value, "");
+        self
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.0
+    }
+}
+
+/// Slashes, colons and at signs of a reference stay: the engine's routes take them as they are.
+fn encode_path(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    encode_into(&mut out, text, "/:@");
+    out
+}
+
+fn encode_into(out: &mut String, text: &str, also_plain: &str) {
+    for byte in text.bytes() {
+        let plain =
+            byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || also_plain.as_bytes().contains(&byte);
+        if plain {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_escaped() {
+        let query = Query::new().add("t", "a/b:c").add("buildargs", "{\"k\":\"ä &\"}").finish();
+        assert_eq!(query, "t=a%2Fb%3Ac&buildargs=%7B%22k%22%3A%22%C3%A4%20%26%22%7D");
+    }
+
+    #[test]
+    fn api_versions_are_ordered_as_numbers() {
+        assert!(ApiVersion::parse("1.9") < ApiVersion::parse("1.41"));
+        assert_eq!(ApiVersion::parse("nonsense"), None);
+    }
+}

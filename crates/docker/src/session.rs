@@ -1,0 +1,177 @@
+//! Our side of a BuildKit session: a gRPC server on a connection that we opened, through which the engine asks for files
+//! and logins while it builds.
+//!
+//! One session per build. Dropping it closes the connection and ends every task it started.
+
+mod auth;
+mod diff_copy;
+mod selection;
+mod walk;
+
+use std::collections::hash_map::RandomState;
+use std::convert::Infallible;
+use std::future::Future;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bollard_buildkit_proto::health::health_check_response::ServingStatus;
+use bollard_buildkit_proto::health::health_server::{Health, HealthServer};
+use bollard_buildkit_proto::health::{
+    HealthCheckRequest, HealthCheckResponse, HealthListRequest, HealthListResponse,
+};
+use bollard_buildkit_proto::moby::filesync::v1::auth_server::AuthServer;
+use bollard_buildkit_proto::moby::filesync::v1::file_sync_server::FileSyncServer;
+use http::{HeaderMap, HeaderValue};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use lilt_model::Failure;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::codegen::Service as _;
+use tonic::{Request, Response, Status};
+
+use crate::credentials::Credentials;
+use crate::engine::Engine;
+use crate::transport;
+
+pub(crate) use diff_copy::Source;
+
+/// The methods that BuildKit may call; it asks for nothing that is not announced.
+const METHODS: [&str; 5] = [
+    "/moby.filesync.v1.FileSync/DiffCopy",
+    "/moby.filesync.v1.Auth/Credentials",
+    "/moby.filesync.v1.Auth/FetchToken",
+    "/moby.filesync.v1.Auth/GetTokenAuthority",
+    "/grpc.health.v1.Health/Check",
+];
+
+/// What a session served, counted while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) listed: AtomicU64,
+    pub(crate) files: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64, amount: usize) {
+        counter.fetch_add(u64::try_from(amount).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) counters: Arc<Counters>,
+    _server: AbortOnDropHandle<()>,
+    /// Ends the tasks of single calls.
+    _calls: DropGuard,
+}
+
+impl Session {
+    /// Opens a session. `shared_key` tells the engine which earlier session served the same files, so that only
+    /// changed ones travel.
+    pub(crate) async fn open(engine: &Engine, shared_key: &str, source: Source) -> Result<Session, Failure> {
+        let id = random_id();
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("X-Docker-Expose-Session-Uuid", id.as_str()),
+            ("X-Docker-Expose-Session-Name", "lilt"),
+            ("X-Docker-Expose-Session-Sharedkey", shared_key),
+        ] {
+            headers
+                .insert(name, HeaderValue::from_str(value).expect("invariant: ids and keys are plain ASCII"));
+        }
+        for method in METHODS {
+            headers.append("X-Docker-Expose-Session-Grpc-Method", HeaderValue::from_static(method));
+        }
+        let path = engine.versioned("/session").await?;
+        let hijacked = transport::hijack(&engine.address, &path, headers).await?;
+
+        let calls = CancellationToken::new();
+        let counters = Arc::new(Counters::default());
+        let services = Services {
+            files: FileSyncServer::new(diff_copy::Files::new(source, Arc::clone(&counters), calls.clone())),
+            auth: AuthServer::new(auth::Logins::new(Credentials::clone(&engine.credentials))),
+            health: HealthServer::new(AlwaysServing),
+        };
+        let executor = CallExecutor { calls: calls.clone() };
+        let server = tokio::spawn(async move {
+            let _connection = hijacked.connection;
+            let service = service_fn(move |request| services.clone().call(request));
+            // How the connection ended tells nothing: the build's own answer says what went wrong.
+            let _ = hyper::server::conn::http2::Builder::new(executor)
+                .max_frame_size(Some(1 << 20))
+                .serve_connection(hijacked.stream, service)
+                .await;
+        });
+        Ok(Session { id, counters, _server: AbortOnDropHandle::new(server), _calls: calls.drop_guard() })
+    }
+}
+
+fn random_id() -> String {
+    // The keys of a RandomState are random, and so is an empty hash under them.
+    let random = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// Runs the tasks of single calls; they end with the session.
+#[derive(Clone)]
+struct CallExecutor {
+    calls: CancellationToken,
+}
+
+impl<F> hyper::rt::Executor<F> for CallExecutor
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, call: F) {
+        let calls = self.calls.clone();
+        tokio::spawn(async move {
+            calls.run_until_cancelled(call).await;
+        });
+    }
+}
+
+#[derive(Clone)]
+struct Services {
+    files: FileSyncServer<diff_copy::Files>,
+    auth: AuthServer<auth::Logins>,
+    health: HealthServer<AlwaysServing>,
+}
+
+impl Services {
+    async fn call(
+        mut self,
+        request: http::Request<Incoming>,
+    ) -> Result<http::Response<tonic::body::Body>, Infallible> {
+        let service = request.uri().path().trim_start_matches('/').split('/').next().unwrap_or_default();
+        match service {
+            "moby.filesync.v1.FileSync" => self.files.call(request).await,
+            "moby.filesync.v1.Auth" => self.auth.call(request).await,
+            "grpc.health.v1.Health" => self.health.call(request).await,
+            _ => Ok(Status::unimplemented("not served here").into_http()),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct AlwaysServing;
+
+#[tonic::async_trait]
+impl Health for AlwaysServing {
+    type WatchStream = futures_util::stream::Pending<Result<HealthCheckResponse, Status>>;
+
+    async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
+        Ok(Response::new(HealthCheckResponse { status: ServingStatus::Serving.into() }))
+    }
+
+    async fn list(&self, _: Request<HealthListRequest>) -> Result<Response<HealthListResponse>, Status> {
+        Err(Status::unimplemented("not served here"))
+    }
+
+    async fn watch(&self, _: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        Err(Status::unimplemented("not served here"))
+    }
+}

@@ -1,0 +1,62 @@
+//! Answers the engine's questions for logins while it pulls base images.
+
+use bollard_buildkit_proto::moby::filesync::v1::auth_server::Auth;
+use bollard_buildkit_proto::moby::filesync::v1::{
+    CredentialsRequest, CredentialsResponse, FetchTokenRequest, FetchTokenResponse, GetTokenAuthorityRequest,
+    GetTokenAuthorityResponse, VerifyTokenAuthorityRequest, VerifyTokenAuthorityResponse,
+};
+use tonic::{Request, Response, Status};
+
+use crate::credentials::Credentials;
+
+pub(super) struct Logins {
+    credentials: Credentials,
+}
+
+impl Logins {
+    pub(super) fn new(credentials: Credentials) -> Self {
+        Self { credentials }
+    }
+}
+
+#[tonic::async_trait]
+impl Auth for Logins {
+    async fn credentials(
+        &self,
+        request: Request<CredentialsRequest>,
+    ) -> Result<Response<CredentialsResponse>, Status> {
+        let answer = match self.credentials.login(&request.get_ref().host).await {
+            None => CredentialsResponse::default(),
+            // BuildKit takes a secret without user name for an identity token.
+            Some(login) if !login.identity_token.is_empty() => {
+                CredentialsResponse { username: String::new(), secret: login.identity_token }
+            }
+            Some(login) => CredentialsResponse { username: login.username, secret: login.password },
+        };
+        Ok(Response::new(answer))
+    }
+
+    // Fetching registry tokens on this side keeps passwords from a remote BuildKit. Without it BuildKit asks for
+    // the credentials above, which is what the engine did for years.
+
+    async fn fetch_token(
+        &self,
+        _: Request<FetchTokenRequest>,
+    ) -> Result<Response<FetchTokenResponse>, Status> {
+        Err(Status::unimplemented("tokens are fetched by the engine"))
+    }
+
+    async fn get_token_authority(
+        &self,
+        _: Request<GetTokenAuthorityRequest>,
+    ) -> Result<Response<GetTokenAuthorityResponse>, Status> {
+        Err(Status::unimplemented("tokens are fetched by the engine"))
+    }
+
+    async fn verify_token_authority(
+        &self,
+        _: Request<VerifyTokenAuthorityRequest>,
+    ) -> Result<Response<VerifyTokenAuthorityResponse>, Status> {
+        Err(Status::unimplemented("tokens are fetched by the engine"))
+    }
+}

@@ -1,0 +1,219 @@
+//! Lists a build context as BuildKit's file sync wants it: depth first, each directory's entries in byte order of their
+//! names, parents before children, modes as Go's `os.FileMode`.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::Path;
+
+use bollard_buildkit_proto::fsutil::types::Stat;
+use lilt_model::ignore::Matcher;
+
+use super::selection::{Selection, Want};
+
+const GO_DIRECTORY: u32 = 1 << 31;
+const GO_SYMLINK: u32 = 1 << 27;
+const GO_NAMED_PIPE: u32 = 1 << 25;
+const GO_SETUID: u32 = 1 << 23;
+const GO_SETGID: u32 = 1 << 22;
+const GO_STICKY: u32 = 1 << 20;
+/// The bits of a Go mode that say it is something else than a plain file.
+const GO_NOT_A_FILE: u32 = GO_DIRECTORY | GO_SYMLINK | GO_NAMED_PIPE;
+
+/// Whether the receiver may ask for the content.
+pub(super) fn has_content(stat: &Stat) -> bool {
+    stat.mode & GO_NOT_A_FILE == 0
+}
+
+/// Lists what is below `root`, less what is ignored or not selected.
+pub(super) fn walk(root: &Path, ignores: &Matcher, selection: &Selection) -> Result<Vec<Stat>, String> {
+    let mut walk = Walk { root, ignores, selection, found: Vec::new(), held_back: Vec::new() };
+    walk.directory(root, "", selection.is_all())?;
+    Ok(walk.found)
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    ignores: &'a Matcher,
+    selection: &'a Selection,
+    found: Vec<Stat>,
+    /// Directories that are only listed if something below them is: ignored ones with exceptions, and those on the way
+    /// to what is selected.
+    held_back: Vec<Stat>,
+}
+
+impl Walk<'_> {
+    /// `all`: everything below is selected.
+    fn directory(&mut self, directory: &Path, relative: &str, all: bool) -> Result<(), String> {
+        let mut names = Vec::new();
+        let entries = match fs::read_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && directory != self.root => return Ok(()),
+            entries => entries.map_err(|error| unreadable(directory, &error))?,
+        };
+        for entry in entries {
+            let name = entry.map_err(|error| unreadable(directory, &error))?.file_name();
+            names.push(name.into_string().map_err(|name| {
+                format!(
+                    "the name {name:?} in {} is not UTF-8, which BuildKit cannot take",
+                    directory.display()
+                )
+            })?);
+        }
+        names.sort_unstable();
+        for name in names {
+            let path = directory.join(&name);
+            let relative = if relative.is_empty() { name } else { format!("{relative}/{name}") };
+            self.entry(&path, relative, all)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path, relative: String, all: bool) -> Result<(), String> {
+        let want = if all { Want::All } else { self.selection.want(&relative) };
+        if want == Want::Nothing {
+            return Ok(());
+        }
+        let ignored = self.ignores.ignores(path);
+        let metadata = match fs::symlink_metadata(path) {
+            // Gone since the directory was read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            metadata => metadata.map_err(|error| unreadable(path, &error))?,
+        };
+        if !metadata.is_dir() {
+            // On the way to something below, but no directory: nothing is there.
+            if !ignored
+                && want == Want::All
+                && let Some(stat) = describe(path, &relative, &metadata)?
+            {
+                self.found.append(&mut self.held_back);
+                self.found.push(stat);
+            }
+            return Ok(());
+        }
+        let Some(stat) = describe(path, &relative, &metadata)? else { return Ok(()) };
+        let held_back = self.held_back.len();
+        if ignored || want == Want::OnTheWay {
+            self.held_back.push(stat);
+        } else {
+            self.found.append(&mut self.held_back);
+            self.found.push(stat);
+        }
+        if !self.ignores.ignores_all_below(path) {
+            self.directory(path, &relative, want == Want::All)?;
+        }
+        self.held_back.truncate(held_back);
+        Ok(())
+    }
+}
+
+/// None for what has no place in an image: sockets and devices.
+fn describe(path: &Path, relative: &str, metadata: &Metadata) -> Result<Option<Stat>, String> {
+    let kind = metadata.file_type();
+    let mut stat = Stat {
+        path: relative.to_owned(),
+        mode: go_permissions(metadata.mode()),
+        // Everything belongs to root in the image, as `docker build` has it.
+        uid: 0,
+        gid: 0,
+        mod_time: metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec()),
+        ..Stat::default()
+    };
+    if kind.is_dir() {
+        stat.mode |= GO_DIRECTORY;
+    } else if kind.is_symlink() {
+        let target = fs::read_link(path).map_err(|error| unreadable(path, &error))?;
+        stat.linkname = target.into_os_string().into_string().map_err(|target| {
+            format!(
+                "the target {target:?} of the link {} is not UTF-8, which BuildKit cannot take",
+                path.display()
+            )
+        })?;
+        stat.mode |= GO_SYMLINK;
+        stat.size = i64::try_from(metadata.len()).unwrap_or(i64::MAX);
+    } else if kind.is_file() {
+        stat.size = i64::try_from(metadata.len()).unwrap_or(i64::MAX);
+    } else if kind.is_fifo() {
+        stat.mode |= GO_NAMED_PIPE;
+    } else {
+        return Ok(None);
+    }
+    Ok(Some(stat))
+}
+
+fn go_permissions(mode: u32) -> u32 {
+    let mut go = mode & 0o777;
+    for (unix, bit) in [(0o4000, GO_SETUID), (0o2000, GO_SETGID), (0o1000, GO_STICKY)] {
+        if mode & unix != 0 {
+            go |= bit;
+        }
+    }
+    go
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("cannot read {} for the build: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn paths(root: &Path, selection: &Selection) -> Vec<String> {
+        let stats = walk(root, &Matcher::new(&[]).unwrap(), selection).unwrap();
+        stats.into_iter().map(|stat| stat.path).collect()
+    }
+
+    fn touch(root: &Path, names: &[&str]) {
+        for name in names {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+    }
+
+    #[test]
+    fn order_is_depth_first_by_bytes() {
+        let root = tempfile::tempdir().unwrap();
+        touch(root.path(), &["a/z", "a-b", "a.txt", "B", "a/b/c", "é"]);
+        let all = Selection::all();
+        assert_eq!(paths(root.path(), &all), ["B", "a", "a/b", "a/b/c", "a/z", "a-b", "a.txt", "é"]);
+    }
+
+    #[test]
+    fn only_what_is_selected_and_the_way_to_it() {
+        let root = tempfile::tempdir().unwrap();
+        touch(root.path(), &["src/a", "src/deep/b", "other/c", "lib/x/y", "lib/z", "top"]);
+        let selection =
+            Selection::follow(root.path(), &["src".to_owned(), "/lib/x".to_owned(), "gone/x".to_owned()]);
+        assert_eq!(
+            paths(root.path(), &selection),
+            ["lib", "lib/x", "lib/x/y", "src", "src/a", "src/deep", "src/deep/b"]
+        );
+    }
+
+    #[test]
+    fn kinds_and_modes_are_those_of_go() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("empty")).unwrap();
+        fs::write(root.path().join("run.sh"), "#!/bin/sh").unwrap();
+        fs::set_permissions(root.path().join("run.sh"), fs::Permissions::from_mode(0o4755)).unwrap();
+        symlink("../nowhere", root.path().join("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(root.path().join("socket")).unwrap();
+        let stats = walk(root.path(), &Matcher::new(&[]).unwrap(), &Selection::all()).unwrap();
+        let by_name: Vec<_> = stats.iter().map(|stat| (stat.path.as_str(), stat.mode & !0o777)).collect();
+        assert_eq!(by_name, [("empty", GO_DIRECTORY), ("link", GO_SYMLINK), ("run.sh", GO_SETUID)]);
+        assert_eq!(stats[1].linkname, "../nowhere");
+        assert_eq!(stats[2].mode & 0o777, 0o755);
+        assert_eq!(stats[2].size, 9);
+        assert!(has_content(&stats[2]) && !has_content(&stats[0]) && !has_content(&stats[1]));
+    }
+
+    #[test]
+    fn a_root_that_is_gone_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let gone = root.path().join("gone");
+        assert!(walk(&gone, &Matcher::new(&[]).unwrap(), &Selection::all()).is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! One HTTP/1.1 connection per request to the engine, over its Unix socket or TCP.
+//!
+//! The requests are few and long, so nothing is pooled: a dropped [`Response`] closes its socket, and the engine then
+//! stops what it was doing for it. That is how builds and pushes are cancelled.
+
+use std::io;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::http1;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use lilt_model::Failure;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::address::Address;
+
+/// An answer whose body is still coming. Dropping it closes the connection.
+pub(crate) struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    body: Incoming,
+    _connection: AbortOnDropHandle<()>,
+}
+
+impl Response {
+    /// The next piece of the body; none at its end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
+        loop {
+            match std::future::poll_fn(|context| Pin::new(&mut self.body).poll_frame(context)).await {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(error),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) async fn bytes(mut self) -> Result<Vec<u8>, hyper::Error> {
+        let mut all = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            all.extend_from_slice(&chunk);
+        }
+        Ok(all)
+    }
+}
+
+/// A connection that the engine handed over to another protocol.
+pub(crate) struct Hijacked {
+    pub(crate) stream: Upgraded,
+    pub(crate) connection: AbortOnDropHandle<()>,
+}
+
+pub(crate) async fn send(
+    address: &Address,
+    method: Method,
+    path: &str,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let (response, connection) = exchange(address, method, path, headers).await?;
+    let (parts, body) = response.into_parts();
+    Ok(Response { status: parts.status, headers: parts.headers, body, _connection: connection })
+}
+
+/// Sends a request that asks for an upgrade to `h2c` and takes the connection over.
+pub(crate) async fn hijack(
+    address: &Address,
+    path: &str,
+    mut headers: HeaderMap,
+) -> Result<Hijacked, Failure> {
+    headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("Upgrade"));
+    headers.insert(http::header::UPGRADE, http::HeaderValue::from_static("h2c"));
+    let (mut response, connection) = exchange(address, Method::POST, path, headers).await?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Err(Failure::environment(format!(
+            "the Docker engine at {address} refused a build session: {}",
+            response.status()
+        )));
+    }
+    let stream = hyper::upgrade::on(&mut response).await.map_err(|error| lost(address, &error))?;
+    Ok(Hijacked { stream, connection })
+}
+
+async fn exchange(
+    address: &Address,
+    method: Method,
+    path: &str,
+    mut headers: HeaderMap,
+) -> Result<(http::Response<Incoming>, AbortOnDropHandle<()>), Failure> {
+    let stream = open(address).await.map_err(|error| not_there(address, &error))?;
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| lost(address, &error))?;
+    // The driver's own error reaches the requester through the response, so its result carries nothing more.
+    let connection = AbortOnDropHandle::new(tokio::spawn(async move {
+        let _ = connection.with_upgrades().await;
+    }));
+    headers.insert(http::header::HOST, http::HeaderValue::from_static("docker"));
+    let mut request =
+        http::Request::builder().method(method).uri(path).body(String::new()).map_err(|error| {
+            Failure::internal(format!("a request to the Docker engine is malformed: {error}"))
+        })?;
+    *request.headers_mut() = headers;
+    let response = sender.send_request(request).await.map_err(|error| lost(address, &error))?;
+    Ok((response, connection))
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+async fn open(address: &Address) -> io::Result<Box<dyn Stream>> {
+    Ok(match address {
+        Address::Unix(path) => Box::new(UnixStream::connect(path).await?),
+        Address::Tcp(host) => {
+            let stream = TcpStream::connect(host).await?;
+            stream.set_nodelay(true)?;
+            Box::new(stream)
+        }
+    })
+}
+
+fn not_there(address: &Address, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "this user may not use the engine's socket: add it to the group `docker`, or set DOCKER_HOST to an engine it may use"
+        }
+        _ => "start Docker, or set DOCKER_HOST or `docker context use` to an engine that runs",
+    };
+    Failure::environment(format!("cannot connect to the Docker engine at {address}: {error}")).hint(hint)
+}
+
+pub(crate) fn lost(address: &Address, error: &hyper::Error) -> Failure {
+    let mut causes = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        causes.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    Failure::environment(format!("lost the connection to the Docker engine at {address}: {causes}"))
+        .hint("see whether the engine was stopped or restarted; the next update tries again")
+}

@@ -1,0 +1,210 @@
+//! Builds on the test bed's engine.
+
+#[path = "support/bed.rs"]
+mod bed;
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use bed::{Context, build, build_telling, engine, output, unique};
+use lilt_docker::reference::{Reference, reference_in_registry, tag_from_id};
+use lilt_docker::{BuildProgress, ImageStore, Transferred};
+use lilt_model::ImageName;
+use lilt_model::cluster::Registry;
+use lilt_model::files::IgnoreRule;
+use tokio_util::sync::CancellationToken;
+
+#[tokio::test]
+async fn builds_tags_and_pushes() {
+    let context = Context::new(&[("hello.txt", "good morning\n")]);
+    let salt = unique("x");
+    let request =
+        context.request(&format!("FROM busybox\nCOPY hello.txt /\nRUN echo {salt} && cat /hello.txt\n"));
+    let (built, told) = build_telling(&request).await;
+    let built = built.unwrap();
+    assert!(built.id.starts_with("sha256:"), "{built:?}");
+    assert_eq!(output(&told), [salt.as_str(), "good morning"]);
+
+    let engine = engine();
+    let registry = Registry { host: "localhost:5000".into(), host_from_cluster: None };
+    let name = ImageName::from(format!("lilt/{salt}"));
+    let reference = reference_in_registry(&name, Some(&registry)).unwrap();
+    let reference = reference.with_tag(&tag_from_id(&built.id).unwrap()).familiar();
+    assert!(reference.starts_with(&format!("localhost:5000/lilt_{salt}:tilt-")), "{reference}");
+    assert!(!engine.image_exists(&reference).await.unwrap());
+    engine.tag(&built.id, &reference).await.unwrap();
+    assert!(engine.image_exists(&reference).await.unwrap());
+
+    let mut steps = Vec::new();
+    let pushed = engine.push(&reference, |step| steps.push(step), CancellationToken::new()).await.unwrap();
+    assert!(pushed.digest.starts_with("sha256:"), "{pushed:?}");
+    assert!(!steps.is_empty());
+
+    // What was pushed is what was built: use it as a base image, straight from the registry.
+    let pinned = format!("{}@{}", Reference::parse(&reference).unwrap().familiar_name(), pushed.digest);
+    let check = Context::new(&[]).request(&format!("FROM {pinned}\nRUN echo {salt} && cat /hello.txt\n"));
+    let (checked, told) = build_telling(&check).await;
+    checked.unwrap();
+    assert_eq!(output(&told), [salt.as_str(), "good morning"]);
+}
+
+#[tokio::test]
+async fn an_unchanged_context_gives_the_same_image_and_only_changes_travel() {
+    let big = "x".repeat(300_000);
+    let context = Context::new(&[("a.txt", "a"), ("sub/b.txt", "b"), ("big.bin", &big)]);
+    let dockerfile = "FROM busybox\nCOPY . /app/\n";
+    let request = context.request(dockerfile);
+    let text = u64::try_from(dockerfile.len()).unwrap();
+    let definition = |files: u64, bytes: u64| Transferred {
+        listed: 6,
+        files: files + 2,
+        bytes: bytes + text + IGNORE_FILE,
+    };
+    const IGNORE_FILE: u64 = 43;
+
+    let first = build(&request).await.unwrap();
+    assert_eq!(first.transferred, definition(3, 300_002));
+    let again = build(&request).await.unwrap();
+    assert_eq!(again.transferred, definition(0, 0));
+    assert_eq!(again.id, first.id);
+
+    context.write("sub/b.txt", "changed");
+    let changed = build(&request).await.unwrap();
+    assert_eq!(changed.transferred, definition(1, 7));
+    assert_ne!(changed.id, first.id);
+}
+
+#[tokio::test]
+async fn only_what_the_dockerfile_copies_travels() {
+    let context =
+        Context::new(&[("src/a", "a"), ("other/huge", &"x".repeat(100_000)), ("package.json", "{}")]);
+    let request = context.request("FROM scratch\nCOPY src /src\nCOPY package*.json /\n");
+    let built = build(&request).await.unwrap();
+    // src, src/a and package.json, beside the two of the definition.
+    assert_eq!((built.transferred.listed, built.transferred.files), (5, 4));
+}
+
+#[tokio::test]
+async fn ignored_files_stay_here() {
+    let context = Context::new(&[
+        ("keep.txt", ""),
+        ("secret.key", ""),
+        ("node_modules/x/y.js", ""),
+        (".git/HEAD", ""),
+        ("docs/a.md", ""),
+        ("docs/keep.md", ""),
+        (".dockerignore", "keep.txt\n"),
+    ]);
+    let mut request = context.request(&listing(&context, "find . | sort"));
+    request.build.context.ignores = vec![
+        IgnoreRule {
+            base: context.path().to_owned(),
+            patterns: ["*.key", "node_modules", "docs", "!docs/keep.md"].map(str::to_owned).into(),
+        },
+        IgnoreRule::path(context.path().join(".git")),
+    ];
+    let (built, told) = build_telling(&request).await;
+    built.unwrap();
+    // The rules are the caller's alone: the context's own .dockerignore is a file like others.
+    assert_eq!(output(&told), [".", "./.dockerignore", "./docs", "./docs/keep.md", "./keep.txt"]);
+}
+
+/// A Dockerfile that copies everything and prints a listing; the context's random name keeps it out of the cache.
+fn listing(context: &Context, command: &str) -> String {
+    format!("FROM busybox\nWORKDIR /app\nCOPY . .\nRUN : {} && {command}\n", context.path().display())
+}
+
+#[tokio::test]
+async fn links_modes_owners_and_empty_directories_arrive_as_they_are() {
+    let context = Context::new(&[
+        ("run.sh", "#!/bin/sh\necho ran\n"),
+        ("plain", "text"),
+        ("a-b", ""),
+        ("a/z", ""),
+        ("a.c", ""),
+    ]);
+    let root = context.path();
+    std::fs::set_permissions(root.join("run.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(root.join("plain"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::create_dir_all(root.join("empty/inner")).unwrap();
+    symlink("plain", root.join("link")).unwrap();
+    symlink("/nowhere/at all", root.join("dangling")).unwrap();
+    std::os::unix::fs::chown(root.join("plain"), Some(1234), Some(1234)).unwrap();
+    let checks = "./run.sh; cat link; echo; readlink dangling; stat -c '%a %u %g' plain; stat -c %a run.sh; ls -A empty; ls a-b a/z a.c";
+    let (built, told) =
+        build_telling(&context.request(&listing(&context, &format!("({checks}) 2>&1")))).await;
+    built.unwrap();
+    let expected = ["ran", "text", "/nowhere/at all", "640 0 0", "755", "inner", "a-b", "a.c", "a/z"];
+    assert_eq!(output(&told), expected);
+}
+
+#[tokio::test]
+async fn two_thousand_files_and_a_big_one() {
+    let context = Context::new(&[]);
+    for index in 0..2000 {
+        context.write(&format!("d{}/f{index}.txt", index % 37), &format!("number {index}\n"));
+    }
+    let big: Vec<u8> =
+        (0..20_000_000u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(context.path().join("big.bin"), &big).unwrap();
+    let sums = std::process::Command::new("sha256sum").arg(context.path().join("big.bin")).output().unwrap();
+    let sum = String::from_utf8(sums.stdout).unwrap().split(' ').next().unwrap().to_owned();
+    let command = "find . -type f | wc -l && cat d*/f*.txt | wc -l && sha256sum big.bin | cut -d' ' -f1";
+    let (built, told) = build_telling(&context.request(&listing(&context, command))).await;
+    let transferred = built.unwrap().transferred;
+    assert_eq!(output(&told), ["2001", "2000", sum.as_str()]);
+    assert_eq!((transferred.listed, transferred.files), (2001 + 37 + 2, 2001 + 2));
+}
+
+#[tokio::test]
+async fn arguments_target_hosts_tags_and_labels_reach_the_build() {
+    let tag = format!("localhost:5000/{}:extra", unique("lilt-args"));
+    let context = Context::new(&[]);
+    let mut request = context.request(&format!(
+        "FROM busybox AS one\nARG WORD=unset\nRUN : {} && echo got $WORD && grep example /etc/hosts\nFROM one\nRUN false\n",
+        context.path().display()
+    ));
+    request.build.build_args = vec![("WORD".into(), "a b=ü&".into())];
+    request.build.target = "one".into();
+    request.build.platform = "linux/amd64".into();
+    request.build.extra_tags = vec![tag.clone()];
+    request.build.extra_hosts = vec!["lilt.example:10.1.2.3".into()];
+    let (built, told) = build_telling(&request).await;
+    built.unwrap();
+    assert_eq!(output(&told), ["got a b=ü&", "10.1.2.3\tlilt.example"]);
+    assert!(engine().image_exists(&tag).await.unwrap());
+}
+
+#[tokio::test]
+async fn progress_tells_steps_and_what_was_cached() {
+    let context = Context::new(&[]);
+    let request = context.request(&listing(&context, "echo one; echo two >&2; printf three"));
+    let (built, told) = build_telling(&request).await;
+    built.unwrap();
+    let run = |progress: &&BuildProgress| match progress {
+        BuildProgress::Started { name, .. }
+        | BuildProgress::Log { name, .. }
+        | BuildProgress::Finished { name, .. } => name.contains("] RUN"),
+        BuildProgress::Warning { .. } => false,
+    };
+    let steps: Vec<_> = told.iter().filter(run).collect();
+    assert!(matches!(steps.first(), Some(BuildProgress::Started { .. })), "{steps:?}");
+    assert!(
+        matches!(steps.last(), Some(BuildProgress::Finished { cached: false, error: None, .. })),
+        "{steps:?}"
+    );
+    let mut lines = output(&told);
+    lines.sort();
+    assert_eq!(lines, ["one", "three", "two"]);
+
+    let (again, told) = build_telling(&request).await;
+    again.unwrap();
+    assert!(output(&told).is_empty());
+    assert!(told.iter().filter(run).any(|step| matches!(step, BuildProgress::Finished { cached: true, .. })));
+}
+
+#[tokio::test]
+async fn the_engine_tells_who_it_is() {
+    let info = engine().info().await.unwrap();
+    assert_eq!((info.os.as_str(), info.image_store), ("linux", ImageStore::Containerd));
+    assert!(!info.version.is_empty() && info.api_version.starts_with("1."), "{info:?}");
+}

@@ -1,0 +1,148 @@
+//! What goes wrong with builds and pushes, on the test bed's engine.
+
+#[path = "support/bed.rs"]
+mod bed;
+
+use std::time::Duration;
+
+use bed::{Context, build, engine, unique};
+use lilt_docker::{BuildProgress, Engine};
+use lilt_model::{Class, Failure, Location};
+use tokio_util::sync::CancellationToken;
+
+fn at(line: u32) -> Option<Location> {
+    Some(Location { path: "project/Dockerfile".into(), line, column: None })
+}
+
+#[tokio::test]
+async fn a_failing_step_is_named_with_place_and_output() {
+    let context = Context::new(&[]);
+    let dockerfile = format!(
+        "# first\nFROM busybox\n\nRUN : {} && seq 1 50 \\\n  && exit 3\nRUN true\n",
+        context.path().display()
+    );
+    let failure = build(&context.request(&dockerfile)).await.unwrap_err();
+    assert_eq!(failure.class, Class::User);
+    assert!(
+        failure.message.starts_with("`RUN : ") && failure.message.ends_with("failed with exit code 3"),
+        "{failure}"
+    );
+    assert_eq!(failure.location, at(4));
+    let last: Vec<String> = (31..=50).map(|number| number.to_string()).collect();
+    assert_eq!(failure.detail, Some(last.join("\n")));
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_in_the_context() {
+    let failure = build(&Context::new(&[]).request("FROM busybox\nCOPY nothing.txt /\n")).await.unwrap_err();
+    assert_eq!((failure.class, failure.location.clone()), (Class::User, at(2)));
+    assert_eq!(failure.message, "`COPY nothing.txt /` failed: nothing.txt is not in the build context");
+}
+
+#[tokio::test]
+async fn a_base_image_that_does_not_exist() {
+    let name = format!("localhost:5000/{}", unique("lilt-none"));
+    let failure = build(&Context::new(&[]).request(&format!("\nFROM {name}:v1\n"))).await.unwrap_err();
+    assert_eq!((failure.class, failure.location.clone()), (Class::User, at(2)));
+    assert!(failure.message.starts_with(&format!("cannot get the base image {name}:v1: ")), "{failure}");
+}
+
+#[tokio::test]
+async fn a_dockerfile_that_does_not_parse() {
+    let failure = build(&Context::new(&[]).request("FROM busybox\n\nRUNN echo\n")).await.unwrap_err();
+    assert_eq!((failure.class, failure.location.clone()), (Class::User, at(3)));
+    assert!(failure.message.contains("RUNN"), "{failure}");
+
+    let failure = build(&Context::new(&[]).request("# nothing\n")).await.unwrap_err();
+    assert_eq!(failure.class, Class::User, "{failure}");
+
+    let mut request = Context::new(&[]).request("FROM busybox\n");
+    request.build.target = "absent".into();
+    let failure = build(&request).await.unwrap_err();
+    assert_eq!(failure.class, Class::User, "{failure}");
+    assert!(failure.message.contains("absent"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_context_that_is_not_there() {
+    let context = Context::new(&[("file", "")]);
+    let mut request = context.request("FROM busybox\n");
+    request.build.context.roots = vec![context.path().join("gone")];
+    let failure = build(&request).await.unwrap_err();
+    assert!(failure.class == Class::User && failure.message.ends_with("does not exist"), "{failure}");
+    request.build.context.roots = vec![context.path().join("file")];
+    let failure = build(&request).await.unwrap_err();
+    assert!(failure.message.ends_with("is not a directory"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_cancelled_build_stops_in_the_engine_too() {
+    let mark = unique("sleeper");
+    let context = Context::new(&[]);
+    // The mark is an argument of the sleeping process, by which it is found among the machine's processes.
+    let request =
+        context.request(&format!("FROM busybox\nRUN exec sh -c 'echo started; sleep 1000; :' {mark}\n"));
+    let cancel = CancellationToken::new();
+    let on_progress = {
+        let cancel = cancel.clone();
+        let mark = mark.clone();
+        move |progress| {
+            if let BuildProgress::Log { line, .. } = progress {
+                assert_eq!(line, "started");
+                assert!(is_running(&mark), "the build's process is not visible; this test proves nothing");
+                cancel.cancel();
+            }
+        }
+    };
+    let failure = engine().build(&request, on_progress, cancel.clone()).await.unwrap_err();
+    assert_eq!(failure.message, "the build was cancelled");
+    let stopped = async {
+        while is_running(&mark) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), stopped).await.expect("the engine goes on building");
+}
+
+fn is_running(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.into_iter().any(|process| {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        // The engine's own processes carry the Dockerfile's text; the sleeper has the mark as a whole argument.
+        line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
+    })
+}
+
+#[tokio::test]
+async fn a_build_without_buildkit_is_refused_clearly() {
+    let engine = Engine::connect(
+        &|name| if name == "DOCKER_BUILDKIT" { Some("0".into()) } else { std::env::var(name).ok() },
+        None,
+    );
+    let request = Context::new(&[]).request("FROM busybox\n");
+    let failure = engine.unwrap().build(&request, |_| {}, CancellationToken::new()).await.unwrap_err();
+    assert!(failure.message.contains("not supported yet"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_registry_that_is_not_there() {
+    let context = Context::new(&[]);
+    let built = build(&context.request("FROM busybox\n")).await.unwrap();
+    let reference = format!("localhost:1/{}:v1", unique("lilt"));
+    let engine = engine();
+    engine.tag(&built.id, &reference).await.unwrap();
+    let failure = engine.push(&reference, |_| {}, CancellationToken::new()).await.unwrap_err();
+    assert_eq!(failure.class, Class::Environment);
+    assert!(failure.message.starts_with(&format!("cannot push {reference}: ")), "{failure}");
+    assert!(failure.hint.as_ref().unwrap().contains("localhost:1 runs"), "{failure}");
+}
+
+#[tokio::test]
+async fn an_image_that_is_not_there() {
+    let reference = format!("localhost:5000/{}:v1", unique("lilt"));
+    let engine = engine();
+    let tagging: Failure = engine.tag(&format!("sha256:{}", "0".repeat(64)), &reference).await.unwrap_err();
+    assert_eq!(tagging.class, Class::Environment, "{tagging}");
+    let pushing = engine.push(&reference, |_| {}, CancellationToken::new()).await.unwrap_err();
+    assert!(pushing.message.starts_with("cannot push"), "{pushing}");
+}
