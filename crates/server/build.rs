@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+#[expect(clippy::disallowed_methods, reason = "a build script has no host to go through")]
 fn main() {
     let built_page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/dist");
     if let Err(error) = std::fs::create_dir_all(&built_page) {

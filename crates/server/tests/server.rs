@@ -1,0 +1,10 @@
+//! The server over real sockets, with a real store behind it.
+
+mod server {
+    mod assets;
+    mod commands;
+    mod guard;
+    mod harness;
+    mod listening;
+    mod socket;
+}

@@ -1,0 +1,176 @@
+//! A running server, and clients that are plain enough to send what a browser would never send.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use lilt_model::api::{API_VERSION, ObjectMeta, UIResource, UIResourceStatus};
+use lilt_model::log::Source;
+use lilt_model::request::Request;
+use lilt_model::{ResourceName, SpanId, Timestamp};
+use lilt_server::protocol::ServerMessage;
+use lilt_server::{ServeOptions, bind, serve};
+use lilt_store::{Commit, LogWriter, Span, Writer, open};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use tokio_util::sync::CancellationToken;
+
+/// Nothing here takes a fraction of this; it is where a test says what it waits for in vain.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(DEADLINE, future).await.unwrap_or_else(|_| panic!("in vain: {what}"))
+}
+
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    pub(crate) writer: Writer,
+    pub(crate) logs: LogWriter,
+    pub(crate) requests: mpsc::Receiver<Request>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) task: JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    pub(crate) async fn start_with(allowed_hosts: &[&str]) -> Self {
+        let (logs, log_reader) = LogWriter::open(None, || Timestamp(1_700_000_000_000_000));
+        let (writer, reader) = open(log_reader);
+        let listener = bind("localhost", 0).await.expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        // More than any test sends.
+        let (sender, requests) = mpsc::channel(16);
+        let cancel = CancellationToken::new();
+        let options = ServeOptions {
+            allowed_hosts: allowed_hosts.iter().map(|&host| host.to_owned()).collect(),
+            version: "1.2.3".to_owned(),
+        };
+        let task = tokio::spawn(serve(listener, options, reader, sender, cancel.clone()));
+        Self { port, writer, logs, requests, cancel, task }
+    }
+
+    pub(crate) fn put(&self, names: &[&str]) {
+        let resources = names.iter().map(|name| resource(name, 0)).collect();
+        self.writer.commit(Commit { resources, ..Commit::default() });
+    }
+
+    pub(crate) fn span(&self, resource: &str) -> Span {
+        self.logs.span(SpanId::new("span"), Some(ResourceName::new(resource)), Source::Runtime)
+    }
+
+    /// Sends this request head, with `{host}` replaced by the server's own, and gives back status, headers and body.
+    pub(crate) async fn raw(&self, head: &str, body: &str) -> Answer {
+        within("an answer", async {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("connect");
+            let head = head.replace("{host}", &format!("localhost:{}", self.port));
+            let request = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(request.as_bytes()).await.expect("send");
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).await.expect("receive");
+            Answer::parse(&answer)
+        })
+        .await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.raw(&format!("GET {path} HTTP/1.1\r\nHost: {{host}}\r\n"), "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
+        self.raw(&format!("POST {path} HTTP/1.1\r\nHost: {{host}}\r\n"), body).await
+    }
+
+    pub(crate) async fn page(&self) -> Page {
+        self.page_at("/ws").await
+    }
+
+    pub(crate) async fn page_at(&self, path: &str) -> Page {
+        let address = format!("ws://localhost:{}{path}", self.port);
+        let mut request = address.into_client_request().expect("a request");
+        let origin = format!("http://localhost:{}", self.port).parse().expect("an origin");
+        request.headers_mut().insert("Origin", origin);
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("connect");
+        let stream = MaybeTlsStream::Plain(stream);
+        let (socket, _) =
+            within("a WebSocket", tokio_tungstenite::client_async(request, stream)).await.expect("open");
+        Page { socket }
+    }
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    fn parse(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("an end of the head");
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
+        let headers = lines.filter_map(|line| line.split_once(": "));
+        Self {
+            status: status.expect("a status"),
+            headers: headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect(),
+            body: String::from_utf8_lossy(&bytes[end + 4..]).into_owned(),
+        }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+pub(crate) struct Page {
+    pub(crate) socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+}
+
+impl Page {
+    /// The next message; none when the server has closed.
+    pub(crate) async fn next(&mut self) -> Option<ServerMessage> {
+        within("a message", async {
+            loop {
+                match self.socket.next().await?.ok()? {
+                    Message::Text(text) => break Some(serde_json::from_str(&text).expect("a known message")),
+                    Message::Close(_) => break None,
+                    _ => {}
+                }
+            }
+        })
+        .await
+    }
+
+    pub(crate) async fn expect(&mut self) -> ServerMessage {
+        self.next().await.expect("the socket stays open")
+    }
+
+    /// Skips what comes first on every connection.
+    pub(crate) async fn greeted(mut self) -> Self {
+        assert!(matches!(self.expect().await, ServerMessage::Hello { .. }));
+        assert!(matches!(self.expect().await, ServerMessage::State { complete: true, .. }));
+        self
+    }
+}
+
+pub(crate) fn resource(name: &str, order: i32) -> UIResource {
+    UIResource {
+        api_version: API_VERSION.to_owned(),
+        kind: "UIResource".to_owned(),
+        metadata: ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() },
+        status: UIResourceStatus { order, ..UIResourceStatus::default() },
+    }
+}

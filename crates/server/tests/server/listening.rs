@@ -1,0 +1,61 @@
+//! Opening and closing the port.
+
+use futures_util::StreamExt;
+use lilt_model::Class;
+use lilt_server::bind;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use super::harness::{Server, within};
+
+#[tokio::test]
+async fn a_taken_port_is_said_in_tilts_words() {
+    let taken = bind("localhost", 0).await.expect("a free port");
+    let port = taken.local_addr().expect("an address").port();
+    let failure = bind("localhost", port).await.expect_err("it is taken");
+    assert_eq!(failure.class, Class::Environment);
+    assert_eq!(
+        failure.message,
+        format!("Tilt cannot start because you already have another process on port {port}")
+    );
+    assert!(failure.hint.is_some_and(|hint| hint.contains("--port")));
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_this_machine_is_said() {
+    let failure = bind("192.0.2.1", 0).await.expect_err("nobody has this address");
+    assert_eq!(failure.class, Class::Environment);
+    assert!(failure.message.contains("192.0.2.1"), "{failure}");
+}
+
+#[tokio::test]
+async fn cancelling_closes_pages_and_the_port() {
+    let mut server = Server::start().await;
+    let mut page = server.page().await.greeted().await;
+    // A connection that never says anything must not hold the server up.
+    let silent = TcpStream::connect(("127.0.0.1", server.port)).await.expect("connect");
+    server.cancel.cancel();
+    within("the end of the server", &mut server.task).await.expect("it does not panic");
+    let last = within("a goodbye", async {
+        loop {
+            match page.socket.next().await {
+                Some(Ok(Message::Close(frame))) => break frame,
+                Some(Ok(_)) => {}
+                other => panic!("no goodbye but {other:?}"),
+            }
+        }
+    })
+    .await;
+    assert_eq!(last.map(|frame| frame.code), Some(CloseCode::Away));
+    assert!(TcpStream::connect(("127.0.0.1", server.port)).await.is_err());
+    drop(silent);
+}
+
+#[tokio::test]
+async fn dropping_the_server_ends_its_pages() {
+    let server = Server::start().await;
+    let mut page = server.page().await.greeted().await;
+    server.task.abort();
+    assert_eq!(page.next().await, None);
+}

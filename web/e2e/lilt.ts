@@ -1,0 +1,137 @@
+/** A real `lilt up` in a folder of its own, for one test. */
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { test as base, type Page } from "@playwright/test";
+
+export const binary = resolve(
+  process.env["LILT_BIN"] ?? join(import.meta.dirname, "../../target/debug/lilt"),
+);
+
+const TILTFILE = `
+local_resource('hello', cmd='printf "\\\\033[32mhello\\\\033[0m from the build\\\\n"', labels=['backend'])
+local_resource('server', serve_cmd='echo serving; exec sleep 3600', labels=['backend'], links=['http://localhost:8123/docs'])
+local_resource('broken', cmd='cat fixed', deps=['fixed'], labels=['checks'])
+local_resource('after', cmd='echo after', resource_deps=['broken'], labels=['checks'])
+local_resource('byhand', cmd='echo run >> runs; echo "run number $(wc -l < runs)"', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)
+`;
+
+export class Lilt {
+  #process: ChildProcess | undefined;
+  #output = "";
+
+  private constructor(
+    readonly folder: string,
+    readonly port: number,
+  ) {}
+
+  static async start(tiltfile: string): Promise<Lilt> {
+    const folder = mkdtempSync(join(tmpdir(), "lilt-e2e-"));
+    const lilt = new Lilt(folder, await freePort());
+    lilt.write("Tiltfile", tiltfile);
+    await lilt.up();
+    return lilt;
+  }
+
+  get address(): string {
+    return `http://localhost:${this.port}`;
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.folder, name), text);
+  }
+
+  async up(): Promise<void> {
+    const child = spawn(binary, ["up", "--stream", "--port", String(this.port)], {
+      cwd: this.folder,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#process = child;
+    child.stdout.on("data", (data) => (this.#output += data));
+    child.stderr.on("data", (data) => (this.#output += data));
+    let failure: string | undefined;
+    child.once("error", (error) => (failure = error.message));
+    const deadline = Date.now() + 20_000;
+    while (!(await this.#answers())) {
+      if (child.exitCode !== null) failure = `exit code ${child.exitCode}`;
+      if (failure !== undefined || Date.now() > deadline) {
+        throw new Error(`lilt did not come up: ${failure ?? "no answer"}\n${this.#output}`);
+      }
+      await new Promise((done) => setTimeout(done, 25));
+    }
+  }
+
+  /** Without a goodbye, unless told otherwise. Waits for the end. */
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((done) => child.once("exit", done));
+    child.kill(signal);
+    await ended;
+  }
+
+  async end(): Promise<void> {
+    await this.kill("SIGTERM");
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #answers(): Promise<boolean> {
+    try {
+      return (await fetch(`${this.address}/`)).ok;
+    } catch {
+      return false;
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  return new Promise((found, failed) => {
+    const server = createServer();
+    server.once("error", failed);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => found(port));
+    });
+  });
+}
+
+interface Fixtures {
+  tiltfile: string;
+  lilt: Lilt;
+  /** Console errors and exceptions of the page: none, in any test. */
+  complaints: string[];
+}
+
+export const test = base.extend<Fixtures>({
+  tiltfile: [TILTFILE, { option: true }],
+  lilt: async ({ tiltfile }, use) => {
+    const lilt = await Lilt.start(tiltfile);
+    await use(lilt);
+    await lilt.end();
+  },
+  complaints: [
+    async ({ page }, use) => {
+      const complaints: string[] = [];
+      page.on("pageerror", (error) => complaints.push(error.message));
+      page.on("console", (message) => {
+        // A refused connection is what the page is there to survive.
+        if (message.type() === "error" && !/ERR_CONNECTION|WebSocket connection/.test(message.text())) {
+          complaints.push(message.text());
+        }
+      });
+      await use(complaints);
+      if (complaints.length > 0) throw new Error(`the page complained:\n${complaints.join("\n")}`);
+    },
+    { auto: true },
+  ],
+});
+
+export { expect } from "@playwright/test";
+
+export function row(page: Page, name: string) {
+  return page.locator(`tr[data-resource="${name}"]`);
+}
