@@ -1,1 +1,133 @@
-//! Placeholder.
+//! Evaluates a Tiltfile into a [`Project`].
+//!
+//! Two steps: Starlark code only collects declarations (`builtins`), then a pure step assembles them into resources
+//! (`assemble`). Whatever the code may touch outside is behind [`Outside`]. Nothing here builds, deploys or keeps
+//! state between loads.
+
+mod arguments;
+mod assemble;
+mod builtins;
+mod declare;
+mod dockerfile;
+mod evaluate;
+mod failure;
+mod forward;
+mod nearest;
+mod outside;
+mod reference;
+mod session;
+mod source;
+mod values;
+mod version;
+mod yaml;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use lilt_model::Failure;
+use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::project::Project;
+
+pub use outside::{Entry, KubeContext, Output, Outside, RealOutside};
+
+use assemble::Surroundings;
+use session::Session;
+
+/// Which Tiltfile to load, and how lilt was called.
+#[derive(Clone, Debug)]
+pub struct LoadRequest {
+    /// Absolute.
+    pub path: PathBuf,
+    /// What stands after `--` on the command line.
+    pub args: Vec<String>,
+    /// `up`, `ci` or `down`.
+    pub subcommand: String,
+}
+
+/// What came of a load.
+#[derive(Debug)]
+pub struct Loaded {
+    pub project: Result<Project, Failure>,
+    /// What was read or looked for: a change to any of it asks for another load.
+    pub files: FileSet,
+}
+
+/// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets the lines that the Tiltfile prints, on this
+/// thread.
+pub fn load(
+    request: &LoadRequest,
+    outside: &dyn Outside,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    print: &mut dyn FnMut(&str),
+) -> Loaded {
+    // Bounded, so that a Tiltfile that prints without end waits for its reader instead of filling the memory.
+    let (printed, lines) = sync_channel(64);
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("tiltfile".into()).stack_size(evaluate::STACK_SIZE);
+        let evaluation = match builder
+            .spawn_scoped(scope, move || evaluate_and_assemble(request, outside, cancelled, printed))
+        {
+            Ok(evaluation) => evaluation,
+            Err(error) => {
+                let failure =
+                    Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"));
+                return Loaded { project: Err(failure), files: files([request.path.clone()]) };
+            }
+        };
+        for line in lines {
+            print(&line);
+        }
+        evaluation.join().unwrap_or_else(|_| Loaded {
+            project: Err(Failure::internal("the evaluation of the Tiltfile panicked")),
+            files: files([request.path.clone()]),
+        })
+    })
+}
+
+fn evaluate_and_assemble(
+    request: &LoadRequest,
+    outside: &dyn Outside,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    printed: SyncSender<String>,
+) -> Loaded {
+    let session = Session::new(request, outside, cancelled, printed);
+    let result = evaluate::run_main(&session);
+    let tiltignore = read_tiltignore(&session);
+    let (declared, read) = session.into_parts();
+    let project = result.and(tiltignore).and_then(|tiltignore| {
+        let context = if declared.objects.is_empty() { None } else { outside.kube_context()? };
+        assemble::assemble(declared, Surroundings { tiltignore, context }).map_err(together)
+    });
+    Loaded { project, files: files(read) }
+}
+
+fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure> {
+    let base = session.request.path.parent().unwrap_or(Path::new("/")).to_owned();
+    let path = base.join(".tiltignore");
+    match session.read(&path) {
+        Ok(content) => {
+            let patterns = lilt_model::ignore::parse_patterns(&String::from_utf8_lossy(&content));
+            Ok(Some(IgnoreRule { base, patterns }).filter(|rule| !rule.patterns.is_empty()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::environment(format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
+fn files(read: impl IntoIterator<Item = PathBuf>) -> FileSet {
+    FileSet { roots: read.into_iter().collect(), ignores: Vec::new() }
+}
+
+/// Several failures as one: the first, with the others below it.
+fn together(failures: Vec<Failure>) -> Failure {
+    let mut failures = failures.into_iter();
+    let first = failures.next().unwrap_or_else(|| Failure::internal("assembling failed without a reason"));
+    let others: Vec<String> = failures.map(|failure| failure.to_string()).collect();
+    if others.is_empty() {
+        return first;
+    }
+    // The hint of the first would be read as a hint to the last: it goes up to its own.
+    let hint = first.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+    let detail = format!("{}{hint}\n\n{}", first.detail.clone().unwrap_or_default(), others.join("\n\n"));
+    Failure { hint: None, ..first }.detail(detail)
+}

@@ -1,0 +1,80 @@
+//! Whether `resource_deps` name resources that exist, and lead in no circle.
+
+use std::collections::{HashMap, HashSet};
+
+use lilt_model::Failure;
+
+use super::Problems;
+use crate::failure::Place;
+use crate::nearest::nearest;
+
+#[derive(Debug, Default)]
+pub(super) struct Dependencies {
+    /// In order of the resources: who needs whom, and where that was said.
+    edges: Vec<(String, Vec<(String, Place)>)>,
+}
+
+impl Dependencies {
+    pub(super) fn add(&mut self, resource: &str, needs: &[(String, Place)]) {
+        if !needs.is_empty() {
+            self.edges.push((resource.to_owned(), needs.to_vec()));
+        }
+    }
+
+    pub(super) fn check<'n>(&self, resources: impl Iterator<Item = &'n str>, problems: &mut Problems) {
+        let resources: Vec<&str> = resources.collect();
+        let known: HashSet<&str> = resources.iter().copied().collect();
+        for (resource, needs) in &self.edges {
+            for (name, place) in needs {
+                if name == resource {
+                    problems.add(place, Failure::user(format!("{resource} depends on itself")));
+                } else if !known.contains(name.as_str()) {
+                    problems.add(place, unknown(resource, name, &resources));
+                }
+            }
+        }
+        self.check_circles(problems);
+    }
+
+    /// Depth first, without recursion: a chain may be as long as the Tiltfile has resources.
+    fn check_circles(&self, problems: &mut Problems) {
+        let needs: HashMap<&str, &[(String, Place)]> =
+            self.edges.iter().map(|(resource, needs)| (resource.as_str(), needs.as_slice())).collect();
+        let mut done: HashSet<&str> = HashSet::new();
+        for (start, _) in &self.edges {
+            let mut path: Vec<(&str, usize)> = vec![(start, 0)];
+            while let Some((resource, next)) = path.last_mut() {
+                let current = *resource;
+                let edge = needs.get(current).and_then(|needs| needs.get(*next));
+                *next += 1;
+                let Some((name, place)) = edge.filter(|_| !done.contains(current)) else {
+                    done.insert(current);
+                    path.pop();
+                    continue;
+                };
+                if name == current {
+                    continue;
+                }
+                match path.iter().position(|(other, _)| other == name) {
+                    Some(first) => {
+                        let round: Vec<&str> =
+                            path[first..].iter().map(|(name, _)| *name).chain([name.as_str()]).collect();
+                        let message =
+                            format!("resources depend on each other in a circle: {}", round.join(" → "));
+                        problems.add(place, Failure::user(message));
+                    }
+                    None => path.push((name, 0)),
+                }
+            }
+        }
+    }
+}
+
+fn unknown(resource: &str, name: &str, resources: &[&str]) -> Failure {
+    let failure =
+        Failure::user(format!("{resource} depends on {name}, and there is no resource of that name"));
+    match nearest(name, resources.iter().copied().filter(|other| *other != resource)) {
+        Some(near) => failure.hint(format!("did you mean {near}?")),
+        None => failure,
+    }
+}

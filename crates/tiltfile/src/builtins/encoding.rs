@@ -1,0 +1,235 @@
+//! JSON and YAML: `read_*`, `decode_*`, `encode_*`.
+
+use std::path::Path;
+
+use lilt_model::Failure;
+use serde_json::Value as Json;
+use starlark::collections::SmallMap;
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::dict::DictRef;
+use starlark::values::float::UnpackFloat;
+use starlark::values::{Heap, UnpackValue, Value, ValueLike};
+
+use super::kubernetes::explain;
+use crate::arguments::Function;
+use crate::failure::raise;
+use crate::session::{Session, session};
+use crate::values::Blob;
+use crate::yaml;
+
+#[starlark_module]
+pub(super) fn functions(builder: &mut GlobalsBuilder) {
+    /// The value of a YAML file, or `default` if it does not exist.
+    fn read_yaml<'v>(
+        paths: Value<'v>,
+        default: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let read = read("read_yaml", paths, default, session(eval))?;
+        match read {
+            Read::Default(value) => Ok(value),
+            Read::Text(text, path) => one_document(&text, &path, Some(Path::new(&path)), eval.heap()),
+        }
+    }
+
+    /// The values of all documents of a YAML file, or `default` if it does not exist.
+    fn read_yaml_stream<'v>(
+        paths: Value<'v>,
+        default: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        match read("read_yaml_stream", paths, default, session(eval))? {
+            Read::Default(value) => Ok(value),
+            Read::Text(text, path) => all_documents(&text, &path, Some(Path::new(&path)), eval.heap()),
+        }
+    }
+
+    /// The value of a YAML text.
+    fn decode_yaml<'v>(yaml: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        let text = Function("decode_yaml").argument("yaml", yaml).string()?;
+        one_document(&text, &source(yaml), None, eval.heap())
+    }
+
+    /// The values of all documents of a YAML text.
+    fn decode_yaml_stream<'v>(
+        yaml: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let text = Function("decode_yaml_stream").argument("yaml", yaml).string()?;
+        all_documents(&text, &source(yaml), None, eval.heap())
+    }
+
+    /// A value as YAML.
+    fn encode_yaml<'v>(obj: Value<'v>) -> starlark::Result<Blob> {
+        let text = to_yaml("encode_yaml", obj)?;
+        Ok(Blob { text, source: "encode_yaml".to_owned() })
+    }
+
+    /// A list of values as a YAML text of as many documents.
+    fn encode_yaml_stream<'v>(objs: Value<'v>) -> starlark::Result<Blob> {
+        let values = Function("encode_yaml_stream").argument("objs", objs).elements();
+        let documents: Vec<_> =
+            values.into_iter().map(|value| to_yaml("encode_yaml_stream", value)).collect::<Result<_, _>>()?;
+        Ok(Blob { text: documents.join("---\n"), source: "encode_yaml_stream".to_owned() })
+    }
+
+    /// The value of a JSON file, or `default` if it does not exist.
+    fn read_json<'v>(
+        paths: Value<'v>,
+        default: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        match read("read_json", paths, default, session(eval))? {
+            Read::Default(value) => Ok(value),
+            Read::Text(text, path) => from_json_text(&text, &path, eval.heap()),
+        }
+    }
+
+    /// The value of a JSON text.
+    fn decode_json<'v>(json: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        let text = Function("decode_json").argument("json", json).string()?;
+        from_json_text(&text, &source(json), eval.heap())
+    }
+
+    /// A value as JSON.
+    fn encode_json<'v>(obj: Value<'v>) -> starlark::Result<String> {
+        let value = yaml::sorted(&to_json("encode_json", obj)?);
+        let text = serde_json::to_string_pretty(&value)
+            .map_err(|error| raise(Failure::internal(format!("encode_json: {error}"))))?;
+        Ok(text + "\n")
+    }
+}
+
+enum Read<'v> {
+    /// With the path.
+    Text(String, String),
+    Default(Value<'v>),
+}
+
+fn read<'v>(
+    function: &'static str,
+    path: Value<'v>,
+    default: Option<Value<'v>>,
+    session: &Session<'_>,
+) -> starlark::Result<Read<'v>> {
+    let path = session.absolute(Function(function).argument("paths", path).string()?);
+    match (session.read(&path), default) {
+        (Ok(content), _) => {
+            Ok(Read::Text(String::from_utf8_lossy(&content).into_owned(), path.display().to_string()))
+        }
+        (Err(error), Some(default)) if error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Read::Default(default))
+        }
+        (Err(error), _) => Err(raise(session.unreadable(&path, &error))),
+    }
+}
+
+fn source(value: Value<'_>) -> String {
+    value.downcast_ref::<Blob>().map_or("a text of the Tiltfile".to_owned(), |blob| blob.source.clone())
+}
+
+fn one_document<'v>(
+    text: &str,
+    source: &str,
+    path: Option<&Path>,
+    heap: Heap<'v>,
+) -> starlark::Result<Value<'v>> {
+    let document = yaml::document(text).map_err(|error| raise(explain(&error, text, source, path)))?;
+    Ok(from_json(&document, heap))
+}
+
+fn all_documents<'v>(
+    text: &str,
+    source: &str,
+    path: Option<&Path>,
+    heap: Heap<'v>,
+) -> starlark::Result<Value<'v>> {
+    let documents = yaml::documents(text).map_err(|error| raise(explain(&error, text, source, path)))?;
+    let values: Vec<Value<'v>> = documents.iter().map(|document| from_json(document, heap)).collect();
+    Ok(heap.alloc(values))
+}
+
+fn from_json_text<'v>(text: &str, source: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+    let json: Json = serde_json::from_str(text)
+        .map_err(|error| raise(Failure::user(format!("invalid JSON in {source}: {error}"))))?;
+    Ok(from_json(&json, heap))
+}
+
+fn to_yaml(function: &'static str, value: Value<'_>) -> starlark::Result<String> {
+    yaml::encode(&to_json(function, value)?)
+        .map_err(|error| raise(Failure::internal(format!("{function}: {}", error.message))))
+}
+
+fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
+    match json {
+        Json::Null => Value::new_none(),
+        Json::Bool(flag) => Value::new_bool(*flag),
+        Json::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(number), _, _) => heap.alloc(number),
+            (None, Some(number), _) => heap.alloc(number),
+            (None, None, number) => heap.alloc(number.unwrap_or(f64::NAN)),
+        },
+        Json::String(text) => heap.alloc(text.as_str()),
+        Json::Array(items) => heap.alloc(items.iter().map(|item| from_json(item, heap)).collect::<Vec<_>>()),
+        Json::Object(fields) => {
+            let fields: SmallMap<Value<'v>, Value<'v>> = fields
+                .iter()
+                .map(|(key, value)| (heap.alloc_str(key).to_value().get_hashed(), from_json(value, heap)))
+                .filter_map(|(key, value)| Some((key.ok()?, value)))
+                .fold(SmallMap::new(), |mut map, (key, value)| {
+                    map.insert_hashed(key, value);
+                    map
+                });
+            heap.alloc(starlark::values::dict::Dict::new(fields))
+        }
+    }
+}
+
+fn to_json(function: &'static str, value: Value<'_>) -> starlark::Result<Json> {
+    if let Some(blob) = value.downcast_ref::<Blob>() {
+        return Ok(Json::String(blob.text.clone()));
+    }
+    if let Some(dict) = DictRef::from_value(value) {
+        let mut fields = serde_json::Map::new();
+        for (key, value) in dict.iter() {
+            let name = key.unpack_str().ok_or_else(|| {
+                Function(function).refuse(format!(
+                    "keys must be strings, not {}: {}",
+                    key.get_type(),
+                    key.to_repr()
+                ))
+            })?;
+            fields.insert(name.to_owned(), to_json(function, value)?);
+        }
+        return Ok(Json::Object(fields));
+    }
+    let sequence = starlark::values::list::ListRef::from_value(value)
+        .map(|list| list.content())
+        .or_else(|| starlark::values::tuple::TupleRef::from_value(value).map(|tuple| tuple.content()));
+    if let Some(items) = sequence {
+        return items
+            .iter()
+            .map(|item| to_json(function, *item))
+            .collect::<starlark::Result<Vec<_>>>()
+            .map(Json::Array);
+    }
+    match value.get_type() {
+        "NoneType" => Ok(Json::Null),
+        "bool" => Ok(Json::Bool(value.to_bool())),
+        "string" => Ok(Json::String(value.unpack_str().unwrap_or_default().to_owned())),
+        "int" => {
+            let number = i64::unpack_value(value).ok().flatten();
+            number
+                .map(Json::from)
+                .ok_or_else(|| Function(function).refuse(format!("{value} is too big a number")))
+        }
+        "float" => {
+            let number = UnpackFloat::unpack_value(value).ok().flatten().map(|number| number.0);
+            Ok(number.map_or(Json::Null, Json::from))
+        }
+        "struct" => value.to_json_value().map_err(|error| Function(function).refuse(error)),
+        other => Err(Function(function).refuse(format!("a {other} cannot be encoded: {}", value.to_repr()))),
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs a Tiltfile and the files it loads.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lilt_model::Failure;
+use starlark::environment::{FrozenModule, Module};
+use starlark::eval::{Evaluator, FileLoader};
+use starlark::syntax::{AstModule, Dialect, DialectTypes};
+
+use crate::builtins;
+use crate::failure::{Trouble, raise};
+use crate::session::Session;
+use crate::source::Source;
+
+/// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
+pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 50_000 };
+/// Of the thread that evaluates.
+pub(crate) const STACK_SIZE: usize = 64 << 20;
+
+const DIALECT: Dialect = Dialect {
+    enable_def: true,
+    enable_lambda: true,
+    enable_load: true,
+    enable_keyword_only_arguments: true,
+    enable_positional_only_arguments: false,
+    enable_types: DialectTypes::Disable,
+    enable_load_reexport: false,
+    enable_top_level_stmt: true,
+    enable_f_strings: false,
+    _non_exhaustive: (),
+};
+
+/// Runs the main file; what it declares is in the session afterwards.
+pub(crate) fn run_main(session: &Session<'_>) -> Result<(), Failure> {
+    let path = session.request.path.clone();
+    run(session, path).map(drop).map_err(Trouble::into_failure)
+}
+
+fn run(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Trouble> {
+    session.running.borrow_mut().push(path.clone());
+    let result = run_file(session, path);
+    session.running.borrow_mut().pop();
+    result
+}
+
+fn run_file(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Trouble> {
+    let unplaced = |failure| Trouble { failure, place: None, frames: Vec::new() };
+    let text = session.read_text(&path).map_err(unplaced)?;
+    let source = Arc::new(Source::new(path, text));
+    session.add_source(source.clone());
+    let name = source.path().display().to_string();
+    let parsed = AstModule::parse(&name, source.rewritten().to_owned(), &DIALECT);
+    let ast = parsed.map_err(|error| Trouble::of(error, session))?;
+    Module::with_temp_heap(|module| {
+        builtins::predeclare(&module, session, &source);
+        let loader = Loader(session);
+        let mut eval = Evaluator::new(&module);
+        eval.extra = Some(session);
+        eval.set_loader(&loader);
+        eval.set_check_cancelled(Box::new(|| session.is_cancelled()));
+        eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
+        eval.eval_module(ast, builtins::globals()).map_err(|error| Trouble::of(error, session))?;
+        drop(eval);
+        module.freeze().map_err(|error| unplaced(Failure::internal(format!("cannot freeze: {error:?}"))))
+    })
+}
+
+struct Loader<'s, 'a>(&'s Session<'a>);
+
+impl FileLoader for Loader<'_, '_> {
+    fn load(&self, path: &str) -> starlark::Result<FrozenModule> {
+        let session = self.0;
+        if let Some((scheme, _)) = path.split_once("://") {
+            return Err(raise(Failure::user(format!("load of {scheme}:// is not supported yet: {path}"))));
+        }
+        let path = session.absolute(path);
+        if let Some(module) = session.modules.borrow().get(&path) {
+            return Ok(module.clone());
+        }
+        if session.running.borrow().contains(&path) {
+            return Err(raise(cycle(session, &path)));
+        }
+        let module = run(session, path.clone()).map_err(|trouble| match trouble.place {
+            // The file could not even be read: the load statement is the place.
+            None => raise(trouble.failure),
+            Some(_) => trouble.into_load_error(),
+        })?;
+        session.modules.borrow_mut().insert(path, module.clone());
+        Ok(module)
+    }
+}
+
+fn cycle(session: &Session<'_>, path: &PathBuf) -> Failure {
+    let running = session.running.borrow();
+    let round = running.iter().skip_while(|file| *file != path).chain([path]);
+    let round: Vec<String> = round.map(|file| file.display().to_string()).collect();
+    Failure::user(format!("files load each other in a circle: {}", round.join(" → ")))
+}

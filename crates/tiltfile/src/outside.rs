@@ -1,0 +1,173 @@
+//! Everything an evaluation may touch outside of its own memory, and nothing else does.
+//!
+//! Kept small so that a fuzzer or a test can shut it off. [`RealOutside`] is this machine.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use lilt_model::Failure;
+use lilt_model::command::Command;
+
+mod process;
+
+pub trait Outside: Sync {
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>>;
+
+    fn is_dir(&self, path: &Path) -> bool;
+
+    fn exists(&self, path: &Path) -> bool;
+
+    fn environment_variable(&self, name: &str) -> Option<String>;
+
+    /// All variables, sorted by name.
+    fn environment(&self) -> Vec<(String, String)>;
+
+    /// The context that Kubernetes objects would go to; none if there is no kubeconfig.
+    fn kube_context(&self) -> Result<Option<KubeContext>, Failure>;
+
+    /// Runs to the end; `each_line` gets what it prints, as it comes. Ends it at once when `cancelled` says so.
+    fn run(
+        &self,
+        command: &Command,
+        stdin: Option<&[u8]>,
+        cancelled: &(dyn Fn() -> bool + Sync),
+        each_line: &mut dyn FnMut(&str),
+    ) -> io::Result<Output>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub path: PathBuf,
+    pub is_dir: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KubeContext {
+    pub name: String,
+    /// Which cluster of the kubeconfig it names; tells local clusters from others.
+    pub cluster: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// None if a signal ended it.
+    pub exit_code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// This machine.
+#[derive(Clone, Debug, Default)]
+pub struct RealOutside {
+    /// From `--context`: in place of the kubeconfig's current one.
+    pub context: Option<String>,
+}
+
+impl Outside for RealOutside {
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+
+    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
+        let mut entries = std::fs::read_dir(path)?
+            .map(|entry| {
+                let entry = entry?;
+                Ok(Entry { is_dir: entry.file_type()?.is_dir(), path: entry.path() })
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn environment_variable(&self, name: &str) -> Option<String> {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
+        let mut variables: Vec<_> =
+            std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+        variables.sort();
+        variables
+    }
+
+    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
+        let mut configs = Vec::new();
+        for path in kubeconfig_paths() {
+            match std::fs::read_to_string(&path) {
+                Ok(text) => configs.push(crate::yaml::document(&text).map_err(|error| {
+                    Failure::environment(format!(
+                        "cannot read the kubeconfig {}: {}",
+                        path.display(),
+                        error.message
+                    ))
+                })?),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    return Err(Failure::environment(format!(
+                        "cannot read the kubeconfig {}: {error}",
+                        path.display()
+                    )));
+                }
+            }
+        }
+        Ok(context_of(&configs, self.context.as_deref()))
+    }
+
+    fn run(
+        &self,
+        command: &Command,
+        stdin: Option<&[u8]>,
+        cancelled: &(dyn Fn() -> bool + Sync),
+        each_line: &mut dyn FnMut(&str),
+    ) -> io::Result<Output> {
+        process::run(command, stdin, cancelled, each_line)
+    }
+}
+
+fn kubeconfig_paths() -> Vec<PathBuf> {
+    match std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
+        Some(paths) => std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).collect(),
+        None => std::env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
+    }
+}
+
+/// The first file that says something wins, as with kubectl.
+fn context_of(configs: &[serde_json::Value], wanted: Option<&str>) -> Option<KubeContext> {
+    let current = || configs.iter().filter_map(|config| config.get("current-context")?.as_str());
+    let name = wanted.or_else(|| current().find(|name| !name.is_empty()))?;
+    let contexts = configs.iter().filter_map(|config| config.get("contexts")?.as_array()).flatten();
+    let cluster = contexts
+        .filter(|context| context.get("name").and_then(|found| found.as_str()) == Some(name))
+        .find_map(|context| context.pointer("/context/cluster")?.as_str());
+    Some(KubeContext { name: name.to_owned(), cluster: cluster.unwrap_or_default().to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_current_context_and_its_cluster() {
+        let configs = [
+            serde_json::json!({"contexts": [{"name": "a", "context": {"cluster": "kind-a"}}]}),
+            serde_json::json!({"current-context": "a", "contexts": [{"name": "b", "context": {"cluster": "gke_b"}}]}),
+        ];
+        let context =
+            |name: &str, cluster: &str| Some(KubeContext { name: name.into(), cluster: cluster.into() });
+        assert_eq!(context_of(&configs, None), context("a", "kind-a"));
+        assert_eq!(context_of(&configs, Some("b")), context("b", "gke_b"));
+        assert_eq!(context_of(&configs, Some("c")), context("c", ""));
+        assert_eq!(context_of(&[], None), None);
+    }
+}

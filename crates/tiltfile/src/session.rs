@@ -1,0 +1,181 @@
+//! What one load knows and collects: builtins reach it through the evaluator.
+//!
+//! It holds plain data only, never a Starlark value: those belong to the heap of one file.
+
+// Only for what the derives of starlark generate.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use lilt_model::Failure;
+use starlark::any::ProvidesStaticType;
+use starlark::environment::FrozenModule;
+use starlark::eval::Evaluator;
+
+use crate::LoadRequest;
+use crate::declare::Declarations;
+use crate::failure::{Place, Sources, place_of, raise};
+use crate::outside::Outside;
+use crate::source::Source;
+
+#[derive(ProvidesStaticType)]
+pub(crate) struct Session<'a> {
+    pub(crate) request: &'a LoadRequest,
+    pub(crate) outside: &'a dyn Outside,
+    pub(crate) cancelled: &'a (dyn Fn() -> bool + Sync),
+    pub(crate) declared: RefCell<Declarations>,
+    /// Goes to the thread that asked for the load, line by line.
+    printed: SyncSender<String>,
+    /// Everything that was read or looked for.
+    files: RefCell<BTreeSet<PathBuf>>,
+    sources: RefCell<HashMap<PathBuf, Arc<Source>>>,
+    /// Files that were loaded to the end; each runs once.
+    pub(crate) modules: RefCell<HashMap<PathBuf, FrozenModule>>,
+    /// The files that run now, the innermost last.
+    pub(crate) running: RefCell<Vec<PathBuf>>,
+}
+
+impl fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("running", &self.running).finish_non_exhaustive()
+    }
+}
+
+/// The session that this code runs in.
+pub(crate) fn session<'a, 'e>(eval: &Evaluator<'_, 'a, 'e>) -> &'a Session<'e> {
+    eval.extra
+        .and_then(|extra| extra.downcast_ref::<Session<'e>>())
+        .expect("invariant: every evaluator of this crate is given a session")
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(
+        request: &'a LoadRequest,
+        outside: &'a dyn Outside,
+        cancelled: &'a (dyn Fn() -> bool + Sync),
+        printed: SyncSender<String>,
+    ) -> Self {
+        Self {
+            request,
+            outside,
+            cancelled,
+            printed,
+            declared: RefCell::default(),
+            files: RefCell::default(),
+            sources: RefCell::default(),
+            modules: RefCell::default(),
+            running: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn print(&self, line: &str) {
+        // Fails only when nobody listens any more, and then nobody misses it.
+        let _ = self.printed.send(line.to_owned());
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        (self.cancelled)()
+    }
+
+    /// The file that runs now; a function runs in the file that called it, as in Tilt.
+    pub(crate) fn current_file(&self) -> PathBuf {
+        self.running.borrow().last().unwrap_or(&self.request.path).clone()
+    }
+
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.current_file().parent().unwrap_or(Path::new("/")).to_owned()
+    }
+
+    /// Absolute and clean; relative paths count from the file that runs.
+    pub(crate) fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
+        clean(&self.directory().join(path))
+    }
+
+    /// A file or directory whose change reloads.
+    pub(crate) fn watch(&self, path: &Path) {
+        self.files.borrow_mut().insert(path.to_owned());
+    }
+
+    /// Reads a file and notes it, also if it is missing: creating it reloads then.
+    pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let content = self.outside.read_file(path);
+        // A directory is not watched: watches go to the bottom, and all its files would count.
+        if content.is_ok() || !self.outside.is_dir(path) {
+            self.watch(path);
+        }
+        content
+    }
+
+    pub(crate) fn read_text(&self, path: &Path) -> Result<String, Failure> {
+        let content = self.read(path).map_err(|error| self.unreadable(path, &error))?;
+        Ok(String::from_utf8_lossy(&content).into_owned())
+    }
+
+    pub(crate) fn unreadable(&self, path: &Path, error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                let directory = self.directory();
+                let shown = path.strip_prefix(&directory).unwrap_or(path);
+                let failure = Failure::user(format!("no such file: {}", shown.display()));
+                failure.hint(format!("relative paths count from {}", directory.display()))
+            }
+            io::ErrorKind::IsADirectory => {
+                Failure::user(format!("{} is a directory, not a file", path.display()))
+            }
+            _ => Failure::environment(format!("cannot read {}: {error}", path.display())),
+        }
+    }
+
+    pub(crate) fn add_source(&self, source: Arc<Source>) {
+        self.sources.borrow_mut().insert(source.path().to_owned(), source);
+    }
+
+    /// Where the builtin that runs now was called.
+    pub(crate) fn place(&self, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<Place> {
+        eval.call_stack_top_location()
+            .and_then(|span| place_of(&span, self))
+            .ok_or_else(|| raise(Failure::internal("a builtin was called from nowhere")))
+    }
+
+    pub(crate) fn into_parts(self) -> (Declarations, BTreeSet<PathBuf>) {
+        (self.declared.into_inner(), self.files.into_inner())
+    }
+}
+
+impl Sources for Session<'_> {
+    fn source(&self, path: &Path) -> Option<Arc<Source>> {
+        self.sources.borrow().get(path).cloned()
+    }
+}
+
+/// Without `.`, `..` and doubled slashes, by the text alone.
+pub(crate) fn clean(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                cleaned.pop();
+            }
+            other => cleaned.push(other),
+        }
+    }
+    cleaned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cleans_paths() {
+        assert_eq!(clean(Path::new("/a/./b/../c//d/")), Path::new("/a/c/d"));
+        assert_eq!(clean(Path::new("/../a")), Path::new("/a"));
+    }
+}

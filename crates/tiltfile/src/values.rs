@@ -1,0 +1,199 @@
+//! The values that builtins hand out and take back: blobs, live update steps, forwards, links.
+//!
+//! They hold plain data only and are immutable, so that they cross from one file to another without ado.
+
+// Only for what the derives of starlark generate.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::hash::Hasher;
+use std::path::PathBuf;
+
+use allocative::Allocative;
+use lilt_model::Failure;
+use lilt_model::kubernetes::Forward;
+use lilt_model::resource::{Link, TriggerMode};
+use starlark::any::ProvidesStaticType;
+use starlark::collections::{SmallMap, StarlarkHasher};
+use starlark::eval::{Arguments, Evaluator};
+use starlark::starlark_simple_value;
+use starlark::values::{
+    FrozenValue, Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
+};
+
+use crate::failure::{Place, raise};
+
+/// Text with a note of where it came from. Builtins that take a path or a text tell by it which was meant.
+#[derive(Clone, Debug, PartialEq, Eq, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct Blob {
+    pub(crate) text: String,
+    /// For messages: `file: app.yaml`, `local: cat app.yaml`.
+    pub(crate) source: String,
+}
+starlark_simple_value!(Blob);
+
+impl fmt::Display for Blob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[starlark_value(type = "blob")]
+impl<'v> StarlarkValue<'v> for Blob {
+    fn to_bool(&self) -> bool {
+        !self.text.is_empty()
+    }
+
+    fn write_hash(&self, hasher: &mut StarlarkHasher) -> starlark::Result<()> {
+        hasher.write(self.text.as_bytes());
+        Ok(())
+    }
+
+    fn equals(&self, other: Value<'v>) -> starlark::Result<bool> {
+        Ok(other.downcast_ref::<Blob>() == Some(self))
+    }
+}
+
+/// What a step of `live_update` does.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    FallBackOn(Vec<PathBuf>),
+    Sync { local: PathBuf, container: String },
+    Run { argv: Vec<String>, triggers: Vec<String>, echo_off: bool },
+}
+
+/// One step of `live_update`, as `sync()`, `run()` and `fall_back_on()` return it.
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct LiveUpdateStep {
+    #[allocative(skip)]
+    pub(crate) step: Step,
+    #[allocative(skip)]
+    pub(crate) place: Place,
+}
+starlark_simple_value!(LiveUpdateStep);
+
+impl fmt::Display for LiveUpdateStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.step {
+            Step::FallBackOn(paths) => write!(f, "fall_back_on({paths:?})"),
+            Step::Sync { local, container } => write!(f, "sync({local:?}, {container:?})"),
+            Step::Run { argv, .. } => write!(f, "run({argv:?})"),
+        }
+    }
+}
+
+#[starlark_value(type = "live_update_step")]
+impl<'v> StarlarkValue<'v> for LiveUpdateStep {}
+
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct ForwardValue(#[allocative(skip)] pub(crate) Forward);
+starlark_simple_value!(ForwardValue);
+
+impl fmt::Display for ForwardValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Forward { local_port, container_port, name, .. } = &self.0;
+        write!(f, "port_forward(local_port={local_port}, container_port={container_port}, name={name:?})")
+    }
+}
+
+#[starlark_value(type = "port_forward")]
+impl<'v> StarlarkValue<'v> for ForwardValue {}
+
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct LinkValue(#[allocative(skip)] pub(crate) Link);
+starlark_simple_value!(LinkValue);
+
+impl fmt::Display for LinkValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "link(name = {:?}, url = {:?})", self.0.name, self.0.url)
+    }
+}
+
+#[starlark_value(type = "link")]
+impl<'v> StarlarkValue<'v> for LinkValue {
+    fn get_attr(&self, attribute: &str, heap: Heap<'v>) -> Option<Value<'v>> {
+        match attribute {
+            "url" => Some(heap.alloc(self.0.url.as_str())),
+            "name" => Some(heap.alloc(self.0.name.as_str())),
+            _ => None,
+        }
+    }
+
+    fn dir_attr(&self) -> Vec<String> {
+        vec!["name".into(), "url".into()]
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct TriggerModeValue(#[allocative(skip)] pub(crate) TriggerMode);
+starlark_simple_value!(TriggerModeValue);
+
+impl fmt::Display for TriggerModeValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            TriggerMode::Auto => "TRIGGER_MODE_AUTO",
+            TriggerMode::Manual => "TRIGGER_MODE_MANUAL",
+        })
+    }
+}
+
+#[starlark_value(type = "TriggerMode")]
+impl<'v> StarlarkValue<'v> for TriggerModeValue {
+    fn equals(&self, other: Value<'v>) -> starlark::Result<bool> {
+        Ok(other.downcast_ref::<TriggerModeValue>() == Some(self))
+    }
+}
+
+/// A builtin of Tilt that has a name here, but no body yet.
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct NotSupportedYet {
+    pub(crate) name: String,
+}
+starlark_simple_value!(NotSupportedYet);
+
+impl fmt::Display for NotSupportedYet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<built-in function {}>", self.name)
+    }
+}
+
+#[starlark_value(type = "function")]
+impl<'v> StarlarkValue<'v> for NotSupportedYet {
+    fn name_for_call_stack(&self, _me: Value<'v>) -> String {
+        self.name.clone()
+    }
+
+    fn invoke(
+        &self,
+        _me: Value<'v>,
+        _arguments: &Arguments<'v, '_>,
+        _eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        Err(raise(Failure::user(format!("{} is not supported yet", self.name))))
+    }
+}
+
+/// `os`, `os.path`, `config`: names under a name.
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct Namespace {
+    pub(crate) name: String,
+    pub(crate) members: SmallMap<String, FrozenValue>,
+}
+starlark_simple_value!(Namespace);
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[module: {}]", self.name)
+    }
+}
+
+#[starlark_value(type = "module")]
+impl<'v> StarlarkValue<'v> for Namespace {
+    fn get_attr(&self, attribute: &str, _heap: Heap<'v>) -> Option<Value<'v>> {
+        self.members.get(attribute).map(|member| member.to_value())
+    }
+
+    fn dir_attr(&self) -> Vec<String> {
+        self.members.keys().cloned().collect()
+    }
+}

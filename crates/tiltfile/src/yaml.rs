@@ -1,0 +1,189 @@
+//! The one door to YAML, read as Kubernetes tools read it: `yes` and `on` are booleans, `0755` is octal, the last
+//! of two equal keys wins, the order of keys is kept.
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_saphyr::Options;
+use serde_saphyr::options::DuplicateKeyPolicy;
+
+/// What is wrong with a YAML text, and in which of its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct YamlError {
+    pub(crate) message: String,
+    /// Counted from 1.
+    pub(crate) line: Option<u32>,
+    pub(crate) column: Option<u32>,
+}
+
+/// Every document that is not empty.
+pub(crate) fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
+    let documents = serde_saphyr::from_multiple_with_options::<Value>(text, options()).map_err(|error| {
+        let error = error.without_snippet();
+        let location = error.location();
+        let number = |position: u64| u32::try_from(position).ok().filter(|position| *position > 0);
+        YamlError {
+            message: first_line(&error.to_string()),
+            line: location.and_then(|location| number(location.line())),
+            column: location.and_then(|location| number(location.column())),
+        }
+    })?;
+    Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+}
+
+/// One document; null if there is none.
+pub(crate) fn document(text: &str) -> Result<Value, YamlError> {
+    let mut documents = documents(text)?;
+    match documents.len() {
+        0 => Ok(Value::Null),
+        1 => Ok(documents.remove(0)),
+        count => Err(YamlError {
+            message: format!("expected one YAML document, found {count}"),
+            line: None,
+            column: None,
+        }),
+    }
+}
+
+/// Kubernetes objects, with the items of `List` kinds in place of the lists.
+pub(crate) fn objects(text: &str) -> Result<Vec<Value>, YamlError> {
+    let mut objects = Vec::new();
+    for document in documents(text)? {
+        flatten(document, &mut objects);
+    }
+    Ok(objects)
+}
+
+fn flatten(mut object: Value, into: &mut Vec<Value>) {
+    let is_list = object.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+    match object.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) if is_list => items.into_iter().for_each(|item| flatten(item, into)),
+        Some(items) => {
+            object["items"] = items;
+            into.push(object);
+        }
+        None => into.push(object),
+    }
+}
+
+/// Keys sorted, as Tilt writes them.
+pub(crate) fn encode(value: &Value) -> Result<String, YamlError> {
+    serde_saphyr::to_string(&Plain(&sorted(value))).map_err(|error| YamlError {
+        message: error.to_string(),
+        line: None,
+        column: None,
+    })
+}
+
+pub(crate) fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(key, _)| *key);
+            Value::Object(fields.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// A value that serialises its numbers as numbers: with `arbitrary_precision`, which starlark switches on for the whole
+/// program, serde_json's own way is for JSON alone.
+struct Plain<'v>(&'v Value);
+
+impl Serialize for Plain<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+                (Some(number), _, _) => serializer.serialize_i64(number),
+                (None, Some(number), _) => serializer.serialize_u64(number),
+                (None, None, number) => serializer.serialize_f64(number.unwrap_or(f64::NAN)),
+            },
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Plain)),
+            Value::Object(fields) => {
+                serializer.collect_map(fields.iter().map(|(key, value)| (key, Plain(value))))
+            }
+            other => other.serialize(serializer),
+        }
+    }
+}
+
+fn options() -> Options {
+    serde_saphyr::options! {
+        // A Tiltfile may well carry thousands of objects; what stays bounded is what can blow up: depth and aliases.
+        budget: serde_saphyr::budget! {
+            max_documents: 1_000_000,
+            max_events: 100_000_000,
+            max_nodes: 50_000_000,
+            max_total_scalar_bytes: 1 << 30,
+            max_depth: 512,
+        },
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        legacy_octal_numbers: true,
+        strict_booleans: false,
+        with_snippet: false,
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reads_as_kubernetes_does() {
+        let cases = [
+            ("a: yes\nb: off\nc: 'yes'", json!({"a": true, "b": false, "c": "yes"})),
+            ("mode: 0755\nplain: 755", json!({"mode": 493, "plain": 755})),
+            ("a: 1\na: 2", json!({"a": 2})),
+            ("z: 1\na: 2", json!({"z": 1, "a": 2})),
+            (
+                "base: &b {x: 1}\nother:\n  <<: *b\n  y: 2",
+                json!({"base": {"x": 1}, "other": {"x": 1, "y": 2}}),
+            ),
+            ("v: 1.10\nw: 1e3\nn: ~\ns: 1.2.3", json!({"v": 1.1, "w": 1000.0, "n": null, "s": "1.2.3"})),
+            ("big: 12345678901234567890", json!({"big": 12345678901234567890_u64})),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(document(text).as_ref(), Ok(&expected), "{text}");
+        }
+        let keys: Vec<_> = document("z: 1\na: 2").unwrap().as_object().unwrap().keys().cloned().collect();
+        assert_eq!(keys, ["z", "a"]);
+    }
+
+    #[test]
+    fn splits_documents_and_lists() {
+        let text = "---\n# nothing\n---\nkind: List\nitems:\n- kind: A\n- kind: BList\n  items: [{kind: B}]\n---\nkind: C\nitems: 3\n";
+        assert_eq!(
+            objects(text),
+            Ok(vec![json!({"kind": "A"}), json!({"kind": "B"}), json!({"kind": "C", "items": 3})])
+        );
+        assert_eq!(documents(""), Ok(vec![]));
+    }
+
+    #[test]
+    fn takes_thousands_of_documents() {
+        let text = "a: 1\n---\n".repeat(5_000);
+        assert_eq!(documents(&text).map(|documents| documents.len()), Ok(5_000));
+    }
+
+    #[test]
+    fn says_where_it_is_wrong() {
+        let error = documents("a: 1\n---\nb: [1, 2\nc: 3\n").unwrap_err();
+        assert!(error.line.is_some_and(|line| (3..=5).contains(&line)), "{error:?}");
+        assert!(!error.message.is_empty());
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        let value =
+            json!({"b": ["yes", "1", 1, null, true, "a: b", "x\ny\n"], "a": {"empty": {}, "none": []}});
+        let text = encode(&value).unwrap();
+        assert!(text.starts_with("a:"), "{text}");
+        assert_eq!(document(&text), Ok(value));
+    }
+}

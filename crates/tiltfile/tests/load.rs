@@ -1,0 +1,126 @@
+//! What a load promises besides its result: it can be cancelled, it keeps to itself, it knows every builtin.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use lilt_model::resource::Body;
+use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, load};
+
+fn load_text(
+    directory: &Path,
+    text: &str,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    print: &mut dyn FnMut(&str),
+) -> Loaded {
+    let path = directory.join("Tiltfile");
+    fs::write(&path, text).unwrap();
+    let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into() };
+    load(&request, &RealOutside::default(), cancelled, print)
+}
+
+fn load_in(directory: &Path, text: &str) -> Loaded {
+    load_text(directory, text, &|| false, &mut |_| {})
+}
+
+#[test]
+fn every_builtin_of_tilt_has_a_name_here() {
+    let names: Vec<&str> = include_str!("builtin-names.txt").lines().filter(|name| *name != "load").collect();
+    assert_eq!(names.len(), 132);
+    let directory = tempfile::tempdir().unwrap();
+    let text: String = names.iter().map(|name| format!("x = {name}\n")).collect();
+    load_in(directory.path(), &text).project.unwrap();
+}
+
+#[test]
+fn an_endless_loop_is_cancelled() {
+    let directory = tempfile::tempdir().unwrap();
+    for text in
+        ["while True:\n  pass\n", "def f():\n  while True: pass\nf()\n", "[0 for _ in range(2000000000)]\n"]
+    {
+        // Looks a few times before it gives up: the code must already be running.
+        let looks = AtomicUsize::new(0);
+        let cancelled = || looks.fetch_add(1, Ordering::Relaxed) > 3;
+        let failure = load_text(directory.path(), text, &cancelled, &mut |_| {}).project.unwrap_err();
+        assert!(failure.message.contains("cancelled"), "{failure}");
+    }
+}
+
+#[test]
+fn a_running_command_is_cancelled_with_its_children() {
+    let directory = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let text = "local('sleep 1000 & echo $!; wait', echo_off=True)\n";
+    let mut child = String::new();
+    let failure = load_text(directory.path(), text, &|| stop.load(Ordering::Relaxed), &mut |line| {
+        child = line.trim_start_matches(" → ").to_owned();
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(failure.project.unwrap_err().message.contains("cancelled"));
+    let status = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+    assert!(status.is_empty() || status.contains(") Z "), "the child {child} still runs: {status}");
+}
+
+#[test]
+fn what_is_printed_comes_while_it_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let seen = AtomicBool::new(false);
+    // Ends only because its first line was seen.
+    let loaded = load_text(
+        directory.path(),
+        "print('ready')\nwhile True: pass\n",
+        &|| seen.load(Ordering::Relaxed),
+        &mut |line| {
+            assert_eq!(line, "ready");
+            seen.store(true, Ordering::Relaxed);
+        },
+    );
+    assert!(loaded.project.is_err());
+}
+
+#[test]
+fn calls_may_nest_deep() {
+    let directory = tempfile::tempdir().unwrap();
+    let text =
+        "def f(n): return 0 if n == 0 else 1 + f(n - 1)\nprint(f(2500))\nsorted([1], key=lambda x: f(100))\n";
+    load_in(directory.path(), text).project.unwrap();
+}
+
+#[test]
+fn a_missing_tiltfile_is_watched_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("Tiltfile");
+    let request = LoadRequest { path: path.clone(), args: Vec::new(), subcommand: "up".into() };
+    let loaded = load(&request, &RealOutside::default(), &|| false, &mut |_| {});
+    assert!(loaded.project.unwrap_err().message.contains("no such file"));
+    assert!(loaded.files.roots.contains(&path));
+}
+
+#[test]
+fn no_kubeconfig_is_read_without_objects() {
+    let directory = tempfile::tempdir().unwrap();
+    // The context would be refused if it were looked at.
+    let outside = RealOutside { context: Some("production".into()) };
+    let path = directory.path().join("Tiltfile");
+    fs::write(&path, "local_resource('a', 'true')\n").unwrap();
+    let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into() };
+    load(&request, &outside, &|| false, &mut |_| {}).project.unwrap();
+}
+
+#[test]
+fn loads_share_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    load_in(directory.path(), "len = None\nlocal_resource('one', 'true')\n").project.unwrap();
+    let project = load_in(directory.path(), "x = len('a')\nlocal_resource('two', 'true')\n").project.unwrap();
+    assert_eq!(project.resources.len(), 1);
+    assert!(matches!(project.resources[0].body, Body::Local(_)));
+}
+
+#[test]
+fn a_thousand_resources_keep_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let text: String = (0..1000).map(|number| format!("local_resource('r{number}', 'true')\n")).collect();
+    let project = load_in(directory.path(), &text).project.unwrap();
+    let names: Vec<String> = project.resources.iter().map(|resource| resource.name.to_string()).collect();
+    assert_eq!(names, (0..1000).map(|number| format!("r{number}")).collect::<Vec<_>>());
+}
