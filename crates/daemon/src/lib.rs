@@ -1,1 +1,16 @@
-//! Placeholder.
+//! The loop that owns all state, and one runner per kind of task.
+//!
+//! [`run`] waits for events, lets the engine apply them and diffs the engine's plan against what runs. Runners do
+//! the work at the edges and answer with events; they share nothing with the loop and with each other but the
+//! clients in [`context::Context`].
+
+mod context;
+mod down;
+mod runner;
+mod session;
+mod settings;
+mod tasks;
+
+pub use down::down;
+pub use session::{Ended, run};
+pub use settings::Settings;

@@ -28,6 +28,9 @@ pub enum Event {
     ServeEnded { resource: ResourceName, generation: u64, exit: ServeExit },
     ClusterConnected { info: Box<ClusterInfo> },
     ClusterFailed { failure: Failure },
+    /// The connection was lost; what is known of pods may be outdated.
+    ClusterTroubled { failure: Failure },
+    ClusterRecovered,
     /// The pods of a namespace, all of them.
     PodsListed { namespace: String, pods: Vec<Pod> },
     PodChanged { pod: Box<Pod> },

@@ -90,7 +90,13 @@ pub struct DeployJob {
     pub kubernetes: KubernetesResource,
     /// In build order.
     pub images: Vec<ImageJob>,
-    pub default_registry: Option<Registry>,
+    /// Where images go: what the cluster announces, else what the Tiltfile says.
+    pub registry: Option<Registry>,
+    /// The nodes' platform, where it is known.
+    pub platform: Option<String>,
+    /// The namespace of objects that name none.
+    pub namespace: String,
+    pub context: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]

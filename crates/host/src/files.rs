@@ -11,10 +11,20 @@ use lilt_model::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     Nothing,
-    File { mode: u32, modified: Timestamp, content: Vec<u8> },
-    Directory { mode: u32, modified: Timestamp },
+    File {
+        mode: u32,
+        modified: Timestamp,
+        content: Vec<u8>,
+    },
+    Directory {
+        mode: u32,
+        modified: Timestamp,
+    },
     /// Not followed.
-    Link { target: PathBuf, modified: Timestamp },
+    Link {
+        target: PathBuf,
+        modified: Timestamp,
+    },
     /// A socket, a device: nothing that can be copied.
     Other,
 }
@@ -43,4 +53,13 @@ fn read(path: &Path) -> io::Result<Found> {
     } else {
         Found::Other
     })
+}
+
+/// Writes a file and the folders above it, at once: a reader sees the old text or the new one.
+pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder)?;
+    let aside = folder.join(format!(".{}.tmp~", std::process::id()));
+    std::fs::write(&aside, content)?;
+    std::fs::rename(&aside, path)
 }

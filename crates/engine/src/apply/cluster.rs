@@ -19,6 +19,12 @@ pub(super) fn failed(state: &mut State, failure: Failure) {
     touch_deployed(state);
 }
 
+pub(super) fn recovered(state: &mut State) {
+    if state.cluster.failure.take().is_some() {
+        touch_deployed(state);
+    }
+}
+
 /// Everything that lives in the cluster may wait for it.
 fn touch_deployed(state: &mut State) {
     let names: Vec<ResourceName> = state

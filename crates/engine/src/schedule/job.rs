@@ -105,11 +105,15 @@ pub(super) fn new_changes(resource: &ResourceState) -> impl Iterator<Item = &Pat
 
 /// What an update of everything up to `snapshot` has to do.
 pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapshot: u64) -> Arc<UpdateJob> {
+    let info = state.cluster.info.clone().unwrap_or_default();
     Arc::new(match (&resource.spec.body, &resource.body) {
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => UpdateJob::Deploy(Box::new(DeployJob {
             kubernetes: spec.clone(),
             images: image_jobs(spec, kubernetes, snapshot, *cause == Cause::Triggered),
-            default_registry: state.settings.default_registry.clone(),
+            registry: info.registry.or_else(|| state.settings.default_registry.clone()),
+            platform: info.platform,
+            namespace: info.namespace,
+            context: info.context,
         })),
         (Body::Local(spec), _) => UpdateJob::Local(LocalJob { command: spec.update.clone() }),
         (Body::Kubernetes(_), BodyState::Local(_)) => UpdateJob::Local(LocalJob { command: None }),

@@ -1,0 +1,6 @@
+//! One file per command.
+
+pub(crate) mod ci;
+pub(crate) mod down;
+pub(crate) mod up;
+pub(crate) mod version;

@@ -1,0 +1,25 @@
+//! `lilt up`.
+
+use std::process::ExitCode;
+
+use lilt_engine::Mode;
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::Up;
+use crate::session::{self, Plan};
+
+pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
+    // Streaming is the only way yet, with or without the flag.
+    let _ = up.stream;
+    let bound = session::bind(&up.web).await?;
+    session::greet(&up.web, bound.port);
+    let plan = Plan {
+        project: up.project,
+        web: up.web,
+        mode: Mode::Up,
+        forwards: !up.disable_port_forwards,
+        environment: Vec::new(),
+    };
+    session::run(plan, bound, CancellationToken::new(), |_, _| std::future::pending()).await?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,19 @@
+//! `lilt version`.
+
+use std::process::ExitCode;
+
+use lilt_model::COMPATIBLE_TILT_VERSION;
+
+use crate::arguments::Version;
+use crate::{arguments, terminal};
+
+pub(crate) fn run(version: &Version) -> anyhow::Result<ExitCode> {
+    let own = arguments::version();
+    if version.json {
+        let json = serde_json::json!({"lilt": own, "tilt": COMPATIBLE_TILT_VERSION});
+        terminal::line(&json.to_string());
+    } else {
+        terminal::line(&format!("v{COMPATIBLE_TILT_VERSION}, lilt v{own}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}

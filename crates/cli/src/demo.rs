@@ -1,0 +1,73 @@
+//! `lilt demo`: a small project, carried in the binary, brought up with neither cluster nor Docker.
+
+mod project;
+pub(crate) mod server;
+mod tour;
+
+use std::process::ExitCode;
+
+use lilt_engine::Mode;
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::{Demo, Project};
+use crate::session::{self, Plan};
+use crate::terminal;
+use project::Unpacked;
+
+pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
+    // Without a terminal nobody could press Ctrl-C or edit a file.
+    let once = demo.once || !terminal::is_terminal();
+    let bound = session::bind(&demo.web).await?;
+    let unpacked = Unpacked::create().await?;
+    session::greet(&demo.web, bound.port);
+    introduce(&unpacked, &format!("http://{}:{}/", demo.web.host, bound.port), once);
+    let plan = Plan {
+        project: Project {
+            file: unpacked.folder().join("Tiltfile"),
+            context: None,
+            namespace: None,
+            args: Vec::new(),
+        },
+        web: demo.web,
+        mode: Mode::Up,
+        forwards: false,
+        environment: Vec::new(),
+    };
+    let mut result = Ok(());
+    session::run(plan, bound, CancellationToken::new(), |reader, cancel| {
+        let (result, unpacked) = (&mut result, &unpacked);
+        async move {
+            if !once {
+                return std::future::pending().await;
+            }
+            *result = tour::run(&reader, unpacked).await;
+            cancel.cancel();
+        }
+    })
+    .await?;
+    result?;
+    if once {
+        terminal::line("The tour is over; everything it started has ended.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn introduce(unpacked: &Unpacked, dashboard: &str, once: bool) {
+    let folder = unpacked.folder();
+    let folder = folder.display();
+    terminal::line(&format!("\nThe demo project is in {folder}, the dashboard on {dashboard}"));
+    if once {
+        terminal::line("This is the tour: everything comes up, a file is edited, what depends on it follows.\n");
+        return;
+    }
+    terminal::line(&format!(
+        "Try this:\n  \
+         1. open {dashboard}\n  \
+         2. mend the failing check: put teal into {folder}/src/theme.txt and save\n  \
+         3. change {folder}/src/greeting.txt and look at the site again: http://localhost:{}/\n  \
+         4. press the button of reset-visits\n  \
+         5. break {folder}/Tiltfile, see what is said, mend it\n  \
+         Ctrl-C ends everything and removes the folder.\n",
+        unpacked.frontend_port
+    ));
+}

@@ -1,0 +1,135 @@
+//! A session with everything around it: web port, logs, store and terminal.
+
+use std::path::PathBuf;
+
+use lilt_daemon::{Ended, Settings};
+use lilt_engine::Mode;
+use lilt_host::environment;
+use lilt_host::session_dir::SessionDir;
+use lilt_server::ServeOptions;
+use lilt_store::{LogWriter, Reader};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::{Project, Web, version};
+use crate::{signals, stream, terminal};
+
+/// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
+const REQUESTS: usize = 64;
+
+/// What to run.
+pub(crate) struct Plan {
+    pub(crate) project: Project,
+    pub(crate) web: Web,
+    pub(crate) mode: Mode,
+    pub(crate) forwards: bool,
+    /// Given to commands and to the Tiltfile.
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+/// A port that is held, so that its number can be told before anything runs.
+pub(crate) struct Bound {
+    listener: TcpListener,
+    pub(crate) port: u16,
+}
+
+pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
+    let listener = lilt_server::bind(&web.host, web.port).await?;
+    let port = listener.local_addr()?.port();
+    Ok(Bound { listener, port })
+}
+
+/// Runs a session to its end. `beside` runs along with it and may end it by cancelling.
+pub(crate) async fn run<F: Future<Output = ()>>(
+    plan: Plan,
+    bound: Bound,
+    cancel: CancellationToken,
+    beside: impl FnOnce(Reader, CancellationToken) -> F,
+) -> anyhow::Result<Ended> {
+    let folder = SessionDir::create()?;
+    let logs_folder = folder.path().to_owned();
+    let (logs, log_reader) = LogWriter::open(Some(logs_folder), lilt_host::clock::now);
+    let (writer, reader) = lilt_store::open(log_reader.clone());
+    let (requests, incoming) = mpsc::channel(REQUESTS);
+    let signals = signals::cancel_on_signals(cancel.clone())?;
+    let outputs = CancellationToken::new();
+    let options = ServeOptions { allowed_hosts: vec![plan.web.host.clone()], version: version().to_owned() };
+    let server = lilt_server::serve(bound.listener, options, reader.clone(), requests, outputs.clone());
+    let printer = stream::follow(log_reader, outputs.clone());
+    let settings = settings(plan, bound.port)?;
+    let session = async {
+        let ended = lilt_daemon::run(settings, incoming, writer, logs, cancel.clone()).await;
+        // Page and terminal see the end of it before they end.
+        outputs.cancel();
+        ended
+    };
+    let beside = async {
+        tokio::select! {
+            () = beside(reader, cancel.clone()) => {}
+            () = outputs.cancelled() => {}
+        }
+    };
+    let (ended, (), (), ()) = tokio::join!(session, server, printer, beside);
+    signals.abort();
+    Ok(ended?)
+}
+
+fn settings(plan: Plan, port: u16) -> anyhow::Result<Settings> {
+    let tiltfile = absolute(plan.project.file)?;
+    let mut environment = vec![
+        ("TILT_HOST".to_owned(), plan.web.host),
+        ("TILT_PORT".to_owned(), port.to_string()),
+        ("TILT_DISABLE_ANALYTICS".to_owned(), "1".to_owned()),
+    ];
+    if environment::variable("PYTHONUNBUFFERED").is_none() {
+        environment.push(("PYTHONUNBUFFERED".to_owned(), "1".to_owned()));
+    }
+    environment.extend(plan.environment);
+    Ok(Settings {
+        tiltfile,
+        args: plan.project.args,
+        subcommand: match plan.mode {
+            Mode::Up => "up",
+            Mode::Ci => "ci",
+        },
+        mode: plan.mode,
+        version: version().to_owned(),
+        context: plan.project.context,
+        namespace: plan.project.namespace,
+        environment,
+        forwards: plan.forwards,
+    })
+}
+
+/// The settings of a command that runs no session.
+pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
+    Ok(Settings {
+        tiltfile: absolute(project.file)?,
+        args: project.args,
+        subcommand: "down",
+        mode: Mode::Up,
+        version: version().to_owned(),
+        context: project.context,
+        namespace: project.namespace,
+        environment: Vec::new(),
+        forwards: false,
+    })
+}
+
+fn absolute(path: PathBuf) -> anyhow::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    // Only the folder: a Tiltfile that is a link keeps its own name and place.
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    Ok(match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path,
+    })
+}
+
+/// The first lines on the terminal.
+pub(crate) fn greet(web: &Web, port: u16) {
+    terminal::line(&format!("Tilt started on http://{}:{port}/", web.host));
+    let compatible = lilt_model::COMPATIBLE_TILT_VERSION;
+    terminal::line(&format!("lilt v{}, compatible with Tilt v{compatible}", version()));
+}

@@ -1,0 +1,36 @@
+//! Writing to the terminal. The only module that does.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the module that prints")]
+
+use std::io::{IsTerminal as _, Write as _};
+
+use lilt_host::environment;
+use lilt_model::Failure;
+
+/// Whether a person reads what is printed.
+pub(crate) fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Whether to use colours: for people who did not say no.
+pub(crate) fn has_colours() -> bool {
+    is_terminal() && environment::variable(environment::NO_COLOR).is_none_or(|value| value.is_empty())
+}
+
+/// Prints text as it is. A reader that went away ends nothing: the session is told by its signals.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+pub(crate) fn line(text: &str) {
+    println!("{text}");
+}
+
+/// Tells why the command failed.
+pub(crate) fn complain(error: &anyhow::Error) {
+    match error.downcast_ref::<Failure>() {
+        Some(failure) => eprintln!("Error: {failure}"),
+        None => eprintln!("Error: {error:#}"),
+    }
+}

@@ -1,0 +1,84 @@
+//! What a runner is given: how to tell, where to log, when to stop, and the clients of the edges.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lilt_cluster::Cluster;
+use lilt_engine::Event;
+use lilt_host::watch::Watcher;
+use lilt_model::log::Source;
+use lilt_model::{ResourceName, SpanId, Timestamp};
+use lilt_store::{LogWriter, Span};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::settings::Settings;
+
+/// How long a process may take to end by itself when its task is replaced.
+const GRACE: Duration = Duration::from_secs(10);
+/// And when the whole session ends: people wait for their prompt.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(1000);
+
+/// An event with the time it happened.
+pub(crate) type Stamped = (Timestamp, Event);
+
+/// The clients of the edges. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Edges {
+    pub(crate) watcher: Watcher,
+    pub(crate) docker: Arc<Result<lilt_docker::Engine, lilt_model::Failure>>,
+    /// Set once by the runner that connects; tasks that need it are planned only after that.
+    pub(crate) cluster: Arc<watch::Sender<Option<Cluster>>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) edges: Edges,
+    pub(crate) logs: LogWriter,
+    /// When the session began.
+    pub(crate) started: Timestamp,
+    /// Bounded: runners wait while the loop is busy. The loop takes events until every runner has ended.
+    pub(crate) events: mpsc::Sender<Stamped>,
+    /// This task is no longer wanted.
+    pub(crate) cancel: CancellationToken,
+    /// The whole session ends.
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl Context {
+    pub(crate) async fn tell(&self, event: Event) {
+        // The loop outlives all runners; if it is gone, nobody is left to tell.
+        let _ = self.events.send((lilt_host::clock::now(), event)).await;
+    }
+
+    /// The section of log for an update of a resource, as `UIResource` names it.
+    pub(crate) fn update_span(&self, resource: &ResourceName, update: u64) -> Span {
+        let id = SpanId::from(format!("build:{resource}:{update}"));
+        self.logs.span(id, Some(resource.clone()), Source::Build)
+    }
+
+    pub(crate) fn runtime_span(&self, resource: &ResourceName, id: String) -> Span {
+        self.logs.span(SpanId::from(id), Some(resource.clone()), Source::Runtime)
+    }
+
+    pub(crate) fn cluster(&self) -> Result<Cluster, lilt_model::Failure> {
+        self.edges.cluster.borrow().clone().ok_or_else(|| {
+            lilt_model::Failure::internal("a task that needs the cluster was started before it was connected")
+        })
+    }
+
+    /// Ends a process in the time that the occasion allows.
+    pub(crate) async fn stop(&self, process: &mut lilt_host::process::Process) {
+        let hurry = async {
+            self.shutdown.cancelled().await;
+            tokio::time::sleep(SHUTDOWN_GRACE).await;
+        };
+        tokio::select! {
+            _ = process.stop(GRACE) => {}
+            () = hurry => {
+                let _ = process.stop(Duration::ZERO).await;
+            }
+        }
+    }
+}

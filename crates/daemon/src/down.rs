@@ -1,0 +1,106 @@
+//! `lilt down`: evaluates the Tiltfile and deletes the objects it names.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lilt_cluster::{Cluster, ConnectOptions, DeleteOutcome};
+use lilt_model::Failure;
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::project::Project;
+use lilt_model::resource::Body;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::runner::evaluate;
+use crate::settings::Settings;
+
+/// Objects may have finalizers and pods take their time to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Deletes what the Tiltfile names, whoever applied it. Namespaces stay unless asked. `print` gets lines as they come.
+pub async fn down(
+    settings: Settings,
+    delete_namespaces: bool,
+    mut print: impl FnMut(&str),
+) -> Result<(), Failure> {
+    let settings = Arc::new(settings);
+    let project = load(Arc::clone(&settings), &mut print).await?;
+    let (objects, kept): (Vec<Value>, Vec<Value>) =
+        objects(project).into_iter().partition(|object| is_deleted(object, delete_namespaces));
+    for object in kept.iter().filter_map(ObjectRef::of) {
+        print(&format!("Keeping {object}\n"));
+    }
+    if objects.is_empty() {
+        print("Nothing to delete\n");
+        return Ok(());
+    }
+    let options = ConnectOptions {
+        kubeconfig: Vec::new(),
+        context: settings.context.clone(),
+        namespace: settings.namespace.clone(),
+    };
+    let cluster = Cluster::connect(options).await?;
+    print("Deleting kubernetes objects:\n");
+    for (object, outcome) in cluster.delete(&objects, Some(PATIENCE)).await? {
+        let note = match outcome {
+            DeleteOutcome::Deleted => "",
+            DeleteOutcome::AlreadyGone => " (already gone)",
+        };
+        print(&format!("→ {}/{}{note}\n", object.kind, object.name));
+    }
+    Ok(())
+}
+
+/// Evaluates on a blocking thread and passes on what is printed meanwhile.
+async fn load(settings: Arc<Settings>, print: &mut impl FnMut(&str)) -> Result<Project, Failure> {
+    // Unbounded would do as well: a Tiltfile prints little. The evaluation waits when the terminal does.
+    let (lines, mut printed) = mpsc::channel::<String>(64);
+    let evaluation = tokio::task::spawn_blocking(move || {
+        evaluate(&settings, &AtomicBool::new(false), &mut |text| {
+            // The receiver lives until the sender is dropped.
+            let _ = lines.blocking_send(text.to_owned());
+        })
+    });
+    while let Some(text) = printed.recv().await {
+        print(&text);
+    }
+    match evaluation.await {
+        Ok(loaded) => loaded.project,
+        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+    }
+}
+
+fn objects(project: Project) -> Vec<Value> {
+    let bodies = project.resources.into_iter().map(|resource| resource.body);
+    bodies
+        .flat_map(|body| match body {
+            Body::Kubernetes(kubernetes) => kubernetes.objects,
+            Body::Local(_) => Vec::new(),
+        })
+        .collect()
+}
+
+fn is_deleted(object: &Value, delete_namespaces: bool) -> bool {
+    let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
+    let is_namespace = object.get("kind").and_then(Value::as_str) == Some("Namespace");
+    policy != Some("keep") && (delete_namespaces || !is_namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn namespaces_and_what_is_to_be_kept_stay() {
+        let namespace = json!({"kind": "Namespace", "metadata": {"name": "n"}});
+        let kept = json!({"kind": "Secret", "metadata": {"name": "s", "annotations": {"tilt.dev/down-policy": "keep"}}});
+        let service = json!({"kind": "Service", "metadata": {"name": "s"}});
+        assert!(!is_deleted(&namespace, false));
+        assert!(is_deleted(&namespace, true));
+        assert!(!is_deleted(&kept, true));
+        assert!(is_deleted(&service, false));
+    }
+}

@@ -1,0 +1,49 @@
+//! One async function per kind of task. Each ends with exactly one terminal event where its kind has one, and
+//! leaves nothing behind when it is cancelled.
+
+mod cleanup;
+mod connect;
+mod deploy;
+mod follow;
+mod forward;
+mod load;
+mod local;
+mod namespace;
+mod report;
+mod serve;
+mod sync;
+mod watch;
+
+use lilt_engine::{TaskId, TaskSpec, UpdateJob};
+use tokio::sync::watch::Receiver;
+
+use crate::context::Context;
+
+pub(crate) use load::evaluate;
+
+/// Runs a task to its end. `spec` brings new specifications to tasks that take them while running.
+pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) {
+    let first = spec.borrow().clone();
+    match (id, first) {
+        (TaskId::Load, TaskSpec::Load { load, cause }) => load::run(context, load, cause).await,
+        (TaskId::Watch(id), TaskSpec::Watch { .. }) => watch::run(context, id, spec).await,
+        (TaskId::Update(name), TaskSpec::Update { update, cause, job }) => match &*job {
+            UpdateJob::Local(job) => local::run(context, name, update, cause, job).await,
+            UpdateJob::Deploy(job) => deploy::run(context, name, update, cause, job).await,
+        },
+        (TaskId::Serve(name), TaskSpec::Serve { generation, command }) => {
+            serve::run(context, name, generation, command).await;
+        }
+        (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
+        (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,
+        (TaskId::Follow(name, _), TaskSpec::Follow { .. }) => follow::run(context, name, spec).await,
+        (TaskId::Forward(name, _), TaskSpec::Forward { forward, .. }) => {
+            forward::run(context, name, forward, spec).await;
+        }
+        (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, spec).await,
+        (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, objects }) => {
+            cleanup::run(context, id, resource, objects).await;
+        }
+        (id, spec) => unreachable!("invariant: the engine plans {id:?} with its own specification, not {spec:?}"),
+    }
+}

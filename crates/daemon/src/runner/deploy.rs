@@ -1,0 +1,132 @@
+//! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
+
+mod base;
+mod image;
+mod steps;
+
+use std::time::Duration;
+
+use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::{Failure, ImageName, ResourceName};
+use serde_json::Value;
+
+use super::report;
+use crate::context::Context;
+use steps::Steps;
+
+/// The label by which a deployment's pods are told from those of an earlier one.
+const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
+
+pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, cause: Cause, job: &DeployJob) {
+    let mut span = context.update_span(&resource, update);
+    report::begin(&mut span, &cause);
+    let mut outcome = UpdateOutcome::success();
+    let mut steps = Steps::new(span, step_count(job));
+    let work = deploy(&context, job, &mut steps, &mut outcome);
+    let result = tokio::select! {
+        result = work => result,
+        // Dropping the work ends the build, the push or the request that is under way.
+        () = context.cancel.cancelled() => return,
+    };
+    match result {
+        Ok(deployed) => {
+            steps.summarize();
+            outcome.deployed = Some(deployed);
+        }
+        Err(failure) => {
+            report::failed(steps.span(), &failure);
+            outcome.failure = Some(failure);
+        }
+    }
+    drop(steps);
+    context.tell(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
+}
+
+fn step_count(job: &DeployJob) -> usize {
+    let per_image = if image::needs_push(job) { 2 } else { 1 };
+    let built = job.images.iter().filter(|image| matches!(image, ImageJob::Build(_))).count();
+    built * per_image + 1
+}
+
+async fn deploy(
+    context: &Context,
+    job: &DeployJob,
+    steps: &mut Steps,
+    outcome: &mut UpdateOutcome,
+) -> Result<Deployed, Failure> {
+    let mut references: Vec<(ImageName, String)> = Vec::new();
+    // As this machine's engine knows them: what Dockerfiles build on.
+    let mut local: Vec<(ImageName, String)> = Vec::new();
+    for image in &job.images {
+        match image {
+            ImageJob::Reuse { name, reference } => {
+                local.push((name.clone(), image::local_reference(job, name, reference)?));
+                references.push((name.clone(), reference.clone()));
+            }
+            ImageJob::Build(target) => {
+                let built = image::build_and_push(context, job, target, &local, steps).await?;
+                outcome.images.push((target.name.clone(), built.in_cluster.clone()));
+                references.push((target.name.clone(), built.in_cluster));
+                local.push((target.name.clone(), built.local));
+            }
+        }
+    }
+    // Base images are in others, not in pods.
+    let bases: Vec<&ImageName> = job.kubernetes.images.iter().flat_map(|image| &image.depends_on).collect();
+    references.retain(|(name, _)| !bases.contains(&name) || uses_image(job, name));
+    apply(context, job, &references, steps).await
+}
+
+/// Whether a pod runs this image, besides others that build on it.
+fn uses_image(job: &DeployJob, name: &ImageName) -> bool {
+    let images = [(name.clone(), "probe".to_owned())];
+    lilt_cluster::inject::prepare(&job.kubernetes.objects, &images).is_ok()
+}
+
+async fn apply(
+    context: &Context,
+    job: &DeployJob,
+    references: &[(ImageName, String)],
+    steps: &mut Steps,
+) -> Result<Deployed, Failure> {
+    steps.begin("Deploying".into());
+    let objects = lilt_cluster::inject::prepare(&job.kubernetes.objects, references)?;
+    steps.detail("Applying YAML to cluster");
+    let timeout = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs));
+    let applied = context.cluster()?.apply(&objects, timeout).await?;
+    steps.detail("Objects applied to cluster:");
+    for object in &applied {
+        steps.detail(&format!("  → {}", shown(&object.object, &job.namespace)));
+    }
+    steps.end();
+    let mut template_hashes = Vec::new();
+    objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
+    Ok(Deployed {
+        objects: applied.into_iter().map(|applied| (applied.object, applied.uid)).collect(),
+        template_hashes,
+    })
+}
+
+fn shown(object: &ObjectRef, default_namespace: &str) -> String {
+    let mut object = object.clone();
+    if object.namespace == default_namespace {
+        object.namespace.clear();
+    }
+    object.to_string()
+}
+
+fn collect_hashes(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(hash) = fields.get(TEMPLATE_HASH).and_then(Value::as_str)
+                && !into.iter().any(|known| known == hash)
+            {
+                into.push(hash.to_owned());
+            }
+            fields.values().for_each(|field| collect_hashes(field, into));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_hashes(item, into)),
+        _ => {}
+    }
+}

@@ -1,0 +1,129 @@
+//! One image: built, tagged by its content, pushed to where the cluster finds it.
+
+use lilt_docker::reference::{reference_in_cluster, reference_in_registry, tag_from_id};
+use lilt_docker::{BuildProgress, BuildRequest, Engine};
+use lilt_engine::DeployJob;
+use lilt_model::image::ImageTarget;
+use lilt_model::log::Level;
+use lilt_model::{Failure, ImageName};
+
+use super::base;
+use super::steps::Steps;
+use crate::context::Context;
+
+pub(crate) struct Built {
+    /// As this machine's engine knows it.
+    pub(crate) local: String,
+    /// As the cluster knows it.
+    pub(crate) in_cluster: String,
+}
+
+pub(crate) async fn build_and_push(
+    context: &Context,
+    job: &DeployJob,
+    target: &ImageTarget,
+    bases: &[(ImageName, String)],
+    steps: &mut Steps,
+) -> Result<Built, Failure> {
+    let engine = (*context.edges.docker).as_ref().map_err(Clone::clone)?;
+    let id = build(context, engine, job, target, bases, steps).await?;
+    let tag = tag_from_id(&id)?;
+    let local = reference_in_registry(&target.name, job.registry.as_ref())?.with_tag(&tag).familiar();
+    let in_cluster = reference_in_cluster(&target.name, job.registry.as_ref())?.with_tag(&tag).familiar();
+    engine.tag(&id, &local).await?;
+    if needs_push(job) {
+        push(context, engine, &local, steps).await?;
+    }
+    Ok(Built { local, in_cluster })
+}
+
+/// What an image that the cluster knows by `in_cluster` is called on this machine.
+pub(crate) fn local_reference(job: &DeployJob, name: &ImageName, in_cluster: &str) -> Result<String, Failure> {
+    let tag = in_cluster.rsplit_once(':').map_or("latest", |(_, tag)| tag);
+    Ok(reference_in_registry(name, job.registry.as_ref())?.with_tag(tag).familiar())
+}
+
+async fn build(
+    context: &Context,
+    engine: &Engine,
+    job: &DeployJob,
+    target: &ImageTarget,
+    bases: &[(ImageName, String)],
+    steps: &mut Steps,
+) -> Result<String, Failure> {
+    steps.begin(format!("Building Dockerfile: [{}]", target.name));
+    let mut recipe = target.build.clone();
+    recipe.dockerfile = base::replace(&recipe.dockerfile, bases);
+    if recipe.platform.is_empty() {
+        recipe.platform = job.platform.clone().unwrap_or_default();
+    }
+    tell_dockerfile(steps, &recipe.platform, &recipe.dockerfile);
+    let request = BuildRequest::new(recipe);
+    let progress = |progress: BuildProgress| tell_progress(steps, &progress);
+    let built = engine.build(&request, progress, context.cancel.clone()).await?;
+    steps.end();
+    Ok(built.id)
+}
+
+fn tell_dockerfile(steps: &mut Steps, platform: &str, dockerfile: &str) {
+    let span = steps.span();
+    match platform {
+        "" => span.info("Building Dockerfile:"),
+        platform => span.info(&format!("Building Dockerfile for platform {platform}:")),
+    }
+    for line in dockerfile.lines() {
+        span.info(&format!("  {line}"));
+    }
+    span.info("\n");
+    steps.detail("Building image");
+}
+
+fn tell_progress(steps: &mut Steps, progress: &BuildProgress) {
+    match progress {
+        BuildProgress::Started { name, .. } if !is_internal(name) => steps.detail(name),
+        BuildProgress::Log { line, .. } => steps.detail(&format!("  {line}")),
+        BuildProgress::Finished { name, error: Some(_), .. } => steps.detail(&format!("{name} [failed]")),
+        BuildProgress::Finished { name, cached: true, .. } if !is_internal(name) => {
+            steps.detail(&format!("{name} [cached]"));
+        }
+        BuildProgress::Finished { name, duration, .. } if !is_internal(name) => {
+            steps.detail(&format!("{name} [done: {}ms]", duration.as_millis()));
+        }
+        BuildProgress::Started { .. } | BuildProgress::Finished { .. } | BuildProgress::Advanced { .. } => {}
+        BuildProgress::Warning { message, line } => {
+            let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            steps.span().print(Level::Warn, &format!("     WARNING: {place}{message}"));
+        }
+    }
+}
+
+/// Steps of BuildKit's own that say nothing about the Dockerfile.
+fn is_internal(name: &str) -> bool {
+    name.starts_with("[internal]")
+}
+
+async fn push(context: &Context, engine: &Engine, reference: &str, steps: &mut Steps) -> Result<(), Failure> {
+    steps.begin(format!("Pushing {reference}"));
+    steps.detail("Pushing with Docker client");
+    let pushed = engine.push(
+        reference,
+        |progress| {
+            // Bars that grow would fill the log.
+            if progress.current.is_none() && !progress.layer.is_empty() {
+                steps.detail(&format!("{}: {}", progress.layer, progress.status));
+            }
+        },
+        context.cancel.clone(),
+    );
+    pushed.await?;
+    steps.end();
+    Ok(())
+}
+
+/// Clusters of these contexts run what this machine's engine has.
+const SHARES_ENGINE: [&str; 5] =
+    ["docker-desktop", "docker-for-desktop", "rancher-desktop", "orbstack", "colima"];
+
+pub(crate) fn needs_push(job: &DeployJob) -> bool {
+    job.registry.is_some() || !SHARES_ENGINE.contains(&job.context.as_str())
+}

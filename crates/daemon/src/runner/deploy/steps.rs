@@ -1,0 +1,49 @@
+//! The stages of an update as its log shows them. Scripts rely on the `STEP` lines.
+
+use std::time::Duration;
+
+use lilt_model::Timestamp;
+use lilt_store::Span;
+
+pub(crate) struct Steps {
+    span: Span,
+    total: usize,
+    begun: Timestamp,
+    current: Option<(String, Timestamp)>,
+    done: Vec<(String, Duration)>,
+}
+
+impl Steps {
+    pub(crate) fn new(span: Span, total: usize) -> Self {
+        Self { span, total, begun: lilt_host::clock::now(), current: None, done: Vec::new() }
+    }
+
+    pub(crate) fn begin(&mut self, title: String) {
+        self.span.info(&format!("STEP {}/{} — {title}", self.done.len() + 1, self.total));
+        self.current = Some((title, lilt_host::clock::now()));
+    }
+
+    /// A line of the running step.
+    pub(crate) fn detail(&mut self, text: &str) {
+        self.span.info(&format!("     {text}"));
+    }
+
+    pub(crate) fn end(&mut self) {
+        if let Some((title, begun)) = self.current.take() {
+            self.done.push((title, lilt_host::clock::now().since(begun)));
+        }
+        self.span.info("");
+    }
+
+    pub(crate) fn summarize(&mut self) {
+        for (index, (title, took)) in self.done.iter().enumerate() {
+            self.span.info(&format!("     Step {} - {:.2}s ({title})", index + 1, took.as_secs_f64()));
+        }
+        let took = lilt_host::clock::now().since(self.begun);
+        self.span.info(&format!("     DONE IN: {:.2}s \n", took.as_secs_f64()));
+    }
+
+    pub(crate) fn span(&mut self) -> &mut Span {
+        &mut self.span
+    }
+}

@@ -1,0 +1,40 @@
+//! Keeps a server of a local resource running until it is no longer wanted.
+
+use lilt_engine::{Event, ServeExit};
+use lilt_host::process::{Exit, Process};
+use lilt_model::ResourceName;
+use lilt_model::command::Command;
+use lilt_model::log::Level;
+
+use super::local::launch;
+use crate::context::Context;
+
+pub(crate) async fn run(context: Context, resource: ResourceName, generation: u64, command: Command) {
+    let span_id = format!("localserve:{resource}:{generation}");
+    let mut span = context.runtime_span(&resource, span_id.clone());
+    span.info(&format!("Running cmd: {}", command.display()));
+    let mut process = match Process::spawn(&launch(&context, &command), move |_, bytes| span.write(bytes)) {
+        Ok(process) => process,
+        Err(failure) => {
+            context.runtime_span(&resource, span_id).print(Level::Error, &format!("ERROR: {failure}"));
+            context.tell(Event::ServeEnded { resource, generation, exit: ServeExit::Failed(failure) }).await;
+            return;
+        }
+    };
+    let pid = process.pid();
+    context.tell(Event::ServeStarted { resource: resource.clone(), generation, pid }).await;
+    let exit = tokio::select! {
+        exit = process.wait() => exit,
+        () = context.cancel.cancelled() => {
+            context.stop(&mut process).await;
+            return;
+        }
+    };
+    let (words, exit) = match exit {
+        Exit::Code(code) => (format!("exit status {code}"), ServeExit::Code(code)),
+        Exit::Signal(signal) => (format!("signal {signal}"), ServeExit::Signal(signal)),
+    };
+    let line = format!("ERROR: server exited: {words}");
+    context.runtime_span(&resource, span_id).print(Level::Error, &line);
+    context.tell(Event::ServeEnded { resource, generation, exit }).await;
+}

@@ -1,0 +1,258 @@
+//! Copies changes into one container over a connection that stays open, so that a save costs no new exec.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lilt_cluster::{Archive, Cluster, LiveChannel, Output};
+use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
+use lilt_host::files::{Found, look_at};
+use lilt_model::image::{LiveUpdate, Run, Sync};
+use lilt_model::log::Level;
+use lilt_model::{Class, Failure, ResourceName};
+use lilt_store::Span;
+use tokio::sync::watch::Receiver;
+
+use super::report;
+use crate::context::Context;
+
+/// A connection that breaks is made anew this often before the container counts as out of reach.
+const ATTEMPTS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(250);
+
+pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<TaskSpec>) {
+    let Ok(cluster) = context.cluster() else { return };
+    // Opened ahead, so that the first save is as quick as the others. A failure is told when there is work.
+    let mut target = Target { cluster, channel: None };
+    let cancel = context.cancel.clone();
+    let serve = async {
+        if let Some(task) = task(&mut spec) {
+            let _ = target.channel(&task).await;
+        }
+        let mut done = 0;
+        loop {
+            if let Some(task) = task(&mut spec)
+                && let Some(job) = task.job.as_ref().filter(|job| job.update != done)
+            {
+                done = job.update;
+                let mut span = context.update_span(&resource, job.update);
+                let outcome = update(&mut target, &task, job, &mut span).await;
+                drop(span);
+                let event = Event::Synced { resource: resource.clone(), update: job.update, container: task.id.clone(), outcome };
+                context.tell(event).await;
+            } else if spec.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = serve => {}
+        () = cancel.cancelled() => {}
+    }
+}
+
+fn task(spec: &mut Receiver<TaskSpec>) -> Option<SyncTask> {
+    match &*spec.borrow_and_update() {
+        TaskSpec::Sync(task) => Some((**task).clone()),
+        _ => None,
+    }
+}
+
+struct Target {
+    cluster: Cluster,
+    channel: Option<LiveChannel>,
+}
+
+impl Target {
+    async fn channel(&mut self, task: &SyncTask) -> Result<&mut LiveChannel, Failure> {
+        let open = match self.channel.take() {
+            Some(open) => open,
+            None => LiveChannel::open(&self.cluster, &task.pod, &task.container).await?,
+        };
+        Ok(self.channel.insert(open))
+    }
+}
+
+/// Brings one container up to date: all files, then the steps.
+async fn update(target: &mut Target, task: &SyncTask, job: &SyncJob, span: &mut Span) -> Result<(), SyncFault> {
+    if let Some(cause) = &job.cause {
+        report::begin(span, cause);
+    }
+    let name = format!("{}/{}", task.pod.name, task.container);
+    let changes = Changes::read(&task.live_update, &job.paths).map_err(SyncFault::Transport)?;
+    changes.tell(&name, span);
+    let result = match copy(target, task, changes).await {
+        Ok(()) => run_steps(target, task, job, span).await,
+        Err(failure) => Err(SyncFault::Transport(failure)),
+    };
+    match &result {
+        Ok(()) => span.info(&format!("  → Container {name} updated!")),
+        Err(SyncFault::Gone) => span.info(&format!("  → Container {name} is gone")),
+        Err(SyncFault::Step(failure)) => {
+            span.print(Level::Error, &format!("ERROR: Build Failed: {failure}"));
+        }
+        Err(SyncFault::Transport(failure)) => {
+            span.print(Level::Warn, &format!("Failed to update container {name}: {failure}"));
+        }
+    }
+    result
+}
+
+async fn copy(target: &mut Target, task: &SyncTask, changes: Changes) -> Result<(), Failure> {
+    let archive = if changes.copied.is_empty() { None } else { Some(changes.archive.finish()?) };
+    let removed: Vec<String> = changes.removed.into_iter().map(|(_, path)| path).collect();
+    let mut attempt = 1;
+    loop {
+        let result = match target.channel(task).await {
+            Ok(channel) => channel.update(archive.as_ref(), &removed).await,
+            Err(failure) => Err(failure),
+        };
+        match result {
+            Ok(()) => return Ok(()),
+            // A lost connection heals; a container without tar does not.
+            Err(failure) if failure.class == Class::Environment && attempt < ATTEMPTS => {
+                target.channel = None;
+                attempt += 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(failure) => {
+                target.channel = None;
+                return Err(failure);
+            }
+        }
+    }
+}
+
+async fn run_steps(target: &mut Target, task: &SyncTask, job: &SyncJob, span: &mut Span) -> Result<(), SyncFault> {
+    let due: Vec<&Run> = task.live_update.runs.iter().filter(|run| is_due(run, &job.paths)).collect();
+    for (index, run) in due.iter().enumerate() {
+        if !run.echo_off {
+            span.info(&format!("[CMD {}/{}] {}", index + 1, due.len(), run.argv.join(" ")));
+        }
+        let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
+        let output = |output: Output<'_>| match output {
+            Output::Stdout(bytes) | Output::Stderr(bytes) => span.write(bytes),
+        };
+        match channel.run(&run.argv, output).await {
+            Ok(0) => span.end_line(),
+            Ok(code) => {
+                let words = format!("run step {:?} failed: exit status {code}", run.argv.join(" "));
+                return Err(SyncFault::Step(Failure::user(words)));
+            }
+            Err(failure) => {
+                target.channel = None;
+                return Err(SyncFault::Step(failure));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_due(run: &Run, paths: &[PathBuf]) -> bool {
+    run.triggers.is_empty() || paths.iter().any(|path| run.triggers.iter().any(|it| path.starts_with(it)))
+}
+
+/// What must happen in the container.
+struct Changes {
+    archive: Archive,
+    copied: Vec<(PathBuf, String)>,
+    removed: Vec<(PathBuf, String)>,
+}
+
+impl Changes {
+    fn read(live_update: &LiveUpdate, paths: &[PathBuf]) -> Result<Self, Failure> {
+        let mut changes = Changes { archive: Archive::new(), copied: Vec::new(), removed: Vec::new() };
+        for path in paths {
+            if let Some(destination) = destination(live_update, path) {
+                changes.add(path, destination)?;
+            }
+        }
+        Ok(changes)
+    }
+
+    fn add(&mut self, path: &Path, destination: String) -> Result<(), Failure> {
+        let found = look_at(path).map_err(|error| {
+            Failure::environment(format!("cannot read {}: {error}", path.display()))
+        })?;
+        match found {
+            Found::Nothing => {
+                self.removed.push((path.to_owned(), destination));
+                return Ok(());
+            }
+            Found::File { mode, modified, content } => {
+                self.archive.add_file(&destination, mode, modified, &content)?;
+            }
+            Found::Directory { mode, modified } => self.archive.add_directory(&destination, mode, modified)?,
+            Found::Link { target, modified } => {
+                self.archive.add_link(&destination, &target.to_string_lossy(), modified)?;
+            }
+            Found::Other => return Ok(()),
+        }
+        self.copied.push((path.to_owned(), destination));
+        Ok(())
+    }
+
+    fn tell(&self, name: &str, span: &mut Span) {
+        if !self.copied.is_empty() {
+            span.info(&format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
+            for (path, destination) in &self.copied {
+                span.info(&format!("- '{}' --> '{destination}'", path.display()));
+            }
+        }
+        if !self.removed.is_empty() {
+            span.info(&format!("Will delete {} file(s) from container: [{name}]", self.removed.len()));
+            for (path, destination) in &self.removed {
+                span.info(&format!("- '{}' (matched local path: '{}')", destination, path.display()));
+            }
+        }
+    }
+}
+
+/// Where a file goes: the sync with the longest local path decides.
+fn destination(live_update: &LiveUpdate, path: &Path) -> Option<String> {
+    let matching = live_update.syncs.iter().filter(|sync| path.starts_with(&sync.local));
+    let Sync { local, container } = matching.max_by_key(|sync| sync.local.components().count())?;
+    let rest = path.strip_prefix(local).ok()?;
+    let base = container.trim_end_matches('/');
+    if rest.as_os_str().is_empty() {
+        // A single file: into a directory if the target says it is one.
+        return Some(match (container.ends_with('/'), path.file_name()) {
+            (true, Some(name)) => format!("{base}/{}", name.to_string_lossy()),
+            _ => container.clone(),
+        });
+    }
+    Some(format!("{base}/{}", rest.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(syncs: &[(&str, &str)], path: &str) -> Option<String> {
+        let syncs = syncs.iter().map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
+        let live_update = LiveUpdate { stop_paths: Vec::new(), syncs: syncs.collect(), runs: Vec::new() };
+        destination(&live_update, Path::new(path))
+    }
+
+    #[test]
+    fn files_go_below_the_target_of_the_nearest_sync() {
+        let syncs = [("/p", "/app"), ("/p/www", "/srv/www/"), ("/p/one.txt", "/etc/one.txt"), ("/p/two.txt", "/etc/")];
+        assert_eq!(to(&syncs, "/p/a/b.py").as_deref(), Some("/app/a/b.py"));
+        assert_eq!(to(&syncs, "/p/www/index.html").as_deref(), Some("/srv/www/index.html"));
+        assert_eq!(to(&syncs, "/p/one.txt").as_deref(), Some("/etc/one.txt"));
+        assert_eq!(to(&syncs, "/p/two.txt").as_deref(), Some("/etc/two.txt"));
+        assert_eq!(to(&syncs, "/q/a"), None);
+    }
+
+    #[test]
+    fn steps_with_triggers_run_only_for_their_files() {
+        let run = |triggers: &[&str]| Run {
+            argv: vec!["true".into()],
+            triggers: triggers.iter().map(PathBuf::from).collect(),
+            echo_off: false,
+        };
+        let changed = [PathBuf::from("/p/requirements.txt")];
+        assert!(is_due(&run(&[]), &changed));
+        assert!(is_due(&run(&["/p/requirements.txt"]), &changed));
+        assert!(!is_due(&run(&["/p/require"]), &changed));
+    }
+}

@@ -1,0 +1,160 @@
+//! The only loop: wait for an event, drain what else has come, let the engine decide, make what runs equal to the
+//! plan, and show the result.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lilt_engine::{
+    Event, Mode, Options, State, Verdict, apply, plan_resource, plan_session, project_resource, project_session,
+    schedule, verdict,
+};
+use lilt_host::watch::Watcher;
+use lilt_model::request::Request;
+use lilt_model::{Failure, ResourceName};
+use lilt_store::{Commit, LogWriter, Writer};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::{Context, Edges, Stamped};
+use crate::settings::Settings;
+use crate::tasks::{Owner, Tasks};
+
+/// Events that may wait while the loop is in a turn; runners wait beyond that.
+const EVENTS: usize = 1024;
+/// Events taken into one turn, so that readers see something even under a flood.
+const DRAINED: usize = 4096;
+/// Everything that runs must have ended by then. A shell prompt that takes longer feels broken.
+const LONGEST_SHUTDOWN: Duration = Duration::from_millis(1800);
+
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was told to.
+    Cancelled,
+    /// `ci` is done.
+    Verdict(Verdict),
+}
+
+/// Runs a session until it is cancelled or, in `ci`, decided. When it returns nothing that it started is left.
+pub async fn run(
+    settings: Settings,
+    mut requests: mpsc::Receiver<Request>,
+    writer: Writer,
+    logs: LogWriter,
+    cancel: CancellationToken,
+) -> Result<Ended, Failure> {
+    let (events, mut incoming) = mpsc::channel(EVENTS);
+    let shutdown = CancellationToken::new();
+    let options = Options {
+        tiltfile: settings.tiltfile.clone(),
+        mode: settings.mode,
+        version: settings.version.clone(),
+    };
+    let context = Context {
+        edges: Edges {
+            watcher: Watcher::start()?,
+            docker: Arc::new(lilt_docker::Engine::connect(
+                &lilt_host::environment::variable,
+                lilt_host::environment::home().as_deref(),
+            )),
+            cluster: Arc::new(watch::Sender::new(None)),
+        },
+        settings: Arc::new(settings),
+        logs,
+        started: lilt_host::clock::now(),
+        events,
+        cancel: CancellationToken::new(),
+        shutdown: shutdown.clone(),
+    };
+    let mut session = Session { state: State::new(options), tasks: Tasks::new(context), writer };
+    session.take((lilt_host::clock::now(), Event::Started));
+    let ended = loop {
+        session.turn();
+        if let Some(verdict) = session.decided() {
+            break Ended::Verdict(verdict);
+        }
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => break Ended::Cancelled,
+            Some(event) = incoming.recv() => session.take(event),
+            Some(request) = requests.recv() => session.take_now(Event::Requested { request }),
+            broken = session.tasks.next_ended() => session.note_broken(broken),
+        }
+        for _ in 0..DRAINED {
+            let Ok(event) = incoming.try_recv() else { break };
+            session.take(event);
+        }
+    };
+    shutdown.cancel();
+    session.stop(&mut incoming).await;
+    Ok(ended)
+}
+
+struct Session {
+    state: State,
+    tasks: Tasks,
+    writer: Writer,
+}
+
+impl Session {
+    fn take(&mut self, (at, event): Stamped) {
+        apply(&mut self.state, at, event);
+    }
+
+    fn take_now(&mut self, event: Event) {
+        self.take((lilt_host::clock::now(), event));
+    }
+
+    fn note_broken(&mut self, broken: Option<(lilt_engine::TaskId, Failure)>) {
+        if let Some((task, failure)) = broken {
+            tracing::error!(?task, %failure, "a task broke");
+            self.take_now(Event::TaskBroke { task, failure });
+        }
+    }
+
+    /// Decides, and makes the decision true, for what was touched.
+    fn turn(&mut self) {
+        schedule(&mut self.state);
+        let touched = self.state.take_touched();
+        let mut commit = Commit::default();
+        if touched.session {
+            self.tasks.reconcile(&Owner::Session, plan_session(&self.state));
+            commit.session = Some(project_session(&self.state));
+        }
+        for name in touched.resources {
+            self.reconcile(&name);
+            match project_resource(&self.state, &name) {
+                Some(resource) => commit.resources.push(resource),
+                None => commit.removed.push(name),
+            }
+        }
+        if !commit.is_empty() {
+            self.writer.commit(commit);
+        }
+    }
+
+    fn reconcile(&mut self, name: &ResourceName) {
+        if !name.is_tiltfile() {
+            self.tasks.reconcile(&Owner::Resource(name.clone()), plan_resource(&self.state, name));
+        }
+    }
+
+    fn decided(&self) -> Option<Verdict> {
+        if self.state.mode() == Mode::Ci { verdict(&self.state) } else { None }
+    }
+
+    /// Ends every task. Their last events are taken off their hands, so that none waits for us.
+    async fn stop(mut self, incoming: &mut mpsc::Receiver<Stamped>) {
+        self.tasks.stop_all();
+        let deadline = tokio::time::sleep(LONGEST_SHUTDOWN);
+        tokio::pin!(deadline);
+        while !self.tasks.is_idle() {
+            tokio::select! {
+                () = &mut deadline => break,
+                _ = self.tasks.next_ended() => {}
+                Some(_) = incoming.recv() => {}
+            }
+        }
+        self.tasks.abort_all().await;
+    }
+}

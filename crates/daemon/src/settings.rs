@@ -1,0 +1,25 @@
+//! What a session is started with, resolved before anything runs.
+
+use std::path::PathBuf;
+
+use lilt_engine::Mode;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Absolute.
+    pub tiltfile: PathBuf,
+    /// What came after `--`.
+    pub args: Vec<String>,
+    /// `up`, `ci` or `down`, as `config.tilt_subcommand` sees it.
+    pub subcommand: &'static str,
+    pub mode: Mode,
+    /// lilt's own version.
+    pub version: String,
+    /// In place of the kubeconfig's current context.
+    pub context: Option<String>,
+    /// In place of the context's namespace.
+    pub namespace: Option<String>,
+    /// Given to every command that the session runs, on top of lilt's own environment.
+    pub environment: Vec<(String, String)>,
+    pub forwards: bool,
+}

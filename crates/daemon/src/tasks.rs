@@ -1,0 +1,145 @@
+//! What runs, kept equal to the plan.
+//!
+//! A slot holds one task at a time: when the plan puts another one there, the old one is cancelled and the new one
+//! starts when it has ended.
+
+use std::collections::{BTreeMap, HashMap};
+
+use lilt_engine::{Plan, TaskId, TaskSpec};
+use lilt_model::{Failure, ResourceName};
+use tokio::sync::watch;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::runner;
+
+/// Whose part of the plan a task belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    Session,
+    Resource(ResourceName),
+}
+
+#[derive(Debug)]
+enum Slot {
+    Running { spec: TaskSpec, feed: watch::Sender<TaskSpec>, cancel: CancellationToken },
+    /// Cancelled; what comes after it, if anything.
+    Stopping { next: Option<TaskSpec> },
+    /// Ended by itself. It is not started again as long as the plan wants the same.
+    Ended { spec: TaskSpec },
+}
+
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    context: Context,
+    slots: HashMap<Owner, BTreeMap<TaskId, Slot>>,
+    running: JoinSet<()>,
+    names: HashMap<Id, (Owner, TaskId)>,
+}
+
+impl Tasks {
+    pub(crate) fn new(context: Context) -> Self {
+        Self { context, slots: HashMap::new(), running: JoinSet::new(), names: HashMap::new() }
+    }
+
+    /// Makes an owner's tasks what the plan says.
+    pub(crate) fn reconcile(&mut self, owner: &Owner, plan: Plan) {
+        let slots = self.slots.entry(owner.clone()).or_default();
+        slots.retain(|id, slot| plan.contains_key(id) || !matches!(slot, Slot::Ended { .. }));
+        for (_, slot) in slots.iter_mut().filter(|(id, _)| !plan.contains_key(*id)) {
+            stop(slot, None);
+        }
+        let mut start = Vec::new();
+        for (id, spec) in plan {
+            match slots.get_mut(&id) {
+                None => start.push((id, spec)),
+                Some(Slot::Ended { spec: old }) if old.continues(&spec) => {}
+                Some(Slot::Ended { .. }) => start.push((id, spec)),
+                Some(Slot::Stopping { next }) => *next = Some(spec),
+                Some(Slot::Running { spec: old, feed, .. }) if old.continues(&spec) => {
+                    if *old != spec {
+                        feed.send_replace(spec.clone());
+                        *old = spec;
+                    }
+                }
+                Some(slot) => stop(slot, Some(spec)),
+            }
+        }
+        if slots.is_empty() {
+            self.slots.remove(owner);
+        }
+        for (id, spec) in start {
+            self.start(owner, id, spec);
+        }
+    }
+
+    fn start(&mut self, owner: &Owner, id: TaskId, spec: TaskSpec) {
+        let cancel = CancellationToken::new();
+        let (feed, fed) = watch::channel(spec.clone());
+        let context = Context { cancel: cancel.clone(), ..self.context.clone() };
+        let handle = self.running.spawn(runner::run(id.clone(), fed, context));
+        self.names.insert(handle.id(), (owner.clone(), id.clone()));
+        self.slots.entry(owner.clone()).or_default().insert(id, Slot::Running { spec, feed, cancel });
+    }
+
+    /// Waits for a task to end; never returns while none runs. A task that broke is told.
+    pub(crate) async fn next_ended(&mut self) -> Option<(TaskId, Failure)> {
+        let Some(ended) = self.running.join_next_with_id().await else { return std::future::pending().await };
+        self.note_end(ended)
+    }
+
+    fn note_end(&mut self, ended: Result<(Id, ()), JoinError>) -> Option<(TaskId, Failure)> {
+        let number = match &ended {
+            Ok((number, ())) => *number,
+            Err(error) => error.id(),
+        };
+        let (owner, id) = self.names.remove(&number)?;
+        let slots = self.slots.get_mut(&owner)?;
+        match slots.remove(&id) {
+            Some(Slot::Running { spec, .. }) => {
+                slots.insert(id.clone(), Slot::Ended { spec });
+            }
+            Some(Slot::Stopping { next: Some(spec) }) => self.start(&owner, id.clone(), spec),
+            Some(Slot::Stopping { next: None } | Slot::Ended { .. }) | None => {}
+        }
+        if self.slots.get(&owner).is_some_and(BTreeMap::is_empty) {
+            self.slots.remove(&owner);
+        }
+        let panic = ended.err().filter(JoinError::is_panic)?;
+        Some((id, Failure::internal(panic_words(panic))))
+    }
+
+    /// Cancels everything; [`Tasks::next_ended`] then tells of the ends.
+    pub(crate) fn stop_all(&mut self) {
+        for slot in self.slots.values_mut().flat_map(BTreeMap::values_mut) {
+            stop(slot, None);
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Gives up on tasks that do not end: what they own is dropped, processes included.
+    pub(crate) async fn abort_all(&mut self) {
+        self.running.shutdown().await;
+    }
+}
+
+fn stop(slot: &mut Slot, next: Option<TaskSpec>) {
+    match slot {
+        Slot::Running { cancel, .. } => {
+            cancel.cancel();
+            *slot = Slot::Stopping { next };
+        }
+        Slot::Stopping { next: planned } => *planned = next,
+        Slot::Ended { .. } => {}
+    }
+}
+
+fn panic_words(panic: JoinError) -> String {
+    let payload = panic.into_panic();
+    let words = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    words.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a task panicked".into())
+}
