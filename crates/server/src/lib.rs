@@ -22,6 +22,7 @@ use lilt_store::Reader;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub use listen::bind;
 
@@ -45,6 +46,8 @@ struct Context {
     session_id: Arc<str>,
     /// Ends the WebSockets.
     closing: CancellationToken,
+    /// Knows the WebSockets that have not ended yet.
+    sockets: TaskTracker,
 }
 
 /// Serves until cancelled. When this future ends, or is dropped, no connection is left.
@@ -57,6 +60,7 @@ pub async fn serve(
 ) {
     let closing = cancel.child_token();
     let _closes_sockets_when_dropped = closing.clone().drop_guard();
+    let sockets = TaskTracker::new();
     let port = listener.local_addr().map_or(0, |address| address.port());
     let allowed = guard::Allowed::new(&options.allowed_hosts, port);
     let context = Context {
@@ -65,8 +69,11 @@ pub async fn serve(
         version: options.version.into(),
         session_id: random_id().into(),
         closing,
+        sockets: sockets.clone(),
     };
     connections::accept(listener, routes::router(context, allowed), cancel).await;
+    sockets.close();
+    sockets.wait().await;
 }
 
 fn random_id() -> String {

@@ -48,10 +48,15 @@ pub(crate) async fn upgrade(
     Query(resume): Query<Resume>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    upgrade.max_message_size(LONGEST_REQUEST).on_upgrade(move |socket| converse(context, resume, socket))
+    // From here on, not from the first poll: the server waits for sockets that are just being opened, too.
+    let counted = context.sockets.token();
+    upgrade.max_message_size(LONGEST_REQUEST).on_upgrade(async move |socket| {
+        converse(context, resume, socket).await;
+        drop(counted);
+    })
 }
 
-/// axum runs this as a task of its own; it ends with the token, which the server's future holds.
+/// axum runs this as a task of its own; it ends with the token, which the server's future holds and waits for.
 async fn converse(context: Context, resume: Resume, socket: WebSocket) {
     let (mut sink, stream) = socket.split();
     // The receiver waits when the sender has not yet dealt with its last replies: that is the page's own doing.

@@ -40,6 +40,7 @@ fn annotations() -> String {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test is about files of the project")]
 fn typescript_types_are_those_of_the_protocol() {
     let declarations = declare![
         ServerMessage,
