@@ -1,0 +1,38 @@
+//! Stopping and starting the bed's programs. One at a time, after all other tests.
+
+use lilt_testbed_env::Bed;
+
+#[test]
+fn a_restarted_api_server_answers_with_what_it_knew() {
+    let bed = Bed::get();
+    let _alone = bed.alone();
+    let namespace = bed.namespace("faults");
+    namespace.kubectl(&["create", "configmap", "settings"]);
+    bed.restart("apiserver");
+    namespace.kubectl(&["get", "configmap", "settings"]);
+}
+
+#[test]
+fn a_stopped_registry_comes_back_when_its_handle_is_dropped() {
+    let bed = Bed::get();
+    let _alone = bed.alone();
+    let image = format!("{}/library/busybox:latest", bed.registry());
+    let stopped = bed.stop("registry");
+    assert!(bed.try_docker(&["pull", "-q", &image]).is_err());
+    drop(stopped);
+    bed.docker(&["pull", "-q", &image]);
+}
+
+#[test]
+fn a_panic_starts_what_was_stopped() {
+    let bed = Bed::get();
+    let _alone = bed.alone();
+    let result = std::panic::catch_unwind(|| {
+        let _stopped = bed.stop("kubelet");
+        panic!("on purpose");
+    });
+    assert!(result.is_err());
+    let namespace = bed.namespace("faults");
+    namespace.kubectl(&["run", "quick", "--image=busybox", "--restart=Never", "--", "true"]);
+    namespace.kubectl(&["wait", "pod/quick", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s"]);
+}
