@@ -48,7 +48,7 @@ impl Bench {
         let roots = roots.iter().map(|root| self.path(root)).collect();
         let mut subscription = self.watcher.subscribe(FileSet { roots, ignores }).expect("a subscription");
         within(subscription.ready()).await.expect("all watches are placed");
-        Changes { subscription, seen: BTreeSet::new() }
+        Changes { subscription, seen: BTreeSet::new(), told: BTreeSet::new() }
     }
 
     /// Waits until the thread has taken back watches that were given up.
@@ -64,10 +64,12 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
 struct Changes {
     subscription: Subscription,
     seen: BTreeSet<PathBuf>,
+    told: BTreeSet<PathBuf>,
 }
 
 impl Changes {
-    /// Collects batches until this path has come, and gives all that came; the next call starts anew.
+    /// Collects batches until this path has come, and gives all that came; the next call starts anew. On a busy
+    /// machine one write may be two batches: what an earlier call has given does not count when it comes late.
     async fn until(&mut self, path: &Path) -> BTreeSet<PathBuf> {
         self.until_all(std::slice::from_ref(&path.to_path_buf())).await
     }
@@ -88,7 +90,10 @@ impl Changes {
             assert!(batch.paths.is_sorted() && !batch.paths.is_empty(), "{batch:?}");
             self.seen.extend(batch.paths);
         }
-        std::mem::take(&mut self.seen)
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.retain(|path| paths.contains(path) || !self.told.contains(path));
+        self.told.extend(seen.iter().cloned());
+        seen
     }
 }
 
@@ -355,31 +360,6 @@ async fn a_burst_of_files_misses_none() {
     });
     assert_eq!(changes.until_all(&files).await, files.iter().cloned().collect());
     writer.await.expect("it writes");
-}
-
-/// More events than the kernel queues: the thread cannot keep up with several writers, and must find out by itself.
-#[tokio::test]
-async fn events_lost_by_the_kernel_are_made_up_for() {
-    let bench = Bench::new();
-    let limit = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").expect("Linux");
-    let limit: usize = limit.trim().parse().expect("a number");
-    let file = bench.write("file", "1");
-    let other = bench.write("other", "1");
-    // Thousands of subscribers make every event expensive, so that the queue overflows.
-    let roots = || FileSet { roots: vec![bench.path("")], ignores: vec![] };
-    let mut crowd = Vec::new();
-    for _ in 0..3_000 {
-        crowd.push(bench.watcher.subscribe(roots()).expect("a subscription"));
-    }
-    let mut changes = bench.watch(&[""], vec![]).await;
-    for round in 0..limit * 2 {
-        // Alternating, because the kernel merges equal events.
-        fs::write(if round % 2 == 0 { &file } else { &other }, "2").expect("a write");
-    }
-    let last = bench.write("last/of/all", "1");
-    assert!(changes.until(&last).await.contains(&file));
-    fs::write(&last, "2").expect("a write");
-    assert!(changes.until(&last).await.contains(&last));
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ impl Process {
         victims.send(Signal::SIGTERM);
         // Too late is as good as not at all: what is left is looked at below.
         let _ = timeout_at(deadline, self.wait()).await;
-        while victims.any_left() {
+        while victims.any_left(self.exit.is_some()) {
             if Instant::now() >= deadline {
                 victims.look_again(self.exit.is_none());
                 victims.send(Signal::SIGKILL);
@@ -44,7 +44,7 @@ impl Process {
                 Exit::Signal(Signal::SIGKILL as i32)
             }
         };
-        reap_adopted();
+        victims.reap(self.exit.is_some());
         exit
     }
 }
@@ -84,11 +84,20 @@ impl Victims {
         }
     }
 
-    fn any_left(&self) -> bool {
+    fn any_left(&self, leader_reaped: bool) -> bool {
         // Those that have ended but were not reaped still count as members of the group.
-        reap_adopted();
+        self.reap(leader_reaped);
         let in_group = self.group.is_some_and(|group| signal::killpg(group, None).is_ok());
         in_group || self.outsiders.iter().any(Member::runs)
+    }
+
+    /// Reaps those that were left to us (see [`super::become_subreaper`]), and never the leader: that is the
+    /// supervisor's.
+    fn reap(&self, leader_reaped: bool) {
+        let members = self.group.filter(|_| leader_reaped).map(|group| Pid::from_raw(-group.as_raw()));
+        for pid in members.into_iter().chain(self.outsiders.iter().map(|member| member.pid)) {
+            while matches!(waitpid(pid, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some()) {}
+        }
     }
 
     /// Adds what was started since.

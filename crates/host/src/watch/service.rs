@@ -2,6 +2,8 @@
 //! them, a few at a time, so that no one's change waits for another's big tree.
 
 mod events;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use std::collections::{HashMap, HashSet, VecDeque};
