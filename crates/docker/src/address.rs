@@ -1,4 +1,5 @@
 //! Where the engine listens: `DOCKER_HOST`, Docker contexts, then the usual sockets.
+#![expect(clippy::disallowed_methods, reason = "Docker's own settings are read here")]
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -74,6 +74,14 @@ pub enum BuildProgress {
         stderr: bool,
         line: String,
     },
+    /// How far a step has come with something it names: a layer that is pulled, files that are sent.
+    Advanced {
+        step: StepId,
+        name: Arc<str>,
+        what: String,
+        current: u64,
+        total: u64,
+    },
     Finished {
         step: StepId,
         name: Arc<str>,

@@ -2,6 +2,10 @@
 //!
 //! Read anew at each use: people log in while lilt runs. Credential helpers (`credsStore`, `credHelpers`) are asked
 //! through their program, which may not take for ever.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "Docker's logins are read here, and its credential helpers asked"
+)]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, Address};
 use crate::credentials::Credentials;
-use crate::messages::Messages;
+use crate::messages::{Message, Messages};
 use crate::reference::Reference;
 use crate::transport::{self, Response};
 
@@ -183,9 +183,10 @@ impl Engine {
         let mut messages = Messages::new(response, self.address.clone());
         let mut digest = None;
         while let Some(message) = messages.next().await? {
-            if let Some(found) = message.aux.as_ref().and_then(|aux| aux.get("Digest")?.as_str()) {
-                digest = Some(found.to_owned());
-            } else if message.error.is_some() || message.error_detail.is_some() {
+            if let Some(found) = digest_in(&message) {
+                digest = Some(found);
+            }
+            if message.error.is_some() || message.error_detail.is_some() {
                 let cause = message.into_error().unwrap_or_default();
                 return Err(push_failure(&parsed, reference, &cause));
             } else if !message.status.is_empty() {
@@ -278,6 +279,13 @@ pub(crate) async fn refusal(response: Response, what: &str) -> Failure {
         StatusCode::BAD_REQUEST => Failure::user(format!("{what}: {cause}")),
         _ => Failure::environment(format!("{what}: {cause}")),
     }
+}
+
+/// The older image store tells the digest as data, the containerd one only in a sentence.
+fn digest_in(message: &Message) -> Option<String> {
+    let told = message.aux.as_ref().and_then(|aux| aux.get("Digest")?.as_str());
+    let said = || message.status.split_once(": digest: ")?.1.split(' ').next();
+    told.or_else(said).map(str::to_owned)
 }
 
 fn push_failure(parsed: &Reference, reference: &str, cause: &str) -> Failure {

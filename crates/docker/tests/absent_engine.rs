@@ -5,7 +5,8 @@ use lilt_model::Class;
 
 fn engine_at(host: &str) -> Engine {
     let host = host.to_owned();
-    Engine::connect(&move |name| (name == "DOCKER_HOST").then(|| host.clone()), None).unwrap()
+    Engine::connect(&move |name| (name == "DOCKER_HOST").then(|| host.clone()), None)
+        .expect("the address is one")
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! Builds on the test bed's engine.
+#![expect(clippy::disallowed_methods, reason = "tests use this machine's files, processes and environment")]
 
 #[path = "support/bed.rs"]
 mod bed;
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use bed::{Context, build, build_telling, engine, output, unique};
+use bed::{Context, build, build_telling, engine, output, registry, unique};
 use lilt_docker::reference::{Reference, reference_in_registry, tag_from_id};
 use lilt_docker::{BuildProgress, ImageStore, Transferred};
 use lilt_model::ImageName;
@@ -25,11 +26,11 @@ async fn builds_tags_and_pushes() {
     assert_eq!(output(&told), [salt.as_str(), "good morning"]);
 
     let engine = engine();
-    let registry = Registry { host: "localhost:5000".into(), host_from_cluster: None };
+    let registry = Registry { host: registry(), host_from_cluster: None };
     let name = ImageName::from(format!("lilt/{salt}"));
     let reference = reference_in_registry(&name, Some(&registry)).unwrap();
     let reference = reference.with_tag(&tag_from_id(&built.id).unwrap()).familiar();
-    assert!(reference.starts_with(&format!("localhost:5000/lilt_{salt}:tilt-")), "{reference}");
+    assert!(reference.starts_with(&format!("{}/lilt_{salt}:tilt-", registry.host)), "{reference}");
     assert!(!engine.image_exists(&reference).await.unwrap());
     engine.tag(&built.id, &reference).await.unwrap();
     assert!(engine.image_exists(&reference).await.unwrap());
@@ -41,9 +42,10 @@ async fn builds_tags_and_pushes() {
 
     // What was pushed is what was built: use it as a base image, straight from the registry.
     let pinned = format!("{}@{}", Reference::parse(&reference).unwrap().familiar_name(), pushed.digest);
-    let check = Context::new(&[]).request(&format!("FROM {pinned}\nRUN echo {salt} && cat /hello.txt\n"));
+    let empty = Context::new(&[]);
+    let check = empty.request(&format!("FROM {pinned}\nRUN echo {salt} && cat /hello.txt\n"));
     let (checked, told) = build_telling(&check).await;
-    checked.unwrap();
+    let _checked = checked.unwrap();
     assert_eq!(output(&told), [salt.as_str(), "good morning"]);
 }
 
@@ -103,7 +105,7 @@ async fn ignored_files_stay_here() {
         IgnoreRule::path(context.path().join(".git")),
     ];
     let (built, told) = build_telling(&request).await;
-    built.unwrap();
+    let _image = built.unwrap();
     // The rules are the caller's alone: the context's own .dockerignore is a file like others.
     assert_eq!(output(&told), [".", "./.dockerignore", "./docs", "./docs/keep.md", "./keep.txt"]);
 }
@@ -132,7 +134,7 @@ async fn links_modes_owners_and_empty_directories_arrive_as_they_are() {
     let checks = "./run.sh; cat link; echo; readlink dangling; stat -c '%a %u %g' plain; stat -c %a run.sh; ls -A empty; ls a-b a/z a.c";
     let (built, told) =
         build_telling(&context.request(&listing(&context, &format!("({checks}) 2>&1")))).await;
-    built.unwrap();
+    let _image = built.unwrap();
     let expected = ["ran", "text", "/nowhere/at all", "640 0 0", "755", "inner", "a-b", "a.c", "a/z"];
     assert_eq!(output(&told), expected);
 }
@@ -157,7 +159,7 @@ async fn two_thousand_files_and_a_big_one() {
 
 #[tokio::test]
 async fn arguments_target_hosts_tags_and_labels_reach_the_build() {
-    let tag = format!("localhost:5000/{}:extra", unique("lilt-args"));
+    let tag = format!("{}/{}:extra", registry(), unique("lilt-args"));
     let context = Context::new(&[]);
     let mut request = context.request(&format!(
         "FROM busybox AS one\nARG WORD=unset\nRUN : {} && echo got $WORD && grep example /etc/hosts\nFROM one\nRUN false\n",
@@ -169,7 +171,7 @@ async fn arguments_target_hosts_tags_and_labels_reach_the_build() {
     request.build.extra_tags = vec![tag.clone()];
     request.build.extra_hosts = vec!["lilt.example:10.1.2.3".into()];
     let (built, told) = build_telling(&request).await;
-    built.unwrap();
+    let _image = built.unwrap();
     assert_eq!(output(&told), ["got a b=ü&", "10.1.2.3\tlilt.example"]);
     assert!(engine().image_exists(&tag).await.unwrap());
 }
@@ -179,9 +181,10 @@ async fn progress_tells_steps_and_what_was_cached() {
     let context = Context::new(&[]);
     let request = context.request(&listing(&context, "echo one; echo two >&2; printf three"));
     let (built, told) = build_telling(&request).await;
-    built.unwrap();
+    let _image = built.unwrap();
     let run = |progress: &&BuildProgress| match progress {
         BuildProgress::Started { name, .. }
+        | BuildProgress::Advanced { name, .. }
         | BuildProgress::Log { name, .. }
         | BuildProgress::Finished { name, .. } => name.contains("] RUN"),
         BuildProgress::Warning { .. } => false,
@@ -197,7 +200,7 @@ async fn progress_tells_steps_and_what_was_cached() {
     assert_eq!(lines, ["one", "three", "two"]);
 
     let (again, told) = build_telling(&request).await;
-    again.unwrap();
+    let _again = again.unwrap();
     assert!(output(&told).is_empty());
     assert!(told.iter().filter(run).any(|step| matches!(step, BuildProgress::Finished { cached: true, .. })));
 }

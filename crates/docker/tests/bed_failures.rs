@@ -1,12 +1,13 @@
 //! What goes wrong with builds and pushes, on the test bed's engine.
+#![expect(clippy::disallowed_methods, reason = "tests use this machine's files, processes and environment")]
 
 #[path = "support/bed.rs"]
 mod bed;
 
 use std::time::Duration;
 
-use bed::{Context, build, engine, unique};
-use lilt_docker::{BuildProgress, Engine};
+use bed::{Context, build, engine, registry, unique};
+use lilt_docker::{BuildProgress, BuildRequest, Engine};
 use lilt_model::{Class, Failure, Location};
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +42,7 @@ async fn a_file_that_is_not_in_the_context() {
 
 #[tokio::test]
 async fn a_base_image_that_does_not_exist() {
-    let name = format!("localhost:5000/{}", unique("lilt-none"));
+    let name = format!("{}/{}", registry(), unique("lilt-none"));
     let failure = build(&Context::new(&[]).request(&format!("\nFROM {name}:v1\n"))).await.unwrap_err();
     assert_eq!((failure.class, failure.location.clone()), (Class::User, at(2)));
     assert!(failure.message.starts_with(&format!("cannot get the base image {name}:v1: ")), "{failure}");
@@ -56,7 +57,8 @@ async fn a_dockerfile_that_does_not_parse() {
     let failure = build(&Context::new(&[]).request("# nothing\n")).await.unwrap_err();
     assert_eq!(failure.class, Class::User, "{failure}");
 
-    let mut request = Context::new(&[]).request("FROM busybox\n");
+    let context = Context::new(&[]);
+    let mut request = context.request("FROM busybox\n");
     request.build.target = "absent".into();
     let failure = build(&request).await.unwrap_err();
     assert_eq!(failure.class, Class::User, "{failure}");
@@ -76,36 +78,84 @@ async fn a_context_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_cancelled_build_stops_in_the_engine_too() {
-    let mark = unique("sleeper");
+async fn a_file_that_cannot_be_sent() {
     let context = Context::new(&[]);
-    // The mark is an argument of the sleeping process, by which it is found among the machine's processes.
-    let request =
-        context.request(&format!("FROM busybox\nRUN exec sh -c 'echo started; sleep 1000; :' {mark}\n"));
+    let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"bad\xff");
+    std::fs::write(context.path().join(name), "").unwrap();
+    let failure = build(&context.request("FROM busybox\nCOPY . /\n")).await.unwrap_err();
+    assert_eq!(failure.class, Class::User);
+    assert!(
+        failure.message.starts_with("cannot send the build context: the name \"bad\\xFF\" in"),
+        "{failure}"
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_build_stops_in_the_engine_too() {
+    let sleeper = Sleeper::new();
     let cancel = CancellationToken::new();
-    let on_progress = {
-        let cancel = cancel.clone();
-        let mark = mark.clone();
-        move |progress| {
-            if let BuildProgress::Log { line, .. } = progress {
-                assert_eq!(line, "started");
-                assert!(is_running(&mark), "the build's process is not visible; this test proves nothing");
-                cancel.cancel();
-            }
-        }
-    };
-    let failure = engine().build(&request, on_progress, cancel.clone()).await.unwrap_err();
+    let failure = engine()
+        .build(
+            &sleeper.request,
+            |progress| sleeper.when_started(&progress, || cancel.cancel()),
+            cancel.clone(),
+        )
+        .await
+        .unwrap_err();
     assert_eq!(failure.message, "the build was cancelled");
-    let stopped = async {
-        while is_running(&mark) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+    sleeper.wait_until_gone().await;
+}
+
+#[tokio::test]
+async fn a_dropped_build_stops_in_the_engine_too() {
+    let sleeper = Sleeper::new();
+    let started = CancellationToken::new();
+    let engine = engine();
+    let on_progress = |progress| sleeper.when_started(&progress, || started.cancel());
+    tokio::select! {
+        built = engine.build(&sleeper.request, on_progress, CancellationToken::new()) => panic!("it ended: {built:?}"),
+        () = started.cancelled() => {}
+    }
+    sleeper.wait_until_gone().await;
+}
+
+/// A build that sleeps, in a process that can be found among the machine's.
+struct Sleeper {
+    mark: String,
+    request: BuildRequest,
+    _context: Context,
+}
+
+impl Sleeper {
+    fn new() -> Self {
+        let (mark, context) = (unique("sleeper"), Context::new(&[]));
+        let dockerfile = format!("FROM busybox\nRUN exec sh -c 'echo started; sleep 1000; :' {mark}\n");
+        Self { request: context.request(&dockerfile), mark, _context: context }
+    }
+
+    fn when_started(&self, progress: &BuildProgress, then: impl FnOnce()) {
+        if let BuildProgress::Log { line, .. } = progress {
+            assert_eq!(line, "started");
+            assert!(
+                is_running(&self.mark),
+                "the build's process is not to be seen: this test proves nothing"
+            );
+            then();
         }
-    };
-    tokio::time::timeout(Duration::from_secs(30), stopped).await.expect("the engine goes on building");
+    }
+
+    async fn wait_until_gone(&self) {
+        let gone = async {
+            while is_running(&self.mark) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), gone).await.expect("the engine goes on building");
+    }
 }
 
 fn is_running(mark: &str) -> bool {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let processes = std::fs::read_dir("/proc").expect("Linux lists its processes").flatten();
     processes.into_iter().any(|process| {
         let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
         // The engine's own processes carry the Dockerfile's text; the sleeper has the mark as a whole argument.
@@ -119,7 +169,8 @@ async fn a_build_without_buildkit_is_refused_clearly() {
         &|name| if name == "DOCKER_BUILDKIT" { Some("0".into()) } else { std::env::var(name).ok() },
         None,
     );
-    let request = Context::new(&[]).request("FROM busybox\n");
+    let context = Context::new(&[]);
+    let request = context.request("FROM busybox\n");
     let failure = engine.unwrap().build(&request, |_| {}, CancellationToken::new()).await.unwrap_err();
     assert!(failure.message.contains("not supported yet"), "{failure}");
 }
@@ -139,7 +190,7 @@ async fn a_registry_that_is_not_there() {
 
 #[tokio::test]
 async fn an_image_that_is_not_there() {
-    let reference = format!("localhost:5000/{}:v1", unique("lilt"));
+    let reference = format!("{}/{}:v1", registry(), unique("lilt"));
     let engine = engine();
     let tagging: Failure = engine.tag(&format!("sha256:{}", "0".repeat(64)), &reference).await.unwrap_err();
     assert_eq!(tagging.class, Class::Environment, "{tagging}");

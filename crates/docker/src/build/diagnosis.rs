@@ -56,10 +56,10 @@ fn base_image(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failur
 fn whole_build(build: &DockerBuild, error: &str) -> Failure {
     let line = Regex::new(r"(?:on line |Dockerfile:)(\d+)").expect("invariant: the pattern is valid");
     let line = line.captures(error).and_then(|found| found[1].parse().ok());
-    let own = error.find("cannot read ").filter(|_| error.contains("error from sender: "));
-    if let Some(start) = own {
-        return Failure::user(error[start..].to_owned())
-            .hint("make it readable, or leave it out with .dockerignore or ignore=");
+    // Our own words, which went to the engine and came back.
+    if let Some((_, cause)) = error.split_once("error from sender: ") {
+        return Failure::user(format!("cannot send the build context: {cause}"))
+            .hint("mend it, or leave the file out with .dockerignore or ignore=");
     }
     let user = [
         "dockerfile",

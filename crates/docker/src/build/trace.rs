@@ -7,7 +7,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bollard_buildkit_proto::google::protobuf::Timestamp;
-use bollard_buildkit_proto::moby::buildkit::v1::{StatusResponse, Vertex, VertexLog, VertexWarning};
+use bollard_buildkit_proto::moby::buildkit::v1::{
+    StatusResponse, Vertex, VertexLog, VertexStatus, VertexWarning,
+};
 use lilt_model::Failure;
 use prost::Message as _;
 
@@ -57,6 +59,9 @@ impl Trace {
             StatusResponse::decode(bytes.as_slice()).map_err(|error| not_understood(error.to_string()))?;
         for vertex in status.vertexes.iter().filter(|vertex| vertex.started.is_some()) {
             self.start(vertex, on_progress);
+        }
+        for status in status.statuses {
+            self.advance(status, on_progress);
         }
         for log in status.logs {
             self.log(&log, on_progress);
@@ -111,6 +116,17 @@ impl Trace {
             cached: vertex.cached,
             duration: between(vertex.started, vertex.completed),
             error: Some(vertex.error.clone()).filter(|error| !error.is_empty()),
+        });
+    }
+
+    fn advance(&self, status: VertexStatus, on_progress: &mut impl FnMut(BuildProgress)) {
+        let Some(step) = self.steps.get(&status.vertex) else { return };
+        on_progress(BuildProgress::Advanced {
+            step: step.id.clone(),
+            name: Arc::clone(&step.name),
+            what: status.id,
+            current: u64::try_from(status.current).unwrap_or(0),
+            total: u64::try_from(status.total).unwrap_or(0),
         });
     }
 

@@ -60,3 +60,28 @@ impl Auth for Logins {
         Err(Status::unimplemented("tokens are fetched by the engine"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "the test writes the file that is read")]
+    async fn known_registries_get_a_login_and_others_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = r#"{"auths": {"https://index.docker.io/v1/": {"username": "me", "password": "secret"},
+            "token.example.com": {"identitytoken": "abc"}}}"#;
+        std::fs::write(directory.path().join("config.json"), config).unwrap();
+        let logins = Logins::new(Credentials::in_directory(Some(directory.path())));
+        for (host, username, secret) in [
+            ("registry-1.docker.io", "me", "secret"),
+            ("token.example.com", "", "abc"),
+            ("other.example.com", "", ""),
+        ] {
+            let answer =
+                logins.credentials(Request::new(CredentialsRequest { host: host.to_owned() })).await.unwrap();
+            let answer = answer.into_inner();
+            assert_eq!((answer.username.as_str(), answer.secret.as_str()), (username, secret), "{host}");
+        }
+    }
+}

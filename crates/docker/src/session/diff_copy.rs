@@ -1,5 +1,6 @@
 //! BuildKit's file sync: we send the list of files with their metadata, the engine asks for the content of those it does not
 //! have, we send that.
+#![expect(clippy::disallowed_methods, reason = "the files of the build context are read here")]
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

@@ -1,5 +1,6 @@
 //! Lists a build context as BuildKit's file sync wants it: depth first, each directory's entries in byte order of their
 //! names, parents before children, modes as Go's `os.FileMode`.
+#![expect(clippy::disallowed_methods, reason = "the build context is listed here")]
 
 use std::fs::{self, Metadata};
 use std::io;
