@@ -103,7 +103,8 @@ impl Cluster {
     }
 }
 
-fn reference(object: &Value) -> Result<ObjectRef, Failure> {
+/// Which object it is, or a failure that shows what lacks a name.
+pub(crate) fn reference(object: &Value) -> Result<ObjectRef, Failure> {
     ObjectRef::of(object).ok_or_else(|| {
         let start: String = object.to_string().chars().take(200).collect();
         Failure::user("an object lacks apiVersion, kind or metadata.name")

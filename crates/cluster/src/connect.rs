@@ -174,6 +174,8 @@ fn unusable(context: &str, error: &KubeconfigError) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::disallowed_methods, reason = "writes files to read")]
+
     use super::*;
 
     fn write(directory: &std::path::Path, name: &str, text: &str) -> PathBuf {

@@ -9,6 +9,7 @@ use lilt_model::kubernetes::ObjectRef;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::apply::reference;
 use crate::connect::Cluster;
 use crate::error::is_missing;
 use crate::order;
@@ -37,7 +38,7 @@ impl Cluster {
         objects: &[Value],
         wait: Option<Duration>,
     ) -> Result<Vec<(ObjectRef, DeleteOutcome)>, Failure> {
-        let references: Vec<ObjectRef> = objects.iter().filter_map(ObjectRef::of).collect();
+        let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let mut outcomes = vec![DeleteOutcome::AlreadyGone; references.len()];
         let mut leaving = Vec::new();
         for batch in order::batches(references.iter().map(|object| object.kind.as_str())).into_iter().rev() {

@@ -1,4 +1,9 @@
 //! Connecting, applying and deleting, against the real API server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and uses this machine as it is"
+)]
 
 #[path = "bed/space.rs"]
 mod space;

@@ -1,4 +1,9 @@
 //! The API server goes away and comes back. One test, because it disturbs every other one on the bed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and uses this machine as it is"
+)]
 
 #[path = "bed/space.rs"]
 mod space;

@@ -1,4 +1,9 @@
 //! Logs: complete, in order, each line once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and uses this machine as it is"
+)]
 
 #[path = "bed/space.rs"]
 mod space;

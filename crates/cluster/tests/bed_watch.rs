@@ -1,4 +1,9 @@
 //! Pods, their owners, their statuses and the cluster's notices about them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and uses this machine as it is"
+)]
 
 #[path = "bed/space.rs"]
 mod space;
@@ -129,14 +134,11 @@ async fn old_notices_are_not_told() {
     let mut told = Vec::new();
     let search = async {
         loop {
-            match watch.next().await.unwrap() {
-                NamespaceFact::Notice(notice) => {
-                    told.push(notice.pod.name.clone());
-                    if notice.reason == "Started" {
-                        return;
-                    }
+            if let NamespaceFact::Notice(notice) = watch.next().await.unwrap() {
+                told.push(notice.pod.name.clone());
+                if notice.reason == "Started" {
+                    return;
                 }
-                _ => {}
             }
         }
     };
