@@ -81,7 +81,8 @@ interface LinesProperties {
 function Lines({ view, searched, times, names }: LinesProperties) {
   const scroller = useRef<HTMLDivElement>(null);
   const following = useSignal(true);
-  const unseen = useRef({ view, shift: view.shift });
+  // How things were when this was last drawn; `pinned` is where following had put the scroll position.
+  const drawn = useRef({ view, shift: view.shift, pinned: 0 });
   view.version.value;
   const rows = useRows(scroller, view.lines.length);
 
@@ -89,11 +90,14 @@ function Lines({ view, searched, times, names }: LinesProperties) {
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
-    const known = unseen.current;
+    const known = drawn.current;
     const moved = known.view === view ? view.shift - known.shift : 0;
+    // The reader may have scrolled up already while the event that says so is still to come.
+    const pinned = Math.min(known.pinned, element.scrollHeight - element.clientHeight);
+    if (following.peek() && known.view === view && element.scrollTop < pinned - 1) following.value = false;
     if (following.peek()) element.scrollTop = element.scrollHeight;
     else if (moved !== 0) element.scrollTop += moved * LINE_HEIGHT;
-    unseen.current = { view, shift: view.shift };
+    drawn.current = { view, shift: view.shift, pinned: following.peek() ? element.scrollTop : 0 };
   });
 
   const scrolled = () => {
@@ -103,6 +107,7 @@ function Lines({ view, searched, times, names }: LinesProperties) {
     if (element.scrollTop < LINE_HEIGHT * 10 && !following.peek()) askForEarlierLines();
   };
   const follow = () => {
+    drawn.current.pinned = 0;
     following.value = true;
     const element = scroller.current;
     if (element) element.scrollTop = element.scrollHeight;
