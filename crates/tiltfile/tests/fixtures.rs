@@ -171,6 +171,7 @@ cases! {
     error_while_loading
     error_yaml
     error_yaml_blob
+    error_yaml_empty
     error_yaml_object
     files
     grouping
