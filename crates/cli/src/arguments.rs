@@ -8,7 +8,9 @@ use clap::{Args, Parser, Subcommand};
 /// while you edit.
 #[derive(Debug, Parser)]
 #[command(name = "lilt", version = version(), propagate_version = false, infer_long_args = false)]
-#[command(after_help = "Examples:\n  lilt demo                 try it, without cluster or Docker\n  lilt up                   bring up the project of this folder\n  lilt ci                   bring it up once, for scripts\n  lilt down                 delete what it deployed")]
+#[command(
+    after_help = "Examples:\n  lilt demo                 try it, without cluster or Docker\n  lilt up                   bring up the project of this folder\n  lilt ci                   bring it up once, for scripts\n  lilt down                 delete what it deployed"
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -57,7 +57,9 @@ fn introduce(unpacked: &Unpacked, dashboard: &str, once: bool) {
     let folder = folder.display();
     terminal::line(&format!("\nThe demo project is in {folder}, the dashboard on {dashboard}"));
     if once {
-        terminal::line("This is the tour: everything comes up, a file is edited, what depends on it follows.\n");
+        terminal::line(
+            "This is the tour: everything comes up, a file is edited, what depends on it follows.\n",
+        );
         return;
     }
     terminal::line(&format!(

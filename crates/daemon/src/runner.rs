@@ -44,6 +44,8 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, objects }) => {
             cleanup::run(context, id, resource, objects).await;
         }
-        (id, spec) => unreachable!("invariant: the engine plans {id:?} with its own specification, not {spec:?}"),
+        (id, spec) => {
+            unreachable!("invariant: the engine plans {id:?} with its own specification, not {spec:?}")
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_engine::{
-    Event, Mode, Options, State, Verdict, apply, plan_resource, plan_session, project_resource, project_session,
-    schedule, verdict,
+    Event, Mode, Options, State, Verdict, apply, plan_resource, plan_session, project_resource,
+    project_session, schedule, verdict,
 };
 use lilt_host::watch::Watcher;
 use lilt_model::request::Request;

@@ -23,11 +23,19 @@ pub(crate) enum Owner {
 
 #[derive(Debug)]
 enum Slot {
-    Running { spec: TaskSpec, feed: watch::Sender<TaskSpec>, cancel: CancellationToken },
+    Running {
+        spec: TaskSpec,
+        feed: watch::Sender<TaskSpec>,
+        cancel: CancellationToken,
+    },
     /// Cancelled; what comes after it, if anything.
-    Stopping { next: Option<TaskSpec> },
+    Stopping {
+        next: Option<TaskSpec>,
+    },
     /// Ended by itself. It is not started again as long as the plan wants the same.
-    Ended { spec: TaskSpec },
+    Ended {
+        spec: TaskSpec,
+    },
 }
 
 #[derive(Debug)]

@@ -35,7 +35,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             set_serve(state, &resource, generation, ServeState::Ended { exit, at });
         }
         Event::ClusterConnected { info } => cluster::connected(state, *info),
-        Event::ClusterFailed { failure } | Event::ClusterTroubled { failure } => cluster::failed(state, failure),
+        Event::ClusterFailed { failure } | Event::ClusterTroubled { failure } => {
+            cluster::failed(state, failure)
+        }
         Event::ClusterRecovered => cluster::recovered(state),
         Event::PodsListed { namespace, pods } => pods::listed(state, &namespace, pods),
         Event::PodChanged { pod } => pods::changed(state, *pod),

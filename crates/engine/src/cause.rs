@@ -29,7 +29,9 @@ impl Cause {
             Cause::Configuration(files) => files_changed(files),
             Cause::Triggered => "Triggered by Hand".into(),
             Cause::Replaced => "Container Replaced: copying what changed since its image was built".into(),
-            Cause::LiveUpdateFailed => "Full Build: the running container could not be updated in place".into(),
+            Cause::LiveUpdateFailed => {
+                "Full Build: the running container could not be updated in place".into()
+            }
         }
     }
 }

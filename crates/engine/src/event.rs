@@ -17,30 +17,80 @@ use crate::task::TaskId;
 pub enum Event {
     /// The first one: nothing has happened yet.
     Started,
-    Requested { request: Request },
+    Requested {
+        request: Request,
+    },
     /// A load of the Tiltfile ended; `files` is what it read.
-    Loaded { load: u64, files: FileSet, outcome: Result<Box<Project>, Failure> },
-    FilesChanged { watch: WatchId, paths: Vec<PathBuf> },
-    UpdateEnded { resource: ResourceName, update: u64, outcome: Box<UpdateOutcome> },
+    Loaded {
+        load: u64,
+        files: FileSet,
+        outcome: Result<Box<Project>, Failure>,
+    },
+    FilesChanged {
+        watch: WatchId,
+        paths: Vec<PathBuf>,
+    },
+    UpdateEnded {
+        resource: ResourceName,
+        update: u64,
+        outcome: Box<UpdateOutcome>,
+    },
     /// One container of a live update is done.
-    Synced { resource: ResourceName, update: u64, container: ContainerId, outcome: Result<(), SyncFault> },
-    ServeStarted { resource: ResourceName, generation: u64, pid: u32 },
-    ServeEnded { resource: ResourceName, generation: u64, exit: ServeExit },
-    ClusterConnected { info: Box<ClusterInfo> },
-    ClusterFailed { failure: Failure },
+    Synced {
+        resource: ResourceName,
+        update: u64,
+        container: ContainerId,
+        outcome: Result<(), SyncFault>,
+    },
+    ServeStarted {
+        resource: ResourceName,
+        generation: u64,
+        pid: u32,
+    },
+    ServeEnded {
+        resource: ResourceName,
+        generation: u64,
+        exit: ServeExit,
+    },
+    ClusterConnected {
+        info: Box<ClusterInfo>,
+    },
+    ClusterFailed {
+        failure: Failure,
+    },
     /// The connection was lost; what is known of pods may be outdated.
-    ClusterTroubled { failure: Failure },
+    ClusterTroubled {
+        failure: Failure,
+    },
     ClusterRecovered,
     /// The pods of a namespace, all of them.
-    PodsListed { namespace: String, pods: Vec<Pod> },
-    PodChanged { pod: Box<Pod> },
-    PodGone { pod: PodRef },
-    PodNoticed { notice: PodNotice },
-    ForwardChanged { resource: ResourceName, local_port: u16, state: ForwardState },
+    PodsListed {
+        namespace: String,
+        pods: Vec<Pod>,
+    },
+    PodChanged {
+        pod: Box<Pod>,
+    },
+    PodGone {
+        pod: PodRef,
+    },
+    PodNoticed {
+        notice: PodNotice,
+    },
+    ForwardChanged {
+        resource: ResourceName,
+        local_port: u16,
+        state: ForwardState,
+    },
     /// Objects that nothing names any more were deleted, or could not be.
-    CleanedUp { cleanup: u64 },
+    CleanedUp {
+        cleanup: u64,
+    },
     /// A runner broke: a bug of ours.
-    TaskBroke { task: TaskId, failure: Failure },
+    TaskBroke {
+        task: TaskId,
+        failure: Failure,
+    },
 }
 
 /// Whose files a watch follows.

@@ -44,7 +44,9 @@ impl Hold {
             Hold::Slot => "waiting for other updates to finish".into(),
             Hold::Tiltfile => "waiting for the Tiltfile".into(),
             Hold::Cluster { failure: None } => "waiting for the cluster".into(),
-            Hold::Cluster { failure: Some(failure) } => format!("waiting for the cluster: {}", failure.message),
+            Hold::Cluster { failure: Some(failure) } => {
+                format!("waiting for the cluster: {}", failure.message)
+            }
             Hold::Container => "waiting for the container to run".into(),
         }
     }

@@ -10,7 +10,9 @@ use lilt_model::resource::Body;
 
 use crate::event::WatchId;
 use crate::runtime::current_pods;
-use crate::state::{BodyState, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState, State, UpdateKind};
+use crate::state::{
+    BodyState, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState, State, UpdateKind,
+};
 use crate::task::{ForwardTarget, SyncJob, SyncTask, TaskId, TaskSpec};
 
 pub type Plan = BTreeMap<TaskId, TaskSpec>;
@@ -137,7 +139,12 @@ fn forward_target(forward: &Forward, pod: &Pod) -> Option<ForwardTarget> {
 }
 
 /// One task per container that takes changes in place, with the changes that the running update gives it.
-fn plan_syncs(resource: &ResourceState, spec: &KubernetesResource, kubernetes: &KubernetesState, plan: &mut Plan) {
+fn plan_syncs(
+    resource: &ResourceState,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+    plan: &mut Plan,
+) {
     let run = kubernetes.live_update.as_ref().zip(resource.update.as_ref());
     for image in &spec.images {
         let Some(live_update) = &image.live_update else { continue };
@@ -155,10 +162,7 @@ fn plan_syncs(resource: &ResourceState, spec: &KubernetesResource, kubernetes: &
                 live_update: live_update.clone(),
                 job,
             };
-            plan.insert(
-                TaskId::Sync(resource.spec.name.clone(), id.clone()),
-                TaskSpec::Sync(Box::new(task)),
-            );
+            plan.insert(TaskId::Sync(resource.spec.name.clone(), id.clone()), TaskSpec::Sync(Box::new(task)));
         }
     }
 }

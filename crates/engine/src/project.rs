@@ -1,9 +1,9 @@
 //! What readers see, in Tilt's terms. What Tilt's fields cannot hold goes into annotations.
 
 use lilt_model::api::{
-    API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo,
-    LocalInfo, ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource, UIResourceStatus, UISession,
-    UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
+    API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink,
+    KubernetesInfo, LocalInfo, ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource,
+    UIResourceStatus, UISession, UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
 };
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, TriggerMode};
@@ -25,10 +25,10 @@ pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource
         last_deploy_time: resource.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
         trigger_mode: trigger_mode(resource),
         build_history: history(name, resource.history.iter().rev()),
-        current_build: resource.update.as_ref().map(|update| BuildRunning {
-            start_time: Some(update.started),
-            span_id: span(name, update.id),
-        }),
+        current_build: resource
+            .update
+            .as_ref()
+            .map(|update| BuildRunning { start_time: Some(update.started), span_id: span(name, update.id) }),
         pending_build_since: resource.pending_since,
         has_pending_changes: resource.has_new_changes() || resource.reconfigured.is_some(),
         endpoint_links: endpoints(resource),
@@ -97,10 +97,10 @@ pub fn project_tiltfile(state: &State) -> UIResource {
     let status = UIResourceStatus {
         last_deploy_time: tiltfile.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
         build_history: history(&name, tiltfile.history.iter().rev()),
-        current_build: tiltfile.loading.as_ref().map(|load| BuildRunning {
-            start_time: Some(load.started),
-            span_id: span(&name, load.id),
-        }),
+        current_build: tiltfile
+            .loading
+            .as_ref()
+            .map(|load| BuildRunning { start_time: Some(load.started), span_id: span(&name, load.id) }),
         runtime_status: RuntimeStatus::NotApplicable,
         update_status,
         ..UIResourceStatus::default()
@@ -179,16 +179,21 @@ fn endpoints(resource: &ResourceState) -> Vec<EndpointLink> {
     };
     let forwards =
         forwards.iter().map(|forward| EndpointLink { url: forward.url(), name: forward.name.clone() });
-    let links =
-        resource.spec.links.iter().map(|link| EndpointLink { url: link.url.clone(), name: link.name.clone() });
+    let links = resource
+        .spec
+        .links
+        .iter()
+        .map(|link| EndpointLink { url: link.url.clone(), name: link.name.clone() });
     forwards.chain(links).collect()
 }
 
 fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<KubernetesInfo> {
-    let (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) = (&resource.spec.body, &resource.body) else {
+    let (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) = (&resource.spec.body, &resource.body)
+    else {
         return None;
     };
-    let display_names = spec.objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string()).collect();
+    let display_names =
+        spec.objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string()).collect();
     let mut info = KubernetesInfo { display_names, ..KubernetesInfo::default() };
     if let Some(pod) = current_pods(state, kubernetes).max_by_key(|pod| pod.created) {
         info.pod_name.clone_from(&pod.name);

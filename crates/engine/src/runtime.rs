@@ -33,7 +33,9 @@ impl Runtime {
 pub(crate) fn runtime(state: &State, resource: &ResourceState) -> Runtime {
     match (&resource.body, &resource.spec.body) {
         (BodyState::Local(local), Body::Local(spec)) if spec.serve.is_some() => serve(local, resource),
-        (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => deployed(state, kubernetes, spec, resource),
+        (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => {
+            deployed(state, kubernetes, spec, resource)
+        }
         _ => Runtime::of(RuntimeStatus::NotApplicable),
     }
 }

@@ -173,7 +173,8 @@ fn is_behind(resource: &ResourceState) -> bool {
     };
     let behind = |image: &ImageTarget| {
         let state = kubernetes.images.get(&image.name);
-        state.is_some_and(|state| !job::needs_build(image, Some(state)) && state.is_behind(resource.attempted))
+        state
+            .is_some_and(|state| !job::needs_build(image, Some(state)) && state.is_behind(resource.attempted))
     };
     kubernetes.fall_back || spec.images.iter().any(behind)
 }
@@ -210,7 +211,8 @@ fn start(state: &mut State, name: &ResourceName) {
     if let Some(rank) = resource.queued.take() {
         state.queue.remove(rank, name);
     }
-    resource.update = Some(RunningUpdate { id, cause, started: now, snapshot: id, kind: UpdateKind::Job(job) });
+    resource.update =
+        Some(RunningUpdate { id, cause, started: now, snapshot: id, kind: UpdateKind::Job(job) });
     resource.attempted = id;
     resource.started_once = true;
     resource.triggered = None;
@@ -234,9 +236,16 @@ fn start(state: &mut State, name: &ResourceName) {
         }
     }
     state.touch(name);
+    settle(state, name);
 }
 
-fn start_live_update(state: &mut State, name: &ResourceName, run: LiveUpdateRun, cause: Cause, snapshot: u64) {
+fn start_live_update(
+    state: &mut State,
+    name: &ResourceName,
+    run: LiveUpdateRun,
+    cause: Cause,
+    snapshot: u64,
+) {
     let id = state.next_sequence();
     let now = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
@@ -249,6 +258,7 @@ fn start_live_update(state: &mut State, name: &ResourceName, run: LiveUpdateRun,
         kubernetes.live_update = Some(run);
     }
     state.touch(name);
+    settle(state, name);
 }
 
 fn cause_of(state: &State, resource: &ResourceState) -> Cause {

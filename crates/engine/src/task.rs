@@ -66,7 +66,9 @@ impl TaskSpec {
             // Numbers tell them apart, and comparing whole jobs would cost.
             (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
             | (TaskSpec::Load { load: old, .. }, TaskSpec::Load { load: new, .. })
-            | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. }) => old == new,
+            | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. }) => {
+                old == new
+            }
             _ => self == next,
         }
     }
@@ -103,7 +105,10 @@ pub struct DeployJob {
 pub enum ImageJob {
     Build(ImageTarget),
     /// Up to date, under this reference.
-    Reuse { name: ImageName, reference: String },
+    Reuse {
+        name: ImageName,
+        reference: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

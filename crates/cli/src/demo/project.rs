@@ -26,11 +26,8 @@ impl Unpacked {
         let folder = SessionDir::create()?;
         // Both are held until both are known, so that they differ.
         let (frontend, api) = (free_port().await?, free_port().await?);
-        let unpacked = Self {
-            folder,
-            frontend_port: frontend.local_addr()?.port(),
-            api_port: api.local_addr()?.port(),
-        };
+        let unpacked =
+            Self { folder, frontend_port: frontend.local_addr()?.port(), api_port: api.local_addr()?.port() };
         let program = std::env::current_exe()?;
         for (name, text) in FILES {
             let text = text

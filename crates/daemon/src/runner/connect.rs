@@ -31,7 +31,8 @@ pub(crate) async fn run(context: Context) {
             }
             Err(failure) => {
                 if told.as_ref() != Some(&failure) {
-                    span(&context).print(Level::Error, &format!("ERROR: {failure}\nTrying again until it answers."));
+                    span(&context)
+                        .print(Level::Error, &format!("ERROR: {failure}\nTrying again until it answers."));
                     context.tell(Event::ClusterFailed { failure: failure.clone() }).await;
                     told = Some(failure);
                 }

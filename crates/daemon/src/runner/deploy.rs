@@ -18,7 +18,13 @@ use steps::Steps;
 /// The label by which a deployment's pods are told from those of an earlier one.
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
 
-pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, cause: Cause, job: &DeployJob) {
+pub(crate) async fn run(
+    context: Context,
+    resource: ResourceName,
+    update: u64,
+    cause: Cause,
+    job: &DeployJob,
+) {
     let mut span = context.update_span(&resource, update);
     report::begin(&mut span, &cause);
     let mut outcome = UpdateOutcome::success();

@@ -20,7 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Between attempts to reach a pod, or to bind a port that is taken.
 const PAUSE: Duration = Duration::from_millis(250);
 
-pub(crate) async fn run(context: Context, resource: ResourceName, forward: Forward, spec: Receiver<TaskSpec>) {
+pub(crate) async fn run(
+    context: Context,
+    resource: ResourceName,
+    forward: Forward,
+    spec: Receiver<TaskSpec>,
+) {
     let cancel = context.cancel.clone();
     let port = Port { context, resource, forward };
     tokio::select! {

@@ -1,7 +1,7 @@
 //! Evaluates the Tiltfile.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lilt_engine::{Cause, Event};

@@ -35,7 +35,11 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
 pub(crate) struct Cancelled;
 
 /// Runs a command to its end, its output going to the span. None: it succeeded.
-async fn run_command(context: &Context, command: &Command, mut span: Span) -> Result<Option<Failure>, Cancelled> {
+async fn run_command(
+    context: &Context,
+    command: &Command,
+    mut span: Span,
+) -> Result<Option<Failure>, Cancelled> {
     let launch = launch(context, command);
     let mut process = match Process::spawn(&launch, move |_, bytes| span.write(bytes)) {
         Ok(process) => process,

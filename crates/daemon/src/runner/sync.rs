@@ -37,7 +37,12 @@ pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Rece
                 let mut span = context.update_span(&resource, job.update);
                 let outcome = update(&mut target, &task, job, &mut span).await;
                 drop(span);
-                let event = Event::Synced { resource: resource.clone(), update: job.update, container: task.id.clone(), outcome };
+                let event = Event::Synced {
+                    resource: resource.clone(),
+                    update: job.update,
+                    container: task.id.clone(),
+                    outcome,
+                };
                 context.tell(event).await;
             } else if spec.changed().await.is_err() {
                 return;
@@ -73,7 +78,12 @@ impl Target {
 }
 
 /// Brings one container up to date: all files, then the steps.
-async fn update(target: &mut Target, task: &SyncTask, job: &SyncJob, span: &mut Span) -> Result<(), SyncFault> {
+async fn update(
+    target: &mut Target,
+    task: &SyncTask,
+    job: &SyncJob,
+    span: &mut Span,
+) -> Result<(), SyncFault> {
     if let Some(cause) = &job.cause {
         report::begin(span, cause);
     }
@@ -122,7 +132,12 @@ async fn copy(target: &mut Target, task: &SyncTask, changes: Changes) -> Result<
     }
 }
 
-async fn run_steps(target: &mut Target, task: &SyncTask, job: &SyncJob, span: &mut Span) -> Result<(), SyncFault> {
+async fn run_steps(
+    target: &mut Target,
+    task: &SyncTask,
+    job: &SyncJob,
+    span: &mut Span,
+) -> Result<(), SyncFault> {
     let due: Vec<&Run> = task.live_update.runs.iter().filter(|run| is_due(run, &job.paths)).collect();
     for (index, run) in due.iter().enumerate() {
         if !run.echo_off {
@@ -170,9 +185,8 @@ impl Changes {
     }
 
     fn add(&mut self, path: &Path, destination: String) -> Result<(), Failure> {
-        let found = look_at(path).map_err(|error| {
-            Failure::environment(format!("cannot read {}: {error}", path.display()))
-        })?;
+        let found = look_at(path)
+            .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
         match found {
             Found::Nothing => {
                 self.removed.push((path.to_owned(), destination));
@@ -181,7 +195,9 @@ impl Changes {
             Found::File { mode, modified, content } => {
                 self.archive.add_file(&destination, mode, modified, &content)?;
             }
-            Found::Directory { mode, modified } => self.archive.add_directory(&destination, mode, modified)?,
+            Found::Directory { mode, modified } => {
+                self.archive.add_directory(&destination, mode, modified)?
+            }
             Found::Link { target, modified } => {
                 self.archive.add_link(&destination, &target.to_string_lossy(), modified)?;
             }
@@ -228,14 +244,21 @@ mod tests {
     use super::*;
 
     fn to(syncs: &[(&str, &str)], path: &str) -> Option<String> {
-        let syncs = syncs.iter().map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
+        let syncs = syncs
+            .iter()
+            .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
         let live_update = LiveUpdate { stop_paths: Vec::new(), syncs: syncs.collect(), runs: Vec::new() };
         destination(&live_update, Path::new(path))
     }
 
     #[test]
     fn files_go_below_the_target_of_the_nearest_sync() {
-        let syncs = [("/p", "/app"), ("/p/www", "/srv/www/"), ("/p/one.txt", "/etc/one.txt"), ("/p/two.txt", "/etc/")];
+        let syncs = [
+            ("/p", "/app"),
+            ("/p/www", "/srv/www/"),
+            ("/p/one.txt", "/etc/one.txt"),
+            ("/p/two.txt", "/etc/"),
+        ];
         assert_eq!(to(&syncs, "/p/a/b.py").as_deref(), Some("/app/a/b.py"));
         assert_eq!(to(&syncs, "/p/www/index.html").as_deref(), Some("/srv/www/index.html"));
         assert_eq!(to(&syncs, "/p/one.txt").as_deref(), Some("/etc/one.txt"));

@@ -55,6 +55,7 @@ fn complain(context: &Context, id: &WatchId, failure: &Failure) {
         WatchId::Tiltfile => ResourceName::tiltfile(),
         WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
     };
-    let mut span = context.logs.span(SpanId::from(format!("watch:{resource}")), Some(resource), Source::Build);
+    let mut span =
+        context.logs.span(SpanId::from(format!("watch:{resource}")), Some(resource), Source::Build);
     span.print(Level::Error, &format!("ERROR: files are not watched: {failure}"));
 }

@@ -136,8 +136,7 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
         (Body::Local(old), Body::Local(new)) => old.update != new.update || old.serve != new.serve,
         (Body::Kubernetes(old), Body::Kubernetes(new)) => {
             let recipe = |image: &ImageTarget| (image.name.clone(), image.build.clone());
-            old.objects != new.objects
-                || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
+            old.objects != new.objects || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
         }
         _ => true,
     }

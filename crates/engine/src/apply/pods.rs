@@ -122,7 +122,8 @@ fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = 
 /// Keeps the list of running containers per image true.
 pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
     let State { resources, pods, .. } = state;
-    let Some(kubernetes) = resources.get_mut(name).and_then(crate::state::ResourceState::kubernetes_mut) else {
+    let Some(kubernetes) = resources.get_mut(name).and_then(crate::state::ResourceState::kubernetes_mut)
+    else {
         return;
     };
     let pods: Vec<Arc<Pod>> = kubernetes.pods.iter().filter_map(|pod| pods.known.get(pod)).cloned().collect();

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use crate::apply::{load, pods};
 use crate::event::{Deployed, SyncFault, UpdateOutcome};
-use crate::state::{BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind};
+use crate::state::{
+    BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind,
+};
 
 pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: UpdateOutcome) {
     let Some(update) = take(state, name, id) else { return };
@@ -33,7 +35,8 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
             }
             if outcome.failure.is_some() {
                 // What was tried is not tried again by itself.
-                for progress in kubernetes.images.values_mut().flat_map(|image| image.containers.values_mut()) {
+                for progress in kubernetes.images.values_mut().flat_map(|image| image.containers.values_mut())
+                {
                     progress.tried = update.snapshot;
                 }
             }
@@ -97,7 +100,8 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
 /// Forgets which objects are this resource's.
 pub(super) fn disown(state: &mut State, name: &ResourceName) {
     let State { resources, cluster, .. } = state;
-    let deployed = resources.get(name).and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
+    let deployed =
+        resources.get(name).and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
     for (_, uid) in deployed.into_iter().flat_map(|deployed| &deployed.objects) {
         // Another resource may have taken the object over.
         if cluster.owners.get(uid) == Some(name) {
@@ -115,7 +119,8 @@ pub(super) fn synced(
     outcome: Result<(), SyncFault>,
 ) {
     let Some(resource) = state.resources.get_mut(name) else { return };
-    let Some(snapshot) = resource.update.as_ref().filter(|update| update.id == id).map(|it| it.snapshot) else {
+    let Some(snapshot) = resource.update.as_ref().filter(|update| update.id == id).map(|it| it.snapshot)
+    else {
         return;
     };
     let Some(kubernetes) = resource.kubernetes_mut() else { return };
@@ -138,15 +143,19 @@ pub(super) fn synced(
             }
         }
     }
+    state.touch(name);
     finish_live_update(state, name);
 }
 
 /// Containers that vanished will never answer.
 pub(super) fn drop_lost_jobs(state: &mut State, name: &ResourceName) {
-    let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else { return };
+    let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
+        return;
+    };
     let Some(run) = &mut kubernetes.live_update else { return };
     let images = &kubernetes.images;
-    run.jobs.retain(|id, (image, _)| images.get(image).is_some_and(|image| image.containers.contains_key(id)));
+    run.jobs
+        .retain(|id, (image, _)| images.get(image).is_some_and(|image| image.containers.contains_key(id)));
     finish_live_update(state, name);
 }
 

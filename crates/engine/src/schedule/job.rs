@@ -21,7 +21,8 @@ pub(super) enum Choice {
 }
 
 pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
-    let (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) = (&resource.body, &resource.spec.body) else {
+    let (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) = (&resource.body, &resource.spec.body)
+    else {
         return Choice::Deploy;
     };
     let must_deploy = !resource.started_once
@@ -97,7 +98,9 @@ pub(super) fn new_changes(resource: &ResourceState) -> impl Iterator<Item = &Pat
     let attempted = resource.attempted;
     let (local, images) = match &resource.body {
         BodyState::Local(local) => (Some(&local.changes), None),
-        BodyState::Kubernetes(kubernetes) => (None, Some(kubernetes.images.values().map(|image| &image.changes))),
+        BodyState::Kubernetes(kubernetes) => {
+            (None, Some(kubernetes.images.values().map(|image| &image.changes)))
+        }
     };
     let changes = local.into_iter().chain(images.into_iter().flatten());
     changes.flat_map(|changes| changes.iter()).filter(move |(_, at)| **at > attempted).map(|(path, _)| path)
@@ -107,14 +110,16 @@ pub(super) fn new_changes(resource: &ResourceState) -> impl Iterator<Item = &Pat
 pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapshot: u64) -> Arc<UpdateJob> {
     let info = state.cluster.info.clone().unwrap_or_default();
     Arc::new(match (&resource.spec.body, &resource.body) {
-        (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => UpdateJob::Deploy(Box::new(DeployJob {
-            kubernetes: spec.clone(),
-            images: image_jobs(spec, kubernetes, snapshot, *cause == Cause::Triggered),
-            registry: info.registry.or_else(|| state.settings.default_registry.clone()),
-            platform: info.platform,
-            namespace: info.namespace,
-            context: info.context,
-        })),
+        (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
+            UpdateJob::Deploy(Box::new(DeployJob {
+                kubernetes: spec.clone(),
+                images: image_jobs(spec, kubernetes, snapshot, *cause == Cause::Triggered),
+                registry: info.registry.or_else(|| state.settings.default_registry.clone()),
+                platform: info.platform,
+                namespace: info.namespace,
+                context: info.context,
+            }))
+        }
         (Body::Local(spec), _) => UpdateJob::Local(LocalJob { command: spec.update.clone() }),
         (Body::Kubernetes(_), BodyState::Local(_)) => UpdateJob::Local(LocalJob { command: None }),
     })

@@ -77,7 +77,12 @@ impl ImageState {
     }
 
     /// A build of everything up to `snapshot` succeeded.
-    pub(crate) fn record_build(&mut self, reference: String, snapshot: u64, live_update: Option<&LiveUpdate>) {
+    pub(crate) fn record_build(
+        &mut self,
+        reference: String,
+        snapshot: u64,
+        live_update: Option<&LiveUpdate>,
+    ) {
         self.stale = false;
         if self.reference.as_ref() == Some(&reference) {
             // The same image: its containers stay, with whatever was copied into them, and must get what they lack.

@@ -46,7 +46,8 @@ mod tests {
     #[test]
     fn built_images_replace_those_that_are_named() {
         let built = [(ImageName::new("base"), "localhost:5000/base:tilt-1".to_owned())];
-        let dockerfile = "FROM --platform=linux/amd64 base AS one\nFROM busybox\nCOPY --from=base /a /b\nRUN echo base\n";
+        let dockerfile =
+            "FROM --platform=linux/amd64 base AS one\nFROM busybox\nCOPY --from=base /a /b\nRUN echo base\n";
         assert_eq!(
             replace(dockerfile, &built),
             "FROM --platform=linux/amd64 localhost:5000/base:tilt-1 AS one\nFROM busybox\n\

@@ -38,7 +38,11 @@ pub(crate) async fn build_and_push(
 }
 
 /// What an image that the cluster knows by `in_cluster` is called on this machine.
-pub(crate) fn local_reference(job: &DeployJob, name: &ImageName, in_cluster: &str) -> Result<String, Failure> {
+pub(crate) fn local_reference(
+    job: &DeployJob,
+    name: &ImageName,
+    in_cluster: &str,
+) -> Result<String, Failure> {
     let tag = in_cluster.rsplit_once(':').map_or("latest", |(_, tag)| tag);
     Ok(reference_in_registry(name, job.registry.as_ref())?.with_tag(tag).familiar())
 }

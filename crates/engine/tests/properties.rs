@@ -1,0 +1,378 @@
+//! What must hold after any sequence of facts.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use lilt_engine::{
+    Event, Mode, Options, Plan, State, SyncFault, TaskId, TaskSpec, UpdateJob, WatchId, apply, plan,
+    plan_resource, plan_session, schedule,
+};
+use lilt_model::cluster::PodPhase;
+use lilt_model::request::Request;
+use lilt_model::resource::{Body, Resource};
+use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
+use proptest::prelude::*;
+use support::*;
+
+/// One thing that may happen; numbers choose among what is possible then.
+#[derive(Clone, Debug)]
+enum Step {
+    Save(usize, u8),
+    Trigger(usize),
+    Finish(usize, bool),
+    SaveTiltfile,
+    Load(u8, bool),
+    Connect,
+    Pod(usize, u8, u8),
+    PodGone(u8),
+    Sync(usize, u8),
+    ServeEnds(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0usize..6, 0u8..4).prop_map(|(resource, file)| Step::Save(resource, file)),
+        2 => (0usize..6).prop_map(Step::Trigger),
+        8 => (0usize..6, any::<bool>()).prop_map(|(which, good)| Step::Finish(which, good)),
+        1 => Just(Step::SaveTiltfile),
+        3 => (0u8..4, any::<bool>()).prop_map(|(which, good)| Step::Load(which, good)),
+        1 => Just(Step::Connect),
+        4 => (0usize..2, 0u8..3, 0u8..3).prop_map(|(resource, pod, state)| Step::Pod(resource, pod, state)),
+        1 => (0u8..3).prop_map(Step::PodGone),
+        4 => (0usize..4, 0u8..4).prop_map(|(which, outcome)| Step::Sync(which, outcome)),
+        1 => (0usize..3).prop_map(Step::ServeEnds),
+    ];
+    proptest::collection::vec(step, 1..120)
+}
+
+/// A few projects that differ in every way a reload can change them.
+fn project(which: u8) -> Vec<Resource> {
+    let all = vec![
+        local("a"),
+        parallel("b"),
+        manual(local("c")),
+        after(server("d"), &["a"]),
+        workload("w"),
+        after(workload("x"), &["w"]),
+    ];
+    match which {
+        0 => all,
+        1 => all.into_iter().filter(|resource| resource.name.as_str() != "b").collect(),
+        2 => all.into_iter().rev().collect(),
+        _ => all
+            .into_iter()
+            .map(|mut resource| {
+                if let Body::Kubernetes(kubernetes) = &mut resource.body {
+                    kubernetes.images[0].build.dockerfile = "FROM debian".into();
+                }
+                resource
+            })
+            .collect(),
+    }
+}
+
+/// Turns steps into events that could really come, given the state.
+struct World {
+    state: State,
+    time: i64,
+    /// Kept from turn to turn by looking at touched resources only, as the daemon does.
+    incremental: BTreeMap<Option<ResourceName>, Plan>,
+    recorded: Vec<(Timestamp, Event)>,
+    deployments: u32,
+    saved: BTreeMap<ResourceName, i64>,
+    /// When the newest update of a resource that has not failed began.
+    covered: BTreeMap<ResourceName, i64>,
+}
+
+impl World {
+    fn new() -> Self {
+        let options = Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into() };
+        let mut world = Self {
+            state: State::new(options),
+            time: 0,
+            incremental: BTreeMap::new(),
+            recorded: Vec::new(),
+            deployments: 0,
+            saved: BTreeMap::new(),
+            covered: BTreeMap::new(),
+        };
+        world.event(Event::Started);
+        world
+    }
+
+    fn event(&mut self, event: Event) {
+        self.time += 1;
+        let before = self.updates();
+        let at = Timestamp(self.time);
+        self.recorded.push((at, event.clone()));
+        apply(&mut self.state, at, event);
+        schedule(&mut self.state);
+        self.note_starts(&before);
+        self.check_schedule_is_stable();
+        self.follow_plan();
+        self.check_limits();
+    }
+
+    /// Running updates, live ones too.
+    fn updates(&self) -> BTreeMap<ResourceName, u64> {
+        plan(&self.state)
+            .into_iter()
+            .filter_map(|(id, spec)| match (id, spec) {
+                (TaskId::Update(name), TaskSpec::Update { update, .. }) => Some((name, update)),
+                (TaskId::Sync(name, _), TaskSpec::Sync(task)) => Some((name, task.job?.update)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn note_starts(&mut self, before: &BTreeMap<ResourceName, u64>) {
+        for (name, update) in self.updates() {
+            if before.get(&name) != Some(&update) {
+                self.covered.insert(name, self.time);
+            }
+        }
+    }
+
+    fn check_schedule_is_stable(&self) {
+        let mut again = self.state.clone();
+        schedule(&mut again);
+        assert!(again == self.state, "scheduling twice must change nothing");
+    }
+
+    fn follow_plan(&mut self) {
+        let touched = self.state.take_touched();
+        if touched.session {
+            self.incremental.insert(None, plan_session(&self.state));
+        }
+        for name in touched.resources {
+            let plan = plan_resource(&self.state, &name);
+            self.incremental.insert(Some(name), plan);
+        }
+        let followed: Plan = self.incremental.values().flat_map(|plan| plan.clone()).collect();
+        let whole = plan(&self.state);
+        let wrong: Vec<&TaskId> =
+            whole.keys().chain(followed.keys()).filter(|id| whole.get(*id) != followed.get(*id)).collect();
+        assert!(wrong.is_empty(), "looking at touched resources must be enough: {wrong:?}");
+    }
+
+    fn check_limits(&self) {
+        let plan = plan(&self.state);
+        let jobs: Vec<(&ResourceName, &UpdateJob)> = plan
+            .iter()
+            .filter_map(|(id, spec)| match (id, spec) {
+                (TaskId::Update(name), TaskSpec::Update { job, .. }) => Some((name, &**job)),
+                _ => None,
+            })
+            .collect();
+        assert!(jobs.len() <= 3, "at most three updates at once");
+        let alone = |name: &ResourceName| matches!(name.as_str(), "a" | "c");
+        if jobs.iter().any(|(name, _)| alone(name)) {
+            assert_eq!(jobs.len(), 1, "one that must run alone does");
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        let names: Vec<ResourceName> = self.state.resource_names().cloned().collect();
+        match step {
+            Step::Save(which, file) => {
+                if let Some(name) = names.get(which % names.len().max(1)) {
+                    self.save(name, file);
+                }
+            }
+            Step::Trigger(which) => {
+                if let Some(name) = names.get(which % names.len().max(1)) {
+                    self.event(Event::Requested { request: Request::Trigger { resource: name.clone() } });
+                }
+            }
+            Step::Finish(which, good) => self.finish(which, good),
+            Step::SaveTiltfile => {
+                let paths = vec!["/p/Tiltfile".into()];
+                self.event(Event::FilesChanged { watch: WatchId::Tiltfile, paths });
+            }
+            Step::Load(which, good) => self.load(which, good),
+            Step::Connect => {
+                if plan(&self.state).contains_key(&TaskId::Connect) {
+                    let info = lilt_model::cluster::ClusterInfo {
+                        namespace: "default".into(),
+                        ..Default::default()
+                    };
+                    self.event(Event::ClusterConnected { info: Box::new(info) });
+                }
+            }
+            Step::Pod(which, pod, how) => self.pod(["w", "x"][which % 2], pod, how),
+            Step::PodGone(pod) => self.event(Event::PodGone { pod: pod_ref(&format!("pod-{pod}")) }),
+            Step::Sync(which, outcome) => self.sync(which, outcome),
+            Step::ServeEnds(_) => {
+                let generation = plan(&self.state).into_iter().find_map(|(_, spec)| match spec {
+                    TaskSpec::Serve { generation, .. } => Some(generation),
+                    _ => None,
+                });
+                if let Some(generation) = generation {
+                    let exit = lilt_engine::ServeExit::Code(0);
+                    self.event(Event::ServeEnded { resource: "d".into(), generation, exit });
+                }
+            }
+        }
+    }
+
+    fn save(&mut self, name: &ResourceName, file: u8) {
+        let is_image = matches!(name.as_str(), "w" | "x");
+        let (watch, path) = match (is_image, file) {
+            (true, 0) => (WatchId::Image(name.clone(), name.as_str().into()), format!("/p/{name}/other")),
+            (true, _) => {
+                (WatchId::Image(name.clone(), name.as_str().into()), format!("/p/{name}/src/{file}"))
+            }
+            (false, _) => (WatchId::Local(name.clone()), format!("/p/{name}/{file}")),
+        };
+        if plan(&self.state).contains_key(&TaskId::Watch(watch.clone())) {
+            self.saved.insert(name.clone(), self.time + 1);
+            self.event(Event::FilesChanged { watch, paths: vec![path.into()] });
+        }
+    }
+
+    fn finish(&mut self, which: usize, good: bool) {
+        let running: Vec<ResourceName> = plan(&self.state)
+            .into_keys()
+            .filter_map(|id| match id {
+                TaskId::Update(name) => Some(name),
+                _ => None,
+            })
+            .collect();
+        if running.is_empty() {
+            return;
+        }
+        let name = running[which % running.len()].clone();
+        self.deployments += 1;
+        let tag = format!("tag{}", self.deployments % 3);
+        // The script's own helpers make the right answer for this kind of update.
+        let script = Script { state: self.state.clone(), time: 0 };
+        let update = script.update_of(name.as_str()).expect("it runs");
+        let outcome = match (good, matches!(name.as_str(), "w" | "x")) {
+            (false, _) => lilt_engine::UpdateOutcome::failed(Failure::user("it broke")),
+            (true, false) => lilt_engine::UpdateOutcome::success(),
+            (true, true) => script.deployed_outcome(name.as_str(), &tag),
+        };
+        self.event(Event::UpdateEnded { resource: name, update, outcome: Box::new(outcome) });
+    }
+
+    fn load(&mut self, which: u8, good: bool) {
+        let running = plan(&self.state).into_values().find_map(|spec| match spec {
+            TaskSpec::Load { load, .. } => Some(load),
+            _ => None,
+        });
+        let Some(load) = running else { return };
+        let files = lilt_model::files::FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
+        let project = lilt_model::project::Project { resources: project(which), ..Default::default() };
+        let outcome = if good { Ok(Box::new(project)) } else { Err(Failure::user("syntax")) };
+        self.event(Event::Loaded { load, files, outcome });
+        for name in ["a", "b", "c", "d", "w", "x"] {
+            // What a reload removed and brought back begins anew: its former saves mean nothing.
+            if self.state.resource_names().all(|known| known.as_str() != name) {
+                self.saved.remove(name);
+            }
+        }
+    }
+
+    fn pod(&mut self, resource: &str, pod: u8, how: u8) {
+        let tag = format!("tag{}", self.deployments % 3);
+        let name = format!("pod-{pod}");
+        let mut fact = running(resource, &name, &tag, &format!("c-{pod}-{}", self.time));
+        match how {
+            0 => {}
+            1 => fact = starting(resource, &name, &tag),
+            _ => {
+                fact.phase = PodPhase::Failed;
+                fact.ready = false;
+                fact.status = "Error".into();
+            }
+        }
+        self.event(Event::PodChanged { pod: Box::new(fact) });
+    }
+
+    fn sync(&mut self, which: usize, outcome: u8) {
+        let jobs: Vec<(ResourceName, ContainerId, u64)> = plan(&self.state)
+            .into_iter()
+            .filter_map(|(id, spec)| match (id, spec) {
+                (TaskId::Sync(name, container), TaskSpec::Sync(task)) => {
+                    Some((name, container, task.job?.update))
+                }
+                _ => None,
+            })
+            .collect();
+        if jobs.is_empty() {
+            return;
+        }
+        let (resource, container, update) = jobs[which % jobs.len()].clone();
+        let outcome = match outcome {
+            0 => Err(SyncFault::Step(Failure::user("run failed"))),
+            1 => Err(SyncFault::Transport(Failure::user("no tar"))),
+            2 => Err(SyncFault::Gone),
+            _ => Ok(()),
+        };
+        self.event(Event::Synced { resource, update, container, outcome });
+    }
+
+    /// Lets everything that runs succeed until nothing runs.
+    fn settle(&mut self) {
+        for _ in 0..500 {
+            let before = self.recorded.len();
+            self.load(0, true);
+            self.take(Step::Connect);
+            self.sync(0, 3);
+            self.finish(0, true);
+            if self.recorded.len() == before {
+                return;
+            }
+        }
+        panic!("it never comes to rest: {:#?}", plan(&self.state).keys());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    /// Limits, stable scheduling and incremental planning are checked after every event.
+    #[test]
+    fn invariants_hold_after_every_event(steps in steps()) {
+        let mut world = World::new();
+        for step in steps {
+            world.take(step);
+        }
+    }
+
+    #[test]
+    fn nothing_pending_is_lost(steps in steps()) {
+        let mut world = World::new();
+        world.load(0, true);
+        world.take(Step::Connect);
+        for step in steps {
+            world.take(step);
+        }
+        world.settle();
+        for (name, saved) in &world.saved {
+            let held = world.state.hold(name).is_some();
+            let covered = world.covered.get(name).copied().unwrap_or(0);
+            prop_assert!(held || covered >= *saved, "{name}: saved at {saved}, last update began at {covered}");
+        }
+    }
+
+    #[test]
+    fn a_replay_gives_the_same_state(steps in steps()) {
+        let mut world = World::new();
+        for step in steps {
+            world.take(step);
+        }
+        let options = Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into() };
+        let mut replayed = State::new(options);
+        for (at, event) in &world.recorded {
+            // As a recording would bring it back.
+            let text = serde_json::to_string(event).expect("events can be written");
+            let event: Event = serde_json::from_str(&text).expect("and read");
+            apply(&mut replayed, *at, event);
+            schedule(&mut replayed);
+            replayed.take_touched();
+        }
+        prop_assert!(replayed == world.state, "a replay must give the same state");
+    }
+}

@@ -1,0 +1,390 @@
+//! Event scripts: facts in, plan and holds out, as text.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use lilt_engine::{
+    Deployed, Event, Mode, Options, State, TaskId, TaskSpec, UpdateJob, UpdateOutcome, WatchId, apply, plan,
+    project_resource, schedule,
+};
+use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef};
+use lilt_model::command::Command;
+use lilt_model::files::FileSet;
+use lilt_model::image::{DockerBuild, ImageTarget, LiveUpdate, Run, Sync};
+use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, PodReadiness};
+use lilt_model::project::{Project, Settings};
+use lilt_model::request::Request;
+use lilt_model::resource::{Body, LocalResource, Resource, TriggerMode};
+use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp, Uid};
+use serde_json::json;
+
+pub struct Script {
+    pub state: State,
+    pub time: i64,
+}
+
+impl Script {
+    /// A session whose Tiltfile has just been asked for.
+    pub fn new() -> Self {
+        Self::with_mode(Mode::Up)
+    }
+
+    pub fn with_mode(mode: Mode) -> Self {
+        let options = Options { tiltfile: "/p/Tiltfile".into(), mode, version: "0".into() };
+        let mut script = Self { state: State::new(options), time: 0 };
+        script.event(Event::Started);
+        script
+    }
+
+    /// A session with this project loaded.
+    pub fn loaded(resources: Vec<Resource>) -> Self {
+        let mut script = Self::new();
+        script.load(resources);
+        script
+    }
+
+    pub fn event(&mut self, event: Event) -> &mut Self {
+        self.time += 1;
+        apply(&mut self.state, Timestamp(self.time * 1_000_000), event);
+        schedule(&mut self.state);
+        self
+    }
+
+    pub fn load(&mut self, resources: Vec<Resource>) -> &mut Self {
+        self.load_with(Project { resources, ..Project::default() })
+    }
+
+    pub fn load_with(&mut self, project: Project) -> &mut Self {
+        let load = self.running_load().expect("a load runs");
+        let files = FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
+        self.event(Event::Loaded { load, files, outcome: Ok(Box::new(project)) })
+    }
+
+    pub fn load_fails(&mut self, words: &str) -> &mut Self {
+        let load = self.running_load().expect("a load runs");
+        let files = FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
+        self.event(Event::Loaded { load, files, outcome: Err(Failure::user(words)) })
+    }
+
+    pub fn running_load(&self) -> Option<u64> {
+        plan(&self.state).into_iter().find_map(|(_, spec)| match spec {
+            TaskSpec::Load { load, .. } => Some(load),
+            _ => None,
+        })
+    }
+
+    pub fn save_tiltfile(&mut self) -> &mut Self {
+        self.event(Event::FilesChanged { watch: WatchId::Tiltfile, paths: vec!["/p/Tiltfile".into()] })
+    }
+
+    pub fn save(&mut self, resource: &str, path: &str) -> &mut Self {
+        let watch = WatchId::Local(resource.into());
+        self.event(Event::FilesChanged { watch, paths: vec![path.into()] })
+    }
+
+    pub fn save_image(&mut self, resource: &str, image: &str, path: &str) -> &mut Self {
+        let watch = WatchId::Image(resource.into(), image.into());
+        self.event(Event::FilesChanged { watch, paths: vec![path.into()] })
+    }
+
+    pub fn trigger(&mut self, resource: &str) -> &mut Self {
+        self.event(Event::Requested { request: Request::Trigger { resource: resource.into() } })
+    }
+
+    /// The update that runs for a resource.
+    pub fn update_of(&self, resource: &str) -> Option<u64> {
+        plan(&self.state).into_iter().find_map(|(id, spec)| match (id, spec) {
+            (TaskId::Update(name), TaskSpec::Update { update, .. }) if name.as_str() == resource => {
+                Some(update)
+            }
+            (TaskId::Sync(name, _), TaskSpec::Sync(task)) if name.as_str() == resource => {
+                task.job.map(|job| job.update)
+            }
+            _ => None,
+        })
+    }
+
+    pub fn succeed(&mut self, resource: &str) -> &mut Self {
+        let update = self.update_of(resource).expect("an update runs");
+        let outcome = Box::new(UpdateOutcome::success());
+        self.event(Event::UpdateEnded { resource: resource.into(), update, outcome })
+    }
+
+    pub fn fail(&mut self, resource: &str) -> &mut Self {
+        let update = self.update_of(resource).expect("an update runs");
+        let outcome = Box::new(UpdateOutcome::failed(Failure::user("it broke")));
+        self.event(Event::UpdateEnded { resource: resource.into(), update, outcome })
+    }
+
+    /// The deployment of a resource succeeds with the images it was to build, under this tag.
+    pub fn deploy(&mut self, resource: &str, tag: &str) -> &mut Self {
+        let update = self.update_of(resource).expect("an update runs");
+        let outcome = Box::new(self.deployed_outcome(resource, tag));
+        self.event(Event::UpdateEnded { resource: resource.into(), update, outcome })
+    }
+
+    pub fn deployed_outcome(&self, resource: &str, tag: &str) -> UpdateOutcome {
+        let deployed = Deployed {
+            objects: vec![(deployment_ref(resource), Uid::from(format!("uid-{resource}")))],
+            template_hashes: vec![format!("hash-{tag}")],
+        };
+        UpdateOutcome { failure: None, images: self.built_images(resource, tag), deployed: Some(deployed) }
+    }
+
+    fn built_images(&self, resource: &str, tag: &str) -> Vec<(ImageName, String)> {
+        let spec = plan(&self.state).remove(&TaskId::Update(resource.into()));
+        let Some(TaskSpec::Update { job, .. }) = spec else { return Vec::new() };
+        let UpdateJob::Deploy(job) = &*job else { return Vec::new() };
+        let built = job.images.iter().filter_map(|image| match image {
+            lilt_engine::ImageJob::Build(image) => Some(image.name.clone()),
+            lilt_engine::ImageJob::Reuse { .. } => None,
+        });
+        built.map(|name| (name.clone(), format!("{name}:{tag}"))).collect()
+    }
+
+    pub fn connect(&mut self) -> &mut Self {
+        let info =
+            ClusterInfo { context: "kind".into(), namespace: "default".into(), ..ClusterInfo::default() };
+        self.event(Event::ClusterConnected { info: Box::new(info) })
+    }
+
+    pub fn pod(&mut self, pod: Pod) -> &mut Self {
+        self.event(Event::PodChanged { pod: Box::new(pod) })
+    }
+
+    pub fn synced(
+        &mut self,
+        resource: &str,
+        container: &str,
+        outcome: Result<(), lilt_engine::SyncFault>,
+    ) -> &mut Self {
+        let update = self.update_of(resource).expect("a live update runs");
+        let container = ContainerId::new(container);
+        self.event(Event::Synced { resource: resource.into(), update, container, outcome })
+    }
+
+    pub fn status(&self, resource: &str) -> String {
+        let Some(object) = project_resource(&self.state, &resource.into()) else { return "gone".into() };
+        format!("{:?}/{:?}", object.status.update_status, object.status.runtime_status)
+    }
+
+    /// Plan and holds as text, for snapshots.
+    pub fn show(&self) -> String {
+        let mut text = String::new();
+        for (id, spec) in plan(&self.state) {
+            writeln!(text, "{}", task_words(&id, &spec)).unwrap();
+        }
+        for name in self.state.resource_names() {
+            if let Some(hold) = self.state.hold(name) {
+                writeln!(text, "{name} holds: {}", hold.words()).unwrap();
+            }
+        }
+        text
+    }
+}
+
+fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
+    let id = match id {
+        TaskId::Watch(watch) => format!("watch {watch:?}"),
+        TaskId::Update(name) => format!("update {name}"),
+        TaskId::Serve(name) => format!("serve {name}"),
+        TaskId::Follow(name, pod) => format!("follow {name} {}", pod.name),
+        TaskId::Forward(name, port) => format!("forward {name} {port}"),
+        TaskId::Sync(name, container) => format!("sync {name} {container}"),
+        other => format!("{other:?}").to_lowercase(),
+    };
+    match spec {
+        TaskSpec::Load { cause, .. } => format!("{id}: {}", cause.headline()),
+        TaskSpec::Update { cause, job, .. } => format!("{id}: {} {}", cause.headline(), job_words(job)),
+        TaskSpec::Serve { command, .. } => format!("{id}: {}", command.display()),
+        TaskSpec::Forward { target, .. } => {
+            let target =
+                target.as_ref().map_or("nothing".into(), |it| format!("{}:{}", it.pod.name, it.port));
+            format!("{id}: to {target}")
+        }
+        TaskSpec::Sync(task) => match &task.job {
+            Some(job) => format!("{id}: {:?}", job.paths),
+            None => format!("{id}: idle"),
+        },
+        TaskSpec::Cleanup { objects, .. } => {
+            let names: Vec<String> =
+                objects.iter().filter_map(ObjectRef::of).map(|it| it.to_string()).collect();
+            format!("{id}: {}", names.join(" "))
+        }
+        _ => id,
+    }
+}
+
+fn job_words(job: &UpdateJob) -> String {
+    match job {
+        UpdateJob::Local(local) => local.command.as_ref().map_or("(no command)".into(), Command::display),
+        UpdateJob::Deploy(deploy) => {
+            let images = deploy.images.iter().map(|image| match image {
+                lilt_engine::ImageJob::Build(image) => format!("build {}", image.name),
+                lilt_engine::ImageJob::Reuse { reference, .. } => format!("reuse {reference}"),
+            });
+            format!("({})", images.chain(["deploy".to_owned()]).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+pub fn local(name: &str) -> Resource {
+    let body = LocalResource {
+        update: Some(Command::shell(format!("make {name}"), "/p")),
+        files: FileSet { roots: vec![PathBuf::from(format!("/p/{name}"))], ignores: Vec::new() },
+        ..LocalResource::default()
+    };
+    resource(name, Body::Local(body))
+}
+
+pub fn server(name: &str) -> Resource {
+    let body = LocalResource {
+        serve: Some(Command::shell(format!("serve {name}"), "/p")),
+        ..LocalResource::default()
+    };
+    resource(name, Body::Local(body))
+}
+
+pub fn parallel(name: &str) -> Resource {
+    let mut resource = local(name);
+    if let Body::Local(local) = &mut resource.body {
+        local.allow_parallel = true;
+    }
+    resource
+}
+
+pub fn manual(mut resource: Resource) -> Resource {
+    resource.trigger_mode = TriggerMode::Manual;
+    resource
+}
+
+pub fn after(mut resource: Resource, dependencies: &[&str]) -> Resource {
+    resource.resource_deps = dependencies.iter().map(|name| ResourceName::new(name)).collect();
+    resource
+}
+
+fn resource(name: &str, body: Body) -> Resource {
+    Resource {
+        name: name.into(),
+        labels: Vec::new(),
+        links: Vec::new(),
+        resource_deps: Vec::new(),
+        trigger_mode: TriggerMode::Auto,
+        auto_init: true,
+        body,
+    }
+}
+
+/// A Deployment with one image `name` whose context is `/p/name` and whose `/p/name/src` is synced.
+pub fn workload(name: &str) -> Resource {
+    let files = FileSet { roots: vec![PathBuf::from(format!("/p/{name}"))], ignores: Vec::new() };
+    let image = ImageTarget {
+        name: name.into(),
+        build: DockerBuild {
+            context: files.clone(),
+            dockerfile_path: None,
+            dockerfile: "FROM busybox".into(),
+            build_args: Vec::new(),
+            target: String::new(),
+            platform: String::new(),
+            network: String::new(),
+            extra_tags: Vec::new(),
+            cache_from: Vec::new(),
+            extra_hosts: Vec::new(),
+            pull: false,
+        },
+        files,
+        live_update: Some(LiveUpdate {
+            stop_paths: vec![PathBuf::from(format!("/p/{name}/src/stop"))],
+            syncs: vec![Sync { local: format!("/p/{name}/src").into(), container: "/app".into() }],
+            runs: vec![Run { argv: vec!["true".into()], triggers: Vec::new(), echo_off: false }],
+        }),
+        depends_on: Vec::new(),
+    };
+    let kubernetes = KubernetesResource {
+        images: vec![image],
+        objects: vec![deployment(name)],
+        forwards: vec![Forward {
+            host: "localhost".into(),
+            local_port: 8000,
+            container_port: 0,
+            name: String::new(),
+            path: String::new(),
+        }],
+        pod_readiness: PodReadiness::Wait,
+        apply_timeout_secs: 30,
+    };
+    resource(name, Body::Kubernetes(kubernetes))
+}
+
+/// Objects without pods or images.
+pub fn objects(name: &str, kinds: &[&str]) -> Resource {
+    let objects = kinds
+        .iter()
+        .map(|kind| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}))
+        .collect();
+    let kubernetes = KubernetesResource { objects, apply_timeout_secs: 30, ..KubernetesResource::default() };
+    resource(name, Body::Kubernetes(kubernetes))
+}
+
+pub fn deployment(name: &str) -> serde_json::Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}})
+}
+
+fn deployment_ref(name: &str) -> ObjectRef {
+    let mut object = ObjectRef::of(&deployment(name)).expect("a whole object");
+    object.namespace = "default".into();
+    object
+}
+
+/// A running pod of a workload that was deployed under a tag.
+pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
+    Pod {
+        namespace: "default".into(),
+        name: pod.into(),
+        uid: Uid::from(format!("uid-{pod}")),
+        owners: vec![Uid::from(format!("uid-{resource}"))],
+        nearest_owner: None,
+        template_hash: Some(format!("hash-{tag}")),
+        created: Timestamp(1),
+        deleting: false,
+        phase: PodPhase::Running,
+        ready: true,
+        status: "Running".into(),
+        message: None,
+        conditions: Vec::new(),
+        containers: vec![Container {
+            name: "main".into(),
+            init: false,
+            id: Some(ContainerId::new(container)),
+            image: format!("{resource}:{tag}"),
+            ports: vec![80],
+            state: ContainerState::Running { since: Timestamp(1) },
+            ready: true,
+            restarts: 0,
+        }],
+    }
+}
+
+/// A pod that has not started yet.
+pub fn starting(resource: &str, pod: &str, tag: &str) -> Pod {
+    let mut pod = running(resource, pod, tag, "none");
+    pod.phase = PodPhase::Pending;
+    pod.ready = false;
+    pod.status = "ContainerCreating".into();
+    pod.containers[0].id = None;
+    pod.containers[0].ready = false;
+    pod.containers[0].state =
+        ContainerState::Waiting { reason: "ContainerCreating".into(), message: String::new() };
+    pod
+}
+
+pub fn pod_ref(name: &str) -> PodRef {
+    PodRef { namespace: "default".into(), name: name.into() }
+}
+
+pub fn limited(resources: Vec<Resource>, max_parallel_updates: u32) -> Project {
+    let settings = Settings { max_parallel_updates, ..Settings::default() };
+    Project { resources, settings, warnings: Vec::new() }
+}
