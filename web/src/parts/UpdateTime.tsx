@@ -4,7 +4,8 @@ import type { UIResource } from "../generated/protocol";
 import { ago, between, now, timeOfDay, wholeSeconds } from "../model/time";
 
 export function UpdateTime({ resource }: { resource: UIResource }) {
-  const { currentBuild, buildHistory, lastDeployTime } = resource.status;
+  const { currentBuild, buildHistory, lastDeployTime, updateStatus } = resource.status;
+  if (updateStatus === "not_applicable" && !currentBuild) return null;
   if (currentBuild?.startTime) {
     return <>for {wholeSeconds(now.value - Date.parse(currentBuild.startTime))}</>;
   }
