@@ -13,5 +13,5 @@ mod messages;
 mod session;
 mod transport;
 
-pub use build::{BuildProgress, BuildRequest, BuiltImage, Transferred};
+pub use build::{BuildProgress, BuildRequest, BuiltImage, StepId, Transferred};
 pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};

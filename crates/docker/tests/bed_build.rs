@@ -173,7 +173,10 @@ async fn arguments_target_hosts_tags_and_labels_reach_the_build() {
     let (built, told) = build_telling(&request).await;
     let _image = built.unwrap();
     assert_eq!(output(&told), ["got a b=ü&", "10.1.2.3\tlilt.example"]);
-    assert!(engine().image_exists(&tag).await.unwrap());
+    let inspect = ["image", "inspect", "--format", "{{json .Config.Labels}}", &tag];
+    let labels = std::process::Command::new("docker").args(inspect).output().unwrap().stdout;
+    let labels: serde_json::Value = serde_json::from_slice(&labels).unwrap();
+    assert_eq!(labels, serde_json::json!({"dev.tilt.built": "true", "dev.tilt.gc": "true"}));
 }
 
 #[tokio::test]
