@@ -1,6 +1,6 @@
 //! Loads a Tiltfile, prints what it prints, how long it took and what came of it:
 //! `cargo run --release -p lilt-tiltfile --example load -- path/to/Tiltfile [rounds]`
-#![allow(clippy::print_stdout, reason = "it is a program")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it is a program")]
 
 use std::time::Instant;
 

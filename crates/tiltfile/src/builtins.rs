@@ -3,6 +3,8 @@
 //! A builtin only checks its arguments and notes what was declared; deciding what becomes of it is the work of
 //! [`assemble`](crate::assemble). Built once per process: it takes milliseconds.
 
+#![allow(clippy::too_many_arguments, reason = "the parameters of a builtin are Tilt's")]
+
 mod docker;
 mod encoding;
 mod files;

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::source::Source;
 
 /// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
-pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 50_000 };
+pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
 /// Of the thread that evaluates.
 pub(crate) const STACK_SIZE: usize = 64 << 20;
 
@@ -34,24 +34,24 @@ const DIALECT: Dialect = Dialect {
 /// Runs the main file; what it declares is in the session afterwards.
 pub(crate) fn run_main(session: &Session<'_>) -> Result<(), Failure> {
     let path = session.request.path.clone();
-    run(session, path).map(drop).map_err(Trouble::into_failure)
+    run(session, path).map(drop).map_err(|trouble| trouble.into_failure())
 }
 
-fn run(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Trouble> {
+fn run(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Box<Trouble>> {
     session.running.borrow_mut().push(path.clone());
     let result = run_file(session, path);
     session.running.borrow_mut().pop();
     result
 }
 
-fn run_file(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Trouble> {
-    let unplaced = |failure| Trouble { failure, place: None, frames: Vec::new() };
+fn run_file(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Box<Trouble>> {
+    let unplaced = |failure| Box::new(Trouble { failure, place: None, frames: Vec::new() });
     let text = session.read_text(&path).map_err(unplaced)?;
     let source = Arc::new(Source::new(path, text));
     session.add_source(source.clone());
     let name = source.path().display().to_string();
     let parsed = AstModule::parse(&name, source.rewritten().to_owned(), &DIALECT);
-    let ast = parsed.map_err(|error| Trouble::of(error, session))?;
+    let ast = parsed.map_err(|error| Box::new(Trouble::of(error, session)))?;
     Module::with_temp_heap(|module| {
         builtins::predeclare(&module, session, &source);
         let loader = Loader(session);
@@ -60,7 +60,7 @@ fn run_file(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Troubl
         eval.set_loader(&loader);
         eval.set_check_cancelled(Box::new(|| session.is_cancelled()));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
-        eval.eval_module(ast, builtins::globals()).map_err(|error| Trouble::of(error, session))?;
+        eval.eval_module(ast, builtins::globals()).map_err(|error| Box::new(Trouble::of(error, session)))?;
         drop(eval);
         module.freeze().map_err(|error| unplaced(Failure::internal(format!("cannot freeze: {error:?}"))))
     })

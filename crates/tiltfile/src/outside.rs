@@ -2,6 +2,8 @@
 //!
 //! Kept small so that a fuzzer or a test can shut it off. [`RealOutside`] is this machine.
 
+#![expect(clippy::disallowed_methods, reason = "this is the module that touches the machine")]
+
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,8 @@
 //! Every folder of `fixtures` is a project; what comes of loading it is a snapshot: the lines printed, then the
 //! project or the error, then the files that were read.
 
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io;

@@ -1,5 +1,7 @@
 //! What a load promises besides its result: it can be cancelled, it keeps to itself, it knows every builtin.
 
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -84,6 +86,20 @@ fn calls_may_nest_deep() {
     let text =
         "def f(n): return 0 if n == 0 else 1 + f(n - 1)\nprint(f(2500))\nsorted([1], key=lambda x: f(100))\n";
     load_in(directory.path(), text).project.unwrap();
+}
+
+#[test]
+fn recursion_without_end_is_an_error_and_no_crash() {
+    let directory = tempfile::tempdir().unwrap();
+    for text in [
+        "def f(n): return f(n + 1)\nf(0)\n",
+        "def f(n): return sorted([1, 2], key=lambda x: f(n + 1))\nf(0)\n",
+        "def f(n): return [max([(f(m) if m else 0) for m in [n]], [{1: f(n)}]) for _ in [1]]\nf(1)\n",
+        "def f(*args, **kwargs): return '%s' % [f(*args, **kwargs)]\nf(1, a=2)\n",
+    ] {
+        let failure = load_in(directory.path(), text).project.unwrap_err();
+        assert_eq!(failure.message, "too many nested calls");
+    }
 }
 
 #[test]
