@@ -63,7 +63,7 @@ async fn load(settings: Arc<Settings>, print: &mut impl FnMut(&str)) -> Result<P
         })
     });
     while let Some(text) = printed.recv().await {
-        print(&text);
+        print(&format!("{text}\n"));
     }
     match evaluation.await {
         Ok(loaded) => loaded.project,

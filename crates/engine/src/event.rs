@@ -26,6 +26,11 @@ pub enum Event {
         files: FileSet,
         outcome: Result<Box<Project>, Failure>,
     },
+    /// From now on no change to these files is missed.
+    Watching {
+        watch: WatchId,
+        version: u64,
+    },
     FilesChanged {
         watch: WatchId,
         paths: Vec<PathBuf>,

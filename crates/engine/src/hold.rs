@@ -14,6 +14,8 @@ pub enum Hold {
     Slot,
     /// The Tiltfile is being loaded and may change it.
     Tiltfile,
+    /// Its files are not watched yet: a change to them could be missed.
+    Files,
     /// The cluster has not answered yet.
     Cluster { failure: Option<Failure> },
     /// Its changes go into a container that is not running yet.
@@ -28,6 +30,7 @@ impl Hold {
             Hold::Dependencies { .. } => "waiting-for-dep",
             Hold::Slot => "waiting-for-local",
             Hold::Tiltfile => "tiltfile-reload",
+            Hold::Files => "waiting-for-files",
             Hold::Cluster { .. } => "waiting-for-cluster",
             Hold::Container => "waiting-for-deploy",
         }
@@ -43,6 +46,7 @@ impl Hold {
             }
             Hold::Slot => "waiting for other updates to finish".into(),
             Hold::Tiltfile => "waiting for the Tiltfile".into(),
+            Hold::Files => "waiting for its files to be watched".into(),
             Hold::Cluster { failure: None } => "waiting for the cluster".into(),
             Hold::Cluster { failure: Some(failure) } => {
                 format!("waiting for the cluster: {}", failure.message)

@@ -34,7 +34,8 @@ pub fn plan_session(state: &State) -> Plan {
     }
     if !state.tiltfile.files.is_empty() {
         let files = state.tiltfile.files.clone();
-        plan.insert(TaskId::Watch(WatchId::Tiltfile), TaskSpec::Watch { files });
+        let version = state.tiltfile.watch_version;
+        plan.insert(TaskId::Watch(WatchId::Tiltfile), TaskSpec::Watch { version, files });
     }
     if state.cluster.wanted && state.cluster.info.is_none() {
         plan.insert(TaskId::Connect, TaskSpec::Connect);
@@ -55,15 +56,13 @@ pub fn plan_session(state: &State) -> Plan {
 pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     let mut plan = Plan::new();
     let Some(resource) = state.resources.get(name) else { return plan };
+    for (id, watch) in &resource.watches {
+        let spec = TaskSpec::Watch { version: watch.version, files: watch.files.clone() };
+        plan.insert(TaskId::Watch(id.clone()), spec);
+    }
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));
     match (&resource.spec.body, &resource.body) {
-        (Body::Local(spec), BodyState::Local(local)) => {
-            if !spec.files.is_empty() {
-                let spec = TaskSpec::Watch { files: spec.files.clone() };
-                plan.insert(TaskId::Watch(WatchId::Local(name.clone())), spec);
-            }
-            plan.extend(serve_task(name, local));
-        }
+        (Body::Local(_), BodyState::Local(local)) => plan.extend(serve_task(name, local)),
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             plan_kubernetes(state, resource, spec, kubernetes, &mut plan);
         }
@@ -95,10 +94,6 @@ fn plan_kubernetes(
     plan: &mut Plan,
 ) {
     let name = &resource.spec.name;
-    for image in &spec.images {
-        let watch = WatchId::Image(name.clone(), image.name.clone());
-        plan.insert(TaskId::Watch(watch), TaskSpec::Watch { files: image.files.clone() });
-    }
     if state.cluster.info.is_none() {
         return;
     }

@@ -43,7 +43,7 @@ pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource
         waiting: resource.hold.as_ref().map(waiting),
         conditions: conditions(resource, &runtime),
     };
-    Some(UIResource { metadata: metadata(resource, &runtime), ..object(status) })
+    Some(UIResource { metadata: metadata(state, resource, &runtime), ..object(status) })
 }
 
 fn object(status: UIResourceStatus) -> UIResource {
@@ -55,7 +55,7 @@ fn object(status: UIResourceStatus) -> UIResource {
     }
 }
 
-fn metadata(resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
+fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
     let mut metadata = ObjectMeta { name: resource.spec.name.to_string(), ..ObjectMeta::default() };
     metadata.labels = resource.spec.labels.iter().map(|label| (label.clone(), label.clone())).collect();
     let mut annotate = |key: &str, words: Option<String>| {
@@ -67,9 +67,16 @@ fn metadata(resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
     let running = resource.update.as_ref().map(|update| &update.cause);
     let cause = running.or(resource.last().map(|last| &last.cause));
     annotate(annotation::CAUSE, cause.map(crate::Cause::headline));
-    annotate(annotation::RUNTIME_MESSAGE, runtime.message.clone());
+    annotate(annotation::RUNTIME_MESSAGE, out_of_reach(state, resource).or_else(|| runtime.message.clone()));
     annotate(annotation::FORWARDS, broken_forwards(resource));
     metadata
+}
+
+/// What is known of a resource may be outdated while its cluster does not answer.
+fn out_of_reach(state: &State, resource: &ResourceState) -> Option<String> {
+    let failure = state.cluster.failure.as_ref().filter(|_| state.cluster.info.is_some())?;
+    resource.kubernetes()?;
+    Some(format!("the cluster does not answer: {}", failure.message))
 }
 
 fn broken_forwards(resource: &ResourceState) -> Option<String> {

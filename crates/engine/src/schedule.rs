@@ -32,6 +32,8 @@ enum Want {
     Nothing,
     Hold(Hold),
     Queue(Rank),
+    /// As soon as its files are watched.
+    Files(Rank),
     LiveUpdate(LiveUpdateRun, Cause, u64),
 }
 
@@ -83,9 +85,10 @@ fn reconsider(state: &mut State, name: &ResourceName) {
     let want = wanted(state, resource);
     let alone = resource.runs_alone();
     let now = state.now;
-    let queued = match &want {
-        Want::Queue(rank) => Some(*rank),
-        _ => None,
+    let (queued, unwatched) = match &want {
+        Want::Queue(rank) => (Some(*rank), None),
+        Want::Files(rank) => (None, Some(*rank)),
+        _ => (None, None),
     };
     let loading = state.tiltfile.loading.is_some();
     let Some(resource) = state.resources.get_mut(name) else { return };
@@ -98,9 +101,19 @@ fn reconsider(state: &mut State, name: &ResourceName) {
         }
         resource.queued = queued;
     }
+    if resource.unwatched != unwatched {
+        if let Some(old) = resource.unwatched.take() {
+            state.unwatched.remove(&(old, name.clone()));
+        }
+        if let Some(rank) = unwatched {
+            state.unwatched.insert((rank, name.clone()));
+        }
+        resource.unwatched = unwatched;
+    }
     resource.hold = match want {
         Want::Nothing => None,
         Want::Hold(hold) => Some(hold),
+        Want::Files(_) => Some(Hold::Files),
         Want::Queue(_) if loading => Some(Hold::Tiltfile),
         Want::Queue(_) => Some(Hold::Slot),
         Want::LiveUpdate(run, cause, snapshot) => {
@@ -129,6 +142,9 @@ fn wanted(state: &State, resource: &ResourceState) -> Want {
         Ok(None) => return Want::Nothing,
         Err(hold) => return Want::Hold(hold),
     };
+    if resource.watches.values().any(|watch| !watch.ready) {
+        return Want::Files(rank);
+    }
     if !resource.started_once && !resource.unmet.is_empty() {
         return Want::Hold(Hold::Dependencies { on: resource.unmet.iter().cloned().collect() });
     }
@@ -195,7 +211,11 @@ fn start_queued(state: &mut State) {
     }
     let limit = usize::try_from(state.settings.max_parallel_updates.max(1)).unwrap_or(usize::MAX);
     while state.updating.len() < limit && !state.updating.values().any(|alone| *alone) {
-        let Some(name) = state.queue.first(state.updating.len()).cloned() else { return };
+        let Some((rank, name)) = state.queue.first(state.updating.len()).cloned() else { return };
+        // One that comes before it and is only waiting for its watches, a matter of milliseconds, keeps its turn.
+        if state.unwatched.first().is_some_and(|(earlier, _)| *earlier < rank) {
+            return;
+        }
         start(state, &name);
     }
 }

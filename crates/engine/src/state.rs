@@ -19,7 +19,7 @@ pub(crate) use kubernetes::{ImageState, KubernetesState, LiveUpdateRun, Progress
 pub(crate) use local::{LocalState, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;
-pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind};
+pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, Watch};
 pub(crate) use tiltfile::{Load, TiltfileState};
 
 /// What the session was started with.
@@ -60,6 +60,8 @@ pub struct State {
     /// Who waits for whom: dependency → dependents.
     pub(crate) dependents: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     pub(crate) queue: Queue,
+    /// Resources that would be in the queue if their files were watched.
+    pub(crate) unwatched: BTreeSet<(Rank, ResourceName)>,
     /// Resources with an update that takes a slot, and whether it must run alone.
     pub(crate) updating: BTreeMap<ResourceName, bool>,
     pub(crate) cluster: ClusterState,
@@ -109,6 +111,7 @@ impl State {
             resources: BTreeMap::new(),
             dependents: BTreeMap::new(),
             queue: Queue::default(),
+            unwatched: BTreeSet::new(),
             updating: BTreeMap::new(),
             cluster: ClusterState::default(),
             pods: Pods::default(),

@@ -35,8 +35,8 @@ pub enum TaskId {
 pub enum TaskSpec {
     /// Evaluate the Tiltfile.
     Load { load: u64, cause: Cause },
-    /// Follow files.
-    Watch { files: FileSet },
+    /// Follow files. The version grows when they become others.
+    Watch { version: u64, files: FileSet },
     /// Bring a resource up to date.
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Keep a server running.

@@ -80,6 +80,7 @@ struct World {
     incremental: BTreeMap<Option<ResourceName>, Plan>,
     recorded: Vec<(Timestamp, Event)>,
     deployments: u32,
+    watched: BTreeMap<WatchId, u64>,
     saved: BTreeMap<ResourceName, i64>,
     /// When the newest update of a resource that has not failed began.
     covered: BTreeMap<ResourceName, i64>,
@@ -94,6 +95,7 @@ impl World {
             incremental: BTreeMap::new(),
             recorded: Vec::new(),
             deployments: 0,
+            watched: BTreeMap::new(),
             saved: BTreeMap::new(),
             covered: BTreeMap::new(),
         };
@@ -102,6 +104,20 @@ impl World {
     }
 
     fn event(&mut self, event: Event) {
+        self.turn(event);
+        let watches = plan(&self.state).into_iter().filter_map(|(id, spec)| match (id, spec) {
+            (TaskId::Watch(watch), TaskSpec::Watch { version, .. }) => Some((watch, version)),
+            _ => None,
+        });
+        for (watch, version) in watches.collect::<Vec<_>>() {
+            if self.watched.get(&watch) != Some(&version) {
+                self.watched.insert(watch.clone(), version);
+                self.turn(Event::Watching { watch, version });
+            }
+        }
+    }
+
+    fn turn(&mut self, event: Event) {
         self.time += 1;
         let before = self.updates();
         let at = Timestamp(self.time);

@@ -102,6 +102,23 @@ fn a_server_that_ends_is_shown_and_not_restarted() {
 }
 
 #[test]
+fn nothing_starts_before_its_files_are_watched() {
+    let mut script = Script::new();
+    let load = script.running_load().expect("it loads");
+    let files = lilt_model::files::FileSet::default();
+    let project = lilt_model::project::Project { resources: vec![local("a")], ..Default::default() };
+    let event = Event::Loaded { load, files, outcome: Ok(Box::new(project)) };
+    lilt_engine::apply(&mut script.state, lilt_model::Timestamp(1), event);
+    lilt_engine::schedule(&mut script.state);
+    assert_snapshot!(script.show(), @r#"
+    watch Local("a")
+    a holds: waiting for its files to be watched
+    "#);
+    script.save("b", "nothing of ours");
+    assert!(script.update_of("a").is_some());
+}
+
+#[test]
 fn an_edit_during_an_update_survives_it() {
     let mut script = Script::loaded(vec![local("a")]);
     script.save("a", "/p/a/late").succeed("a");

@@ -63,3 +63,10 @@ pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     std::fs::write(&aside, content)?;
     std::fs::rename(&aside, path)
 }
+
+/// Whether a file was written after a point in time.
+pub fn changed_since(path: &Path, time: Timestamp) -> bool {
+    let Ok(about) = std::fs::symlink_metadata(path) else { return false };
+    let Ok(modified) = about.modified() else { return false };
+    about.is_file() && Timestamp::ZERO.plus(modified.duration_since(UNIX_EPOCH).unwrap_or_default()) > time
+}

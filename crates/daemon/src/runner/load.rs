@@ -1,10 +1,12 @@
 //! Evaluates the Tiltfile.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lilt_engine::{Cause, Event};
+use lilt_engine::{Cause, Event, WatchId};
+use lilt_host::files;
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::{Failure, ResourceName};
@@ -25,7 +27,7 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
     let guard = RaiseOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
     let evaluation = tokio::task::spawn_blocking(move || {
-        let loaded = evaluate(&settings, &cancelled, &mut |text| span.write(text.as_bytes()));
+        let loaded = evaluate(&settings, &cancelled, &mut |line| span.info(line));
         (loaded, span)
     });
     let (loaded, mut span) = tokio::select! {
@@ -39,7 +41,13 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
     tell_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
     drop(span);
     let outcome = loaded.project.map(Box::new);
+    // They are watched only from now on; what was saved while they were read is found by its time.
+    let roots = loaded.files.roots.clone();
     context.tell(Event::Loaded { load, files: loaded.files, outcome }).await;
+    let paths: Vec<PathBuf> = roots.into_iter().filter(|path| files::changed_since(path, begun)).collect();
+    if !paths.is_empty() {
+        context.tell(Event::FilesChanged { watch: WatchId::Tiltfile, paths }).await;
+    }
 }
 
 /// Loads the project of these settings.

@@ -1,9 +1,10 @@
 //! Follows a set of files; it may change while running without a change being missed.
 
+use std::time::Duration;
+
 use lilt_engine::{Event, TaskSpec, WatchId};
-use lilt_host::watch::Subscription;
+use lilt_host::watch::{Batch, Subscription};
 use lilt_model::Failure;
-use lilt_model::files::FileSet;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId};
 use tokio::sync::watch::Receiver;
@@ -11,7 +12,7 @@ use tokio::sync::watch::Receiver;
 use crate::context::Context;
 
 pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<TaskSpec>) {
-    let mut subscription = subscribe(&context, &id, &mut spec);
+    let mut subscription = subscribe(&context, &id, &mut spec).await;
     loop {
         let batch = async {
             match &mut subscription {
@@ -25,29 +26,54 @@ pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<TaskSp
                 if changed.is_err() {
                     return;
                 }
-                // The new one is placed before the old one goes.
-                subscription = subscribe(&context, &id, &mut spec);
+                // The new one is placed before the old one goes, and what the old one saw meanwhile is told.
+                let old = std::mem::replace(&mut subscription, subscribe(&context, &id, &mut spec).await);
+                if let Some(mut old) = old {
+                    let seen = tokio::time::timeout(Duration::ZERO, old.next()).await;
+                    tell(&context, &id, seen.ok().flatten()).await;
+                }
             }
-            batch = batch => match batch {
-                Some(batch) => context.tell(Event::FilesChanged { watch: id.clone(), paths: batch.paths }).await,
-                None => subscription = None,
-            },
+            batch = batch => {
+                if batch.is_none() {
+                    subscription = None;
+                }
+                tell(&context, &id, batch).await;
+            }
         }
     }
 }
 
-fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec>) -> Option<Subscription> {
-    let files = match &*spec.borrow_and_update() {
-        TaskSpec::Watch { files } => files.clone(),
-        _ => FileSet::default(),
+async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
+    let Some(batch) = batch else { return };
+    if let Some(failure) = &batch.problem {
+        complain(context, id, failure);
+    }
+    if !batch.paths.is_empty() {
+        context.tell(Event::FilesChanged { watch: id.clone(), paths: batch.paths }).await;
+    }
+}
+
+/// Returns when every watch is placed: no later change is missed.
+async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec>) -> Option<Subscription> {
+    let (version, files) = match &*spec.borrow_and_update() {
+        TaskSpec::Watch { version, files } => (*version, files.clone()),
+        _ => return None,
     };
-    match context.edges.watcher.subscribe(files) {
-        Ok(subscription) => Some(subscription),
+    let subscription = match context.edges.watcher.subscribe(files) {
+        Ok(mut subscription) => {
+            if let Err(failure) = subscription.ready().await {
+                complain(context, id, &failure);
+            }
+            Some(subscription)
+        }
         Err(failure) => {
             complain(context, id, &failure);
             None
         }
-    }
+    };
+    // Also where some of it cannot be watched: that is said above, and waiting would not help.
+    context.tell(Event::Watching { watch: id.clone(), version }).await;
+    subscription
 }
 
 fn complain(context: &Context, id: &WatchId, failure: &Failure) {
@@ -57,5 +83,5 @@ fn complain(context: &Context, id: &WatchId, failure: &Failure) {
     };
     let mut span =
         context.logs.span(SpanId::from(format!("watch:{resource}")), Some(resource), Source::Build);
-    span.print(Level::Error, &format!("ERROR: files are not watched: {failure}"));
+    span.print(Level::Error, &format!("ERROR: changes to files may be missed: {failure}"));
 }

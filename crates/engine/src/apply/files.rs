@@ -29,3 +29,15 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
     }
     state.touch(&name);
 }
+
+pub(super) fn watching(state: &mut State, watch: &WatchId, version: u64) {
+    let name = match watch {
+        WatchId::Tiltfile => return,
+        WatchId::Local(name) | WatchId::Image(name, _) => name,
+    };
+    let known = state.resources.get_mut(name).and_then(|resource| resource.watches.get_mut(watch));
+    if let Some(known) = known.filter(|known| known.version == version && !known.ready) {
+        known.ready = true;
+        state.touch(name);
+    }
+}

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::apply::update;
 use crate::cause::Cause;
-use crate::state::{FinishedUpdate, ImageState, Load, ResourceState, State};
+use crate::event::WatchId;
+use crate::state::{FinishedUpdate, ImageState, Load, ResourceState, State, Watch};
 
 /// Starts a load. One that runs is given up: it reads what is outdated.
 pub(super) fn request(state: &mut State) {
@@ -37,7 +38,10 @@ fn changed_files(state: &State) -> Vec<String> {
 pub(super) fn ended(state: &mut State, id: u64, files: FileSet, outcome: Result<Box<Project>, Failure>) {
     let Some(load) = state.tiltfile.loading.take_if(|load| load.id == id) else { return };
     let changed = changed_files(state);
-    state.tiltfile.files = files;
+    if state.tiltfile.files != files {
+        state.tiltfile.files = files;
+        state.tiltfile.watch_version = id;
+    }
     state.tiltfile.changes.retain(|_, at| *at > id);
     state.tiltfile.triggered = false;
     let warnings = outcome.as_ref().map(|project| project.warnings.clone()).unwrap_or_default();
@@ -112,6 +116,7 @@ fn define(state: &mut State, resource: Resource, order: u32, changed: &[String])
     let Some(known) = state.resources.get_mut(&name) else {
         let mut fresh = ResourceState::new(Arc::new(resource), order);
         define_images(&mut fresh, None);
+        define_watches(&mut fresh, sequence);
         state.resources.insert(name, fresh);
         return;
     };
@@ -128,6 +133,7 @@ fn define(state: &mut State, resource: Resource, order: u32, changed: &[String])
         Body::Local(_) => None,
     };
     define_images(known, old_kubernetes);
+    define_watches(known, sequence);
 }
 
 /// Whether what runs no longer is what the Tiltfile says.
@@ -159,11 +165,32 @@ fn define_images(resource: &mut ResourceState, old: Option<&KubernetesResource>)
     state.forwards.retain(|port, _| ports.contains(port));
 }
 
+/// Keeps watches whose files are the same.
+fn define_watches(resource: &mut ResourceState, version: u64) {
+    let name = &resource.spec.name;
+    let wanted: Vec<(WatchId, FileSet)> = match &resource.spec.body {
+        Body::Local(local) => vec![(WatchId::Local(name.clone()), local.files.clone())],
+        Body::Kubernetes(kubernetes) => {
+            let watch =
+                |image: &ImageTarget| (WatchId::Image(name.clone(), image.name.clone()), image.files.clone());
+            kubernetes.images.iter().map(watch).collect()
+        }
+    };
+    let mut known = std::mem::take(&mut resource.watches);
+    for (id, files) in wanted.into_iter().filter(|(_, files)| !files.is_empty()) {
+        let kept = known.remove(&id).filter(|watch| watch.files == files);
+        resource.watches.insert(id, kept.unwrap_or(Watch { files, version, ready: false }));
+    }
+}
+
 fn remove(state: &mut State, name: &ResourceName) {
     update::disown(state, name);
     let Some(resource) = state.resources.remove(name) else { return };
     if let Some(rank) = resource.queued {
         state.queue.remove(rank, name);
+    }
+    if let Some(rank) = resource.unwatched {
+        state.unwatched.remove(&(rank, name.clone()));
     }
     state.updating.remove(name);
     state.settled.waiting.remove(name);

@@ -43,14 +43,13 @@ impl Queue {
     }
 
     /// The next one to start while `running` updates run, none of them alone.
-    pub(crate) fn first(&self, running: usize) -> Option<&ResourceName> {
+    pub(crate) fn first(&self, running: usize) -> Option<&(Rank, ResourceName)> {
         let parallel = self.parallel.first();
         // One that must run alone waits until nothing runs; meanwhile the others go on.
         let alone = if running == 0 { self.alone.first() } else { None };
-        let first = match (alone, parallel) {
-            (Some(alone), Some(parallel)) => alone.min(parallel),
-            (alone, parallel) => alone.or(parallel)?,
-        };
-        Some(&first.1)
+        match (alone, parallel) {
+            (Some(alone), Some(parallel)) => Some(alone.min(parallel)),
+            (alone, parallel) => alone.or(parallel),
+        }
     }
 }

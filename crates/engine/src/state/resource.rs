@@ -1,8 +1,9 @@
 //! One resource's life.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use lilt_model::files::FileSet;
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::{Failure, ResourceName, Timestamp};
 
@@ -10,6 +11,7 @@ use super::kubernetes::KubernetesState;
 use super::local::LocalState;
 use super::queue::Rank;
 use crate::cause::Cause;
+use crate::event::WatchId;
 use crate::hold::Hold;
 use crate::task::UpdateJob;
 
@@ -33,12 +35,25 @@ pub(crate) struct ResourceState {
     pub(crate) triggered: Option<u64>,
     /// The Tiltfile changed it: when, and by which files.
     pub(crate) reconfigured: Option<(u64, Vec<String>)>,
+    /// What is to be watched for it.
+    pub(crate) watches: BTreeMap<WatchId, Watch>,
     /// Dependencies that have not been ready yet.
     pub(crate) unmet: BTreeSet<ResourceName>,
     /// Its place in the queue.
     pub(crate) queued: Option<Rank>,
+    /// The place it will have once its files are watched.
+    pub(crate) unwatched: Option<Rank>,
     pub(crate) pending_since: Option<Timestamp>,
     pub(crate) hold: Option<Hold>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Watch {
+    pub(crate) files: FileSet,
+    /// Grows when the files become others.
+    pub(crate) version: u64,
+    /// No change to these files is missed.
+    pub(crate) ready: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -93,8 +108,10 @@ impl ResourceState {
             ready_once: false,
             triggered: None,
             reconfigured: None,
+            watches: BTreeMap::new(),
             unmet: BTreeSet::new(),
             queued: None,
+            unwatched: None,
             pending_since: None,
             hold: None,
         }

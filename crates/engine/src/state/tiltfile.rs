@@ -15,6 +15,8 @@ pub(crate) struct TiltfileState {
     pub(crate) loading: Option<Load>,
     /// What the last load read: a change asks for another.
     pub(crate) files: FileSet,
+    /// Grows when the files become others.
+    pub(crate) watch_version: u64,
     /// Changes that no finished load has seen.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
     /// Asked for by hand.

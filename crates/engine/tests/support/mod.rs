@@ -48,7 +48,18 @@ impl Script {
         self.time += 1;
         apply(&mut self.state, Timestamp(self.time * 1_000_000), event);
         schedule(&mut self.state);
+        self.watch();
         self
+    }
+
+    /// Files are watched as soon as they are to be.
+    fn watch(&mut self) {
+        for (id, spec) in plan(&self.state) {
+            if let (TaskId::Watch(watch), TaskSpec::Watch { version, .. }) = (id, spec) {
+                apply(&mut self.state, Timestamp(self.time * 1_000_000), Event::Watching { watch, version });
+            }
+        }
+        schedule(&mut self.state);
     }
 
     pub fn load(&mut self, resources: Vec<Resource>) -> &mut Self {
