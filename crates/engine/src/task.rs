@@ -103,7 +103,7 @@ pub struct DeployJob {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ImageJob {
-    Build(ImageTarget),
+    Build(Box<ImageTarget>),
     /// Up to date, under this reference.
     Reuse {
         name: ImageName,

@@ -3,6 +3,7 @@
 //! The daemon is the only writer; page, terminal and API read. Readers ask for what changed since a revision they
 //! know, so that a change costs what it touches and a slow reader costs nothing. This is the only crate that may
 //! lock; no lock is held while waiting.
+#![expect(clippy::disallowed_types, reason = "the store is where locks may be")]
 
 mod logs;
 mod objects;

@@ -57,7 +57,7 @@ pub(crate) fn evaluate(settings: &Settings, cancelled: &AtomicBool, print: &mut 
         args: settings.args.clone(),
         subcommand: settings.subcommand.to_owned(),
     };
-    let outside = RealOutside { context: settings.context.clone(), ..RealOutside::default() };
+    let outside = RealOutside { context: settings.context.clone() };
     lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), print)
 }
 

@@ -143,7 +143,7 @@ fn image_jobs(
             Some(reference) => jobs.push(ImageJob::Reuse { name: image.name.clone(), reference }),
             None => {
                 built.push(&image.name);
-                jobs.push(ImageJob::Build(image.clone()));
+                jobs.push(ImageJob::Build(Box::new(image.clone())));
             }
         }
     }

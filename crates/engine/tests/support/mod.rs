@@ -1,5 +1,5 @@
 //! Event scripts: facts in, plan and holds out, as text.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses its part")]
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -271,7 +271,7 @@ pub fn manual(mut resource: Resource) -> Resource {
 }
 
 pub fn after(mut resource: Resource, dependencies: &[&str]) -> Resource {
-    resource.resource_deps = dependencies.iter().map(|name| ResourceName::new(name)).collect();
+    resource.resource_deps = dependencies.iter().map(ResourceName::new).collect();
     resource
 }
 
