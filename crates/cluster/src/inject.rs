@@ -2,13 +2,10 @@
 //!
 //! Pure. Follows Tilt: the same labels, the same places, the same pull policy.
 
+use lilt_model::reference::Reference;
 use lilt_model::{Failure, ImageName};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-
-mod reference;
-
-use reference::Reference;
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
@@ -18,13 +15,13 @@ const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
 pub fn prepare(objects: &[Value], images: &[(ImageName, String)]) -> Result<Vec<Value>, Failure> {
     let mut images: Vec<Image> = images
         .iter()
-        .map(|(name, deployed)| Image {
-            name,
-            selector: Reference::parse(name.as_str()),
-            deployed,
-            used: false,
+        .map(|(name, deployed)| {
+            let selector = Reference::parse(name.as_str())?;
+            Ok(Image { name, selector, deployed, used: false })
         })
-        .collect();
+        .collect::<Result<_, Failure>>()?;
+    // `web:v1` is one image and `web` the rest of them.
+    images.sort_by_key(|image| image.selector.tag().is_none());
     let mut prepared = objects.to_vec();
     for object in &mut prepared {
         add_label(object, &images);
@@ -45,7 +42,7 @@ pub fn prepare(objects: &[Value], images: &[(ImageName, String)]) -> Result<Vec<
 
 struct Image<'a> {
     name: &'a ImageName,
-    selector: Reference<'a>,
+    selector: Reference,
     deployed: &'a str,
     used: bool,
 }
@@ -157,8 +154,9 @@ fn inject_images(object: &mut Value, images: &mut [Image<'_>]) {
 fn replace(place: Option<&mut Value>, images: &mut [Image<'_>]) -> bool {
     let Some(place) = place else { return false };
     let Some(text) = place.as_str() else { return false };
-    let existing = Reference::parse(text);
-    let Some(ours) = images.iter_mut().find(|image| image.selector.selects(&existing)) else { return false };
+    // What is no reference is none of ours; the API server will say what is wrong with it.
+    let Ok(existing) = Reference::parse(text) else { return false };
+    let Some(ours) = images.iter_mut().find(|image| image.selector.matches(&existing)) else { return false };
     ours.used = true;
     *place = ours.deployed.into();
     true

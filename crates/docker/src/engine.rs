@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use crate::address::{self, Address};
 use crate::credentials::Credentials;
 use crate::messages::{Message, Messages};
-use crate::reference::Reference;
 use crate::transport::{self, Response};
+use lilt_model::reference::Reference;
 
 /// The oldest API that is spoken: Docker 20.10.
 const OLDEST: ApiVersion = ApiVersion(1, 41);

@@ -6,7 +6,6 @@
 pub mod build;
 pub mod credentials;
 pub mod engine;
-pub mod reference;
 
 mod address;
 mod messages;

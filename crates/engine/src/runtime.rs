@@ -69,10 +69,12 @@ fn deployed(
     resource: &ResourceState,
 ) -> Runtime {
     let Some(deployed) = &kubernetes.deployed else { return not_begun(resource) };
-    if deployed.template_hashes.is_empty() || spec.pod_readiness == PodReadiness::Ignore {
+    let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
+    let expects_pods =
+        !deployed.template_hashes.is_empty() || spec.objects.iter().any(|object| kind(object) == "Pod");
+    if spec.pod_readiness == PodReadiness::Ignore || (pods.is_empty() && !expects_pods) {
         return Runtime::of(RuntimeStatus::NotApplicable);
     }
-    let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
     if pods.is_empty() {
         return match wanted_pods(spec) {
             Some(0) => Runtime::of(RuntimeStatus::Ok),
@@ -103,7 +105,8 @@ pub(crate) fn current_pods<'a>(
         .filter_map(|pod| state.pods.known.get(pod))
         .map(|pod| &**pod)
         .filter(|pod| !pod.deleting)
-        .filter(move |pod| pod.template_hash.as_ref().is_some_and(|hash| hashes.contains(hash)))
+        // Bare pods and those that an operator made have no hash of ours.
+        .filter(move |pod| pod.template_hash.as_ref().is_none_or(|hash| hashes.contains(hash)))
 }
 
 fn is_broken(pod: &Pod) -> bool {

@@ -14,6 +14,7 @@ pub mod kubernetes;
 pub mod log;
 pub mod names;
 pub mod project;
+pub mod reference;
 pub mod request;
 pub mod resource;
 pub mod time;

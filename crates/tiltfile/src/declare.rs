@@ -12,7 +12,7 @@ use lilt_model::resource::{Link, TriggerMode};
 use serde_json::Value;
 
 use crate::failure::Place;
-use crate::reference::Reference;
+use lilt_model::reference::Reference;
 
 #[derive(Debug, Default)]
 pub(crate) struct Declarations {

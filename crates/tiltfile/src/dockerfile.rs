@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::reference::Reference;
+use lilt_model::reference::Reference;
 
 pub(crate) fn images(dockerfile: &str, build_args: &[(String, String)]) -> Vec<Reference> {
     let mut arguments: HashMap<String, String> = HashMap::new();
@@ -120,7 +120,7 @@ mod tests {
     fn names(dockerfile: &str, build_args: &[(&str, &str)]) -> Vec<String> {
         let arguments: Vec<_> =
             build_args.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        images(dockerfile, &arguments).iter().map(ToString::to_string).collect()
+        images(dockerfile, &arguments).iter().map(Reference::familiar).collect()
     }
 
     #[test]

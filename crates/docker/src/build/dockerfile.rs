@@ -3,7 +3,7 @@
 
 use regex::Regex;
 
-use crate::reference::Reference;
+use lilt_model::reference::Reference;
 
 #[derive(Debug, PartialEq, Eq)]
 struct Instruction {

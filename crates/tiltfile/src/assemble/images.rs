@@ -8,7 +8,9 @@ use super::Problems;
 use crate::declare::ImageDeclaration;
 use crate::dockerfile;
 use crate::nearest::nearest;
-use crate::reference::{ImageIndex, Reference};
+use lilt_model::reference::Reference;
+
+use crate::image_index::ImageIndex;
 
 pub(super) struct Images<'d> {
     declared: &'d [ImageDeclaration],
@@ -69,7 +71,7 @@ impl<'d> Images<'d> {
         if order.contains(&position) {
             return;
         }
-        let name = |position: &usize| self.declared[*position].reference.to_string();
+        let name = |position: &usize| self.declared[*position].reference.familiar();
         if let Some(first) = path.iter().position(|other| *other == position) {
             let round: Vec<String> = path[first..].iter().chain([&position]).map(name).collect();
             let message = format!("images build on each other in a circle: {}", round.join(" → "));
@@ -85,7 +87,7 @@ impl<'d> Images<'d> {
 
     fn target(&self, position: usize) -> ImageTarget {
         let image = &self.declared[position];
-        let name = |position: &usize| ImageName::new(self.declared[*position].reference.to_string());
+        let name = |position: &usize| ImageName::new(self.declared[*position].reference.familiar());
         let mut ignores = image.watch_ignores.clone();
         ignores.extend(self.tiltignore.cloned());
         ImageTarget {
@@ -124,7 +126,7 @@ impl<'d> Images<'d> {
         let unused = self.declared.iter().zip(&self.used).filter(|(_, used)| !**used).map(|(image, _)| image);
         let mut warnings = Vec::new();
         for image in unused {
-            let name = image.reference.to_string();
+            let name = image.reference.familiar();
             if is_fine(&name) {
                 continue;
             }

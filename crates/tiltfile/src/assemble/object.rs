@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::declare::ObjectDeclaration;
 use crate::failure::Place;
-use crate::reference::Reference;
+use lilt_model::reference::Reference;
 
 const DEFAULT_NAMESPACE: &str = "default";
 

@@ -12,7 +12,7 @@ use super::object::Object;
 use crate::declare::{Declarations, LocalDeclaration, ObjectDeclaration, ResourceOptions};
 use crate::failure::Place;
 use crate::nearest::nearest;
-use crate::reference::Reference;
+use lilt_model::reference::Reference;
 
 /// A resource in the making.
 #[derive(Debug)]

@@ -15,8 +15,8 @@ use super::live_update::live_update;
 use crate::arguments::Function;
 use crate::declare::ImageDeclaration;
 use crate::failure::raise;
-use crate::reference::Reference;
 use crate::session::{Session, session};
+use lilt_model::reference::Reference;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -62,8 +62,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         }
         let name = function.argument("ref", r#ref);
         let text = name.string()?;
-        let reference = Reference::parse(&text)
-            .map_err(|problem| name.refuse(format!("{text:?} is no valid image name: {problem}")))?;
+        let reference = Reference::parse(&text).map_err(|problem| name.refuse(problem.message))?;
         let context = session.absolute(function.argument("context", context).string()?);
         let contents = function.argument("dockerfile_contents", dockerfile_contents);
         let path = function.argument("dockerfile", dockerfile);
@@ -81,8 +80,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let extra_tag = function.argument("extra_tag", extra_tag);
         let extra_tags = extra_tag.strings()?;
         for tag in &extra_tags {
-            Reference::parse(tag)
-                .map_err(|problem| extra_tag.refuse(format!("{tag:?} is no image name: {problem}")))?;
+            Reference::parse(tag).map_err(|problem| extra_tag.refuse(problem.message))?;
         }
         let platform = match function.argument("platform", platform).string()? {
             given if !given.is_empty() => given,
@@ -121,7 +119,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let mut declared = session.declared.borrow_mut();
         if let Some(other) = declared.images.iter().find(|other| other.reference == declaration.reference) {
             let (name, place) = (&declaration.reference, other.place.location());
-            return Err(function.refuse(format!("the image {name} is already defined at {place}")));
+            return Err(
+                function.refuse(format!("the image {} is already defined at {place}", name.familiar()))
+            );
         }
         declared.images.push(declaration);
         Ok(NoneType)

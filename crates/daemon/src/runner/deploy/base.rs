@@ -1,7 +1,7 @@
 //! Puts images that were built here in the place of those that a Dockerfile names.
 
-use lilt_docker::reference::Reference;
 use lilt_model::ImageName;
+use lilt_model::reference::Reference;
 
 /// The Dockerfile with every `FROM` and `--from=` of a built image replaced by what was built.
 pub(crate) fn replace(dockerfile: &str, built: &[(ImageName, String)]) -> String {

@@ -1,10 +1,10 @@
 //! One image: built, tagged by its content, pushed to where the cluster finds it.
 
-use lilt_docker::reference::{reference_in_cluster, reference_in_registry, tag_from_id};
 use lilt_docker::{BuildProgress, BuildRequest, Engine};
 use lilt_engine::DeployJob;
 use lilt_model::image::ImageTarget;
 use lilt_model::log::Level;
+use lilt_model::reference::{reference_in_cluster, reference_in_registry, tag_from_id};
 use lilt_model::{Failure, ImageName};
 
 use super::base;

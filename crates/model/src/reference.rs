@@ -3,8 +3,9 @@
 //! Pure. The names that lilt gives to what it builds follow Tilt's to the letter, since people's scripts and
 //! registries know them.
 
-use lilt_model::cluster::Registry;
-use lilt_model::{Failure, ImageName};
+use crate::cluster::Registry;
+use crate::failure::Failure;
+use crate::names::ImageName;
 
 const DOCKER_HUB: &str = "docker.io";
 const OFFICIAL: &str = "library/";
@@ -351,5 +352,29 @@ mod tests {
         assert!(tag_from_id("sha256:12").is_err());
         let tagged = Reference::parse("localhost:5000/web").unwrap().with_tag(&tag_from_id(id).unwrap());
         assert_eq!(tagged.familiar(), "localhost:5000/web:tilt-0123456789abcdef");
+    }
+
+    #[test]
+    fn matches_as_docker_names_images() {
+        let digest = format!("docker.io/library/web@sha256:{}", "0".repeat(64));
+        let cases = [
+            ("web", "web", true),
+            ("web", "web:v1", true),
+            ("web", digest.as_str(), true),
+            ("web", "index.docker.io/library/web", true),
+            ("web", "team/web", false),
+            ("web", "localhost:5000/web", false),
+            ("localhost:5000/web", "localhost:5000/web:v1", true),
+            ("gcr.io/team/web", "gcr.io/team/web", true),
+            ("gcr.io/team/web", "team/web", false),
+            ("web:v1", "web:v1", true),
+            ("web:v1", "web:v2", false),
+            ("web:v1", "web", false),
+            ("team/web", "docker.io/team/web:x", true),
+        ];
+        for (declared, used, expected) in cases {
+            let parse = |text| Reference::parse(text).expect("a reference");
+            assert_eq!(parse(declared).matches(&parse(used)), expected, "{declared} and {used}");
+        }
     }
 }
