@@ -78,7 +78,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
 fn settings(plan: Plan, port: u16) -> anyhow::Result<Settings> {
     let tiltfile = absolute(plan.project.file)?;
     let mut environment = vec![
-        ("TILT_HOST".to_owned(), plan.web.host),
+        ("TILT_HOST".to_owned(), plan.web.host.clone()),
         ("TILT_PORT".to_owned(), port.to_string()),
         ("TILT_DISABLE_ANALYTICS".to_owned(), "1".to_owned()),
     ];
@@ -99,6 +99,7 @@ fn settings(plan: Plan, port: u16) -> anyhow::Result<Settings> {
         namespace: plan.project.namespace,
         environment,
         forwards: plan.forwards,
+        forward_host: plan.web.host,
     })
 }
 
@@ -114,6 +115,7 @@ pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
         namespace: project.namespace,
         environment: Vec::new(),
         forwards: false,
+        forward_host: String::new(),
     })
 }
 

@@ -22,4 +22,6 @@ pub struct Settings {
     /// Given to every command that the session runs, on top of lilt's own environment.
     pub environment: Vec<(String, String)>,
     pub forwards: bool,
+    /// Where forwards listen that name no host: the dashboard's.
+    pub forward_host: String,
 }

@@ -73,10 +73,11 @@ impl Port {
 
     /// Takes the port; says so and tries on while somebody else has it.
     async fn bind(&self) -> TcpListener {
-        let host = if self.forward.host.is_empty() { "localhost" } else { &self.forward.host };
+        let default = &self.context.settings.forward_host;
+        let host = if self.forward.host.is_empty() { default } else { &self.forward.host };
         let mut told = false;
         loop {
-            match TcpListener::bind((host, self.forward.local_port)).await {
+            match TcpListener::bind((host.as_str(), self.forward.local_port)).await {
                 Ok(listener) => return listener,
                 Err(error) if !told => {
                     told = true;
