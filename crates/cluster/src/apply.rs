@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use lilt_model::kubernetes::ObjectRef;
-use lilt_model::{Failure, Uid};
+use lilt_model::{Failure, Location, Uid};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -37,6 +37,16 @@ impl Cluster {
     /// Applies all objects, what others need first, and gives them back in the order given. The first refusal ends
     /// it; what was applied before stays.
     pub async fn apply(&self, objects: &[Value], timeout: Duration) -> Result<Vec<Applied>, Failure> {
+        self.apply_from(objects, &[], timeout).await
+    }
+
+    /// The same; `origins` says where each object was written, so that a refusal can point there.
+    pub async fn apply_from(
+        &self,
+        objects: &[Value],
+        origins: &[Location],
+        timeout: Duration,
+    ) -> Result<Vec<Applied>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let deadline = Instant::now() + timeout;
         let mut applied: Vec<Option<Applied>> = vec![None; objects.len()];
@@ -45,10 +55,14 @@ impl Cluster {
                 let one = self.apply_one(&references[at], &objects[at], objects, deadline);
                 let name = &references[at];
                 async move {
-                    match tokio::time::timeout_at(deadline, one).await {
-                        Ok(result) => Ok((at, result?)),
+                    let result = match tokio::time::timeout_at(deadline, one).await {
+                        Ok(result) => result,
                         Err(_) => Err(refusal::too_slow(name, timeout)),
-                    }
+                    };
+                    result.map(|applied| (at, applied)).map_err(|failure| match origins.get(at) {
+                        Some(origin) if failure.location.is_none() => failure.at(origin.clone()),
+                        _ => failure,
+                    })
                 }
             });
             let results: Vec<(usize, Applied)> =

@@ -1,7 +1,7 @@
 //! `lilt down`: evaluates the Tiltfile and deletes the objects it names.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lilt_cluster::{Cluster, ConnectOptions, DeleteOutcome};
@@ -11,21 +11,37 @@ use lilt_model::project::Project;
 use lilt_model::resource::Body;
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::runner::evaluate;
 use crate::settings::Settings;
 
 /// Objects may have finalizers and pods take their time to end.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an interrupted evaluation may take to end what it runs.
+const LONGEST_STOP: Duration = Duration::from_millis(1500);
 
 /// Deletes what the Tiltfile names, whoever applied it. Namespaces stay unless asked. `print` gets lines as they come.
 pub async fn down(
     settings: Settings,
     delete_namespaces: bool,
+    cancel: CancellationToken,
     mut print: impl FnMut(&str),
 ) -> Result<(), Failure> {
     let settings = Arc::new(settings);
-    let project = load(Arc::clone(&settings), &mut print).await?;
+    let project = load(Arc::clone(&settings), &cancel, &mut print).await?;
+    tokio::select! {
+        result = delete(&settings, project, delete_namespaces, print) => result,
+        () = cancel.cancelled() => Err(Failure::user("interrupted; some objects may be left")),
+    }
+}
+
+async fn delete(
+    settings: &Settings,
+    project: Project,
+    delete_namespaces: bool,
+    mut print: impl FnMut(&str),
+) -> Result<(), Failure> {
     let (objects, kept): (Vec<Value>, Vec<Value>) =
         objects(project).into_iter().partition(|object| is_deleted(object, delete_namespaces));
     for object in kept.iter().filter_map(ObjectRef::of) {
@@ -52,18 +68,37 @@ pub async fn down(
     Ok(())
 }
 
-/// Evaluates on a blocking thread and passes on what is printed meanwhile.
-async fn load(settings: Arc<Settings>, print: &mut impl FnMut(&str)) -> Result<Project, Failure> {
+/// Evaluates on a blocking thread and passes on what is printed meanwhile. When cancelled, it returns after what the
+/// Tiltfile runs has ended.
+async fn load(
+    settings: Arc<Settings>,
+    cancel: &CancellationToken,
+    print: &mut impl FnMut(&str),
+) -> Result<Project, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
     // Unbounded would do as well: a Tiltfile prints little. The evaluation waits when the terminal does.
     let (lines, mut printed) = mpsc::channel::<String>(64);
     let evaluation = tokio::task::spawn_blocking(move || {
-        evaluate(&settings, &AtomicBool::new(false), &mut |text| {
-            // The receiver lives until the sender is dropped.
+        evaluate(&settings, &stopped, &mut |text| {
+            // After an interruption nobody listens.
             let _ = lines.blocking_send(text.to_owned());
         })
     });
-    while let Some(text) = printed.recv().await {
-        print(&format!("{text}\n"));
+    let passing_on = async {
+        while let Some(text) = printed.recv().await {
+            print(&format!("{text}\n"));
+        }
+    };
+    tokio::select! {
+        () = passing_on => {}
+        () = cancel.cancelled() => {
+            stop.store(true, Ordering::Relaxed);
+            drop(printed);
+            // One that is stuck must not keep the shell's prompt away.
+            let _ = tokio::time::timeout(LONGEST_STOP, evaluation).await;
+            return Err(Failure::user("interrupted before anything was deleted"));
+        }
     }
     match evaluation.await {
         Ok(loaded) => loaded.project,

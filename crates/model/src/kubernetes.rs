@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::failure::Location;
 use crate::image::ImageTarget;
 use crate::names::ImageName;
 
@@ -15,6 +16,9 @@ pub struct KubernetesResource {
     pub images: Vec<ImageTarget>,
     /// The objects as the user wrote them, in the order they are applied.
     pub objects: Vec<Value>,
+    /// Where each object was written, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<Location>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forwards: Vec<Forward>,
     /// Whether pods are expected and waited for.

@@ -115,6 +115,7 @@ fn kubernetes_resource(
     problems: &mut Problems,
 ) -> Resource {
     let targets = images.targets(&workload.images, problems);
+    let (objects, origins) = object::in_apply_order(workload.objects);
     Resource {
         name: ResourceName::new(&workload.name),
         labels: workload.labels,
@@ -124,7 +125,8 @@ fn kubernetes_resource(
         auto_init: workload.auto_init,
         body: Body::Kubernetes(KubernetesResource {
             images: targets,
-            objects: object::in_apply_order(workload.objects),
+            objects,
+            origins,
             forwards: workload.forwards,
             pod_readiness: workload.pod_readiness,
             apply_timeout_secs: timeout,
@@ -156,6 +158,7 @@ fn local_resource(
 }
 
 fn uncategorized(objects: Vec<object::Object>, timeout: u32) -> Resource {
+    let (objects, origins) = object::in_apply_order(objects);
     Resource {
         name: ResourceName::new(UNCATEGORIZED),
         labels: Vec::new(),
@@ -164,7 +167,8 @@ fn uncategorized(objects: Vec<object::Object>, timeout: u32) -> Resource {
         trigger_mode: TriggerMode::Auto,
         auto_init: true,
         body: Body::Kubernetes(KubernetesResource {
-            objects: object::in_apply_order(objects),
+            objects,
+            origins,
             pod_readiness: PodReadiness::Ignore,
             apply_timeout_secs: timeout,
             ..KubernetesResource::default()

@@ -12,6 +12,7 @@ use lilt_model::resource::{Link, TriggerMode};
 use serde_json::Value;
 
 use crate::failure::Place;
+use lilt_model::Location;
 use lilt_model::reference::Reference;
 
 #[derive(Debug, Default)]
@@ -47,6 +48,8 @@ pub(crate) struct ImageDeclaration {
 #[derive(Debug)]
 pub(crate) struct ObjectDeclaration {
     pub(crate) place: Place,
+    /// Its own line in a YAML file, or the call that gave it.
+    pub(crate) origin: Location,
     pub(crate) value: Value,
 }
 

@@ -176,7 +176,7 @@ fn translate(kind: &starlark::ErrorKind, message: &str) -> Failure {
         Internal(_) => Failure::internal(message),
         Scope(_) => unknown_name(message),
         Function(_) => unknown_argument(message),
-        Parser(_) => Failure::user(format!("syntax error: {}", syntax(message))),
+        Parser(_) => broken_syntax(message.strip_prefix("Parse error: ").unwrap_or(message)),
         _ => reword(message),
     }
 }
@@ -247,8 +247,18 @@ fn unknown_argument(message: &str) -> Failure {
     failure.hint(hint)
 }
 
-fn syntax(message: &str) -> &str {
-    message.strip_prefix("Parse error: ").unwrap_or(message)
+fn broken_syntax(message: &str) -> Failure {
+    let failure = Failure::user(format!("syntax error: {message}"));
+    let expects = |symbol: &str| message.contains(&format!("expected symbol '{symbol}'"));
+    match [')', ']', '}'].into_iter().find(|bracket| expects(&bracket.to_string())) {
+        Some(bracket) => {
+            failure.hint(format!("is a comma or a closing {bracket} missing before this place?"))
+        }
+        None if expects(":") => failure.hint("is the colon at the end of the line before the block missing?"),
+        None => {
+            failure.hint("look at this place and the line before it: brackets, quotes, commas, indentation")
+        }
+    }
 }
 
 /// The lines around a range of a text with the range underlined.

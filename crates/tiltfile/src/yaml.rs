@@ -44,13 +44,38 @@ pub(crate) fn document(text: &str) -> Result<Value, YamlError> {
     }
 }
 
-/// Kubernetes objects, with the items of `List` kinds in place of the lists.
-pub(crate) fn objects(text: &str) -> Result<Vec<Value>, YamlError> {
+/// Kubernetes objects with the line that their document begins in, and with the items of `List` kinds in place of the
+/// lists.
+pub(crate) fn objects(text: &str) -> Result<Vec<(u32, Value)>, YamlError> {
+    let documents = documents(text)?;
+    let lines = first_lines(text);
+    // Rather no line than a wrong one, should we count documents otherwise than the parser.
+    let known = lines.len() == documents.len();
+    let line = |index: usize| if known { lines[index] } else { 1 };
     let mut objects = Vec::new();
-    for document in documents(text)? {
-        flatten(document, &mut objects);
+    for (index, document) in documents.into_iter().enumerate() {
+        let mut flat = Vec::new();
+        flatten(document, &mut flat);
+        objects.extend(flat.into_iter().map(|object| (line(index), object)));
     }
     Ok(objects)
+}
+
+/// The first line of every document that is not empty.
+fn first_lines(text: &str) -> Vec<u32> {
+    let mut lines = Vec::new();
+    let mut inside = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.starts_with("---") || line.starts_with("...") {
+            inside = false;
+        }
+        let content = line.strip_prefix("---").unwrap_or(line).trim();
+        if !inside && !content.is_empty() && !content.starts_with(['#', '%']) && !line.starts_with("...") {
+            inside = true;
+            lines.push(number);
+        }
+    }
+    lines
 }
 
 fn flatten(mut object: Value, into: &mut Vec<Value>) {
@@ -160,7 +185,11 @@ mod tests {
         let text = "---\n# nothing\n---\nkind: List\nitems:\n- kind: A\n- kind: BList\n  items: [{kind: B}]\n---\nkind: C\nitems: 3\n";
         assert_eq!(
             objects(text),
-            Ok(vec![json!({"kind": "A"}), json!({"kind": "B"}), json!({"kind": "C", "items": 3})])
+            Ok(vec![
+                (4, json!({"kind": "A"})),
+                (4, json!({"kind": "B"})),
+                (10, json!({"kind": "C", "items": 3}))
+            ])
         );
         assert_eq!(documents(""), Ok(vec![]));
     }
@@ -185,5 +214,12 @@ mod tests {
         let text = encode(&value).unwrap();
         assert!(text.starts_with("a:"), "{text}");
         assert_eq!(document(&text), Ok(value));
+    }
+
+    #[test]
+    fn documents_know_their_lines() {
+        let text = "# a comment\n---\n\nkind: A\n---\n# nothing\n---\nkind: B\nx: |\n  text\n--- {kind: C}\n";
+        let lines: Vec<u32> = objects(text).expect("it is YAML").into_iter().map(|(line, _)| line).collect();
+        assert_eq!(lines, [4, 8, 11]);
     }
 }

@@ -100,7 +100,7 @@ async fn apply(
     let objects = lilt_cluster::inject::prepare(&job.kubernetes.objects, references)?;
     steps.detail("Applying YAML to cluster");
     let timeout = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs));
-    let applied = context.cluster()?.apply(&objects, timeout).await?;
+    let applied = context.cluster()?.apply_from(&objects, &job.kubernetes.origins, timeout).await?;
     steps.detail("Objects applied to cluster:");
     for object in &applied {
         steps.detail(&format!("  → {}", shown(&object.object, &job.namespace)));

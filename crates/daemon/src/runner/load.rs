@@ -26,16 +26,21 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
     // The evaluation polls this flag; dropping the future raises it too.
     let guard = RaiseOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
-    let evaluation = tokio::task::spawn_blocking(move || {
+    let mut evaluation = tokio::task::spawn_blocking(move || {
         let loaded = evaluate(&settings, &cancelled, &mut |line| span.info(line));
         (loaded, span)
     });
     let (loaded, mut span) = tokio::select! {
-        ended = evaluation => match ended {
+        ended = &mut evaluation => match ended {
             Ok(ended) => ended,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         },
-        () = context.cancel.cancelled() => return,
+        () = context.cancel.cancelled() => {
+            drop(guard);
+            // What the Tiltfile runs ends with it. One that is stuck is given up by the session.
+            let _ = evaluation.await;
+            return;
+        }
     };
     drop(guard);
     tell_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));

@@ -316,6 +316,7 @@ pub fn workload(name: &str) -> Resource {
     let kubernetes = KubernetesResource {
         images: vec![image],
         objects: vec![deployment(name)],
+        origins: Vec::new(),
         forwards: vec![Forward {
             host: "localhost".into(),
             local_port: 8000,

@@ -1,5 +1,6 @@
 //! What the assembly looks at in a Kubernetes object.
 
+use lilt_model::Location;
 use lilt_model::kubernetes::PodReadiness;
 use serde_json::{Map, Value};
 
@@ -12,12 +13,13 @@ const DEFAULT_NAMESPACE: &str = "default";
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) place: Place,
+    origin: Location,
     value: Value,
 }
 
 impl From<ObjectDeclaration> for Object {
     fn from(declaration: ObjectDeclaration) -> Self {
-        Self { place: declaration.place, value: declaration.value }
+        Self { place: declaration.place, origin: declaration.origin, value: declaration.value }
     }
 }
 
@@ -104,7 +106,7 @@ impl Object {
 }
 
 /// Kinds that others need come first, as kustomize orders them; the rest keeps its order.
-pub(super) fn in_apply_order(objects: Vec<Object>) -> Vec<Value> {
+pub(super) fn in_apply_order(objects: Vec<Object>) -> (Vec<Value>, Vec<Location>) {
     const FIRST: [&str; 22] = [
         "Namespace",
         "ResourceQuota",
@@ -132,5 +134,5 @@ pub(super) fn in_apply_order(objects: Vec<Object>) -> Vec<Value> {
     let mut objects = objects;
     let rank = |object: &Object| FIRST.iter().position(|kind| *kind == object.kind()).unwrap_or(FIRST.len());
     objects.sort_by_key(rank);
-    objects.into_iter().map(|object| object.value).collect()
+    objects.into_iter().map(|object| (object.value, object.origin)).unzip()
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use lilt_model::Failure;
 use lilt_model::kubernetes::{Forward, ObjectRef, PodReadiness};
+use lilt_model::{Failure, Location};
 use serde_json::Value as Json;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
@@ -35,12 +35,17 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let mut objects = Vec::new();
         for element in argument.elements() {
             if let Some(blob) = element.downcast_ref::<Blob>() {
-                objects.extend(parse(&blob.text, &blob.source, None)?);
+                let origin = |_| place.location();
+                objects.extend(
+                    parse(&blob.text, &blob.source, None)?.into_iter().map(|(line, it)| (origin(line), it)),
+                );
             } else {
                 let text = function.argument("yaml", element).string()?;
                 for path in matching_files(session, &text)? {
                     let content = session.read_text(&path).map_err(raise)?;
-                    objects.extend(parse(&content, &path.display().to_string(), Some(&path))?);
+                    let found = parse(&content, &path.display().to_string(), Some(&path))?;
+                    let origin = |line| Location { path: path.clone(), line, column: None };
+                    objects.extend(found.into_iter().map(|(line, object)| (origin(line), object)));
                 }
             }
         }
@@ -50,7 +55,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             return Err(function.refuse("there is no object in this YAML"));
         }
         let mut declared = session.declared.borrow_mut();
-        for object in objects {
+        for (origin, object) in objects {
             if let Some(name) = ObjectRef::of(&object) {
                 let first = declared.object_places.get(&name).filter(|_| !allow_duplicates);
                 if let Some(first) = first {
@@ -61,7 +66,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
                 }
                 declared.object_places.entry(name).or_insert_with(|| place.clone());
             }
-            declared.objects.push(ObjectDeclaration { place: place.clone(), value: object });
+            declared.objects.push(ObjectDeclaration { place: place.clone(), origin, value: object });
         }
         Ok(NoneType)
     }
@@ -157,10 +162,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-/// The objects of a YAML text. `path` is given if it is a file that can be shown.
-fn parse(text: &str, source: &str, path: Option<&Path>) -> starlark::Result<Vec<Json>> {
+/// The objects of a YAML text, with the lines they begin in. `path` is given if it is a file that can be shown.
+fn parse(text: &str, source: &str, path: Option<&Path>) -> starlark::Result<Vec<(u32, Json)>> {
     let objects = yaml::objects(text).map_err(|error| raise(explain(&error, text, source, path)))?;
-    for object in &objects {
+    for (_, object) in &objects {
         let missing = [("/kind", "kind"), ("/apiVersion", "apiVersion"), ("/metadata/name", "metadata.name")]
             .into_iter()
             .find(|(pointer, _)| object.pointer(pointer).and_then(Json::as_str).is_none());
