@@ -7,7 +7,6 @@ mod tour;
 use std::process::ExitCode;
 
 use lilt_engine::Mode;
-use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Demo, Project};
 use crate::session::{self, Plan};
@@ -34,7 +33,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         environment: Vec::new(),
     };
     let mut result = Ok(());
-    session::run(plan, bound, CancellationToken::new(), |reader, cancel| {
+    session::run(plan, bound, |reader, cancel| {
         let (result, unpacked) = (&mut result, &unpacked);
         async move {
             if !once {

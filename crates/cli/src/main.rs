@@ -16,7 +16,14 @@ use clap::Parser as _;
 use arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help or a complaint, to where it belongs. A wrong argument is 1, as everything is that Tilt refuses.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
     let result = match arguments.command {
         Command::Version(version) => commands::version::run(&version),
         Command::DemoServer(server) => block_on(demo::server::run(server)),

@@ -13,7 +13,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Project, Web, version};
-use crate::{signals, stream, terminal};
+use crate::signals::Signals;
+use crate::{stream, terminal};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
 const REQUESTS: usize = 64;
@@ -28,31 +29,34 @@ pub(crate) struct Plan {
     pub(crate) environment: Vec<(String, String)>,
 }
 
-/// A port that is held, so that its number can be told before anything runs.
+/// A port that is held, so that its number can be told before anything runs. From here on Ctrl-C is heard.
 pub(crate) struct Bound {
     listener: TcpListener,
     pub(crate) port: u16,
+    cancel: CancellationToken,
+    _signals: Signals,
 }
 
 pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
     let listener = lilt_server::bind(&web.host, web.port).await?;
     let port = listener.local_addr()?.port();
-    Ok(Bound { listener, port })
+    let cancel = CancellationToken::new();
+    let signals = Signals::cancel(cancel.clone())?;
+    Ok(Bound { listener, port, cancel, _signals: signals })
 }
 
 /// Runs a session to its end. `beside` runs along with it and may end it by cancelling.
 pub(crate) async fn run<F: Future<Output = ()>>(
     plan: Plan,
     bound: Bound,
-    cancel: CancellationToken,
     beside: impl FnOnce(Reader, CancellationToken) -> F,
 ) -> anyhow::Result<Ended> {
+    let cancel = bound.cancel;
     let folder = SessionDir::create()?;
     let logs_folder = folder.path().to_owned();
     let (logs, log_reader) = LogWriter::open(Some(logs_folder), lilt_host::clock::now);
     let (writer, reader) = lilt_store::open(log_reader.clone());
     let (requests, incoming) = mpsc::channel(REQUESTS);
-    let signals = signals::cancel_on_signals(cancel.clone())?;
     let outputs = CancellationToken::new();
     let options = ServeOptions { allowed_hosts: vec![plan.web.host.clone()], version: version().to_owned() };
     let server = lilt_server::serve(bound.listener, options, reader.clone(), requests, outputs.clone());
@@ -71,7 +75,6 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         }
     };
     let (ended, (), (), ()) = tokio::join!(session, server, printer, beside);
-    signals.abort();
     Ok(ended?)
 }
 

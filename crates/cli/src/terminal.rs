@@ -1,6 +1,4 @@
 //! Writing to the terminal. The only module that does.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the module that prints")]
-
 use std::io::{IsTerminal as _, Write as _};
 
 use lilt_host::environment;
@@ -24,13 +22,15 @@ pub(crate) fn print(text: &str) {
 }
 
 pub(crate) fn line(text: &str) {
-    println!("{text}");
+    print(&format!("{text}\n"));
 }
 
 /// Tells why the command failed.
 pub(crate) fn complain(error: &anyhow::Error) {
-    match error.downcast_ref::<Failure>() {
-        Some(failure) => eprintln!("Error: {failure}"),
-        None => eprintln!("Error: {error:#}"),
-    }
+    let words = match error.downcast_ref::<Failure>() {
+        Some(failure) => format!("Error: {failure}\n"),
+        None => format!("Error: {error:#}\n"),
+    };
+    // Nobody is left to be told.
+    let _ = std::io::stderr().write_all(words.as_bytes());
 }

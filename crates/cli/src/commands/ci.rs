@@ -7,7 +7,6 @@ use lilt_engine::{Mode, Verdict};
 use lilt_model::Failure;
 use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
 use lilt_store::Reader;
-use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Ci;
 use crate::session::{self, Plan};
@@ -20,7 +19,7 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let plan =
         Plan { project: ci.project, web: ci.web, mode: Mode::Ci, forwards: true, environment: Vec::new() };
     let mut unfinished = None;
-    let ended = session::run(plan, bound, CancellationToken::new(), |reader, cancel| {
+    let ended = session::run(plan, bound, |reader, cancel| {
         let unfinished = &mut unfinished;
         async move {
             tokio::time::sleep(timeout).await;

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use lilt_engine::Mode;
-use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Up;
 use crate::session::{self, Plan};
@@ -20,6 +19,6 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         forwards: !up.disable_port_forwards,
         environment: Vec::new(),
     };
-    session::run(plan, bound, CancellationToken::new(), |_, _| std::future::pending()).await?;
+    session::run(plan, bound, |_, _| std::future::pending()).await?;
     Ok(ExitCode::SUCCESS)
 }
