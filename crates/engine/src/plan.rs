@@ -35,7 +35,8 @@ pub fn plan_session(state: &State) -> Plan {
     if !state.tiltfile.files.is_empty() {
         let files = state.tiltfile.files.clone();
         let version = state.tiltfile.watch_version;
-        plan.insert(TaskId::Watch(WatchId::Tiltfile), TaskSpec::Watch { version, files });
+        let since = Some(state.tiltfile.watch_since);
+        plan.insert(TaskId::Watch(WatchId::Tiltfile), TaskSpec::Watch { version, files, since });
     }
     if state.cluster.wanted && state.cluster.info.is_none() {
         plan.insert(TaskId::Connect, TaskSpec::Connect);
@@ -57,7 +58,7 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     let mut plan = Plan::new();
     let Some(resource) = state.resources.get(name) else { return plan };
     for (id, watch) in &resource.watches {
-        let spec = TaskSpec::Watch { version: watch.version, files: watch.files.clone() };
+        let spec = TaskSpec::Watch { version: watch.version, files: watch.files.clone(), since: None };
         plan.insert(TaskId::Watch(id.clone()), spec);
     }
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));

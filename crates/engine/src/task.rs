@@ -8,7 +8,7 @@ use lilt_model::command::Command;
 use lilt_model::files::FileSet;
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
-use lilt_model::{ContainerId, ImageName, ResourceName};
+use lilt_model::{ContainerId, ImageName, ResourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,8 +35,9 @@ pub enum TaskId {
 pub enum TaskSpec {
     /// Evaluate the Tiltfile.
     Load { load: u64, cause: Cause },
-    /// Follow files. The version grows when they become others.
-    Watch { version: u64, files: FileSet },
+    /// Follow files. The version grows when they become others. What changed after `since`, before they were
+    /// followed, counts too.
+    Watch { version: u64, files: FileSet, since: Option<Timestamp> },
     /// Bring a resource up to date.
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Keep a server running.

@@ -21,7 +21,7 @@ pub struct ImageTarget {
     pub depends_on: Vec<ImageName>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DockerBuild {
     /// The build context; its `ignores` stay out of it. One root.
     pub context: FileSet,

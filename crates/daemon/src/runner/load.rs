@@ -1,12 +1,10 @@
 //! Evaluates the Tiltfile.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lilt_engine::{Cause, Event, WatchId};
-use lilt_host::files;
+use lilt_engine::{Cause, Event};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::{Failure, ResourceName};
@@ -46,13 +44,7 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
     tell_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
     drop(span);
     let outcome = loaded.project.map(Box::new);
-    // They are watched only from now on; what was saved while they were read is found by its time.
-    let roots = loaded.files.roots.clone();
     context.tell(Event::Loaded { load, files: loaded.files, outcome }).await;
-    let paths: Vec<PathBuf> = roots.into_iter().filter(|path| files::changed_since(path, begun)).collect();
-    if !paths.is_empty() {
-        context.tell(Event::FilesChanged { watch: WatchId::Tiltfile, paths }).await;
-    }
 }
 
 /// Loads the project of these settings.

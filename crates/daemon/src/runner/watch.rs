@@ -55,10 +55,11 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
 
 /// Returns when every watch is placed: no later change is missed.
 async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec>) -> Option<Subscription> {
-    let (version, files) = match &*spec.borrow_and_update() {
-        TaskSpec::Watch { version, files } => (*version, files.clone()),
+    let (version, files, since) = match &*spec.borrow_and_update() {
+        TaskSpec::Watch { version, files, since } => (*version, files.clone(), *since),
         _ => return None,
     };
+    let roots = files.roots.clone();
     let subscription = match context.edges.watcher.subscribe(files) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {

@@ -71,14 +71,7 @@ impl Context {
             context: FileSet { roots: vec![self.path().to_owned()], ignores: Vec::new() },
             dockerfile_path: Some(PathBuf::from("project/Dockerfile")),
             dockerfile: dockerfile.to_owned(),
-            build_args: Vec::new(),
-            target: String::new(),
-            platform: String::new(),
-            network: String::new(),
-            extra_tags: Vec::new(),
-            cache_from: Vec::new(),
-            extra_hosts: Vec::new(),
-            pull: false,
+            ..DockerBuild::default()
         })
     }
 }

@@ -41,6 +41,7 @@ pub(super) fn ended(state: &mut State, id: u64, files: FileSet, outcome: Result<
     if state.tiltfile.files != files {
         state.tiltfile.files = files;
         state.tiltfile.watch_version = id;
+        state.tiltfile.watch_since = load.started;
     }
     state.tiltfile.changes.retain(|_, at| *at > id);
     state.tiltfile.triggered = false;

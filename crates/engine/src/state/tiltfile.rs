@@ -17,6 +17,8 @@ pub(crate) struct TiltfileState {
     pub(crate) files: FileSet,
     /// Grows when the files become others.
     pub(crate) watch_version: u64,
+    /// When the load that found these files began.
+    pub(crate) watch_since: Timestamp,
     /// Changes that no finished load has seen.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
     /// Asked for by hand.

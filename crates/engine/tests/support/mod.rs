@@ -294,16 +294,8 @@ pub fn workload(name: &str) -> Resource {
         name: name.into(),
         build: DockerBuild {
             context: files.clone(),
-            dockerfile_path: None,
             dockerfile: "FROM busybox".into(),
-            build_args: Vec::new(),
-            target: String::new(),
-            platform: String::new(),
-            network: String::new(),
-            extra_tags: Vec::new(),
-            cache_from: Vec::new(),
-            extra_hosts: Vec::new(),
-            pull: false,
+            ..DockerBuild::default()
         },
         files,
         live_update: Some(LiveUpdate {

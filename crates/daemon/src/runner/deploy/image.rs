@@ -26,6 +26,7 @@ pub(crate) async fn build_and_push(
     steps: &mut Steps,
 ) -> Result<Built, Failure> {
     let engine = (*context.edges.docker).as_ref().map_err(Clone::clone)?;
+    refuse_without_registry(job, &target.name)?;
     let id = build(context, engine, job, target, bases, steps).await?;
     let tag = tag_from_id(&id)?;
     let local = reference_in_registry(&target.name, job.registry.as_ref())?.with_tag(&tag).familiar();
@@ -122,6 +123,20 @@ async fn push(context: &Context, engine: &Engine, reference: &str, steps: &mut S
     pushed.await?;
     steps.end();
     Ok(())
+}
+
+/// Nobody can push to `docker.io/library/web`: better said before the build than after it.
+fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Result<(), Failure> {
+    let reference = reference_in_registry(name, job.registry.as_ref())?;
+    let goes_nowhere = reference.domain() == "docker.io" && reference.path().starts_with("library/");
+    if !needs_push(job) || !goes_nowhere {
+        return Ok(());
+    }
+    let words = format!("there is no registry to push the image {name} to, and the cluster could not find it");
+    Err(Failure::user(words).hint(
+        "give the cluster a local registry and announce it in the ConfigMap kube-public/local-registry-hosting, \
+         or name one in the Tiltfile: default_registry('registry.example.com/team')",
+    ))
 }
 
 /// Clusters of these contexts run what this machine's engine has.
