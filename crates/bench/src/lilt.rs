@@ -1,0 +1,139 @@
+//! The program that is measured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use lilt_testbed_env::{Project, free_port};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// A session that has not ended after this long after it was asked to is a bug worth stopping for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(crate) struct Lilt {
+    pub(crate) program: PathBuf,
+}
+
+impl Lilt {
+    /// The given one, or the one that was built beside this program.
+    pub(crate) fn find(given: Option<PathBuf>) -> Result<Self, String> {
+        let program = match given {
+            Some(program) => program,
+            None => {
+                let own = std::env::current_exe().map_err(|error| error.to_string())?;
+                own.with_file_name("lilt")
+            }
+        };
+        match program.canonicalize() {
+            Ok(program) => Ok(Self { program }),
+            Err(error) => Err(format!("there is no {}: {error}; make bench builds it", program.display())),
+        }
+    }
+
+    fn command(&self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        // Complaints go to whoever reads the table; ports and the like of a session around us do not come in.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TILT_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// Runs a command to its end: from before the process exists to after it is gone, and its most memory, which is
+    /// looked at all the while if asked for.
+    pub(crate) fn run(&self, folder: &Path, arguments: &[&str], look: bool) -> (Duration, f64) {
+        let begin = Instant::now();
+        let mut child = self.command(folder, arguments).spawn().expect("lilt starts");
+        let mut peak = 0.0;
+        // The kernel keeps the highest value, so the last look before the end is near enough.
+        while look {
+            match memory_of(&mut child) {
+                Some(now) => peak = now,
+                None => break,
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let status = child.wait().expect("a child can be waited for");
+        let took = begin.elapsed();
+        assert!(status.success(), "lilt {} failed: {status}", arguments.join(" "));
+        (took, peak)
+    }
+
+    /// `lilt ci` on a project.
+    pub(crate) fn ci(&self, project: &Project, look: bool) -> (Duration, f64) {
+        self.run(project.path(), &["ci", "--port", "0"], look)
+    }
+
+    /// Starts `lilt up` with its dashboard on a port of its own.
+    pub(crate) fn up<'a>(
+        &self,
+        project: &Project,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Session {
+        let port = free_port();
+        let mut command = self.command(project.path(), &["up", "--stream", "--port", &port.to_string()]);
+        command.envs(variables);
+        let begin = Instant::now();
+        Session { child: command.spawn().expect("lilt starts"), port, begin }
+    }
+
+    /// Of the program's file.
+    pub(crate) fn megabytes(&self) -> f64 {
+        fs::metadata(&self.program).expect("the program's file is there").len() as f64 / 1e6
+    }
+}
+
+/// None when it has ended.
+fn memory_of(child: &mut Child) -> Option<f64> {
+    // Asked first: a zombie still has a status file, without the field.
+    child.try_wait().expect("a child can be waited for").is_none().then(|| crate::memory::peak(child.id()))?
+}
+
+/// A running `lilt up`. Dropping it ends it as Ctrl-C does.
+#[derive(Debug)]
+pub(crate) struct Session {
+    child: Child,
+    pub(crate) port: u16,
+    /// Just before the process was made.
+    pub(crate) begin: Instant,
+}
+
+impl Session {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it and tells how long that took.
+    pub(crate) fn end(mut self) -> Duration {
+        self.interrupt()
+    }
+
+    fn interrupt(&mut self) -> Duration {
+        let begin = Instant::now();
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("process ids are small"));
+        let _ = kill(pid, Signal::SIGINT);
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if begin.elapsed() > PATIENCE {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        begin.elapsed()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.interrupt();
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The figures that lilt promises: measured on the release binary, from outside, as a user would see them.
+//!
+//! Not tests: a figure that is missed is marked, and the exit code stays 0. It is 1 when something could not be
+//! measured at all. `make bench` builds what is measured and runs this.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "measures real time, processes and files of this machine, and prints a table"
+)]
+
+mod figure;
+mod lilt;
+mod measure;
+mod memory;
+mod page;
+mod samples;
+mod table;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use figure::Figure;
+use lilt::Lilt;
+
+/// Measures the release binary that lies beside this program and prints a table of figures.
+#[derive(Debug, Parser)]
+pub(crate) struct Arguments {
+    /// Print JSON instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Fewer samples, and no 10,000 resources
+    #[arg(long)]
+    quick: bool,
+    /// Only these measurements (may be repeated)
+    #[arg(long, value_name = "NAME", value_parser = measure::names())]
+    only: Vec<String>,
+    /// The program to measure
+    #[arg(long, value_name = "PATH")]
+    lilt: Option<PathBuf>,
+}
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) quick: bool,
+}
+
+impl Effort {
+    /// So many samples, or a fifth of them in a hurry.
+    pub(crate) fn samples(self, usual: usize) -> usize {
+        if self.quick { (usual / 5).max(1) } else { usual }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let lilt = match Lilt::find(arguments.lilt) {
+        Ok(lilt) => lilt,
+        Err(reason) => {
+            eprintln!("bench: {reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let effort = Effort { quick: arguments.quick };
+    let mut figures: Vec<Figure> = Vec::new();
+    let mut failures: Vec<String> = Vec::new();
+    for (name, measure) in measure::ALL {
+        if !arguments.only.is_empty() && !arguments.only.iter().any(|only| only == name) {
+            continue;
+        }
+        eprintln!("bench: measuring {name} …");
+        // What goes wrong in one measurement is told, and the others go on.
+        match catch_unwind(AssertUnwindSafe(|| measure(&lilt, effort))) {
+            Ok(measured) => figures.extend(measured),
+            Err(panic) => failures.push(format!("{name}: {}", words(&*panic))),
+        }
+    }
+    if arguments.json {
+        println!("{:#}", table::json(&figures, &failures));
+    } else {
+        println!("{}", table::text(&figures));
+    }
+    for failure in &failures {
+        eprintln!("bench: not measured: {failure}");
+    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".into())
+}

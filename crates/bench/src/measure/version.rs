@@ -1,0 +1,16 @@
+//! `lilt version`: from before the process exists to after it is gone.
+
+use std::path::Path;
+
+use crate::Effort;
+use crate::figure::{Figure, Unit};
+use crate::lilt::Lilt;
+use crate::samples::{Samples, milliseconds};
+
+pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
+    let run = || milliseconds(lilt.run(Path::new("/"), &["version"], false).0);
+    // The first one reads the program from the disk.
+    run();
+    let samples = Samples::collect(effort.samples(50), |_| run());
+    vec![Figure::new("version", "lilt version, start → exit", Unit::Milliseconds, samples).at_most(10.0)]
+}

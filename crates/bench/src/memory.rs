@@ -1,0 +1,62 @@
+//! What the kernel knows about a process: memory, processor time, wake-ups.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+/// A field of `/proc/PID/<file>` that is given in kB, in megabytes. None once the process has ended.
+pub(crate) fn megabytes(pid: u32, file: &str, field: &str) -> Option<f64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    let kilobytes: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024.0 / 1e6)
+}
+
+/// The most memory it ever had.
+pub(crate) fn peak(pid: u32) -> Option<f64> {
+    megabytes(pid, "status", "VmHWM")
+}
+
+/// Clock ticks spent in the process and, on its behalf, in the kernel.
+pub(crate) fn ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+    // The program's name comes second, in parentheses, and may contain anything.
+    let fields: Vec<&str> =
+        stat.rsplit_once(") ").expect("a stat line has a name").1.split_whitespace().collect();
+    fields[11..13].iter().map(|field| field.parse::<u64>().expect("ticks are a number")).sum()
+}
+
+/// What threads did: how often each woke up to do something, and for how many nanoseconds it ran.
+#[derive(Debug)]
+pub(crate) struct Activity(BTreeMap<OsString, (u64, u64)>);
+
+impl Activity {
+    pub(crate) fn of(pid: u32) -> Self {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
+        Self(threads.flatten().map(|thread| (thread.file_name(), of_thread(&thread.path()))).collect())
+    }
+
+    /// Wake-ups and nanoseconds since then. Threads that ended meanwhile took what they did with them.
+    pub(crate) fn since(&self, before: &Self) -> (u64, u64) {
+        self.0.iter().fold((0, 0), |(woken, ran), (thread, now)| {
+            let then = before.0.get(thread).copied().unwrap_or_default();
+            (woken + now.0.saturating_sub(then.0), ran + now.1.saturating_sub(then.1))
+        })
+    }
+}
+
+fn of_thread(folder: &Path) -> (u64, u64) {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let status = read("status");
+    let switches = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    let woken = switches.and_then(|count| count.trim().parse().ok()).unwrap_or(0);
+    let ran = read("schedstat").split(' ').next().and_then(|time| time.parse().ok()).unwrap_or(0);
+    (woken, ran)
+}
+
+/// Load averages over 1, 5 and 15 minutes: on a busy machine figures say little.
+pub(crate) fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').take(3).collect::<Vec<_>>().join(" ")
+}

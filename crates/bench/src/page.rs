@@ -1,0 +1,66 @@
+//! The dashboard's WebSocket, read as the page reads it.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tungstenite::{Message, WebSocket, client};
+
+use crate::lilt::Session;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits until the page says that a resource is up to date, and tells how long that took since the session's begin.
+/// The connection is closed again.
+pub(crate) fn wait_until_done(session: &Session, resource: &str) -> Duration {
+    let mut socket = connect(session);
+    loop {
+        assert!(session.begin.elapsed() < PATIENCE, "{resource} was not up to date after {PATIENCE:?}");
+        let message = socket.read().expect("the dashboard answers");
+        let Message::Text(text) = message else { continue };
+        let message: Value = serde_json::from_str(&text).expect("the dashboard speaks JSON");
+        if says_done(&message, resource) {
+            let took = session.begin.elapsed();
+            let _ = socket.close(None);
+            return took;
+        }
+    }
+}
+
+/// As soon as its port is open.
+fn connect(session: &Session) -> WebSocket<TcpStream> {
+    let deadline = Instant::now() + PATIENCE;
+    let stream = loop {
+        match TcpStream::connect(("127.0.0.1", session.port)) {
+            Ok(stream) => break stream,
+            Err(error) => assert!(Instant::now() < deadline, "the dashboard does not open: {error}"),
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    };
+    stream.set_nodelay(true).expect("a socket takes options");
+    let address = format!("ws://localhost:{}/ws", session.port);
+    client(address, stream).expect("the dashboard has a WebSocket").0
+}
+
+fn says_done(message: &Value, resource: &str) -> bool {
+    let resources = message["resources"].as_array().into_iter().flatten();
+    resources
+        .filter(|one| one["metadata"]["name"] == resource)
+        .any(|one| one["status"]["updateStatus"] == "ok")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_this_resource_and_only_when_it_is_done() {
+        let state = |name: &str, status: &str| json!({"type": "state", "resources": [{"metadata": {"name": name}, "status": {"updateStatus": status}}]});
+        assert!(says_done(&state("one", "ok"), "one"));
+        assert!(!says_done(&state("one", "in_progress"), "one"));
+        assert!(!says_done(&state("(Tiltfile)", "ok"), "one"));
+        assert!(!says_done(&json!({"type": "hello"}), "one"));
+    }
+}
