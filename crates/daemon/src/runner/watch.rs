@@ -1,8 +1,10 @@
 //! Follows a set of files; it may change while running without a change being missed.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_engine::{Event, TaskSpec, WatchId};
+use lilt_host::files::changed_since;
 use lilt_host::watch::{Batch, Subscription};
 use lilt_model::Failure;
 use lilt_model::log::{Level, Source};
@@ -72,6 +74,13 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec
             None
         }
     };
+    if let Some(since) = since {
+        // Only now: a save between such a look and the watch being placed would be lost.
+        let paths: Vec<PathBuf> = roots.into_iter().filter(|path| changed_since(path, since)).collect();
+        if !paths.is_empty() {
+            context.tell(Event::FilesChanged { watch: id.clone(), paths }).await;
+        }
+    }
     // Also where some of it cannot be watched: that is said above, and waiting would not help.
     context.tell(Event::Watching { watch: id.clone(), version }).await;
     subscription

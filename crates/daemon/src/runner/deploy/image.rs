@@ -132,7 +132,8 @@ fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Result<(), Fail
     if !needs_push(job) || !goes_nowhere {
         return Ok(());
     }
-    let words = format!("there is no registry to push the image {name} to, and the cluster could not find it");
+    let words =
+        format!("there is no registry to push the image {name} to, and the cluster could not find it");
     Err(Failure::user(words).hint(
         "give the cluster a local registry and announce it in the ConfigMap kube-public/local-registry-hosting, \
          or name one in the Tiltfile: default_registry('registry.example.com/team')",
