@@ -9,8 +9,14 @@ use lilt_testbed_env::{Project, free_port};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::memory;
+
 /// A session that has not ended after this long after it was asked to is a bug worth stopping for.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at a running command.
+const LOOK: Duration = Duration::from_millis(5);
+
+const CI: [&str; 3] = ["ci", "--port", "0"];
 
 #[derive(Debug)]
 pub(crate) struct Lilt {
@@ -45,29 +51,38 @@ impl Lilt {
         command
     }
 
-    /// Runs a command to its end: from before the process exists to after it is gone, and its most memory, which is
-    /// looked at all the while if asked for.
-    pub(crate) fn run(&self, folder: &Path, arguments: &[&str], look: bool) -> (Duration, f64) {
+    /// Runs a command to its end: from before the process exists to after it is gone.
+    pub(crate) fn run(&self, folder: &Path, arguments: &[&str]) -> Duration {
+        let begin = Instant::now();
+        let child = self.command(folder, arguments).spawn().expect("lilt starts");
+        end_well(child, arguments);
+        begin.elapsed()
+    }
+
+    /// The same, looked at while it runs.
+    fn watch(&self, folder: &Path, arguments: &[&str]) -> Run {
         let begin = Instant::now();
         let mut child = self.command(folder, arguments).spawn().expect("lilt starts");
-        let mut peak = 0.0;
-        // The kernel keeps the highest value, so the last look before the end is near enough.
-        while look {
-            match memory_of(&mut child) {
-                Some(now) => peak = now,
-                None => break,
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        let mut run = Run::default();
+        // Both only grow, so that the last look before the end is near enough.
+        while matches!(child.try_wait(), Ok(None)) {
+            run.peak = memory::peak(child.id()).unwrap_or(run.peak);
+            run.ticks = memory::ticks(child.id()).unwrap_or(run.ticks);
+            std::thread::sleep(LOOK);
         }
-        let status = child.wait().expect("a child can be waited for");
-        let took = begin.elapsed();
-        assert!(status.success(), "lilt {} failed: {status}", arguments.join(" "));
-        (took, peak)
+        end_well(child, arguments);
+        run.took = begin.elapsed();
+        run
     }
 
     /// `lilt ci` on a project.
-    pub(crate) fn ci(&self, project: &Project, look: bool) -> (Duration, f64) {
-        self.run(project.path(), &["ci", "--port", "0"], look)
+    pub(crate) fn ci(&self, project: &Project) -> Duration {
+        self.run(project.path(), &CI)
+    }
+
+    /// The same, looked at while it runs.
+    pub(crate) fn watch_ci(&self, project: &Project) -> Run {
+        self.watch(project.path(), &CI)
     }
 
     /// Starts `lilt up` with its dashboard on a port of its own.
@@ -89,10 +104,19 @@ impl Lilt {
     }
 }
 
-/// None when it has ended.
-fn memory_of(child: &mut Child) -> Option<f64> {
-    // Asked first: a zombie still has a status file, without the field.
-    child.try_wait().expect("a child can be waited for").is_none().then(|| crate::memory::peak(child.id()))?
+/// One command that was watched to its end.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    pub(crate) took: Duration,
+    /// Its most memory, in megabytes.
+    pub(crate) peak: f64,
+    /// Its own processor time, without what it started.
+    pub(crate) ticks: u64,
+}
+
+fn end_well(mut child: Child, arguments: &[&str]) {
+    let status = child.wait().expect("a child can be waited for");
+    assert!(status.success(), "lilt {} failed: {status}", arguments.join(" "));
 }
 
 /// A running `lilt up`. Dropping it ends it as Ctrl-C does.

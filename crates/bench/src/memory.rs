@@ -18,13 +18,13 @@ pub(crate) fn peak(pid: u32) -> Option<f64> {
     megabytes(pid, "status", "VmHWM")
 }
 
-/// Clock ticks spent in the process and, on its behalf, in the kernel.
-pub(crate) fn ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+/// Clock ticks spent in the process and, on its behalf, in the kernel. None once it has ended.
+pub(crate) fn ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The program's name comes second, in parentheses, and may contain anything.
-    let fields: Vec<&str> =
-        stat.rsplit_once(") ").expect("a stat line has a name").1.split_whitespace().collect();
-    fields[11..13].iter().map(|field| field.parse::<u64>().expect("ticks are a number")).sum()
+    let mut fields = stat.rsplit_once(") ")?.1.split_whitespace().skip(11);
+    let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(user + system)
 }
 
 /// What threads did: how often each woke up to do something, and for how many nanoseconds it ran.

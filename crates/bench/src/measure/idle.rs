@@ -21,9 +21,10 @@ pub(crate) fn measure(lilt: &Lilt, _: Effort) -> Vec<Figure> {
     page::wait_until_done(&session, "one");
     std::thread::sleep(SETTLE);
     let pid = session.pid();
-    let (ticks, activity) = (memory::ticks(pid), Activity::of(pid));
+    let ticks = || memory::ticks(pid).expect("the session runs");
+    let (begin, activity) = (ticks(), Activity::of(pid));
     std::thread::sleep(IDLE);
-    let ticks = memory::ticks(pid) - ticks;
+    let spent = ticks() - begin;
     let (woken, ran) = Activity::of(pid).since(&activity);
     let megabytes = |file, field| memory::megabytes(pid, file, field).expect("the session runs");
     vec![
@@ -42,7 +43,7 @@ pub(crate) fn measure(lilt: &Lilt, _: Effort) -> Vec<Figure> {
         ),
         Figure::new("idle-pss", "    its share (PSS)", Unit::Megabytes, megabytes("smaps_rollup", "Pss")),
         Figure::new("idle-peak", "    most since its start", Unit::Megabytes, megabytes("status", "VmHWM")),
-        Figure::new("idle-ticks", "idle, one resource: processor time in 10 s", Unit::Ticks, ticks as f64)
+        Figure::new("idle-ticks", "idle, one resource: processor time in 10 s", Unit::Ticks, spent as f64)
             .at_most(0.0),
         Figure::new("idle-time", "    more exactly", Unit::Microseconds, ran as f64 / 1e3),
         Figure::new("idle-wakeups", "    woken up in 10 s", Unit::Times, woken as f64),

@@ -19,7 +19,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         ends.push(milliseconds(session.end()));
         milliseconds(took)
     });
-    let ci = Samples::collect(effort.samples(20), |_| milliseconds(lilt.ci(&project, false).0));
+    let ci = Samples::collect(effort.samples(20), |_| milliseconds(lilt.ci(&project)));
     vec![
         Figure::new(
             "up-one",

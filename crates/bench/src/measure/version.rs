@@ -8,7 +8,7 @@ use crate::lilt::Lilt;
 use crate::samples::{Samples, milliseconds};
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
-    let run = || milliseconds(lilt.run(Path::new("/"), &["version"], false).0);
+    let run = || milliseconds(lilt.run(Path::new("/"), &["version"]));
     // The first one reads the program from the disk.
     run();
     let samples = Samples::collect(effort.samples(50), |_| run());
