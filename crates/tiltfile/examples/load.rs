@@ -14,7 +14,7 @@ fn main() {
         return;
     };
     let rounds: u32 = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
-    let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into() };
+    let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
     for round in 1..=rounds {
         let start = Instant::now();
         let loaded = load(&request, &RealOutside::default(), &|| false, &mut |line| println!("{line}"));

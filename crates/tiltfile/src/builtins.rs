@@ -8,31 +8,34 @@
 mod docker;
 mod encoding;
 mod files;
+mod format;
 mod kubernetes;
 mod language;
 mod live_update;
 mod local;
+mod methods;
 mod os;
 mod settings;
+mod system;
 
-use std::num::NonZeroI32;
 use std::sync::LazyLock;
 
 use starlark::collections::SmallMap;
 use starlark::docs::{DocItem, DocMember};
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension, Module};
-use starlark::values::range::Range;
-use starlark::values::{AllocFrozenValue, FrozenValue};
+use starlark::values::list::AllocList;
+use starlark::values::{AllocFrozenValue, FrozenValue, Value, ValueLike};
 
 use crate::session::Session;
 use crate::source::{FOREVER, Source};
-use crate::values::{Namespace, NotSupportedYet, TriggerModeValue};
+use crate::values::{Environ, Forever, Namespace, NotSupportedYet, TriggerModeValue};
 use lilt_model::resource::TriggerMode;
 
 /// Builtins of Tilt that have no body here yet, one per line, with the name of their module where they have one.
 const NOT_SUPPORTED_YET: &str = include_str!("builtins/not_supported_yet.txt");
 
-const ONE: NonZeroI32 = NonZeroI32::new(1).expect("invariant: 1 is not 0");
+/// The modules that are names of every file.
+const MODULES: [&str; 5] = ["os", "config", "sys", "shlex", "v1alpha1"];
 
 struct Registry {
     globals: Globals,
@@ -41,9 +44,10 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let mut builder = GlobalsBuilder::extended_by(&[LibraryExtension::StructType, LibraryExtension::SetType]);
+    let mut builder = GlobalsBuilder::extended_by(&[LibraryExtension::SetType]);
     for topic in [
         language::functions,
+        methods::functions,
         docker::functions,
         live_update::functions,
         kubernetes::functions,
@@ -56,14 +60,13 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     }
     builder.set("TRIGGER_MODE_AUTO", TriggerModeValue(TriggerMode::Auto));
     builder.set("TRIGGER_MODE_MANUAL", TriggerModeValue(TriggerMode::Manual));
-    // Not quite for ever: 2³¹ rounds, more than anybody waits for.
-    builder.set(FOREVER, Range::new(0, i32::MAX, ONE));
+    builder.set(FOREVER, Forever);
     let mut modules: Vec<(&'static str, GlobalsBuilder)> = vec![
         ("os", GlobalsBuilder::new().with(os::functions)),
         ("os.path", GlobalsBuilder::new().with(os::path_functions)),
         ("config", GlobalsBuilder::new()),
         ("sys", GlobalsBuilder::new()),
-        ("shlex", GlobalsBuilder::new()),
+        ("shlex", GlobalsBuilder::new().with(system::shlex_functions)),
         ("v1alpha1", GlobalsBuilder::new()),
     ];
     for name in NOT_SUPPORTED_YET.lines() {
@@ -89,7 +92,34 @@ pub(crate) fn globals() -> &'static Globals {
 /// Everything that can be named, for "did you mean".
 pub(crate) fn global_names() -> Vec<String> {
     let modules = REGISTRY.modules.iter().map(|(name, _)| (*name).to_owned());
-    globals().names().map(|name| name.as_str().to_owned()).chain(modules).collect()
+    let names = globals().names().map(|name| name.as_str().to_owned());
+    names.filter(|name| !crate::source::is_internal(name)).chain(modules).collect()
+}
+
+/// The name of a builtin with that of its module.
+pub(crate) fn full_name(value: Value<'_>) -> Option<String> {
+    REGISTRY.modules.iter().find_map(|(module, members)| {
+        let (member, _) = members.iter().find(|(_, member)| member.to_value().ptr_eq(value))?;
+        Some(format!("{module}.{member}"))
+    })
+}
+
+/// What a file bound itself. Builtins that were made variables of it are none of its own, unless it bound their names
+/// to something else.
+pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
+    let own = |name: &String| {
+        let builtin = |value: Value<'_>| {
+            let known = globals().iter().find(|(known, _)| known == name);
+            known.is_some_and(|(_, builtin)| builtin.to_value().ptr_eq(value))
+                || value.downcast_ref::<Namespace>().is_some_and(|namespace| namespace.name == *name)
+        };
+        // None is what begins with _, and what the file loaded from others.
+        let private = module.get(name).is_none();
+        let kept = !private || name.starts_with('_');
+        kept && !module.get(name).is_some_and(builtin) && !matches!(name.as_str(), "__file__" | "__name__")
+    };
+    let names = module.names_and_visibilities().map(|(name, _)| name.as_str().to_owned());
+    names.filter(own).collect()
 }
 
 /// The parameters of a builtin, in order.
@@ -114,7 +144,14 @@ pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &So
         let path = source.path().display().to_string();
         module.set("__file__", module.heap().alloc(path));
     }
-    for name in ["os", "config", "sys", "shlex", "v1alpha1"] {
+    if source.mentions("__name__") {
+        let name = match source.path() == session.request.path {
+            true => "__main__".to_owned(),
+            false => source.path().file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        module.set("__name__", module.heap().alloc(name));
+    }
+    for name in MODULES {
         if source.mentions(name) {
             module.set(name, namespace(module, session, name).to_value());
         }
@@ -134,8 +171,13 @@ fn namespace(module: &Module<'_>, session: &Session<'_>, name: &'static str) -> 
     match name {
         "os" => {
             add("path", namespace(module, session, "os.path"));
-            add("environ", os::environment(session, heap));
+            add("environ", heap.alloc(Environ));
             add("name", heap.alloc(if cfg!(windows) { "nt" } else { "posix" }));
+        }
+        "sys" => {
+            add("argv", heap.alloc(AllocList(session.outside.arguments())));
+            let executable = session.outside.executable().map(|path| heap.alloc(path.display().to_string()));
+            add("executable", executable.unwrap_or(FrozenValue::new_none()));
         }
         "config" => {
             let path = &session.request.path;

@@ -1,22 +1,30 @@
 //! Runs a Tiltfile and the files it loads.
 
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::Failure;
 use starlark::environment::{FrozenModule, Module};
 use starlark::eval::{Evaluator, FileLoader};
 use starlark::syntax::{AstModule, Dialect, DialectTypes};
+use starlark::values::dict::AllocDict;
+use starlark::values::{FreezeError, OwnedFrozenValue, Value};
 
 use crate::builtins;
 use crate::failure::{Trouble, raise};
 use crate::session::Session;
-use crate::source::Source;
+use crate::values::text;
+use crate::source::{ASSERT, COMPARISONS, PERCENT, Source, TIMES};
 
 /// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
 pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
 /// Of the thread that evaluates.
 pub(crate) const STACK_SIZE: usize = 64 << 20;
+/// What the values of one file may take; a Tiltfile that needs more is running wild.
+const HEAP_SIZE: usize = 2 << 30;
+/// How deep values may nest that a file leaves behind: freezing them calls itself for every level.
+const VALUE_DEPTH: usize = 1_000;
 
 const DIALECT: Dialect = Dialect {
     enable_def: true,
@@ -31,27 +39,43 @@ const DIALECT: Dialect = Dialect {
     _non_exhaustive: (),
 };
 
+/// A file that ran to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedFile {
+    /// What `load` can take from it.
+    module: FrozenModule,
+    /// All it bound, private names too, as a dict.
+    pub(crate) globals: OwnedFrozenValue,
+}
+
 /// Runs the main file; what it declares is in the session afterwards.
 pub(crate) fn run_main(session: &Session<'_>) -> Result<(), Failure> {
     let path = session.request.path.clone();
-    run(session, path).map(drop).map_err(|trouble| trouble.into_failure())
+    match run(session, path) {
+        Ok(_) => Ok(()),
+        Err(trouble) if trouble.stopped => Ok(()),
+        Err(trouble) => Err(trouble.into_failure()),
+    }
 }
 
-fn run(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Box<Trouble>> {
+fn run(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trouble>> {
     session.running.borrow_mut().push(path.clone());
     let result = run_file(session, path);
     session.running.borrow_mut().pop();
     result
 }
 
-fn run_file(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Box<Trouble>> {
-    let unplaced = |failure| Box::new(Trouble { failure, place: None, frames: Vec::new() });
-    let text = session.read_text(&path).map_err(unplaced)?;
+fn run_file(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trouble>> {
+    let text = session.read_text(&path).map_err(Trouble::unplaced)?;
     let source = Arc::new(Source::new(path, text));
     session.add_source(source.clone());
+    if let Some(problem) = source.problem() {
+        return Err(Trouble::in_text(problem, &source));
+    }
     let name = source.path().display().to_string();
     let parsed = AstModule::parse(&name, source.rewritten().to_owned(), &DIALECT);
-    let ast = parsed.map_err(|error| Box::new(Trouble::of(error, session)))?;
+    let mut ast = parsed.map_err(|error| Box::new(Trouble::of(error, session)))?;
+    replace_operators(&mut ast, &source);
     Module::with_temp_heap(|module| {
         builtins::predeclare(&module, session, &source);
         let loader = Loader(session);
@@ -60,40 +84,107 @@ fn run_file(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Box<Tr
         eval.set_loader(&loader);
         eval.set_check_cancelled(Box::new(|| session.is_cancelled()));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
+        // Collecting garbage calls itself for every level of a nested value: no stack is deep enough for some.
+        eval.disable_gc();
+        eval.set_max_heap_size(HEAP_SIZE).expect("invariant: not zero and set once");
         eval.eval_module(ast, builtins::globals()).map_err(|error| Box::new(Trouble::of(error, session)))?;
         drop(eval);
-        module.freeze().map_err(|error| unplaced(Failure::internal(format!("cannot freeze: {error:?}"))))
+        let names = builtins::bound_names(&module);
+        if let Some(name) = names.iter().find(|name| module.get(name).is_some_and(nests_too_deep)) {
+            return Err(Trouble::unplaced(Failure::user(format!("the value of {name} is nested too deep"))));
+        }
+        export(&module.freeze().map_err(unfrozen)?, names)
     })
+}
+
+/// Sends operators that the interpreter has otherwise to builtins; only in files where it could matter.
+fn replace_operators(ast: &mut AstModule, source: &Source) {
+    let mut replaced = HashMap::new();
+    if source.text().contains('%') {
+        replaced.insert("%".to_owned(), PERCENT.to_owned());
+    }
+    if source.text().contains('*') {
+        replaced.insert("*".to_owned(), TIMES.to_owned());
+    }
+    if source.mentions("set") {
+        let comparisons = COMPARISONS.iter().map(|(operator, builtin)| ((*operator).to_owned(), (*builtin).to_owned()));
+        replaced.extend(comparisons);
+    }
+    if !replaced.is_empty() {
+        ast.replace_binary_operators(&replaced);
+    }
+}
+
+fn unfrozen(error: FreezeError) -> Box<Trouble> {
+    Trouble::unplaced(Failure::internal(format!("cannot freeze: {error:?}")))
+}
+
+/// Looks through lists, tuples, dicts and structs, each once.
+fn nests_too_deep(value: Value<'_>) -> bool {
+    let mut seen = HashSet::new();
+    let mut waiting = vec![(value, 0)];
+    while let Some((value, depth)) = waiting.pop() {
+        let inside = text::members(value);
+        if inside.is_empty() || !seen.insert(value.identity()) {
+            continue;
+        }
+        if depth > VALUE_DEPTH {
+            return true;
+        }
+        waiting.extend(inside.into_iter().map(|value| (value, depth + 1)));
+    }
+    false
+}
+
+/// Hands out what the file itself bound: not the builtins that were made variables of it, nor what it loaded.
+fn export(module: &FrozenModule, names: Vec<String>) -> Result<LoadedFile, Box<Trouble>> {
+    let module = Module::with_temp_heap(|exported| {
+        let mut globals = Vec::new();
+        for name in names {
+            let Ok((value, _)) = module.get_any_visibility(&name) else { continue };
+            let value = exported.heap().access_owned_frozen_value(&value);
+            exported.set(&name, value);
+            globals.push((if name == ASSERT { "assert".to_owned() } else { name }, value));
+        }
+        exported.set_extra_value(exported.heap().alloc(AllocDict(globals)));
+        exported.freeze().map_err(unfrozen)
+    })?;
+    let globals = module.owned_extra_value().expect("invariant: it was set before freezing");
+    Ok(LoadedFile { module, globals })
 }
 
 struct Loader<'s, 'a>(&'s Session<'a>);
 
 impl FileLoader for Loader<'_, '_> {
     fn load(&self, path: &str) -> starlark::Result<FrozenModule> {
-        let session = self.0;
-        if let Some((scheme, _)) = path.split_once("://") {
-            return Err(raise(Failure::user(format!("load of {scheme}:// is not supported yet: {path}"))));
-        }
-        let path = session.absolute(path);
-        if let Some(module) = session.modules.borrow().get(&path) {
-            return Ok(module.clone());
-        }
-        if session.running.borrow().contains(&path) {
-            return Err(raise(cycle(session, &path)));
-        }
-        let module = run(session, path.clone()).map_err(|trouble| match trouble.place {
-            // The file could not even be read: the load statement is the place.
-            None => raise(trouble.failure),
-            Some(_) => trouble.into_load_error(),
-        })?;
-        session.modules.borrow_mut().insert(path, module.clone());
-        Ok(module)
+        Ok(load(self.0, path)?.module)
     }
 }
 
-fn cycle(session: &Session<'_>, path: &PathBuf) -> Failure {
+/// Runs a file that another one asks for, unless it ran already.
+pub(crate) fn load(session: &Session<'_>, path: &str) -> starlark::Result<LoadedFile> {
+    if let Some((scheme, _)) = path.split_once("://") {
+        return Err(raise(Failure::user(format!("load of {scheme}:// is not supported yet: {path}"))));
+    }
+    let path = session.absolute(path);
+    if let Some(file) = session.modules.borrow().get(&path) {
+        return Ok(file.clone());
+    }
+    if session.running.borrow().contains(&path) {
+        return Err(raise(cycle(session, &path)));
+    }
+    let file = run(session, path.clone()).map_err(|trouble| match trouble.place {
+        // The file could not even be read: the load statement is the place.
+        None if !trouble.stopped => raise(trouble.failure),
+        _ => trouble.into_load_error(),
+    })?;
+    session.modules.borrow_mut().insert(path, file.clone());
+    Ok(file)
+}
+
+fn cycle(session: &Session<'_>, path: &Path) -> Failure {
     let running = session.running.borrow();
-    let round = running.iter().skip_while(|file| *file != path).chain([path]);
+    let round = running.iter().map(PathBuf::as_path).skip_while(|file| *file != path).chain([path]);
     let round: Vec<String> = round.map(|file| file.display().to_string()).collect();
     Failure::user(format!("files load each other in a circle: {}", round.join(" → ")))
 }

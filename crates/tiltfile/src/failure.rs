@@ -3,6 +3,8 @@
 //! While it travels up through Starlark a failure is carried inside `starlark::Error`; [`raise`] puts it in,
 //! [`Trouble`] takes it out. Excerpts are cut from the text the user wrote, never from the rewritten one.
 
+mod translate;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +13,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use lilt_model::{Failure, Location};
 use starlark::codemap::FileSpan;
 
-use crate::nearest::nearest;
-use crate::source::Source;
+use crate::source::{Problem, Source, is_internal};
 
 /// Where in a Tiltfile something was said: a range of the text as the user wrote it.
 #[derive(Clone)]
@@ -50,24 +51,36 @@ pub(crate) struct Trouble {
     pub(crate) place: Option<Place>,
     /// Innermost first: the function that was running and from where it was called.
     pub(crate) frames: Vec<(String, Place)>,
+    /// It is no trouble at all: the Tiltfile said `exit()`.
+    pub(crate) stopped: bool,
 }
 
+/// What the code of a file is called that stands in no function.
+const TOP_LEVEL: &str = "<toplevel>";
+
 impl Trouble {
+    /// Without a place in any file.
+    pub(crate) fn unplaced(failure: Failure) -> Box<Self> {
+        Box::new(Self { failure, place: None, frames: Vec::new(), stopped: false })
+    }
+
+    /// Of something that must not stand in the text.
+    pub(crate) fn in_text(problem: &Problem, source: &Arc<Source>) -> Box<Self> {
+        let place = Place { source: source.clone(), start: problem.range.start, end: problem.range.end };
+        let failure = Failure::user(problem.message.clone());
+        let failure = match &problem.hint {
+            Some(hint) => failure.hint(hint.clone()),
+            None => failure,
+        };
+        Box::new(Self { failure, place: Some(place), frames: Vec::new(), stopped: false })
+    }
+
     /// Renders place, excerpt and stack into the failure.
     pub(crate) fn into_failure(self) -> Failure {
         let Some(place) = self.place else { return self.failure };
         let mut detail = place.excerpt();
-        let shown = SHOWN_FRAMES.min(self.frames.len());
-        for (index, (function, called_from)) in self.frames.iter().enumerate() {
-            if index >= shown && index + shown < self.frames.len() {
-                // A recursion gone wild: its begin and its end say enough.
-                if index == shown {
-                    detail.push_str("\n  … and so on …");
-                }
-                continue;
-            }
-            let function = if function == "assert__" { "assert" } else { function };
-            detail.push_str(&format!("\n  in {function}, called from {}", called_from.location()));
+        if !self.frames.is_empty() {
+            detail.push_str(&stack(&place, &self.frames));
         }
         let mut failure = self.failure;
         if let Some(more) = failure.detail.take() {
@@ -76,6 +89,24 @@ impl Trouble {
         }
         failure.at(place.location()).detail(detail)
     }
+}
+
+/// Where each function was, innermost first.
+fn stack(place: &Place, frames: &[(String, Place)]) -> String {
+    let places = std::iter::once(place).chain(frames.iter().map(|(_, called_from)| called_from));
+    let functions = frames.iter().map(|(function, _)| function.as_str()).chain([TOP_LEVEL]);
+    let lines: Vec<(&Place, &str)> = places.zip(functions).collect();
+    let mut shown = String::new();
+    for (index, (place, function)) in lines.iter().enumerate() {
+        let hidden = index >= SHOWN_FRAMES && index + SHOWN_FRAMES < lines.len();
+        match (hidden, index == SHOWN_FRAMES) {
+            // A recursion gone wild: its begin and its end say enough.
+            (true, true) => shown.push_str("\n  … and so on …"),
+            (true, false) => {}
+            (false, _) => shown.push_str(&format!("\n  {} in {function}", place.location())),
+        }
+    }
+    shown
 }
 
 /// Carries a failure through Starlark code.
@@ -88,8 +119,27 @@ struct Raised(Failure);
 #[error("{}", .0.failure.message)]
 struct LoadFailed(Trouble);
 
+/// Carries the end that a Tiltfile asked for by `exit()`.
+#[derive(Debug, thiserror::Error)]
+#[error("the Tiltfile stopped itself")]
+struct Stopped;
+
 pub(crate) fn raise(failure: Failure) -> starlark::Error {
     starlark::Error::new_native(Raised(failure))
+}
+
+/// A mistake of the Tiltfile.
+pub(crate) fn refuse(message: impl Into<String>) -> starlark::Error {
+    raise(Failure::user(message))
+}
+
+/// Ends the evaluation without an error.
+pub(crate) fn stop() -> starlark::Error {
+    starlark::Error::new_native(Stopped)
+}
+
+pub(crate) fn cancelled() -> Failure {
+    Failure::user("the load of the Tiltfile was cancelled")
 }
 
 /// Finds the sources that spans speak of.
@@ -107,31 +157,19 @@ pub(crate) fn place_of(span: &FileSpan, sources: &dyn Sources) -> Option<Place> 
 impl Trouble {
     pub(crate) fn of(error: starlark::Error, sources: &dyn Sources) -> Self {
         let place = error.span().and_then(|span| place_of(span, sources));
-        let mut frames: Vec<(String, Place)> = error
-            .call_stack()
-            .frames
-            .iter()
-            .filter_map(|frame| Some((frame.name.clone(), place_of(frame.location.as_ref()?, sources)?)))
-            .collect();
-        frames.reverse();
-        // The call of the builtin that failed is the place itself.
-        if let (Some((_, called_from)), Some(place)) = (frames.first(), &place)
-            && called_from.start == place.start
-            && called_from.source.path() == place.source.path()
-        {
-            frames.remove(0);
-        }
+        let (call, frames) = frames(&error, place.as_ref(), sources);
         let message = error.without_diagnostic().to_string();
         let kind = error.into_kind();
         let cause = cause(&kind);
         if let Some(loaded) = cause.and_then(|cause| cause.downcast_ref::<LoadFailed>()) {
             return loaded.0.loaded_from(place, frames);
         }
+        let stopped = cause.is_some_and(|cause| cause.is::<Stopped>());
         let failure = match cause.and_then(|cause| cause.downcast_ref::<Raised>()) {
             Some(raised) => raised.0.clone(),
-            None => translate(&kind, &message),
+            None => translate::translate(&kind, &message, call.as_deref(), place.as_ref()),
         };
-        Self { failure, place, frames }
+        Self { failure, place, frames, stopped }
     }
 
     /// Wraps it for the file that loads this one.
@@ -143,16 +181,47 @@ impl Trouble {
     fn loaded_from(&self, loaded_at: Option<Place>, outer: Vec<(String, Place)>) -> Self {
         let failure = self.failure.clone();
         let Some(place) = self.place.clone() else {
-            return Self { failure, place: loaded_at, frames: outer };
+            return Self { failure, place: loaded_at, frames: outer, stopped: self.stopped };
         };
         let mut frames = self.frames.clone();
         if let Some(loaded_at) = loaded_at {
-            let file = frames.last().map_or(place.source.path(), |(_, place)| place.source.path());
-            frames.push((file.file_name().unwrap_or_default().to_string_lossy().into_owned(), loaded_at));
+            frames.push((TOP_LEVEL.to_owned(), loaded_at));
         }
         frames.extend(outer);
-        Self { failure, place: Some(place), frames }
+        Self { failure, place: Some(place), frames, stopped: self.stopped }
     }
+}
+
+/// The builtin that was called at the place, if it was one, and the calls that led there, innermost first.
+fn frames(
+    error: &starlark::Error,
+    place: Option<&Place>,
+    sources: &dyn Sources,
+) -> (Option<String>, Vec<(String, Place)>) {
+    let mut call = None;
+    let mut frames: Vec<(String, Place)> = Vec::new();
+    // What a builtin of the front end calls has no place of its own: that of the builtin is meant.
+    let mut stand_in: Option<Place> = None;
+    for frame in &error.call_stack().frames {
+        let called_from = frame.location.as_ref().and_then(|span| place_of(span, sources));
+        if is_internal(&frame.name) {
+            stand_in = called_from;
+            continue;
+        }
+        let Some(called_from) = called_from.or_else(|| stand_in.clone()) else { continue };
+        let name = if frame.name == crate::source::ASSERT { "assert" } else { &frame.name };
+        frames.push((name.to_owned(), called_from));
+    }
+    frames.reverse();
+    // The call of the builtin that failed is the place itself.
+    if let (Some((name, called_from)), Some(place)) = (frames.first(), place)
+        && called_from.start == place.start
+        && called_from.source.path() == place.source.path()
+    {
+        call = Some(name.clone());
+        frames.remove(0);
+    }
+    (call, frames)
 }
 
 fn cause(kind: &starlark::ErrorKind) -> Option<&anyhow::Error> {
@@ -164,100 +233,14 @@ fn cause(kind: &starlark::ErrorKind) -> Option<&anyhow::Error> {
     }
 }
 
-/// Rewords what the interpreter says where its own words would not help the reader of a Tiltfile.
-fn translate(kind: &starlark::ErrorKind, message: &str) -> Failure {
-    use starlark::ErrorKind::*;
-    let message = message.strip_prefix("error: ").unwrap_or(message).trim_end();
-    match kind {
-        Fail(_) => Failure::user(message.strip_prefix("fail: ").unwrap_or(message)),
-        StackOverflow(_) => {
-            Failure::user("too many nested calls").hint("does a function call itself without end?")
-        }
-        Internal(_) => Failure::internal(message),
-        Scope(_) => unknown_name(message),
-        Function(_) => unknown_argument(message),
-        Parser(_) => broken_syntax(message.strip_prefix("Parse error: ").unwrap_or(message)),
-        _ => reword(message),
-    }
-}
-
-pub(crate) fn cancelled() -> Failure {
-    Failure::user("the load of the Tiltfile was cancelled")
-}
-
-fn reword(message: &str) -> Failure {
-    let mut names = quoted(message);
-    let (first, second) = (names.next().unwrap_or_default(), names.next());
-    if message.to_lowercase().contains("cancelled") {
-        return cancelled();
-    }
-    if message == "Immutable" {
-        let failure = Failure::user("this value cannot be changed");
-        return failure.hint("values of a loaded file are read only, and so is os.environ for now");
-    }
-    if message.starts_with("Cannot import private symbol") {
-        return Failure::user(format!(
-            "{first} is private to its file: names that begin with _ cannot be loaded"
-        ));
-    }
-    if message.starts_with("Module has no symbol") {
-        let failure = Failure::user(format!("the loaded file has no {first}"));
-        return match second {
-            Some(near) => failure.hint(format!("did you mean {near}?")),
-            None => failure,
-        };
-    }
-    Failure::user(message)
-}
-
-/// Between backticks, in order.
-fn quoted(message: &str) -> impl Iterator<Item = &str> {
-    message.split('`').skip(1).step_by(2)
-}
-
-fn unknown_name(message: &str) -> Failure {
-    let mut names = quoted(message);
-    let Some(name) = names.next() else { return Failure::user(message) };
-    let failure = Failure::user(format!("undefined: {name}"));
-    let known = crate::builtins::global_names();
-    match names.next().or_else(|| nearest(name, known.iter().map(String::as_str))) {
-        Some(near) => failure.hint(format!("did you mean {near}?")),
-        None => failure,
-    }
-}
-
-fn unknown_argument(message: &str) -> Failure {
-    if message.starts_with("Missing") {
-        let mut names = quoted(message);
-        if let (Some(parameter), Some(function)) = (names.next(), names.next()) {
-            return Failure::user(format!("{function} needs the argument {parameter}"));
-        }
-    }
-    if !message.contains("extra named parameter") {
-        return Failure::user(message);
-    }
-    let given: Vec<&str> = quoted(message).collect();
-    let function = message.rsplit("call to ").next().unwrap_or_default().trim();
-    let failure = Failure::user(format!("{function} has no argument {}", given.join(", ")));
-    let Some(parameters) = crate::builtins::parameters(function) else { return failure };
-    let hint = match given.first().and_then(|name| nearest(name, parameters.iter().map(String::as_str))) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("it takes {}", parameters.join(", ")),
-    };
-    failure.hint(hint)
-}
-
-fn broken_syntax(message: &str) -> Failure {
-    let failure = Failure::user(format!("syntax error: {message}"));
-    let expects = |symbol: &str| message.contains(&format!("expected symbol '{symbol}'"));
-    match [')', ']', '}'].into_iter().find(|bracket| expects(&bracket.to_string())) {
-        Some(bracket) => {
-            failure.hint(format!("is a comma or a closing {bracket} missing before this place?"))
-        }
-        None if expects(":") => failure.hint("is the colon at the end of the line before the block missing?"),
-        None => {
-            failure.hint("look at this place and the line before it: brackets, quotes, commas, indentation")
-        }
+/// The evaluation broke off. The interpreter does so when it is asked for more memory than there can be.
+pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+    let too_much = ["overflow", "memory", "AlignedSize"].iter().any(|sign| message.contains(sign));
+    match too_much {
+        true => translate::too_much_memory(),
+        false => Failure::internal("the evaluation of the Tiltfile panicked").detail(message),
     }
 }
 

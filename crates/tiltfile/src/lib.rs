@@ -9,6 +9,7 @@ mod assemble;
 mod builtins;
 mod declare;
 mod dockerfile;
+mod environment;
 mod evaluate;
 mod failure;
 mod forward;
@@ -34,7 +35,7 @@ use assemble::Surroundings;
 use session::Session;
 
 /// Which Tiltfile to load, and how lilt was called.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LoadRequest {
     /// Absolute.
     pub path: PathBuf,
@@ -42,6 +43,10 @@ pub struct LoadRequest {
     pub args: Vec<String>,
     /// `up`, `ci` or `down`.
     pub subcommand: String,
+    /// What commands that the Tiltfile runs get unless their environment has it: `TILT_HOST`, `TILT_PORT` and the like.
+    pub variables: Vec<(String, String)>,
+    /// Folders in which those commands find programs after the ones of `PATH`.
+    pub programs: Vec<PathBuf>,
 }
 
 /// What came of a load.
@@ -50,6 +55,15 @@ pub struct Loaded {
     pub project: Result<Project, Failure>,
     /// What was read or looked for: a change to any of it asks for another load.
     pub files: FileSet,
+    /// The environment variables that the Tiltfile set, none for one that it removed: commands of the session that run
+    /// later get the same.
+    pub environment: Vec<(String, Option<String>)>,
+}
+
+impl Loaded {
+    fn failed(failure: Failure, request: &LoadRequest) -> Self {
+        Self { project: Err(failure), files: files([request.path.clone()]), environment: Vec::new() }
+    }
 }
 
 /// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets the lines that the Tiltfile prints, on this
@@ -71,16 +85,13 @@ pub fn load(
             Err(error) => {
                 let failure =
                     Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"));
-                return Loaded { project: Err(failure), files: files([request.path.clone()]) };
+                return Loaded::failed(failure, request);
             }
         };
         for line in lines {
             print(&line);
         }
-        evaluation.join().unwrap_or_else(|_| Loaded {
-            project: Err(Failure::internal("the evaluation of the Tiltfile panicked")),
-            files: files([request.path.clone()]),
-        })
+        evaluation.join().unwrap_or_else(|panic| Loaded::failed(failure::of_panic(&*panic), request))
     })
 }
 
@@ -90,15 +101,24 @@ fn evaluate_and_assemble(
     cancelled: &(dyn Fn() -> bool + Sync),
     printed: SyncSender<String>,
 ) -> Loaded {
+    environment::begin(outside.environment());
     let session = Session::new(request, outside, cancelled, printed);
     let result = evaluate::run_main(&session);
     let tiltignore = read_tiltignore(&session);
+    let warnings = session.take_warnings();
+    if result.is_err() {
+        warnings.iter().for_each(|warning| session.print(&format!("WARNING: {warning}")));
+    }
     let (declared, read) = session.into_parts();
     let project = result.and(tiltignore).and_then(|tiltignore| {
         let context = if declared.objects.is_empty() { None } else { outside.kube_context()? };
         assemble::assemble(declared, Surroundings { tiltignore, context }).map_err(together)
     });
-    Loaded { project, files: files(read) }
+    let project = project.map(|mut project| {
+        project.warnings.splice(..0, warnings);
+        project
+    });
+    Loaded { project, files: files(read), environment: environment::changes() }
 }
 
 fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure> {

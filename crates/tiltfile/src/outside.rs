@@ -29,10 +29,27 @@ pub trait Outside: Sync {
     /// The context that Kubernetes objects would go to; none if there is no kubeconfig.
     fn kube_context(&self) -> Result<Option<KubeContext>, Failure>;
 
-    /// Runs to the end; `each_line` gets what it prints, as it comes. Ends it at once when `cancelled` says so.
+    /// How lilt was called: its name and arguments.
+    fn arguments(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The program that runs.
+    fn executable(&self) -> Option<PathBuf> {
+        None
+    }
+
+    /// The path with its links resolved.
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
+    /// Runs to the end; `each_line` gets what it prints, as it comes. Ends it at once when `cancelled` says so. The
+    /// child has this environment and no other, and on top of it what the command itself sets.
     fn run(
         &self,
         command: &Command,
+        environment: &[(String, String)],
         stdin: Option<&[u8]>,
         cancelled: &(dyn Fn() -> bool + Sync),
         each_line: &mut dyn FnMut(&str),
@@ -126,14 +143,27 @@ impl Outside for RealOutside {
         Ok(context_of(&configs, self.context.as_deref()))
     }
 
+    fn arguments(&self) -> Vec<String> {
+        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+    }
+
+    fn executable(&self) -> Option<PathBuf> {
+        std::env::current_exe().ok()
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        std::fs::canonicalize(path)
+    }
+
     fn run(
         &self,
         command: &Command,
+        environment: &[(String, String)],
         stdin: Option<&[u8]>,
         cancelled: &(dyn Fn() -> bool + Sync),
         each_line: &mut dyn FnMut(&str),
     ) -> io::Result<Output> {
-        process::run(command, stdin, cancelled, each_line)
+        process::run(command, environment, stdin, cancelled, each_line)
     }
 }
 

@@ -14,14 +14,16 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use lilt_model::Failure;
+use lilt_model::command::Command;
 use starlark::any::ProvidesStaticType;
-use starlark::environment::FrozenModule;
 use starlark::eval::Evaluator;
 
 use crate::LoadRequest;
 use crate::declare::Declarations;
+use crate::environment;
+use crate::evaluate::LoadedFile;
 use crate::failure::{Place, Sources, place_of, raise};
-use crate::outside::Outside;
+use crate::outside::{Output, Outside};
 use crate::source::Source;
 
 #[derive(ProvidesStaticType)]
@@ -36,9 +38,11 @@ pub(crate) struct Session<'a> {
     files: RefCell<BTreeSet<PathBuf>>,
     sources: RefCell<HashMap<PathBuf, Arc<Source>>>,
     /// Files that were loaded to the end; each runs once.
-    pub(crate) modules: RefCell<HashMap<PathBuf, FrozenModule>>,
+    pub(crate) modules: RefCell<HashMap<PathBuf, LoadedFile>>,
     /// The files that run now, the innermost last.
     pub(crate) running: RefCell<Vec<PathBuf>>,
+    /// What `warn()` was called with.
+    warnings: RefCell<Vec<String>>,
 }
 
 impl fmt::Debug for Session<'_> {
@@ -71,12 +75,33 @@ impl<'a> Session<'a> {
             sources: RefCell::default(),
             modules: RefCell::default(),
             running: RefCell::default(),
+            warnings: RefCell::default(),
         }
     }
 
     pub(crate) fn print(&self, line: &str) {
         // Fails only when nobody listens any more, and then nobody misses it.
         let _ = self.printed.send(line.to_owned());
+    }
+
+    /// Shown with the result of the load.
+    pub(crate) fn warn(&self, message: String) {
+        self.warnings.borrow_mut().push(message);
+    }
+
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        self.warnings.take()
+    }
+
+    /// Runs a command with the environment that this load gives to its children.
+    pub(crate) fn run(
+        &self,
+        command: &Command,
+        stdin: Option<&[u8]>,
+        each_line: &mut dyn FnMut(&str),
+    ) -> io::Result<Output> {
+        let environment = environment::of_children(self.request);
+        self.outside.run(command, &environment, stdin, self.cancelled, each_line)
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

@@ -1,9 +1,17 @@
-//! The values that builtins hand out and take back: blobs, live update steps, forwards, links.
+//! The values that builtins hand out and take back: blobs, live update steps, forwards, links, and those of the
+//! language that the interpreter lacks.
 //!
 //! They hold plain data only and are immutable, so that they cross from one file to another without ado.
 
 // Only for what the derives of starlark generate.
 #![allow(unsafe_code)]
+
+pub(crate) mod elements;
+pub(crate) mod environ;
+mod forever;
+pub(crate) mod mapping;
+pub(crate) mod structure;
+pub(crate) mod text;
 
 use std::fmt;
 use std::hash::Hasher;
@@ -22,6 +30,9 @@ use starlark::values::{
 };
 
 use crate::failure::{Place, raise};
+
+pub(crate) use environ::Environ;
+pub(crate) use forever::Forever;
 
 /// Text with a note of where it came from. Builtins that take a path or a text tell by it which was meant.
 #[derive(Clone, Debug, PartialEq, Eq, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]

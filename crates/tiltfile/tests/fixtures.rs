@@ -50,11 +50,12 @@ impl Outside for Machine {
     fn run(
         &self,
         command: &Command,
+        environment: &[(String, String)],
         stdin: Option<&[u8]>,
         cancelled: &(dyn Fn() -> bool + Sync),
         each_line: &mut dyn FnMut(&str),
     ) -> io::Result<Output> {
-        RealOutside::default().run(command, stdin, cancelled, each_line)
+        RealOutside::default().run(command, environment, stdin, cancelled, each_line)
     }
 }
 
@@ -89,7 +90,7 @@ fn outcome(case: &str) -> String {
     let context = std::fs::read_to_string(directory.join("context")).unwrap_or("dev kind-dev".into());
     let (name, cluster) = context.trim().split_once(' ').unwrap();
     let machine = Machine { context: KubeContext { name: name.into(), cluster: cluster.into() } };
-    let request = LoadRequest { path: directory.join("Tiltfile"), args: Vec::new(), subcommand: "up".into() };
+    let request = LoadRequest { path: directory.join("Tiltfile"), args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
     let mut text = String::new();
     let loaded = load(&request, &machine, &|| false, &mut |line| writeln!(text, "{line}").unwrap());
     match &loaded.project {
@@ -129,17 +130,22 @@ macro_rules! cases {
 cases! {
     empty
     encoding
+    environment
     error_argument
     error_argument_missing
+    error_attribute
     error_circle
+    error_comparison
     error_context
     error_dockerfile
     error_duplicate_image
     error_duplicate_object
-    error_environ_write
+    error_escape
     error_file
+    error_format
     error_forward
     error_fragment
+    error_frozen
     error_image_circle
     error_in_load
     error_label
@@ -148,12 +154,16 @@ cases! {
     error_live_update_order
     error_live_update_outside
     error_live_update_relative
+    error_load_builtin
     error_load_cycle
+    error_load_dynamic
     error_load_extension
     error_load_missing
     error_load_name
     error_load_private
     error_local
+    error_missing_variable
+    error_module_member
     error_name
     error_no_command
     error_not_supported
@@ -162,6 +172,7 @@ cases! {
     error_recursion
     error_reference
     error_reserved
+    error_struct
     error_syntax
     error_syntax_in_tabs
     error_together
@@ -175,11 +186,13 @@ cases! {
     error_yaml_blob
     error_yaml_empty
     error_yaml_object
+    exit_early
     files
     grouping
     ignores
     images
     language
+    loads
     local_command
     locals
     naming

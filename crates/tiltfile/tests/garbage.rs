@@ -47,6 +47,7 @@ impl Outside for Shut {
     fn run(
         &self,
         _command: &Command,
+        _environment: &[(String, String)],
         _stdin: Option<&[u8]>,
         _cancelled: &(dyn Fn() -> bool + Sync),
         _each_line: &mut dyn FnMut(&str),
@@ -90,7 +91,7 @@ proptest! {
 
     #[test]
     fn no_text_is_too_bad(text in prop_oneof![4 => tiltfiles(), 1 => any::<String>()]) {
-        let request = LoadRequest { path: "/project/Tiltfile".into(), args: Vec::new(), subcommand: "up".into() };
+        let request = LoadRequest { path: "/project/Tiltfile".into(), args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
         let looks = AtomicUsize::new(0);
         let loaded = load(&request, &Shut(text), &|| looks.fetch_add(1, Ordering::Relaxed) > 100, &mut |_| {});
         if let Err(failure) = loaded.project {

@@ -17,7 +17,7 @@ fn load_text(
 ) -> Loaded {
     let path = directory.join("Tiltfile");
     fs::write(&path, text).unwrap();
-    let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into() };
+    let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
     load(&request, &RealOutside::default(), cancelled, print)
 }
 
@@ -106,7 +106,7 @@ fn recursion_without_end_is_an_error_and_no_crash() {
 fn a_missing_tiltfile_is_watched_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("Tiltfile");
-    let request = LoadRequest { path: path.clone(), args: Vec::new(), subcommand: "up".into() };
+    let request = LoadRequest { path: path.clone(), args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
     let loaded = load(&request, &RealOutside::default(), &|| false, &mut |_| {});
     assert!(loaded.project.unwrap_err().message.contains("no such file"));
     assert!(loaded.files.roots.contains(&path));
@@ -119,7 +119,7 @@ fn no_kubeconfig_is_read_without_objects() {
     let outside = RealOutside { context: Some("production".into()) };
     let path = directory.path().join("Tiltfile");
     fs::write(&path, "local_resource('a', 'true')\n").unwrap();
-    let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into() };
+    let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
     load(&request, &outside, &|| false, &mut |_| {}).project.unwrap();
 }
 

@@ -1,37 +1,138 @@
-//! `print` and `fail`, as the language of Tiltfiles has them.
+//! What belongs to the language itself: text of values, dicts and structs, ends of a load, other files.
 
 use lilt_model::Failure;
+use starlark::collections::SmallMap;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::Value;
+use starlark::values::dict::{AllocDict, DictMut};
 use starlark::values::none::NoneType;
 use starlark::values::tuple::UnpackTuple;
 
-use crate::failure::raise;
+use crate::arguments::Function;
+use crate::evaluate;
+use crate::failure::{raise, refuse, stop};
 use crate::session::session;
+use crate::values::mapping::pairs;
+use crate::values::structure::{NamedModule, Structure};
+use crate::values::text::{display, represent, type_name};
 
-fn joined(values: &[Value<'_>], separator: &str) -> String {
-    values.iter().map(|value| value.to_str()).collect::<Vec<_>>().join(separator)
+/// For a builtin that takes one value and nothing else.
+fn only<'v>(function: &str, args: UnpackTuple<Value<'v>>) -> starlark::Result<Value<'v>> {
+    match args.items.as_slice() {
+        [one] => Ok(*one),
+        others => Err(refuse(format!("{function}: got {} arguments, want exactly 1", others.len()))),
+    }
 }
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
-    /// Prints its arguments to the Tiltfile's log.
+    /// Prints its arguments to the log of the Tiltfile, with `sep` between them.
     fn print<'v>(
         #[starlark(args)] args: UnpackTuple<Value<'v>>,
         #[starlark(require = named, default = " ")] sep: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        session(eval).print(&joined(&args.items, sep));
+        let shown: Vec<String> = args.items.iter().map(|value| display(*value, eval.heap())).collect();
+        session(eval).print(&shown.join(sep));
         Ok(NoneType)
     }
 
-    /// Stops the load of the Tiltfile with a message.
-    fn fail<'v>(
+    /// Stops the load of the Tiltfile with the error `msg`.
+    fn fail<'v>(msg: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
+        Err(raise(Failure::user(display(msg, eval.heap()))))
+    }
+
+    /// Shows the warning `msg` and goes on.
+    fn warn<'v>(msg: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
+        let message = Function("warn").argument("msg", msg).string()?;
+        session(eval).warn(message);
+        Ok(NoneType)
+    }
+
+    /// Ends the load here, without an error: what was declared so far counts. `code` is printed, if given.
+    fn exit<'v>(code: Option<Value<'v>>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
+        if let Some(code) = code.filter(|code| !code.is_none()) {
+            session(eval).print(&represent(code, eval.heap()));
+        }
+        Err(stop())
+    }
+
+    /// The value as text; a string stays as it is.
+    fn str<'v>(
         #[starlark(args)] args: UnpackTuple<Value<'v>>,
-        #[starlark(require = named, default = " ")] sep: &str,
-    ) -> starlark::Result<NoneType> {
-        Err(raise(Failure::user(joined(&args.items, sep))))
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let value = only("str", args)?;
+        if value.unpack_str().is_some() {
+            return Ok(value);
+        }
+        Ok(eval.heap().alloc(display(value, eval.heap())))
+    }
+
+    /// The value as it is written in a Tiltfile: strings are quoted.
+    fn repr<'v>(
+        #[starlark(require = pos)] x: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<String> {
+        Ok(represent(x, eval.heap()))
+    }
+
+    /// The name of the value's type.
+    fn r#type<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<String> {
+        Ok(type_name(x).to_owned())
+    }
+
+    /// A dict of a mapping or of pairs, and of the named arguments.
+    fn dict<'v>(
+        #[starlark(args)] args: UnpackTuple<Value<'v>>,
+        #[starlark(kwargs)] kwargs: SmallMap<String, Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let heap = eval.heap();
+        let pairs = pairs("dict", &args.items, kwargs, heap)?;
+        let dict = heap.alloc(AllocDict::EMPTY);
+        let mut entries = DictMut::from_value(dict)?;
+        for (key, value) in pairs {
+            entries.aref.insert_hashed(key.get_hashed()?, value);
+        }
+        drop(entries);
+        Ok(dict)
+    }
+
+    /// A value with the named arguments as its fields.
+    fn r#struct<'v>(
+        #[starlark(args)] args: UnpackTuple<Value<'v>>,
+        #[starlark(kwargs)] kwargs: SmallMap<String, Value<'v>>,
+    ) -> starlark::Result<Structure<'v>> {
+        if !args.items.is_empty() {
+            return Err(refuse("struct: unexpected positional arguments"));
+        }
+        Ok(Structure::new(kwargs))
+    }
+
+    /// A module of the name `name` with the named arguments as its members.
+    fn module<'v>(
+        #[starlark(require = pos)] name: Value<'v>,
+        #[starlark(kwargs)] kwargs: SmallMap<String, Value<'v>>,
+    ) -> starlark::Result<NamedModule<'v>> {
+        let name = Function("module").argument("name", name).string()?;
+        Ok(NamedModule::new(name, kwargs))
+    }
+
+    /// Runs another file, unless it ran already, and returns what it bound as a dict that cannot be changed. `path`
+    /// counts from the file that runs; `ext://` names an extension.
+    fn load_dynamic<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        let path = Function("load_dynamic").argument("path", path).string()?;
+        let file = evaluate::load(session(eval), &path)?;
+        Ok(eval.heap().access_owned_frozen_value(&file.globals))
+    }
+
+    /// Runs another file, unless it ran already, for what it declares. `path` counts from the file that runs.
+    fn include<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
+        let path = Function("include").argument("path", path).string()?;
+        evaluate::load(session(eval), &path)?;
+        Ok(NoneType)
     }
 }

@@ -171,7 +171,7 @@ fn execute(
             session.print(&format!(" → {line}"));
         }
     };
-    let output = session.outside.run(command, stdin.map(str::as_bytes), session.cancelled, &mut each_line);
+    let output = session.run(command, stdin.map(str::as_bytes), &mut each_line);
     let shown = command.display();
     let output = output.map_err(|error| match error.kind() {
         std::io::ErrorKind::Interrupted => raise(cancelled()),

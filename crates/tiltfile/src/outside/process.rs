@@ -22,11 +22,12 @@ enum Stream {
 
 pub(super) fn run(
     command: &Command,
+    environment: &[(String, String)],
     stdin: Option<&[u8]>,
     cancelled: &(dyn Fn() -> bool + Sync),
     each_line: &mut dyn FnMut(&str),
 ) -> io::Result<Output> {
-    let mut child = spawn(command, stdin.is_some())?;
+    let mut child = spawn(command, environment, stdin.is_some())?;
     let (out, error, input) = (child.stdout.take(), child.stderr.take(), child.stdin.take());
     // Bounded, so that a child that floods us waits for the reader instead of filling the memory.
     let (sender, lines) = sync_channel(256);
@@ -56,13 +57,14 @@ pub(super) fn run(
     })
 }
 
-fn spawn(command: &Command, with_stdin: bool) -> io::Result<Child> {
+fn spawn(command: &Command, environment: &[(String, String)], with_stdin: bool) -> io::Result<Child> {
     let (program, arguments) = command
         .argv
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "empty command"))?;
     let mut process = std::process::Command::new(program);
-    process.args(arguments).current_dir(&command.dir).envs(command.env.iter().cloned());
+    process.args(arguments).current_dir(&command.dir).env_clear();
+    process.envs(environment.iter().cloned()).envs(command.env.iter().cloned());
     process.stdin(if with_stdin { Stdio::piped() } else { Stdio::null() });
     process.stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]

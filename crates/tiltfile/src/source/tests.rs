@@ -81,6 +81,61 @@ fn assert_is_a_name() {
 }
 
 #[test]
+fn assert_is_a_name_through_load() {
+    assert_eq!(
+        rewrite("load('a', 'assert', x='assert', assert='y')\nprint('assert')\n"),
+        "load('a', 'assert__', x='assert__', assert__='y')\nprint('assert')\n"
+    );
+}
+
+#[test]
+fn methods_become_calls() {
+    let cases = [
+        ("'{}'.format(1)\n", "__method_format('{}', 1)\n"),
+        ("a.b[0](1).split().format ( x )\n", "__method_format(__method_split(a.b[0](1), ) ,  x )\n"),
+        ("x = (a\n  .elems())\n", "x = (__method_elems(a\n  , ))\n"),
+        ("return (a + b).update(c)\n", "return __method_update((a + b), c)\n"),
+        ("not {}.update(c)\n", "not __method_update({}, c)\n"),
+        ("f('{}'.format(a), b=c.split(','))\n", "f(__method_format('{}', a), b=__method_split(c, ','))\n"),
+        ("x.pop()\nx.pop(0)\n", "__method_pop(x, )\nx.pop(0)\n"),
+        ("x.format\nx.format = 1\n.format()\nformat(1)\n", "x.format\nx.format = 1\n.format()\nformat(1)\n"),
+        ("while x.split(): pass\n", "for __while__ in __forever__:\n if not ( __method_split(x, )): break\n pass\n"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(rewrite(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn stars_of_calls_take_any_sequence_and_mapping() {
+    let cases = [
+        ("f(*a, **b)\n", "f(*__sequence__(a), **__mapping__(b))\n"),
+        ("f(1, **dict(a=1), )\n", "f(1, **__mapping__(dict(a=1)), )\n"),
+        ("f(**a.split())\n", "f(**__mapping__(__method_split(a, )))\n"),
+        ("def f(*a, **b): pass\n", "def f(*a, **b): pass\n"),
+        ("def f(a=g(*b), *c): pass\n", "def f(a=g(*__sequence__(b)), *c): pass\n"),
+        ("f(lambda x, *a, **b: x, *c)\n", "f(lambda x, *a, **b: x, *__sequence__(c))\n"),
+        ("x = a * b\ny = (a * b, *c)\n", "x = a * b\ny = (a * b, *c)\n"),
+        ("f(*)\nf(**\n", "f(*)\nf(**\n"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(rewrite(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn what_nests_too_deep_is_found_before_parsing() {
+    let problem = |text: String| Source::new("Tiltfile", text).problem().map(|problem| problem.message.clone());
+    let deep = Some("nested too deep".to_owned());
+    for piece in ["(", "not ", "-", "x.y", "f()", "1 if x else ", "lambda: ", "if x:\n", "elif x: pass\n"] {
+        assert_eq!(problem(piece.repeat(2000)), if piece == "if x:\n" { None } else { deep.clone() }, "{piece}");
+    }
+    let long = (0..5000).map(|number| format!("'a{number}': f({number}) + x.y,\n")).collect::<String>();
+    assert_eq!(problem(format!("x = {{{long}}}\n")), None);
+    assert_eq!(problem("x = a + b\n".repeat(5000)), None);
+}
+
+#[test]
 fn positions_lead_back_to_the_users_text() {
     let text = "x = 0\nwhile x < limit:\n\tboom(x)\n";
     let source = Source::new("Tiltfile", text.to_owned());

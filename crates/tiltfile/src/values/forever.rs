@@ -1,0 +1,37 @@
+//! What a `while` runs over: an iterable that never ends.
+
+// The interpreter's trait declares iteration unsafe to call; nothing unsafe is done here.
+#![allow(unsafe_code)]
+
+use std::fmt;
+
+use allocative::Allocative;
+use starlark::any::ProvidesStaticType;
+use starlark::starlark_simple_value;
+use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, starlark_value};
+
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct Forever;
+starlark_simple_value!(Forever);
+
+impl fmt::Display for Forever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("forever")
+    }
+}
+
+#[starlark_value(type = "forever")]
+impl<'v> StarlarkValue<'v> for Forever {
+    // SAFETY: the value is immutable and iterates over itself without state, so no call can find it in a wrong one.
+    unsafe fn iterate(&self, me: Value<'v>, _heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        Ok(me)
+    }
+
+    // SAFETY: as above.
+    unsafe fn iter_next(&self, _index: usize, _heap: Heap<'v>) -> Option<Value<'v>> {
+        Some(Value::new_none())
+    }
+
+    // SAFETY: as above.
+    unsafe fn iter_stop(&self) {}
+}

@@ -1,0 +1,84 @@
+//! No Tiltfile brings lilt down or makes it hang, whatever it does to the language: what goes too far is an error, and
+//! a load that was cancelled ends.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lilt_model::{Class, Failure};
+use lilt_tiltfile::{LoadRequest, RealOutside, load};
+
+fn failure_of(text: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> Failure {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("Tiltfile");
+    fs::write(&path, text).unwrap();
+    let request = LoadRequest { path, subcommand: "up".into(), ..LoadRequest::default() };
+    load(&request, &RealOutside::default(), cancelled, &mut |_| {}).project.unwrap_err()
+}
+
+#[test]
+fn text_that_nests_without_end_is_an_error() {
+    let cases = [
+        format!("x = {}1{}", "(".repeat(100_000), ")".repeat(100_000)),
+        format!("x = {}1", "1 + ".repeat(100_000)),
+        format!("x = {}1", "not ".repeat(100_000)),
+        format!("x = {}1", "1 if 0 else ".repeat(100_000)),
+        format!("x = {}1", "lambda: ".repeat(100_000)),
+        format!("x = y{}", ".replace('a', 'b')".repeat(100_000)),
+        format!("if 0: pass\n{}", "elif 0: pass\n".repeat(100_000)),
+        (0..500).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect(),
+    ];
+    for text in cases {
+        let failure = failure_of(&text, &|| false);
+        assert_eq!(failure.message, "nested too deep", "{}", &text[..40]);
+        assert_eq!(failure.class, Class::User);
+        assert!(failure.location.is_some());
+    }
+}
+
+#[test]
+fn values_that_nest_without_end_are_an_error() {
+    let grow = "for _ in range(20000): x = ";
+    for (text, message) in [
+        (format!("x = []\n{grow}[x]\nprint(x)\n"), "the value of x is nested too deep"),
+        (format!("x = {{}}\n{grow}{{1: x}}\nstr(x)\n"), "the value of x is nested too deep"),
+        (format!("x = ()\n{grow}(x,)\n"), "the value of x is nested too deep"),
+        (format!("x = struct()\n{grow}struct(a=x)\nx == struct(a=x)\n"), "the value is nested too deep"),
+        (format!("x = []\n{grow}[x]\nx == [x]\n"), "the value is nested too deep"),
+    ] {
+        assert_eq!(failure_of(&text, &|| false).message, message, "{text}");
+    }
+}
+
+#[test]
+fn more_memory_than_there_is_is_an_error() {
+    for (text, message) in [
+        ("x = [0] * 2000000000\n", "excessive repeat (1 * 2000000000 elements)"),
+        ("x = 2000000000 * 'ab'\n", "excessive repeat (2 * 2000000000 elements)"),
+        ("x = list(range(2000000000))\n", "the Tiltfile needs too much memory"),
+    ] {
+        let failure = failure_of(text, &|| false);
+        assert_eq!(failure.message, message, "{text}");
+        assert_eq!(failure.class, Class::User);
+    }
+}
+
+#[test]
+fn every_loop_ends_when_the_load_is_cancelled() {
+    for text in [
+        "while True: pass\n",
+        "def f():\n  while 1 < 2:\n    x = 'a' * 10\nf()\n",
+        "x = [y for _ in range(2000000000) for y in range(2000000000)]\n",
+        "x = {y: 1 for y in range(2000000000)}\n",
+        "def f(x): return 1 if x == 0 else f(x - 1) + f(x - 1)\nf(1000)\n",
+        "for _ in range(2000000000): '{} %s'.format(1) % 2\n",
+        "def f(x):\n  while True: pass\nsorted([1, 2], key=f)\n",
+        "x = []\nwhile True: x = [x]\n",
+    ] {
+        // Looks a few times before it gives up: the code must already be running.
+        let looks = AtomicUsize::new(0);
+        let failure = failure_of(text, &|| looks.fetch_add(1, Ordering::Relaxed) > 3);
+        assert!(failure.message.contains("cancelled"), "{text}: {failure}");
+    }
+}
