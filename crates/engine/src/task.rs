@@ -8,7 +8,7 @@ use lilt_model::command::Command;
 use lilt_model::files::FileSet;
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
-use lilt_model::{ContainerId, ImageName, ResourceName, Timestamp};
+use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -79,6 +79,8 @@ impl TaskSpec {
 pub enum UpdateJob {
     Local(LocalJob),
     Deploy(Box<DeployJob>),
+    /// Cannot be done; why.
+    Refused(Failure),
 }
 
 /// Run the command, if there is one.

@@ -64,7 +64,7 @@ fn project(which: u8) -> Vec<Resource> {
             .into_iter()
             .map(|mut resource| {
                 if let Body::Kubernetes(kubernetes) = &mut resource.body {
-                    kubernetes.images[0].build.dockerfile = "FROM debian".into();
+                    kubernetes.images[0].build = docker_build("FROM debian");
                 }
                 resource
             })

@@ -247,7 +247,7 @@ mod tests {
         let syncs = syncs
             .iter()
             .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
-        let live_update = LiveUpdate { stop_paths: Vec::new(), syncs: syncs.collect(), runs: Vec::new() };
+        let live_update = LiveUpdate { syncs: syncs.collect(), ..LiveUpdate::default() };
         destination(&live_update, Path::new(path))
     }
 

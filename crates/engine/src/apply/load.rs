@@ -131,7 +131,7 @@ fn define(state: &mut State, resource: Resource, order: u32, changed: &[String])
     }
     let old_kubernetes = match &old.body {
         Body::Kubernetes(kubernetes) => Some(kubernetes),
-        Body::Local(_) => None,
+        Body::Local(_) | Body::Compose(_) => None,
     };
     define_images(known, old_kubernetes);
     define_watches(known, sequence);
@@ -145,6 +145,7 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
             let recipe = |image: &ImageTarget| (image.name.clone(), image.build.clone());
             old.objects != new.objects || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
         }
+        (Body::Compose(old), Body::Compose(new)) => old != new,
         _ => true,
     }
 }
@@ -171,6 +172,7 @@ fn define_watches(resource: &mut ResourceState, version: u64) {
     let name = &resource.spec.name;
     let wanted: Vec<(WatchId, FileSet)> = match &resource.spec.body {
         Body::Local(local) => vec![(WatchId::Local(name.clone()), local.files.clone())],
+        Body::Compose(_) => Vec::new(),
         Body::Kubernetes(kubernetes) => {
             let watch =
                 |image: &ImageTarget| (WatchId::Image(name.clone(), image.name.clone()), image.files.clone());

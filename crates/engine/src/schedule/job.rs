@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lilt_model::Failure;
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::resource::Body;
@@ -121,6 +122,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
             }))
         }
         (Body::Local(spec), _) => UpdateJob::Local(LocalJob { command: spec.update.clone() }),
+        (Body::Compose(_), _) => UpdateJob::Refused(Failure::user("Docker Compose is not supported yet")),
         (Body::Kubernetes(_), BodyState::Local(_)) => UpdateJob::Local(LocalJob { command: None }),
     })
 }
