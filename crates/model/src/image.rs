@@ -149,6 +149,9 @@ pub struct LiveUpdate {
     /// Restart the container when all is done.
     #[serde(default, skip_serializing_if = "is_false")]
     pub restart: bool,
+    /// Start the process in the container anew when all is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_process: Option<RestartProcess>,
     /// Which container of the pod, where that is not told by its image.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub container_name: String,
@@ -156,6 +159,21 @@ pub struct LiveUpdate {
 
 fn is_empty_path(path: &std::path::Path) -> bool {
     path.as_os_str().is_empty()
+}
+
+/// How the process of a container is started anew, without a change to the image or to the container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartProcess {
+    /// The process: what the container runs.
+    pub argv: Vec<String>,
+    /// Only if one of these (absolute paths; a directory means all below) changed; empty means always.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<PathBuf>,
+    /// A write to this file in the container asks for it, too.
+    pub restart_file: String,
+    /// When the process ends by itself, wait for the next live update; the container ends otherwise.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub wait_when_ended: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

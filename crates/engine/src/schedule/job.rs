@@ -59,7 +59,9 @@ pub(super) fn needs_build(image: &ImageTarget, state: Option<&ImageState>) -> bo
 
 /// Whether a change to this file can be copied.
 pub(crate) fn in_place(live_update: &LiveUpdate, path: &Path) -> bool {
-    !live_update.stop_paths.iter().any(|stop| path.starts_with(stop))
+    // Starting the process anew is not supported yet: a full build and a new pod do as well.
+    live_update.restart_process.is_none()
+        && !live_update.stop_paths.iter().any(|stop| path.starts_with(stop))
         && live_update.syncs.iter().any(|sync| path.starts_with(&sync.local))
 }
 

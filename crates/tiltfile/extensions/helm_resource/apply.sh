@@ -63,7 +63,7 @@ else
     cluster=$(at '.contexts[0].context.cluster')
     user=$(at '.contexts[0].context.user')
     KUBECONFIG=$overlay kubectl config set-context "$context" --cluster="$cluster" --user="$user" \
-        --namespace="$NAMESPACE" >&2
+        --namespace="$NAMESPACE" >/dev/null
     KUBECONFIG="$overlay:${KUBECONFIG:-$HOME/.kube/config}"
     export KUBECONFIG
 fi

@@ -19,7 +19,7 @@ pub(crate) static SUPPORT: LazyLock<Globals> =
 #[starlark_module]
 fn functions(builder: &mut GlobalsBuilder) {
     /// Ends the live update of an image, declared just before, with a restart of the process.
-    fn restart_process<'v>(
+    fn _restart_process<'v>(
         r#ref: Value<'v>,
         argv: Value<'v>,
         restart_file: Value<'v>,
