@@ -162,7 +162,7 @@ fn to_yaml(function: &'static str, value: Value<'_>) -> starlark::Result<String>
         .map_err(|error| raise(Failure::internal(format!("{function}: {}", error.message))))
 }
 
-fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
+pub(super) fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
     match json {
         Json::Null => Value::new_none(),
         Json::Bool(flag) => Value::new_bool(*flag),
