@@ -5,15 +5,27 @@
 
 #![allow(clippy::too_many_arguments, reason = "the parameters of a builtin are Tilt's")]
 
+mod compose;
+mod compose_config;
+mod config;
+mod custom_build;
 mod docker;
 mod encoding;
 mod files;
+mod helm;
+mod image_files;
 mod kubernetes;
+mod kubernetes_kinds;
+mod kubernetes_resource;
+mod kustomize;
 mod language;
 mod live_update;
 mod local;
 mod os;
+mod probes;
 mod settings;
+mod tool;
+mod v1alpha1;
 
 use std::num::NonZeroI32;
 use std::sync::LazyLock;
@@ -24,6 +36,7 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension, Module};
 use starlark::values::range::Range;
 use starlark::values::{AllocFrozenValue, FrozenValue};
 
+use crate::extension;
 use crate::session::Session;
 use crate::source::{FOREVER, Source};
 use crate::values::{Namespace, NotSupportedYet, TriggerModeValue};
@@ -45,9 +58,16 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     for topic in [
         language::functions,
         docker::functions,
+        custom_build::functions,
         live_update::functions,
         kubernetes::functions,
+        kubernetes_resource::functions,
+        kubernetes_kinds::functions,
+        helm::functions,
+        kustomize::functions,
+        compose::functions,
         local::functions,
+        probes::functions,
         files::functions,
         encoding::functions,
         settings::functions,
@@ -61,10 +81,10 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let mut modules: Vec<(&'static str, GlobalsBuilder)> = vec![
         ("os", GlobalsBuilder::new().with(os::functions)),
         ("os.path", GlobalsBuilder::new().with(os::path_functions)),
-        ("config", GlobalsBuilder::new()),
+        ("config", GlobalsBuilder::new().with(config::functions)),
         ("sys", GlobalsBuilder::new()),
         ("shlex", GlobalsBuilder::new()),
-        ("v1alpha1", GlobalsBuilder::new()),
+        ("v1alpha1", GlobalsBuilder::new().with(v1alpha1::functions)),
     ];
     for name in NOT_SUPPORTED_YET.lines() {
         let missing = NotSupportedYet { name: name.to_owned() };
@@ -92,15 +112,19 @@ pub(crate) fn global_names() -> Vec<String> {
     globals().names().map(|name| name.as_str().to_owned()).chain(modules).collect()
 }
 
-/// The parameters of a builtin, in order.
+/// The parameters of a builtin, in order. Members of modules are found with the module's name and without.
 pub(crate) fn parameters(function: &str) -> Option<Vec<String>> {
-    let documentation = globals().documentation();
-    match documentation.members.get(function)? {
+    let (module, member) =
+        function.rsplit_once('.').map_or((None, function), |(module, member)| (Some(module), member));
+    let modules = REGISTRY.modules.iter().filter(|(name, _)| module.is_none_or(|module| *name == module));
+    let places =
+        Some(globals()).filter(|_| module.is_none()).into_iter().chain(modules.map(|(_, members)| members));
+    places.into_iter().find_map(|place| match place.documentation().members.get(member)? {
         DocItem::Member(DocMember::Function(function)) => {
             Some(function.params.regular_params().map(|parameter| parameter.name.clone()).collect())
         }
         _ => None,
-    }
+    })
 }
 
 /// Makes the builtins variables of the file, so that it may bind their names anew. Only those that occur in it:
@@ -110,6 +134,12 @@ pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &So
         module.set(name, value.to_value());
     }
     module.frozen_heap().add_reference(globals().heap());
+    if extension::is_bundled(session, source.path()) {
+        for (name, value) in extension::SUPPORT.iter() {
+            module.set(name, value.to_value());
+        }
+        module.frozen_heap().add_reference(extension::SUPPORT.heap());
+    }
     if source.mentions("__file__") {
         let path = source.path().display().to_string();
         module.set("__file__", module.heap().alloc(path));

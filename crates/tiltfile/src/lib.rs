@@ -7,18 +7,22 @@
 mod arguments;
 mod assemble;
 mod builtins;
+mod configuration;
 mod declare;
-mod dockerfile;
 mod evaluate;
+mod extension;
 mod failure;
 mod forward;
 mod image_index;
+mod kinds;
 mod nearest;
 mod outside;
+mod secrets;
 mod session;
 mod source;
 mod values;
 mod version;
+mod workload_function;
 mod yaml;
 
 use std::path::{Path, PathBuf};
@@ -71,7 +75,7 @@ pub fn load(
             Err(error) => {
                 let failure =
                     Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"));
-                return Loaded { project: Err(failure), files: files([request.path.clone()]) };
+                return Loaded { project: Err(failure), files: only(request) };
             }
         };
         for line in lines {
@@ -79,7 +83,7 @@ pub fn load(
         }
         evaluation.join().unwrap_or_else(|_| Loaded {
             project: Err(Failure::internal("the evaluation of the Tiltfile panicked")),
-            files: files([request.path.clone()]),
+            files: only(request),
         })
     })
 }
@@ -92,13 +96,38 @@ fn evaluate_and_assemble(
 ) -> Loaded {
     let session = Session::new(request, outside, cancelled, printed);
     let result = evaluate::run_main(&session);
-    let tiltignore = read_tiltignore(&session);
-    let (declared, read) = session.into_parts();
-    let project = result.and(tiltignore).and_then(|tiltignore| {
-        let context = if declared.objects.is_empty() { None } else { outside.kube_context()? };
-        assemble::assemble(declared, Surroundings { tiltignore, context }).map_err(together)
+    let (tiltignore, result) = match read_tiltignore(&session) {
+        Ok(tiltignore) => (tiltignore, result),
+        Err(failure) => (None, result.and(Err(failure))),
+    };
+    let (names, result) = match result.and_then(|()| workload_names(&session)) {
+        Ok(names) => (names, Ok(())),
+        Err(failure) => (None, Err(failure)),
+    };
+    let secrets = session.secrets();
+    let (mut declared, read) = session.into_parts();
+    extension::note_loaded(&mut declared);
+    let mut ignored_everywhere: Vec<IgnoreRule> = tiltignore.into_iter().collect();
+    ignored_everywhere.extend_from_slice(&declared.settings.watch_ignores);
+    let files = FileSet { roots: read.into_iter().collect(), ignores: ignored_everywhere.clone() };
+    let project = result.and_then(|()| {
+        let deploys = !declared.objects.is_empty() || !declared.custom_deploys.is_empty();
+        let context = if deploys { outside.kube_context()? } else { None };
+        let arguments = request.args.clone();
+        let surroundings =
+            Surroundings { ignored_everywhere, context, arguments, workload_names: names };
+        assemble::assemble(declared, surroundings).map_err(together)
     });
-    Loaded { project, files: files(read) }
+    Loaded { project: secrets.keep_out_of(project), files }
+}
+
+/// What the user's function calls the workloads, if there is one.
+fn workload_names(session: &Session<'_>) -> Result<Option<Vec<String>>, Failure> {
+    let declared = session.declared.borrow();
+    let Some(place) = declared.workload_function.clone() else { return Ok(None) };
+    let workloads = assemble::workload_ids(&declared);
+    drop(declared);
+    workload_function::names(session, &place, workloads)
 }
 
 fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure> {
@@ -114,8 +143,8 @@ fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure>
     }
 }
 
-fn files(read: impl IntoIterator<Item = PathBuf>) -> FileSet {
-    FileSet { roots: read.into_iter().collect(), ignores: Vec::new() }
+fn only(request: &LoadRequest) -> FileSet {
+    FileSet { roots: vec![request.path.clone()], ignores: Vec::new() }
 }
 
 /// Several failures as one: the first, with the others below it.

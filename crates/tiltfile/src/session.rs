@@ -22,7 +22,9 @@ use crate::LoadRequest;
 use crate::declare::Declarations;
 use crate::failure::{Place, Sources, place_of, raise};
 use crate::outside::Outside;
+use crate::secrets::Secrets;
 use crate::source::Source;
+use crate::workload_function::Kept;
 
 #[derive(ProvidesStaticType)]
 pub(crate) struct Session<'a> {
@@ -39,6 +41,10 @@ pub(crate) struct Session<'a> {
     pub(crate) modules: RefCell<HashMap<PathBuf, FrozenModule>>,
     /// The files that run now, the innermost last.
     pub(crate) running: RefCell<Vec<PathBuf>>,
+    /// What names the resources of workloads.
+    pub(crate) workload_function: RefCell<Kept>,
+    /// Of the objects that were given so far.
+    secrets: RefCell<Secrets>,
 }
 
 impl fmt::Debug for Session<'_> {
@@ -71,12 +77,38 @@ impl<'a> Session<'a> {
             sources: RefCell::default(),
             modules: RefCell::default(),
             running: RefCell::default(),
+            workload_function: RefCell::default(),
+            secrets: RefCell::default(),
         }
     }
 
     pub(crate) fn print(&self, line: &str) {
         // Fails only when nobody listens any more, and then nobody misses it.
-        let _ = self.printed.send(line.to_owned());
+        let _ = self.printed.send(self.without_secrets(line));
+    }
+
+    /// Secrets of objects that were given so far are not shown.
+    fn without_secrets(&self, text: &str) -> String {
+        let mut secrets = self.secrets.borrow_mut();
+        // A builtin that prints while it declares something prints nothing of what it declares.
+        if let Ok(declared) = self.declared.try_borrow() {
+            if declared.show_secrets {
+                return text.to_owned();
+            }
+            secrets.look_at(&declared.objects);
+        }
+        secrets.redact(text)
+    }
+
+    /// Those of all objects, unless they may be shown.
+    pub(crate) fn secrets(&self) -> Secrets {
+        let declared = self.declared.borrow();
+        let mut secrets = self.secrets.take();
+        if declared.show_secrets {
+            return Secrets::default();
+        }
+        secrets.look_at(&declared.objects);
+        secrets
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
