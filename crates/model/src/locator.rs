@@ -37,7 +37,8 @@ impl ObjectSelector {
             let words = |error: regex::Error| {
                 let cause = error.to_string();
                 let last = cause.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                format!("{pattern:?} for the {what} is no regular expression: {last}")
+                let given = pattern.strip_prefix("(?i)").unwrap_or(pattern);
+                format!("{given:?} for the {what} is no regular expression: {last}")
             };
             Regex::new(pattern).map_err(words)
         };

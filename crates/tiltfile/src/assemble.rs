@@ -109,7 +109,8 @@ pub(crate) fn assemble(
     }
     for compose in &declared.compose {
         if let Some(registry) = &declared.registry {
-            let message = format!("default_registry('{}') is not supported with Docker Compose", registry.host);
+            let message =
+                format!("default_registry('{}') is not supported with Docker Compose", registry.host);
             problems.add(&compose.place, Failure::user(message));
         }
         let services =
@@ -162,7 +163,8 @@ fn kubernetes_resource(
     let has_no_pods =
         workload.is_grouped && workload.extra_pod_selectors.is_empty() && needed.targets.is_empty();
     let inferred = if has_no_pods { PodReadiness::Ignore } else { PodReadiness::Wait };
-    let pod_readiness = workload.pod_readiness.or_else(|| defaults.kinds.readiness(values())).unwrap_or(inferred);
+    let pod_readiness =
+        workload.pod_readiness.or_else(|| defaults.kinds.readiness(values())).unwrap_or(inferred);
     let image_locators = defaults.kinds.locators_for(values());
     let (objects, origins) = object::in_apply_order(workload.objects);
     Resource {

@@ -8,10 +8,11 @@ use starlark::environment::{FrozenModule, Module};
 use starlark::eval::{Evaluator, FileLoader};
 use starlark::syntax::{AstModule, Dialect, DialectTypes};
 
-use crate::builtins;
+use crate::{builtins, extension};
 use crate::failure::{Trouble, raise};
 use crate::session::Session;
 use crate::source::Source;
+use crate::workload_function;
 
 /// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
 pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
@@ -62,7 +63,11 @@ fn run_file(session: &Session<'_>, path: PathBuf) -> Result<FrozenModule, Box<Tr
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
         eval.eval_module(ast, builtins::globals()).map_err(|error| Box::new(Trouble::of(error, session)))?;
         drop(eval);
-        module.freeze().map_err(|error| unplaced(Failure::internal(format!("cannot freeze: {error:?}"))))
+        let module = module
+            .freeze()
+            .map_err(|error| unplaced(Failure::internal(format!("cannot freeze: {error:?}"))))?;
+        workload_function::keep(session, &module);
+        Ok(module)
     })
 }
 
@@ -71,10 +76,7 @@ struct Loader<'s, 'a>(&'s Session<'a>);
 impl FileLoader for Loader<'_, '_> {
     fn load(&self, path: &str) -> starlark::Result<FrozenModule> {
         let session = self.0;
-        if let Some((scheme, _)) = path.split_once("://") {
-            return Err(raise(Failure::user(format!("load of {scheme}:// is not supported yet: {path}"))));
-        }
-        let path = session.absolute(path);
+        let path = extension::file(session, path).map_err(raise)?;
         if let Some(module) = session.modules.borrow().get(&path) {
             return Ok(module.clone());
         }

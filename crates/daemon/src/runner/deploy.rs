@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::report;
 use crate::context::Context;
+use base::Base;
 use steps::Steps;
 
 /// The label by which a deployment's pods are told from those of an earlier one.
@@ -70,18 +71,20 @@ async fn deploy(
     tell_what_is_missing(job, steps);
     let mut references: Vec<(ImageName, String)> = Vec::new();
     // As this machine's engine knows them: what Dockerfiles build on.
-    let mut local: Vec<(ImageName, String)> = Vec::new();
+    let mut local: Vec<Base<'_>> = Vec::new();
     for image in &job.images {
         match image {
             ImageJob::Reuse { name, reference } => {
-                local.push((name.clone(), image::local_reference(job, name, reference)?));
+                if let Some(target) = job.kubernetes.image(name) {
+                    local.push((target, image::local_reference(job, name, reference)?));
+                }
                 references.push((name.clone(), reference.clone()));
             }
             ImageJob::Build(target) => {
                 let built = image::build_and_push(context, job, target, &local, steps).await?;
                 outcome.images.push((target.name.clone(), built.in_cluster.clone()));
                 references.push((target.name.clone(), built.in_cluster));
-                local.push((target.name.clone(), built.local));
+                local.push((target, built.local));
             }
         }
     }
@@ -95,6 +98,7 @@ async fn deploy(
 fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
     let kubernetes = &job.kubernetes;
     let initial_sync = |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.initial_sync);
+    let restart = |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.restart_process.is_some());
     let missing = [
         (!kubernetes.extra_pod_selectors.is_empty(), "extra_pod_selectors: pods are found by their owners"),
         (
@@ -104,6 +108,10 @@ fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
         (
             kubernetes.images.iter().any(initial_sync),
             "initial_sync(): only files that change go into containers",
+        ),
+        (
+            kubernetes.images.iter().any(restart),
+            "restart_process: changes are not updated in place, they are built and deployed anew",
         ),
     ];
     for (_, words) in missing.iter().filter(|(asked, _)| *asked) {

@@ -7,7 +7,7 @@ use lilt_model::log::Level;
 use lilt_model::reference::{reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry};
 use lilt_model::{Failure, ImageName};
 
-use super::base;
+use super::base::{self, Base};
 use super::steps::Steps;
 use crate::context::Context;
 
@@ -22,7 +22,7 @@ pub(crate) async fn build_and_push(
     context: &Context,
     job: &DeployJob,
     target: &ImageTarget,
-    bases: &[(ImageName, String)],
+    bases: &[Base<'_>],
     steps: &mut Steps,
 ) -> Result<Built, Failure> {
     let recipe = recipe(target)?;
@@ -69,12 +69,12 @@ async fn build(
     engine: &Engine,
     job: &DeployJob,
     (name, recipe): (&ImageName, &DockerBuild),
-    bases: &[(ImageName, String)],
+    bases: &[Base<'_>],
     steps: &mut Steps,
 ) -> Result<String, Failure> {
     steps.begin(format!("Building Dockerfile: [{name}]"));
     let mut recipe = recipe.clone();
-    recipe.dockerfile = base::replace(&recipe.dockerfile, bases);
+    recipe.dockerfile = base::replace(&recipe, bases);
     if recipe.platform.is_empty() {
         recipe.platform = job.platform.clone().unwrap_or_default();
     }
