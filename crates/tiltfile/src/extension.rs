@@ -50,12 +50,7 @@ fn extension(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-fn below(
-    session: &Session<'_>,
-    repository: &Repository,
-    path: &str,
-    name: &str,
-) -> Result<PathBuf, Failure> {
+fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str) -> Result<PathBuf, Failure> {
     let root = repository.provide(session)?;
     let folder = clean(&root.join(repository.subpath()).join(path));
     if !folder.starts_with(&root) {

@@ -83,8 +83,11 @@ pub(super) fn unpack(session: &Session<'_>, name: &str) -> Result<PathBuf, Failu
             continue;
         }
         session.outside.write_file(&target, text.as_bytes()).map_err(|error| {
-            Failure::environment(format!("cannot unpack the extension {name} to {}: {error}", target.display()))
-                .hint("set XDG_DATA_HOME to a folder that can be written")
+            Failure::environment(format!(
+                "cannot unpack the extension {name} to {}: {error}",
+                target.display()
+            ))
+            .hint("set XDG_DATA_HOME to a folder that can be written")
         })?;
     }
     Ok(folder.join(name).join("Tiltfile"))

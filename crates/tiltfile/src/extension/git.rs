@@ -26,6 +26,16 @@ impl Clone<'_, '_> {
         let session = self.session;
         session.print(&format!("Fetching the extension repository {}", self.shown));
         if !session.outside.exists(&self.folder.join(".git/HEAD")) {
+            // The folder must be there before git can be told of it.
+            let note = self.folder.join(".git/description");
+            session.outside.write_file(&note, b"Tilt extensions").map_err(|error| {
+                let folder = self.folder.display();
+                Failure::environment(format!(
+                    "cannot keep the extension repository {} in {folder}: {error}",
+                    self.shown
+                ))
+                .hint("set XDG_DATA_HOME to a folder that can be written")
+            })?;
             self.git(&["init", "--quiet"])?;
         }
         self.git(&["config", "remote.origin.url", self.url])?;
@@ -48,10 +58,11 @@ impl Clone<'_, '_> {
 
     /// Puts a branch, tag or commit into the working tree.
     pub(super) fn check_out(&self, reference: &str) -> Result<(), Failure> {
-        let commit = [format!("{reference}^{{commit}}"), format!("refs/remotes/origin/{reference}^{{commit}}")]
-            .iter()
-            .find_map(|name| self.find(name).transpose())
-            .transpose()?;
+        let commit =
+            [format!("{reference}^{{commit}}"), format!("refs/remotes/origin/{reference}^{{commit}}")]
+                .iter()
+                .find_map(|name| self.find(name).transpose())
+                .transpose()?;
         let Some(commit) = commit else {
             let failure =
                 Failure::user(format!("the extension repository {} has no {reference:?}", self.shown));
@@ -79,8 +90,9 @@ impl Clone<'_, '_> {
         if output.exit_code == Some(0) {
             return Ok(text(&output.stdout));
         }
-        let how =
-            output.exit_code.map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
+        let how = output
+            .exit_code
+            .map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
         let verb = words.first().unwrap_or(&"");
         let failure = Failure::environment(format!(
             "cannot fetch the extension repository {}: git {verb} {how}",

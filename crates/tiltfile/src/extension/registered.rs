@@ -56,11 +56,9 @@ pub(super) fn repository(objects: &[Value], name: &str) -> RepositoryFacts {
             reference: spec(object, "ref"),
             subpath: spec(object, "gitSubpath"),
         },
-        None => RepositoryFacts {
-            name: name.to_owned(),
-            url: OFFICIAL.to_owned(),
-            ..RepositoryFacts::default()
-        },
+        None => {
+            RepositoryFacts { name: name.to_owned(), url: OFFICIAL.to_owned(), ..RepositoryFacts::default() }
+        }
     }
 }
 

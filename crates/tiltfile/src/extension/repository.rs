@@ -83,8 +83,7 @@ impl Repository {
     fn fetched(&self, session: &Session<'_>) -> Result<PathBuf, Failure> {
         let folder = self.folder(session)?;
         let stamp = folder.join(STAMP);
-        let clone =
-            Clone { session, folder: &folder, url: &self.facts.url, shown: &self.shown };
+        let clone = Clone { session, folder: &folder, url: &self.facts.url, shown: &self.shown };
         if let Some(reference) = self.pinned() {
             if !session.outside.exists(&stamp) {
                 clone.fetch()?;
@@ -110,9 +109,10 @@ impl Repository {
     }
 
     fn stamp(&self, session: &Session<'_>, stamp: &Path) -> Result<(), Failure> {
-        session.outside.write_file(stamp, b"").map_err(|error| {
-            Failure::environment(format!("cannot write {}: {error}", stamp.display()))
-        })
+        session
+            .outside
+            .write_file(stamp, b"")
+            .map_err(|error| Failure::environment(format!("cannot write {}: {error}", stamp.display())))
     }
 
     /// Where Tilt keeps it, too; one of a ref has a folder of its own, so that two refs do not drive each other out.
