@@ -383,4 +383,12 @@ mod tests {
         assert_eq!(value["spec"]["containers"][1]["image"], "new");
         assert_eq!(value["spec"]["image"], "a");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_is_too_bad(path in "[{}\\[\\]?()@$.'\",:*0-2ab\\\\é =<!-]{0,30}") {
+            let _ = strings(&path, &object());
+            let _ = strings(&format!("{{{path}}}"), &object());
+        }
+    }
 }

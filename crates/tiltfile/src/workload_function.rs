@@ -3,6 +3,8 @@
 //! A value lives in the heap of the file that runs. The function is put among that file's names, under one that no
 //! file can write, is frozen with it, and is called when everything was declared.
 
+use std::collections::HashMap;
+
 use lilt_model::Failure;
 use starlark::environment::{FrozenModule, Module};
 use starlark::eval::Evaluator;
@@ -52,17 +54,18 @@ pub(crate) fn names(
 ) -> Result<Option<Vec<String>>, Failure> {
     let kept = session.workload_function.borrow();
     let Some(function) = &kept.function else { return Ok(None) };
-    let mut names: Vec<(String, ObjectId)> = Vec::new();
+    let mut names = Vec::new();
+    let mut taken: HashMap<String, ObjectId> = HashMap::new();
     for workload in workloads {
         let name = call(session, function, workload.clone())
             .map_err(|failure| explain(failure, &workload, place))?;
-        if let Some((_, other)) = names.iter().find(|(taken, _)| *taken == name) {
-            let message = format!("both {workload} and {other} are named {name}");
+        if let Some(other) = taken.insert(name.clone(), workload.clone()) {
+            let message = format!("{other} has the name {name} already");
             return Err(explain(Failure::user(message), &workload, place));
         }
-        names.push((name, workload));
+        names.push(name);
     }
-    Ok(Some(names.into_iter().map(|(name, _)| name).collect()))
+    Ok(Some(names))
 }
 
 fn explain(failure: Failure, workload: &ObjectId, place: &Place) -> Failure {
@@ -81,8 +84,12 @@ fn call(session: &Session<'_>, function: &OwnedFrozenValue, workload: ObjectId) 
         let workload = module.heap().alloc(workload);
         let named = eval.eval_function(function, &[workload], &[]);
         let named = named.map_err(|error| Trouble::of(error, session).into_failure())?;
-        named.unpack_str().map(str::to_owned).ok_or_else(|| {
-            Failure::user(format!("the function must return a string, not {}", named.get_type()))
-        })
+        match named.unpack_str() {
+            Some("") => Err(Failure::user("the function returned an empty name")),
+            Some(name) => Ok(name.to_owned()),
+            None => {
+                Err(Failure::user(format!("the function must return a string, not {}", named.get_type())))
+            }
+        }
     })
 }

@@ -184,7 +184,8 @@ fn custom_kinds_take_images_where_the_user_says() {
         "spec": {"image": "web"}});
     let selector = lilt_model::locator::ObjectSelector::partial("", "Machine", "", "");
     let locator = ImageLocator { selector, path: "{.spec.image}".into(), object: None };
-    let prepared = super::prepare(std::slice::from_ref(&custom), &ours("web"), &[locator.clone()]).unwrap();
+    let prepared =
+        super::prepare(std::slice::from_ref(&custom), &ours("web"), std::slice::from_ref(&locator)).unwrap();
     assert_eq!(prepared[0]["spec"]["image"], "localhost:5000/web:tilt-0123");
     let mut images = ours("web");
     images[0].command = Some(vec!["serve".into()]);

@@ -206,6 +206,11 @@ fn profiles_of(session: &Session<'_>, project: &str) -> Vec<String> {
 /// What was said about services before their files were read anew still counts.
 fn keep_options(services: &mut [ServiceDeclaration], before: &[ServiceDeclaration]) {
     for service in services {
+        for dependency in &mut service.options.resource_deps {
+            if let Some(known) = before.iter().find(|known| known.service == *dependency) {
+                dependency.clone_from(&known.name);
+            }
+        }
         let Some(known) = before.iter().find(|known| known.service == service.service) else { continue };
         let dependencies = std::mem::take(&mut service.options.resource_deps);
         service.options = known.options.clone();

@@ -94,14 +94,18 @@ fn resolve(session: &Session<'_>, project: &ComposeProject) -> starlark::Result<
         let mut failure = tool::failed("docker_compose", &command, &output);
         for text in &texts {
             let path = text.display().to_string();
-            let hide = |words: String| words.replace(&path, "(a blob of the Tiltfile)");
-            failure.message = hide(failure.message);
-            failure.detail = failure.detail.map(hide);
+            failure.message = without(&failure.message, &path);
+            failure.detail = failure.detail.map(|detail| without(&detail, &path));
         }
         return Err(raise(failure));
     }
     let failure = Failure::environment("docker_compose: there is no Docker Compose");
     Err(raise(failure.hint("install it so that `docker compose version` works")))
+}
+
+/// The name of a temporary file would tell the reader nothing.
+fn without(words: &str, path: &str) -> String {
+    words.replace(path, "(a blob of the Tiltfile)")
 }
 
 /// `docker` is there, but without Compose.
