@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use lilt_cluster::Cluster;
@@ -63,7 +64,7 @@ struct View {
 impl View {
     fn show(&mut self, context: &Context, pod: &Pod, notices: &[PodNotice]) {
         // One that was there before the session needs no story, only its new lines.
-        if pod.created >= context.started && !pod.deleting {
+        if !is_older(pod, context) && !pod.deleting {
             self.show_way(context, pod);
         }
         self.show_notices(context, pod, notices);
@@ -110,17 +111,30 @@ impl View {
     }
 
     fn follow(&mut self, context: &Context, pod: &Pod, container: &Container) {
-        let Some(id) = container.id.clone() else { return };
-        if SILENT.contains(&container.name.as_str()) || !self.followed.insert(id.clone()) {
+        if SILENT.contains(&container.name.as_str()) {
             return;
         }
+        // A run that ended at once may only be seen when the next one has begun.
+        for run in container.previous.iter().chain(&container.id) {
+            if self.followed.insert(run.clone()) {
+                self.follow_run(context, pod, container, run);
+            }
+        }
+    }
+
+    fn follow_run(&mut self, context: &Context, pod: &Pod, container: &Container, run: &ContainerId) {
         let span_id = format!("pod:{}:{}:{}", pod.namespace, pod.name, container.name);
         let span = context.runtime_span(&self.resource, span_id);
         let prefix = if pod.containers.len() > 1 { format!("[{}] ", container.name) } else { String::new() };
-        let since = (pod.created < context.started).then_some(context.started);
-        let stream = self.cluster.follow_logs(&pod.reference(), &container.name, Some(&id), since);
+        let since = is_older(pod, context).then_some(context.started);
+        let stream = self.cluster.follow_logs(&pod.reference(), &container.name, Some(run), since);
         self.streams.spawn(copy(stream, span, prefix));
     }
+}
+
+/// Whether it was there before the session. Kubernetes tells its time in whole seconds.
+fn is_older(pod: &Pod, context: &Context) -> bool {
+    pod.created.plus(Duration::from_secs(1)) <= context.started
 }
 
 fn is_telling(notice: &PodNotice) -> bool {

@@ -362,6 +362,7 @@ pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
             name: "main".into(),
             init: false,
             id: Some(ContainerId::new(container)),
+            previous: None,
             image: format!("{resource}:{tag}"),
             ports: vec![80],
             state: ContainerState::Running { since: Timestamp(1) },
