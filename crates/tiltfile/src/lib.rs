@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use lilt_model::Failure;
-use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 
 pub use outside::{Entry, KubeContext, Output, Outside, RealOutside};
@@ -50,6 +50,8 @@ pub struct Loaded {
     pub project: Result<Project, Failure>,
     /// What was read or looked for: a change to any of it asks for another load.
     pub files: FileSet,
+    /// What the files that were read held then.
+    pub contents: Contents,
 }
 
 /// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets the lines that the Tiltfile prints, on this
@@ -71,15 +73,14 @@ pub fn load(
             Err(error) => {
                 let failure =
                     Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"));
-                return Loaded { project: Err(failure), files: files([request.path.clone()]) };
+                return nothing(request, failure);
             }
         };
         for line in lines {
             print(&line);
         }
-        evaluation.join().unwrap_or_else(|_| Loaded {
-            project: Err(Failure::internal("the evaluation of the Tiltfile panicked")),
-            files: files([request.path.clone()]),
+        evaluation.join().unwrap_or_else(|_| {
+            nothing(request, Failure::internal("the evaluation of the Tiltfile panicked"))
         })
     })
 }
@@ -93,12 +94,17 @@ fn evaluate_and_assemble(
     let session = Session::new(request, outside, cancelled, printed);
     let result = evaluate::run_main(&session);
     let tiltignore = read_tiltignore(&session);
-    let (declared, read) = session.into_parts();
+    let (declared, read, contents) = session.into_parts();
     let project = result.and(tiltignore).and_then(|tiltignore| {
         let context = if declared.objects.is_empty() { None } else { outside.kube_context()? };
         assemble::assemble(declared, Surroundings { tiltignore, context }).map_err(together)
     });
-    Loaded { project, files: files(read) }
+    Loaded { project, files: files(read), contents }
+}
+
+/// A load that did not come to reading.
+fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
+    Loaded { project: Err(failure), files: files([request.path.clone()]), contents: Contents::default() }
 }
 
 fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure> {
