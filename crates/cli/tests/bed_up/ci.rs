@@ -65,3 +65,25 @@ fn pods_of_the_deployment_before_do_not_count() {
     site.project.write("web.yaml", &crashing(&site));
     site.ci().run().clean(1);
 }
+
+/// A job is done when it has ended, and what it printed is shown to the last line.
+#[test]
+fn a_job_is_shown_to_its_end() {
+    let site = Site::new("ci-job");
+    let job = "apiVersion: batch/v1
+kind: Job
+metadata: {name: test}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - {name: main, image: busybox, command: [sh, -c, 'for i in $(seq 300); do echo case $i; done; echo all passed']}
+";
+    site.project.write("Tiltfile", "k8s_yaml('job.yaml')\n");
+    site.project.write("job.yaml", job);
+    let printed = site.ci().run().clean(0).output();
+    let cases = printed.lines().filter(|line| line.starts_with("         test │ case ")).count();
+    assert_eq!(cases, 300);
+    assert!(printed.contains("         test │ all passed\n"));
+}
