@@ -35,8 +35,9 @@ fn stubborn() -> (Project, Lilt) {
 #[test]
 fn ctrl_c_ends_what_ignores_the_polite_signal() {
     let (_project, lilt) = stubborn();
-    let processes = lilt.processes();
-    assert!(processes.len() >= 13, "leaders, children, those who left and their sleeps: {processes:?}");
+    // Leaders, children, those who left, and their sleeps, which come a moment after what they said.
+    let processes =
+        eventually("all processes are there", || Some(lilt.processes()).filter(|all| all.len() >= 13));
     // A page that looks on does not hold it up.
     let _page = Page::open(lilt.port());
     lilt.ctrl_c();
