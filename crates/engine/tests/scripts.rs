@@ -107,7 +107,7 @@ fn nothing_starts_before_its_files_are_watched() {
     let load = script.running_load().expect("it loads");
     let files = lilt_model::files::FileSet::default();
     let project = lilt_model::project::Project { resources: vec![local("a")], ..Default::default() };
-    let event = Event::Loaded { load, files, outcome: Ok(Box::new(project)) };
+    let event = Event::Loaded { load, files, contents: Default::default(), outcome: Ok(Box::new(project)) };
     lilt_engine::apply(&mut script.state, lilt_model::Timestamp(1), event);
     lilt_engine::schedule(&mut script.state);
     assert_snapshot!(script.show(), @r#"
@@ -229,7 +229,12 @@ fn a_save_during_a_load_starts_it_anew() {
     let second = script.running_load().expect("it loads");
     assert!(second > first);
     let files = lilt_model::files::FileSet::default();
-    script.event(Event::Loaded { load: first, files, outcome: Err(Failure::user("outdated")) });
+    script.event(Event::Loaded {
+        load: first,
+        files,
+        contents: Default::default(),
+        outcome: Err(Failure::user("outdated")),
+    });
     assert_eq!(script.running_load(), Some(second));
 }
 

@@ -99,6 +99,9 @@ pub struct Container {
     pub init: bool,
     /// None until it was created.
     pub id: Option<ContainerId>,
+    /// The run before this one, if it was started again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<ContainerId>,
     /// The image as the pod's spec names it.
     pub image: String,
     /// Declared ports, in order.

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use lilt_model::Failure;
-use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 
 pub use outside::{Entry, KubeContext, Output, Outside, RealOutside};
@@ -54,6 +54,8 @@ pub struct Loaded {
     pub project: Result<Project, Failure>,
     /// What was read or looked for: a change to any of it asks for another load.
     pub files: FileSet,
+    /// What the files that were read held then.
+    pub contents: Contents,
 }
 
 /// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets the lines that the Tiltfile prints, on this
@@ -75,15 +77,14 @@ pub fn load(
             Err(error) => {
                 let failure =
                     Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"));
-                return Loaded { project: Err(failure), files: only(request) };
+                return nothing(request, failure);
             }
         };
         for line in lines {
             print(&line);
         }
-        evaluation.join().unwrap_or_else(|_| Loaded {
-            project: Err(Failure::internal("the evaluation of the Tiltfile panicked")),
-            files: only(request),
+        evaluation.join().unwrap_or_else(|_| {
+            nothing(request, Failure::internal("the evaluation of the Tiltfile panicked"))
         })
     })
 }
@@ -105,7 +106,7 @@ fn evaluate_and_assemble(
         Err(failure) => (None, Err(failure)),
     };
     let secrets = session.secrets();
-    let (mut declared, read) = session.into_parts();
+    let (mut declared, read, contents) = session.into_parts();
     extension::note_loaded(&mut declared);
     let mut ignored_everywhere: Vec<IgnoreRule> = tiltignore.into_iter().collect();
     ignored_everywhere.extend_from_slice(&declared.settings.watch_ignores);
@@ -118,7 +119,12 @@ fn evaluate_and_assemble(
             Surroundings { ignored_everywhere, context, arguments, workload_names: names };
         assemble::assemble(declared, surroundings).map_err(together)
     });
-    Loaded { project: secrets.keep_out_of(project), files }
+    Loaded { project: secrets.keep_out_of(project), files, contents }
+}
+
+/// A load that did not come to reading.
+fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
+    Loaded { project: Err(failure), files: only(request), contents: Contents::default() }
 }
 
 /// What the user's function calls the workloads, if there is one.

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use lilt_model::Failure;
+use lilt_model::files::{Contents, fingerprint};
 use starlark::any::ProvidesStaticType;
 use starlark::environment::FrozenModule;
 use starlark::eval::Evaluator;
@@ -36,6 +37,8 @@ pub(crate) struct Session<'a> {
     printed: SyncSender<String>,
     /// Everything that was read or looked for.
     files: RefCell<BTreeSet<PathBuf>>,
+    /// What the files that were read held.
+    contents: RefCell<BTreeMap<PathBuf, Option<u64>>>,
     sources: RefCell<HashMap<PathBuf, Arc<Source>>>,
     /// Files that were loaded to the end; each runs once.
     pub(crate) modules: RefCell<HashMap<PathBuf, FrozenModule>>,
@@ -74,6 +77,7 @@ impl<'a> Session<'a> {
             printed,
             declared: RefCell::default(),
             files: RefCell::default(),
+            contents: RefCell::default(),
             sources: RefCell::default(),
             modules: RefCell::default(),
             running: RefCell::default(),
@@ -137,6 +141,10 @@ impl<'a> Session<'a> {
     /// Reads a file and notes it, also if it is missing: creating it reloads then.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let content = self.outside.read_file(path);
+        if !self.outside.is_dir(path) {
+            let known = content.as_deref().ok().map(fingerprint);
+            self.contents.borrow_mut().insert(path.to_owned(), known);
+        }
         // A directory is not watched: watches go to the bottom, and all its files would count.
         if content.is_ok() || !self.outside.is_dir(path) {
             self.watch(path);
@@ -175,8 +183,9 @@ impl<'a> Session<'a> {
             .ok_or_else(|| raise(Failure::internal("a builtin was called from nowhere")))
     }
 
-    pub(crate) fn into_parts(self) -> (Declarations, BTreeSet<PathBuf>) {
-        (self.declared.into_inner(), self.files.into_inner())
+    pub(crate) fn into_parts(self) -> (Declarations, BTreeSet<PathBuf>, Contents) {
+        let contents = Contents(self.contents.into_inner().into_iter().collect());
+        (self.declared.into_inner(), self.files.into_inner(), contents)
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
     tell_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
     drop(span);
     let outcome = loaded.project.map(Box::new);
-    context.tell(Event::Loaded { load, files: loaded.files, outcome }).await;
+    context.tell(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
 }
 
 /// Loads the project of these settings, without the resources that are not enabled.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lilt_model::files::FileSet;
+use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::ImageTarget;
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::project::Project;
@@ -35,13 +35,19 @@ fn changed_files(state: &State) -> Vec<String> {
     state.tiltfile.changes.keys().map(|path| state.shown(path)).collect()
 }
 
-pub(super) fn ended(state: &mut State, id: u64, files: FileSet, outcome: Result<Box<Project>, Failure>) {
+pub(super) fn ended(
+    state: &mut State,
+    id: u64,
+    files: FileSet,
+    contents: Contents,
+    outcome: Result<Box<Project>, Failure>,
+) {
     let Some(load) = state.tiltfile.loading.take_if(|load| load.id == id) else { return };
     let changed = changed_files(state);
     if state.tiltfile.files != files {
         state.tiltfile.files = files;
         state.tiltfile.watch_version = id;
-        state.tiltfile.watch_since = load.started;
+        state.tiltfile.contents = contents;
     }
     state.tiltfile.changes.retain(|_, at| *at > id);
     state.tiltfile.triggered = false;
@@ -73,7 +79,7 @@ pub(super) fn ended(state: &mut State, id: u64, files: FileSet, outcome: Result<
 pub(super) fn broke(state: &mut State, failure: Failure) {
     if let Some(load) = &state.tiltfile.loading {
         let (id, files) = (load.id, state.tiltfile.files.clone());
-        ended(state, id, files, Err(failure));
+        ended(state, id, files, Contents::default(), Err(failure));
     }
 }
 

@@ -69,13 +69,23 @@ impl Script {
     pub fn load_with(&mut self, project: Project) -> &mut Self {
         let load = self.running_load().expect("a load runs");
         let files = FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
-        self.event(Event::Loaded { load, files, outcome: Ok(Box::new(project)) })
+        self.event(Event::Loaded {
+            load,
+            files,
+            contents: Default::default(),
+            outcome: Ok(Box::new(project)),
+        })
     }
 
     pub fn load_fails(&mut self, words: &str) -> &mut Self {
         let load = self.running_load().expect("a load runs");
         let files = FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
-        self.event(Event::Loaded { load, files, outcome: Err(Failure::user(words)) })
+        self.event(Event::Loaded {
+            load,
+            files,
+            contents: Default::default(),
+            outcome: Err(Failure::user(words)),
+        })
     }
 
     pub fn running_load(&self) -> Option<u64> {
@@ -370,6 +380,7 @@ pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
             name: "main".into(),
             init: false,
             id: Some(ContainerId::new(container)),
+            previous: None,
             image: format!("{resource}:{tag}"),
             ports: vec![80],
             state: ContainerState::Running { since: Timestamp(1) },

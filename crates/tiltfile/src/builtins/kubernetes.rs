@@ -219,7 +219,9 @@ pub(super) fn parse(text: &str, source: &str, path: Option<&Path>) -> starlark::
 }
 
 pub(super) fn explain(error: &yaml::YamlError, text: &str, source: &str, path: Option<&Path>) -> Failure {
-    let failure = Failure::user(format!("invalid YAML in {source}: {}", error.message));
+    let failure = Failure::user(format!("invalid YAML in {source}: {}", error.message)).hint(
+        "look at this place and the line before it: indentation (spaces, no tabs), colons, quotes, brackets",
+    );
     let Some(line) = error.line else { return failure };
     let shown = path.unwrap_or(Path::new(source));
     let start: usize = text.split_inclusive('\n').take(line as usize - 1).map(str::len).sum();
