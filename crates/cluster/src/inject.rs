@@ -2,6 +2,9 @@
 //!
 //! Pure. Follows Tilt: the same labels, the same places, the same pull policy.
 
+mod locators;
+
+use lilt_model::locator::ImageLocator;
 use lilt_model::reference::Reference;
 use lilt_model::{Failure, ImageName};
 use serde_json::{Map, Value, json};
@@ -10,41 +13,81 @@ use sha2::{Digest, Sha256};
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
 
-/// Gives the objects as they are applied. `images` are ours: the name in the Tiltfile, and the reference that the
-/// cluster pulls. Each must be used by some container.
-pub fn prepare(objects: &[Value], images: &[(ImageName, String)]) -> Result<Vec<Value>, Failure> {
-    let mut images: Vec<Image> = images
-        .iter()
-        .map(|(name, deployed)| {
-            let selector = Reference::parse(name.as_str())?;
-            Ok(Image { name, selector, deployed, used: false })
-        })
-        .collect::<Result<_, Failure>>()?;
+/// An image of ours that goes into objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Injection {
+    /// As the Tiltfile names it.
+    pub name: ImageName,
+    /// As the cluster pulls it.
+    pub deployed: String,
+    /// Stands for exactly its name, not for every tag of it.
+    pub exact: bool,
+    /// Also in the values of environment variables.
+    pub in_env_vars: bool,
+    /// In place of the container's own.
+    pub command: Option<Vec<String>>,
+    pub args: Option<Vec<String>>,
+}
+
+/// Gives the objects as they are applied. `images` are ours, each must be used somewhere; `locators` tell where kinds
+/// that Kubernetes itself does not have keep theirs.
+pub fn prepare(
+    objects: &[Value],
+    images: &[Injection],
+    locators: &[ImageLocator],
+) -> Result<Vec<Value>, Failure> {
+    let mut images: Vec<Image> = images.iter().map(Image::new).collect::<Result<_, Failure>>()?;
     // `web:v1` is one image and `web` the rest of them.
     images.sort_by_key(|image| image.selector.tag().is_none());
+    let locators = locators::compile(locators)?;
     let mut prepared = objects.to_vec();
     for object in &mut prepared {
         add_label(object, &images);
         inject_images(object, &mut images);
+        locators::inject(object, &locators, &mut images)?;
         if let Some(template) = template(object) {
             let hash = hash(template);
             labels(template).insert(TEMPLATE_HASH.to_owned(), hash.into());
         }
     }
-    match images.iter().find(|image| !image.used) {
-        Some(unused) => {
-            Err(Failure::user(format!("no container of the YAML uses the image {}", unused.name))
-                .hint("the `image:` of a container must be the name given to docker_build"))
-        }
+    if let Some(unused) = images.iter().find(|image| !image.used) {
+        let words = format!("no container of the YAML uses the image {}", unused.ours.name);
+        let hint = "the `image:` of a container must be the name given to docker_build";
+        return Err(Failure::user(words).hint(hint));
+    }
+    match images.iter().find(|image| image.overrides() && !image.in_container) {
+        Some(image) => Err(Failure::user(format!(
+            "the entrypoint of the image {} has no place: no container runs it",
+            image.ours.name
+        ))
+        .hint("entrypoint and container_args work in containers, not in custom kinds")),
         None => Ok(prepared),
     }
 }
 
 struct Image<'a> {
-    name: &'a ImageName,
+    ours: &'a Injection,
     selector: Reference,
-    deployed: &'a str,
+    deployed: Reference,
     used: bool,
+    /// A container runs it.
+    in_container: bool,
+}
+
+impl<'a> Image<'a> {
+    fn new(ours: &'a Injection) -> Result<Self, Failure> {
+        let selector = Reference::parse(ours.name.as_str())?;
+        let deployed = Reference::parse(&ours.deployed)?;
+        Ok(Self { ours, selector, deployed, used: false, in_container: false })
+    }
+
+    fn matches(&self, existing: &Reference) -> bool {
+        if self.ours.exact { self.selector == *existing } else { self.selector.matches(existing) }
+    }
+
+    fn overrides(&self) -> bool {
+        self.ours.command.is_some() || self.ours.args.is_some()
+    }
 }
 
 /// Whether the API server's own kinds are meant; only of those we know where pods are.
@@ -139,27 +182,46 @@ fn inject_images(object: &mut Value, images: &mut [Image<'_>]) {
             if container.is_object() {
                 container["imagePullPolicy"] = "IfNotPresent".into();
             }
-            replace(container.get_mut("image"), images);
+            if let Some(ours) = replace(container.get_mut("image"), images) {
+                ours.in_container = true;
+                for (field, words) in [("command", &ours.ours.command), ("args", &ours.ours.args)] {
+                    if let Some(words) = words {
+                        container[field] = words.clone().into();
+                    }
+                }
+            }
+            replace_in_env_vars(container, images);
         }
     }
     for volume in spec.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(image) = volume.get_mut("image")
-            && replace(image.get_mut("reference"), images)
+            && replace(image.get_mut("reference"), images).is_some()
         {
             image["pullPolicy"] = "IfNotPresent".into();
         }
     }
 }
 
-fn replace(place: Option<&mut Value>, images: &mut [Image<'_>]) -> bool {
-    let Some(place) = place else { return false };
-    let Some(text) = place.as_str() else { return false };
+fn replace<'i, 'a>(place: Option<&mut Value>, images: &'i mut [Image<'a>]) -> Option<&'i mut Image<'a>> {
+    let place = place?;
     // What is no reference is none of ours; the API server will say what is wrong with it.
-    let Ok(existing) = Reference::parse(text) else { return false };
-    let Some(ours) = images.iter_mut().find(|image| image.selector.matches(&existing)) else { return false };
+    let existing = Reference::parse(place.as_str()?).ok()?;
+    let ours = images.iter_mut().find(|image| image.matches(&existing))?;
     ours.used = true;
-    *place = ours.deployed.into();
-    true
+    *place = ours.ours.deployed.as_str().into();
+    Some(ours)
+}
+
+fn replace_in_env_vars(container: &mut Value, images: &mut [Image<'_>]) {
+    let variables = container.get_mut("env").and_then(Value::as_array_mut).into_iter().flatten();
+    for value in variables.filter_map(|variable| variable.get_mut("value")) {
+        let Some(existing) = value.as_str().and_then(|text| Reference::parse(text).ok()) else { continue };
+        let named = |image: &&mut Image<'_>| image.ours.in_env_vars && image.matches(&existing);
+        if let Some(ours) = images.iter_mut().find(named) {
+            ours.used = true;
+            *value = ours.ours.deployed.as_str().into();
+        }
+    }
 }
 
 /// Short and stable: the same for the same template, however its keys are ordered.

@@ -5,10 +5,12 @@
 //! Needs `sh`, and `tar` for files.
 
 use std::fmt;
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::Api;
 use kube::api::{AttachParams, AttachedProcess};
 use lilt_model::Failure;
@@ -37,7 +39,9 @@ pub enum Output<'a> {
 
 /// An open channel to one container. Dropping it closes it. A failed or cancelled request breaks it: open a new one.
 pub struct LiveChannel {
-    process: AttachedProcess,
+    /// Its task moves the bytes.
+    _process: AttachedProcess,
+    end: End,
     stdin: WriteHalf<SimplexStream>,
     stdout: Frames<ReadHalf<SimplexStream>>,
     stderr: Frames<ReadHalf<SimplexStream>>,
@@ -76,7 +80,8 @@ impl LiveChannel {
             stdin: process.stdin().expect(streams),
             stdout: Frames::new(process.stdout().expect(streams), &marker),
             stderr: Frames::new(process.stderr().expect(streams), &marker),
-            process,
+            end: End::of(process.take_status()),
+            _process: process,
             has_tar: false,
             busy: false,
             pod: pod.name.clone(),
@@ -168,7 +173,13 @@ impl LiveChannel {
                 _ = &mut write => read.await,
             }
         };
-        let Some(text) = answer.await else { return Err(self.ended().await) };
+        let answer = tokio::select! {
+            biased;
+            answer = answer => answer,
+            // What came before the end was read above.
+            () = self.end.reached() => None,
+        };
+        let Some(text) = answer else { return Err(self.ended().await) };
         let Ok(status) = text.trim().parse() else {
             return Err(Failure::internal(format!("the live update channel answered {text:?}")));
         };
@@ -178,7 +189,12 @@ impl LiveChannel {
 
     async fn hello(&mut self) -> Result<String, Failure> {
         loop {
-            match self.stdout.next().await {
+            let piece = tokio::select! {
+                biased;
+                piece = self.stdout.next() => piece,
+                () = self.end.reached() => None,
+            };
+            match piece {
                 Some(Piece::End(text)) => return Ok(text),
                 Some(Piece::Bytes(_)) => {}
                 None => return Err(self.ended().await),
@@ -188,16 +204,13 @@ impl LiveChannel {
 
     /// The exec ended; its status says why.
     async fn ended(&mut self) -> Failure {
-        let mut message = String::new();
-        if let Some(status) = self.process.take_status()
-            && let Ok(Some(status)) = tokio::time::timeout(Duration::from_secs(1), status).await
-        {
-            message = status.message.unwrap_or_default();
-        }
+        // The streams may end a moment before the status comes.
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.end.reached()).await;
+        let message = self.end.message();
         if message.contains("executable file not found") || message.contains("no such file or directory") {
             return self.lacks("sh");
         }
-        self.broken(if message.is_empty() { "the connection closed" } else { &message })
+        self.broken(if message.is_empty() { "the connection closed" } else { message })
     }
 
     fn broken(&self, cause: &str) -> Failure {
@@ -239,6 +252,37 @@ impl LiveChannel {
             return failure.detail(detail);
         };
         failure.detail(detail).hint(hint)
+    }
+}
+
+/// The end of the exec. A lost connection does not end its streams: their other ends are dropped without a word, and
+/// only the status tells.
+enum End {
+    Ahead(Pin<Box<dyn Future<Output = Option<Status>> + Send>>),
+    /// With what the status says, if there is one.
+    Reached(Option<String>),
+}
+
+impl End {
+    fn of(status: Option<impl Future<Output = Option<Status>> + Send + 'static>) -> Self {
+        match status {
+            Some(status) => Self::Ahead(Box::pin(status)),
+            None => Self::Reached(None),
+        }
+    }
+
+    async fn reached(&mut self) {
+        if let Self::Ahead(status) = self {
+            let status = status.await;
+            *self = Self::Reached(status.and_then(|status| status.message));
+        }
+    }
+
+    fn message(&self) -> &str {
+        match self {
+            Self::Reached(Some(message)) => message,
+            _ => "",
+        }
     }
 }
 

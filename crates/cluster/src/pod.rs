@@ -91,12 +91,18 @@ fn translate_container(spec: &core::Container, init: bool, statuses: &[core::Con
             .and_then(|status| status.container_id.as_deref())
             .filter(|id| !id.is_empty())
             .map(ContainerId::new),
+        previous: status.and_then(previous_run),
         image: spec.image.clone().unwrap_or_default(),
         ports: ports.iter().filter_map(|port| u16::try_from(port.container_port).ok()).collect(),
         state: status.and_then(|status| status.state.as_ref()).map_or_else(not_yet, translate_state),
         ready: status.is_some_and(|status| status.ready),
         restarts: status.map_or(0, |status| u32::try_from(status.restart_count).unwrap_or(0)),
     }
+}
+
+fn previous_run(status: &core::ContainerStatus) -> Option<ContainerId> {
+    let ended = status.last_state.as_ref()?.terminated.as_ref()?;
+    ended.container_id.as_deref().filter(|id| !id.is_empty()).map(ContainerId::new)
 }
 
 fn not_yet() -> ContainerState {

@@ -103,6 +103,7 @@ fn parse_registry(document: &str) -> Option<Registry> {
     (!hosting.host.is_empty()).then(|| Registry {
         host_from_cluster: from_cluster.filter(|other| *other != hosting.host),
         host: hosting.host,
+        ..Registry::default()
     })
 }
 
@@ -113,7 +114,8 @@ mod tests {
     #[test]
     fn reads_the_registry_document() {
         let of = |host: &str, other: Option<&str>| {
-            Some(Registry { host: host.to_owned(), host_from_cluster: other.map(str::to_owned) })
+            let host_from_cluster = other.map(str::to_owned);
+            Some(Registry { host: host.to_owned(), host_from_cluster, ..Registry::default() })
         };
         assert_eq!(parse_registry("host: \"localhost:5000\"\nhelp: x\n"), of("localhost:5000", None));
         assert_eq!(

@@ -28,7 +28,7 @@ async fn a_cluster_tells_who_it_is() {
     assert_eq!(info.namespace, space.name);
     assert!(info.server_version.starts_with("v1."), "{info:?}");
     assert_eq!(info.platform.as_deref(), Some("linux/amd64"));
-    assert_eq!(info.registry, Some(Registry { host: "localhost:5000".to_owned(), host_from_cluster: None }));
+    assert_eq!(info.registry, Some(Registry { host: "localhost:5000".to_owned(), ..Registry::default() }));
 }
 
 #[tokio::test]

@@ -111,7 +111,8 @@ fn objects(project: Project) -> Vec<Value> {
     bodies
         .flat_map(|body| match body {
             Body::Kubernetes(kubernetes) => kubernetes.objects,
-            Body::Local(_) => Vec::new(),
+            // Docker Compose is not supported yet: nothing of it was started.
+            Body::Local(_) | Body::Compose(_) => Vec::new(),
         })
         .collect()
 }

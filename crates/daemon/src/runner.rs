@@ -14,7 +14,8 @@ mod serve;
 mod sync;
 mod watch;
 
-use lilt_engine::{TaskId, TaskSpec, UpdateJob};
+use lilt_engine::{Cause, Event, TaskId, TaskSpec, UpdateJob, UpdateOutcome};
+use lilt_model::{Failure, ResourceName};
 use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
@@ -30,6 +31,7 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Update(name), TaskSpec::Update { update, cause, job }) => match &*job {
             UpdateJob::Local(job) => local::run(context, name, update, cause, job).await,
             UpdateJob::Deploy(job) => deploy::run(context, name, update, cause, job).await,
+            UpdateJob::Refused(failure) => refuse(context, name, update, &cause, failure.clone()).await,
         },
         (TaskId::Serve(name), TaskSpec::Serve { generation, command }) => {
             serve::run(context, name, generation, command).await;
@@ -48,4 +50,14 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
             unreachable!("invariant: the engine plans {id:?} with its own specification, not {spec:?}")
         }
     }
+}
+
+/// An update that cannot be done says so.
+async fn refuse(context: Context, resource: ResourceName, update: u64, cause: &Cause, failure: Failure) {
+    let mut span = context.update_span(&resource, update);
+    report::begin(&mut span, cause);
+    report::failed(&mut span, &failure);
+    drop(span);
+    let outcome = UpdateOutcome { failure: Some(failure), ..UpdateOutcome::success() };
+    context.tell(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
 }

@@ -26,7 +26,7 @@ async fn builds_tags_and_pushes() {
     assert_eq!(output(&told), [salt.as_str(), "good morning"]);
 
     let engine = engine();
-    let registry = Registry { host: registry(), host_from_cluster: None };
+    let registry = Registry { host: registry(), ..Registry::default() };
     let name = ImageName::from(format!("lilt/{salt}"));
     let reference = reference_in_registry(&name, Some(&registry)).unwrap();
     let reference = reference.with_tag(&tag_from_id(&built.id).unwrap()).familiar();

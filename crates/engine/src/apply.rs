@@ -22,7 +22,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             load::request(state);
         }
         Event::Requested { request } => requested(state, request),
-        Event::Loaded { load, files, outcome } => load::ended(state, load, files, outcome),
+        Event::Loaded { load, files, contents, outcome } => {
+            load::ended(state, load, files, contents, outcome);
+        }
         Event::Watching { watch, version } => files::watching(state, &watch, version),
         Event::FilesChanged { watch, paths } => files::changed(state, watch, paths),
         Event::UpdateEnded { resource, update, outcome } => update::ended(state, &resource, update, *outcome),

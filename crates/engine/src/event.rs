@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
-use lilt_model::files::FileSet;
+use lilt_model::files::{Contents, FileSet};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::project::Project;
 use lilt_model::request::Request;
@@ -20,10 +20,12 @@ pub enum Event {
     Requested {
         request: Request,
     },
-    /// A load of the Tiltfile ended; `files` is what it read.
+    /// A load of the Tiltfile ended; `files` is what it read, `contents` what they held.
     Loaded {
         load: u64,
         files: FileSet,
+        #[serde(default)]
+        contents: Contents,
         outcome: Result<Box<Project>, Failure>,
     },
     /// From now on no change to these files is missed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lilt_model::ResourceName;
 use lilt_model::cluster::Pod;
+use lilt_model::files::Contents;
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::resource::Body;
 
@@ -35,8 +36,8 @@ pub fn plan_session(state: &State) -> Plan {
     if !state.tiltfile.files.is_empty() {
         let files = state.tiltfile.files.clone();
         let version = state.tiltfile.watch_version;
-        let since = Some(state.tiltfile.watch_since);
-        plan.insert(TaskId::Watch(WatchId::Tiltfile), TaskSpec::Watch { version, files, since });
+        let contents = state.tiltfile.contents.clone();
+        plan.insert(TaskId::Watch(WatchId::Tiltfile), TaskSpec::Watch { version, files, contents });
     }
     if state.cluster.wanted && state.cluster.info.is_none() {
         plan.insert(TaskId::Connect, TaskSpec::Connect);
@@ -58,7 +59,8 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     let mut plan = Plan::new();
     let Some(resource) = state.resources.get(name) else { return plan };
     for (id, watch) in &resource.watches {
-        let spec = TaskSpec::Watch { version: watch.version, files: watch.files.clone(), since: None };
+        let (version, files) = (watch.version, watch.files.clone());
+        let spec = TaskSpec::Watch { version, files, contents: Contents::default() };
         plan.insert(TaskId::Watch(id.clone()), spec);
     }
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));

@@ -182,7 +182,7 @@ fn update_status(resource: &ResourceState) -> UpdateStatus {
 fn endpoints(resource: &ResourceState) -> Vec<EndpointLink> {
     let forwards = match &resource.spec.body {
         Body::Kubernetes(kubernetes) => kubernetes.forwards.as_slice(),
-        Body::Local(_) => &[],
+        Body::Local(_) | Body::Compose(_) => &[],
     };
     let forwards =
         forwards.iter().map(|forward| EndpointLink { url: forward.url(), name: forward.name.clone() });
@@ -238,6 +238,11 @@ fn specs(resource: &ResourceState) -> Vec<TargetSpec> {
             let deploy = TargetSpec { id: format!("k8s:{name}"), kind: "k8s".into(), has_live_update: false };
             images.chain(std::iter::once(deploy)).collect()
         }
+        Body::Compose(_) => vec![TargetSpec {
+            id: format!("docker-compose:{name}"),
+            kind: "docker-compose".into(),
+            has_live_update: false,
+        }],
     }
 }
 

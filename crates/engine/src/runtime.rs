@@ -84,7 +84,7 @@ fn deployed(
     if let Some(bad) = pods.iter().find(|pod| is_broken(pod)) {
         return Runtime::because(RuntimeStatus::Error, pod_words(bad));
     }
-    let finite = runs_to_completion(spec);
+    let finite = spec.pod_readiness == PodReadiness::Succeeded;
     let good = |pod: &&&Pod| pod.phase == PodPhase::Succeeded || (pod.ready && !finite);
     match pods.iter().find(|pod| !good(pod)) {
         Some(pod) if finite && pod.ready => Runtime::because(RuntimeStatus::Pending, "running to completion"),
@@ -137,14 +137,6 @@ fn pod_words(pod: &Pod) -> String {
 
 fn kind(object: &Value) -> &str {
     object.get("kind").and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Jobs are ready when they are done.
-fn runs_to_completion(spec: &KubernetesResource) -> bool {
-    spec.objects.iter().any(|object| kind(object) == "Job")
-        && !spec.objects.iter().any(|object| {
-            matches!(kind(object), "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Pod")
-        })
 }
 
 /// How many pods the user asked for, if that is said.

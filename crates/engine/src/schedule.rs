@@ -197,7 +197,7 @@ fn is_behind(resource: &ResourceState) -> bool {
 
 fn first_round(resource: &ResourceState) -> u8 {
     match &resource.spec.body {
-        Body::Local(_) => 0,
+        Body::Local(_) | Body::Compose(_) => 0,
         Body::Kubernetes(_) if resource.spec.name.as_str() == "uncategorized" => 1,
         Body::Kubernetes(kubernetes) if kubernetes.images.is_empty() => 2,
         Body::Kubernetes(_) => 3,

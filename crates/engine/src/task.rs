@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use lilt_model::cluster::{Pod, PodNotice, PodRef, Registry};
 use lilt_model::command::Command;
-use lilt_model::files::FileSet;
+use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
-use lilt_model::{ContainerId, ImageName, ResourceName, Timestamp};
+use lilt_model::{ContainerId, Failure, ImageName, ResourceName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,9 +35,9 @@ pub enum TaskId {
 pub enum TaskSpec {
     /// Evaluate the Tiltfile.
     Load { load: u64, cause: Cause },
-    /// Follow files. The version grows when they become others. What changed after `since`, before they were
-    /// followed, counts too.
-    Watch { version: u64, files: FileSet, since: Option<Timestamp> },
+    /// Follow files. The version grows when they become others. A file that no longer holds what it held
+    /// counts as changed.
+    Watch { version: u64, files: FileSet, contents: Contents },
     /// Bring a resource up to date.
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Keep a server running.
@@ -79,6 +79,8 @@ impl TaskSpec {
 pub enum UpdateJob {
     Local(LocalJob),
     Deploy(Box<DeployJob>),
+    /// Cannot be done; why.
+    Refused(Failure),
 }
 
 /// Run the command, if there is one.

@@ -64,7 +64,7 @@ fn project(which: u8) -> Vec<Resource> {
             .into_iter()
             .map(|mut resource| {
                 if let Body::Kubernetes(kubernetes) = &mut resource.body {
-                    kubernetes.images[0].build.dockerfile = "FROM debian".into();
+                    kubernetes.images[0].build = docker_build("FROM debian");
                 }
                 resource
             })
@@ -281,7 +281,7 @@ impl World {
         let files = lilt_model::files::FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
         let project = lilt_model::project::Project { resources: project(which), ..Default::default() };
         let outcome = if good { Ok(Box::new(project)) } else { Err(Failure::user("syntax")) };
-        self.event(Event::Loaded { load, files, outcome });
+        self.event(Event::Loaded { load, files, contents: Default::default(), outcome });
         for name in ["a", "b", "c", "d", "w", "x"] {
             // What a reload removed and brought back begins anew: its former saves mean nothing.
             if self.state.resource_names().all(|known| known.as_str() != name) {

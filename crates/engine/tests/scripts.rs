@@ -107,7 +107,7 @@ fn nothing_starts_before_its_files_are_watched() {
     let load = script.running_load().expect("it loads");
     let files = lilt_model::files::FileSet::default();
     let project = lilt_model::project::Project { resources: vec![local("a")], ..Default::default() };
-    let event = Event::Loaded { load, files, outcome: Ok(Box::new(project)) };
+    let event = Event::Loaded { load, files, contents: Default::default(), outcome: Ok(Box::new(project)) };
     lilt_engine::apply(&mut script.state, lilt_model::Timestamp(1), event);
     lilt_engine::schedule(&mut script.state);
     assert_snapshot!(script.show(), @r#"
@@ -229,7 +229,12 @@ fn a_save_during_a_load_starts_it_anew() {
     let second = script.running_load().expect("it loads");
     assert!(second > first);
     let files = lilt_model::files::FileSet::default();
-    script.event(Event::Loaded { load: first, files, outcome: Err(Failure::user("outdated")) });
+    script.event(Event::Loaded {
+        load: first,
+        files,
+        contents: Default::default(),
+        outcome: Err(Failure::user("outdated")),
+    });
     assert_eq!(script.running_load(), Some(second));
 }
 
@@ -505,7 +510,7 @@ fn a_new_dockerfile_rebuilds_and_a_new_forward_does_not() {
         kubernetes.forwards[0].local_port = 9000;
     }
     if let lilt_model::resource::Body::Kubernetes(kubernetes) = &mut rebuilt.body {
-        kubernetes.images[0].build.dockerfile = "FROM debian".into();
+        kubernetes.images[0].build = docker_build("FROM debian");
     }
     let mut script = up();
     script.save_tiltfile().load(vec![forwarded]);
@@ -548,6 +553,7 @@ fn a_job_is_ready_when_it_has_succeeded() {
     if let lilt_model::resource::Body::Kubernetes(kubernetes) = &mut job.body {
         kubernetes.objects =
             vec![serde_json::json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}})];
+        kubernetes.pod_readiness = lilt_model::kubernetes::PodReadiness::Succeeded;
     }
     let mut script = Script::loaded(vec![job]);
     script.connect().deploy("job", "one").pod(running("job", "job-1", "one", "c1"));
@@ -558,6 +564,22 @@ fn a_job_is_ready_when_it_has_succeeded() {
     done.status = "Completed".into();
     script.pod(done);
     assert_eq!(script.status("job"), "Ok/Ok");
+}
+
+#[test]
+fn a_compose_service_is_refused() {
+    let body = lilt_model::resource::Body::Compose(lilt_model::compose::ComposeResource::default());
+    let mut script = Script::loaded(vec![resource("db", body)]);
+    let update = script.update_of("db").expect("it is tried");
+    script.event(Event::UpdateEnded {
+        resource: "db".into(),
+        update,
+        outcome: Box::new(lilt_engine::UpdateOutcome {
+            failure: Some(Failure::user("Docker Compose is not supported yet")),
+            ..lilt_engine::UpdateOutcome::success()
+        }),
+    });
+    assert_eq!(script.status("db"), "Error/NotApplicable");
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub enum Found {
 
 /// Reads what lies at a path. One that vanishes meanwhile is nothing.
 pub fn look_at(path: &Path) -> io::Result<Found> {
-    match read(path) {
+    match read_all(path) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(Found::Nothing)
         }
@@ -39,7 +39,7 @@ pub fn look_at(path: &Path) -> io::Result<Found> {
     }
 }
 
-fn read(path: &Path) -> io::Result<Found> {
+fn read_all(path: &Path) -> io::Result<Found> {
     let about = std::fs::symlink_metadata(path)?;
     let since = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let modified = Timestamp::ZERO.plus(since);
@@ -64,9 +64,7 @@ pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     std::fs::rename(&aside, path)
 }
 
-/// Whether a file was written after a point in time.
-pub fn changed_since(path: &Path, time: Timestamp) -> bool {
-    let Ok(about) = std::fs::symlink_metadata(path) else { return false };
-    let Ok(modified) = about.modified() else { return false };
-    about.is_file() && Timestamp::ZERO.plus(modified.duration_since(UNIX_EPOCH).unwrap_or_default()) > time
+/// What a file holds; none if it is not there or cannot be read.
+pub fn read(path: &Path) -> Option<Vec<u8>> {
+    std::fs::read(path).ok()
 }

@@ -18,13 +18,17 @@ pub struct ClusterInfo {
 }
 
 /// Where images must be pushed so that the cluster finds them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registry {
     /// As this machine reaches it: `localhost:5000`.
     pub host: String,
     /// As the cluster reaches it, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_from_cluster: Option<String>,
+    /// All images go to one repository of this name and are told apart by their tags, as registries need it that make
+    /// no repositories by themselves (ECR). Empty: each has its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub single_name: String,
 }
 
 /// Which pod, in words.
@@ -95,6 +99,9 @@ pub struct Container {
     pub init: bool,
     /// None until it was created.
     pub id: Option<ContainerId>,
+    /// The run before this one, if it was started again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<ContainerId>,
     /// The image as the pod's spec names it.
     pub image: String,
     /// Declared ports, in order.

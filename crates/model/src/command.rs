@@ -20,11 +20,33 @@ impl Command {
         Self { argv: vec!["sh".into(), "-c".into(), line.into()], dir: dir.into(), env: Vec::new() }
     }
 
-    /// What the user wrote: the line of a shell command, else the words.
+    /// What the user wrote: the line of a shell command, else the words, in quotes where they hold spaces.
     pub fn display(&self) -> String {
         match self.argv.as_slice() {
             [shell, flag, line] if shell == "sh" && flag == "-c" => line.clone(),
-            words => words.join(" "),
+            [cmd, _, flag, line] if cmd == "cmd" && flag == "/C" => line.clone(),
+            words => {
+                let quoted =
+                    |word: &String| if word.contains(' ') { format!("{word:?}") } else { word.clone() };
+                words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_shown_as_it_was_written() {
+        let words = |words: &[&str]| Command {
+            argv: words.iter().map(|word| (*word).to_owned()).collect(),
+            dir: PathBuf::new(),
+            env: Vec::new(),
+        };
+        assert_eq!(Command::shell("a  'b'", "/").display(), "a  'b'");
+        assert_eq!(words(&["cmd", "/S", "/C", "dir /b"]).display(), "dir /b");
+        assert_eq!(words(&["echo", "a b", "c\""]).display(), "echo \"a b\" c\"");
     }
 }

@@ -4,21 +4,100 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::command::Command;
 use crate::files::FileSet;
 use crate::names::ImageName;
 
 /// An image that a resource needs built.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImageTarget {
     pub name: ImageName,
-    pub build: DockerBuild,
+    pub build: ImageBuild,
     /// What triggers a build: the context, less what the user ignores.
     pub files: FileSet,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_update: Option<LiveUpdate>,
-    /// Images of the same project that the Dockerfile builds on.
+    /// Images of the same project that this one builds on, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<ImageName>,
+    /// Stands for exactly this reference: it has a tag, or another image of the project has the same name.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub match_exact: bool,
+    /// Its name is also replaced in the values of environment variables.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub match_in_env_vars: bool,
+    /// In place of the `command` of containers that run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entrypoint: Option<Vec<String>>,
+    /// In place of the `args` of containers that run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container_args: Option<Vec<String>>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// How an image comes to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageBuild {
+    Docker(DockerBuild),
+    Custom(CustomBuild),
+    Compose(ComposeBuild),
+    /// Never built: it only says which running containers take live updates.
+    LiveUpdateOnly,
+}
+
+impl Default for ImageBuild {
+    fn default() -> Self {
+        Self::Docker(DockerBuild::default())
+    }
+}
+
+impl ImageBuild {
+    pub fn docker(&self) -> Option<&DockerBuild> {
+        match self {
+            Self::Docker(build) => Some(build),
+            _ => None,
+        }
+    }
+}
+
+/// An image that a command of the user's builds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CustomBuild {
+    pub command: Command,
+    pub deps: Vec<PathBuf>,
+    /// The tag that the command gives; empty: it takes the one that it is told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tag: String,
+    pub output: CustomOutput,
+    /// The file that the command writes the image's reference to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs_image_ref_to: Option<PathBuf>,
+}
+
+/// Where a command leaves the image it built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CustomOutput {
+    /// In the local engine: it is pushed from there.
+    #[default]
+    LocalDocker,
+    /// In the local engine, and pushed already.
+    LocalDockerAndRemote,
+    /// In a registry alone.
+    Remote,
+}
+
+/// An image that `docker compose build` makes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComposeBuild {
+    pub service: String,
+    /// None if it is no directory of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,17 +123,57 @@ pub struct DockerBuild {
     pub extra_hosts: Vec<String>,
     #[serde(default)]
     pub pull: bool,
+    /// Agents and keys as `docker build --ssh` takes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ssh: Vec<String>,
+    /// As `docker build --secret` takes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
 }
 
 /// How a change goes into a running container without a build.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveUpdate {
+    /// The directory that the Tiltfile's relative paths count from.
+    #[serde(default, skip_serializing_if = "is_empty_path")]
+    pub base: PathBuf,
+    /// Bring all synced files into every container that starts.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub initial_sync: bool,
     /// A change to one of these (absolute paths; a directory means all below) asks for a full build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_paths: Vec<PathBuf>,
     pub syncs: Vec<Sync>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Run>,
+    /// Restart the container when all is done.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub restart: bool,
+    /// Start the process in the container anew when all is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_process: Option<RestartProcess>,
+    /// Which container of the pod, where that is not told by its image.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub container_name: String,
+}
+
+fn is_empty_path(path: &std::path::Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
+/// How the process of a container is started anew, without a change to the image or to the container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartProcess {
+    /// The process: what the container runs.
+    pub argv: Vec<String>,
+    /// Only if one of these (absolute paths; a directory means all below) changed; empty means always.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<PathBuf>,
+    /// A write to this file in the container asks for it, too.
+    pub restart_file: String,
+    /// When the process ends by itself, wait for the next live update; the container ends otherwise.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub wait_when_ended: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

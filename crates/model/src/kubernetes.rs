@@ -1,12 +1,16 @@
 //! What a resource deploys to Kubernetes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::command::Command;
 use crate::failure::Location;
+use crate::files::FileSet;
 use crate::image::ImageTarget;
+use crate::locator::ImageLocator;
 use crate::names::ImageName;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +29,40 @@ pub struct KubernetesResource {
     pub pod_readiness: PodReadiness,
     /// Seconds that one apply may take.
     pub apply_timeout_secs: u32,
+    /// Of `images`, those that pods or the deploy command use themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub image_deps: Vec<ImageName>,
+    /// Where objects of other kinds keep images. Only those that match one of `objects`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub image_locators: Vec<ImageLocator>,
+    /// Pods with all labels of one of these belong to it, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra_pod_selectors: Vec<BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery_strategy: Option<DiscoveryStrategy>,
+    /// Commands that deploy in place of `objects`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_deploy: Option<CustomDeploy>,
+}
+
+/// Commands of the user's that deploy and delete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CustomDeploy {
+    /// Prints the objects that it applied, as YAML.
+    pub apply: Command,
+    pub delete: Command,
+    /// A change to one of these deploys again.
+    pub files: FileSet,
+}
+
+/// How the pods of a resource are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiscoveryStrategy {
+    /// By their owners and by `extra_pod_selectors`.
+    Default,
+    /// By `extra_pod_selectors` alone.
+    SelectorsOnly,
 }
 
 impl KubernetesResource {
@@ -41,6 +79,8 @@ pub enum PodReadiness {
     Wait,
     /// Ready when applied: no pods are expected.
     Ignore,
+    /// Ready when its pods have ended with success.
+    Succeeded,
 }
 
 /// A local port that leads to a container's port.

@@ -6,17 +6,25 @@
 pub mod api;
 pub mod cluster;
 pub mod command;
+pub mod compose;
+pub mod dockerfile;
+pub mod duration;
 pub mod failure;
 pub mod files;
 pub mod ignore;
 pub mod image;
+pub mod json_path;
 pub mod kubernetes;
+pub mod locator;
 pub mod log;
 pub mod names;
+pub mod probe;
 pub mod project;
 pub mod reference;
 pub mod request;
 pub mod resource;
+pub mod secret;
+pub mod settings;
 pub mod time;
 
 pub use failure::{Class, Failure, Location};

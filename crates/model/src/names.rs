@@ -24,6 +24,12 @@ macro_rules! name {
             }
         }
 
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new("")
+            }
+        }
+
         impl Borrow<str> for $name {
             fn borrow(&self) -> &str {
                 &self.0

@@ -1,9 +1,15 @@
 //! What a Tiltfile says, assembled.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Registry;
+use crate::files::IgnoreRule;
+use crate::names::ResourceName;
 use crate::resource::Resource;
+use crate::secret::Secret;
+use crate::settings::{CiSettings, DockerPrune, ServerSideApply, Telemetry};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Project {
@@ -13,6 +19,21 @@ pub struct Project {
     /// Told to the user, one line each; they stop nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Which resources run, in their order and with all they depend on. None: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<Vec<ResourceName>>,
+    /// Objects of Tilt's API (`v1alpha1.*`), in the order of the calls. Names are unique within a kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub api_objects: Vec<serde_json::Value>,
+    /// To be kept out of all that is shown. Empty if the Tiltfile does not want that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Secret>,
+}
+
+impl Project {
+    pub fn is_enabled(&self, name: &ResourceName) -> bool {
+        self.enabled.as_ref().is_none_or(|enabled| enabled.contains(name))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,10 +42,59 @@ pub struct Settings {
     /// From `default_registry`; one that the cluster announces comes first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_registry: Option<Registry>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub server_side_apply: ServerSideApply,
+    /// Images that nothing uses and that are not worth a warning; `*` means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppress_unused_image_warnings: Vec<String>,
+    /// From `watch_settings`. Part of every watch of the project already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch_ignores: Vec<IgnoreRule>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ci: CiSettings,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub docker_prune: DockerPrune,
+    /// Whether the Tiltfile wants analytics; lilt has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analytics: Option<bool>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub analytics_tags: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Telemetry>,
+    /// Switches of [`FEATURES`](crate::settings::FEATURES) that the Tiltfile turned.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub features: BTreeMap<String, bool>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub team: String,
+    /// Whether the user may be told of newer versions.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub check_updates: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { max_parallel_updates: 3, default_registry: None }
+        Self {
+            max_parallel_updates: 3,
+            default_registry: None,
+            server_side_apply: ServerSideApply::default(),
+            suppress_unused_image_warnings: Vec::new(),
+            watch_ignores: Vec::new(),
+            ci: CiSettings::default(),
+            docker_prune: DockerPrune::default(),
+            analytics: None,
+            analytics_tags: BTreeMap::new(),
+            telemetry: None,
+            features: BTreeMap::new(),
+            team: String::new(),
+            check_updates: true,
+        }
     }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

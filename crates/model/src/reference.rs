@@ -138,7 +138,18 @@ pub fn tag_from_id(id: &str) -> Result<String, Failure> {
 /// The name under which this machine pushes an image: in the registry, with the characters `/ : @` of the original name
 /// replaced by `_`. Without registry, or if the name is in it already, the name itself. Always without tag.
 pub fn reference_in_registry(name: &ImageName, registry: Option<&Registry>) -> Result<Reference, Failure> {
-    in_host(name, registry.map(|registry| registry.host.as_str()))
+    in_host(name, registry, registry.map(|registry| registry.host.as_str()))
+}
+
+/// The tag under which an image goes to the registry. Where all images share one repository, its name tells them apart.
+pub fn tag_in_registry(name: &ImageName, registry: Option<&Registry>, tag: &str) -> Result<String, Failure> {
+    let shared = registry.is_some_and(|registry| !registry.single_name.is_empty());
+    if !shared {
+        return Ok(tag.to_owned());
+    }
+    let familiar = Reference::parse(name.as_str())?.familiar_name();
+    let last = familiar.rsplit('/').next().unwrap_or_default();
+    Ok(format!("{}-{tag}", escape(last)))
 }
 
 /// The name under which the cluster pulls what [`reference_in_registry`] names.
@@ -147,10 +158,14 @@ pub fn reference_in_cluster(name: &ImageName, registry: Option<&Registry>) -> Re
         Some(host) if !host.is_empty() => host.as_str(),
         _ => registry.host.as_str(),
     });
-    in_host(name, host)
+    in_host(name, registry, host)
 }
 
-fn in_host(name: &ImageName, host: Option<&str>) -> Result<Reference, Failure> {
+fn escape(name: &str) -> String {
+    name.replace(['/', ':', '@'], "_")
+}
+
+fn in_host(name: &ImageName, registry: Option<&Registry>, host: Option<&str>) -> Result<Reference, Failure> {
     let mut own = Reference::parse(name.as_str())?;
     (own.tag, own.digest) = (None, None);
     let familiar = own.familiar_name();
@@ -158,7 +173,11 @@ fn in_host(name: &ImageName, host: Option<&str>) -> Result<Reference, Failure> {
     if familiar.strip_prefix(host).is_some_and(|rest| rest.starts_with('/')) {
         return Ok(own);
     }
-    let moved = format!("{host}/{}", familiar.replace(['/', ':', '@'], "_"));
+    let repository = match registry.map(|registry| registry.single_name.as_str()) {
+        Some(single) if !single.is_empty() => single.to_owned(),
+        _ => escape(&familiar),
+    };
+    let moved = format!("{host}/{repository}");
     Reference::parse(&moved).map_err(|failure| {
         Failure::user(format!("the image {name} has no name in the registry {host}: {}", failure.message))
     })
@@ -322,7 +341,7 @@ mod tests {
             ("localhost:5000", "team/web:v1", "localhost:5000/team_web"),
         ];
         for (host, name, expected) in table {
-            let registry = Registry { host: host.to_owned(), host_from_cluster: None };
+            let registry = Registry { host: host.to_owned(), ..Registry::default() };
             let name = ImageName::from(name);
             assert_eq!(reference_in_registry(&name, Some(&registry)).unwrap().familiar(), expected);
             assert_eq!(reference_in_cluster(&name, Some(&registry)).unwrap().familiar(), expected);
@@ -332,8 +351,11 @@ mod tests {
 
     #[test]
     fn the_cluster_may_see_the_registry_elsewhere() {
-        let registry =
-            Registry { host: "localhost:1234".into(), host_from_cluster: Some("registry:1234".into()) };
+        let registry = Registry {
+            host: "localhost:1234".into(),
+            host_from_cluster: Some("registry:1234".into()),
+            ..Registry::default()
+        };
         let name = ImageName::from("gcr.io/foo/bar");
         assert_eq!(
             reference_in_registry(&name, Some(&registry)).unwrap().familiar(),
@@ -343,6 +365,17 @@ mod tests {
             reference_in_cluster(&name, Some(&registry)).unwrap().familiar(),
             "registry:1234/gcr.io_foo_bar"
         );
+    }
+
+    #[test]
+    fn one_repository_may_hold_all_images() {
+        let registry =
+            Registry { host: "ecr.io/team".into(), single_name: "dev".into(), ..Registry::default() };
+        let name = ImageName::from("gcr.io/foo/bar:v1");
+        let reference = reference_in_registry(&name, Some(&registry)).unwrap();
+        let tag = tag_in_registry(&name, Some(&registry), "tilt-1").unwrap();
+        assert_eq!(reference.with_tag(&tag).familiar(), "ecr.io/team/dev:bar-tilt-1");
+        assert_eq!(tag_in_registry(&name, None, "tilt-1").unwrap(), "tilt-1");
     }
 
     #[test]

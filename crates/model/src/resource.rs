@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
+use crate::compose::ComposeResource;
 use crate::files::FileSet;
 use crate::kubernetes::KubernetesResource;
 use crate::names::ResourceName;
+use crate::probe::Probe;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
@@ -28,6 +30,7 @@ pub struct Resource {
 pub enum Body {
     Local(LocalResource),
     Kubernetes(KubernetesResource),
+    Compose(ComposeResource),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +42,9 @@ pub struct LocalResource {
     /// A change to one of these runs `update` again and restarts `serve`.
     pub files: FileSet,
     pub allow_parallel: bool,
+    /// Tells whether `serve` is ready; without one it is as soon as it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readiness_probe: Option<Probe>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

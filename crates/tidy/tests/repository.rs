@@ -96,7 +96,8 @@ impl Metadata {
 
 #[test]
 fn the_engine_does_no_io() {
-    let io = ["tokio", "kube", "hyper", "axum", "reqwest", "inotify", "notify", "nix", "tempfile", "lilt-host"];
+    let io =
+        ["tokio", "kube", "hyper", "axum", "reqwest", "inotify", "notify", "nix", "tempfile", "lilt-host"];
     Metadata::read().forbid("lilt-engine", &io);
 }
 
@@ -220,8 +221,9 @@ fn no_machine_leaks_into_the_repository() {
         let Ok(text) = std::fs::read_to_string(root().join(&path)) else { continue };
         for (number, line) in text.lines().enumerate() {
             let begins = |word: &String| {
-                line.match_indices(word.as_str())
-                    .any(|(at, _)| !line[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '.'))
+                line.match_indices(word.as_str()).any(|(at, _)| {
+                    !line[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '.')
+                })
             };
             assert!(!forbidden.iter().any(begins), "{path}:{}: {line}", number + 1);
         }

@@ -17,7 +17,7 @@ use starlark::values::{Value, ValueLike};
 use crate::failure::raise;
 use crate::forward;
 use crate::session::Session;
-use crate::values::{Blob, ForwardValue, LinkValue, TriggerModeValue};
+use crate::values::{Blob, Environ, ForwardValue, LinkValue, TriggerModeValue};
 
 /// One argument of a call, with its names for messages.
 #[derive(Clone, Copy)]
@@ -47,6 +47,11 @@ impl Function {
 }
 
 impl<'v> Argument<'v> {
+    /// None if it was not given.
+    pub(crate) fn value(&self) -> Option<Value<'v>> {
+        self.value
+    }
+
     pub(crate) fn is_given(&self) -> bool {
         self.value.is_some()
     }
@@ -55,24 +60,8 @@ impl<'v> Argument<'v> {
         raise(Failure::user(format!("{}: {}: {message}", self.function, self.name)))
     }
 
-    fn wrong(&self, wanted: &str, found: Value<'v>) -> starlark::Error {
-        let shown: String = found.to_repr().chars().take(60).collect();
-        raise(Failure::user(format!(
-            "{}: {} must be {wanted}, not {}: {shown}",
-            self.function,
-            self.name,
-            type_name(found)
-        )))
-    }
-
-    /// For an argument that is known, but has no effect yet.
-    pub(crate) fn not_supported_yet(&self) -> starlark::Result<()> {
-        match self.value {
-            Some(value) if value.to_bool() => {
-                Err(raise(Failure::user(format!("{}: {} is not supported yet", self.function, self.name))))
-            }
-            _ => Ok(()),
-        }
+    pub(crate) fn wrong(&self, wanted: &str, found: Value<'v>) -> starlark::Error {
+        wrong(self.function, self.name, wanted, found)
     }
 
     pub(crate) fn text(&self) -> starlark::Result<Option<String>> {
@@ -124,6 +113,9 @@ impl<'v> Argument<'v> {
     /// A dict of strings, sorted by key.
     pub(crate) fn string_map(&self) -> starlark::Result<Vec<(String, String)>> {
         let Some(value) = self.value else { return Ok(Vec::new()) };
+        if value.downcast_ref::<Environ>().is_some() {
+            return Ok(crate::environment::all());
+        }
         let wrong = || self.wrong("a dict of strings", value);
         let dict = DictRef::from_value(value).ok_or_else(wrong)?;
         let pair = |(key, value)| Some((as_text(key)?, as_text(value)?));
@@ -153,6 +145,14 @@ impl<'v> Argument<'v> {
             },
         };
         Ok(Some(words).filter(|words| !words.is_empty()))
+    }
+
+    /// The same for a container, where there is always a Unix shell, whatever this machine is.
+    pub(crate) fn unix_words(&self) -> starlark::Result<Option<Vec<String>>> {
+        match self.text() {
+            Ok(Some(line)) if !line.is_empty() => Ok(Some(vec!["sh".into(), "-c".into(), line])),
+            _ => self.words(),
+        }
     }
 
     pub(crate) fn trigger_mode(&self) -> starlark::Result<Option<TriggerMode>> {
@@ -211,6 +211,13 @@ impl<'v> Argument<'v> {
     }
 }
 
+/// For a value of another type than the builtin takes.
+pub(crate) fn wrong(function: &str, name: &str, wanted: &str, found: Value<'_>) -> starlark::Error {
+    let shown: String = found.to_repr().chars().take(60).collect();
+    let found = type_name(found);
+    raise(Failure::user(format!("{function}: {name} must be {wanted}, not {found}: {shown}")))
+}
+
 /// A command out of the arguments that describe it. `batch` counts on Windows only.
 pub(crate) fn command<'v>(
     session: &Session<'_>,
@@ -222,6 +229,9 @@ pub(crate) fn command<'v>(
     let chosen = if cfg!(windows) && batch.is_given() { batch } else { words };
     let dir = directory.path(session)?.unwrap_or_else(|| session.directory());
     let env = environment.string_map()?;
+    if let Some((_, value)) = env.iter().find(|(name, _)| name.is_empty()) {
+        return Err(environment.refuse(format!("the variable of the value {value:?} has no name")));
+    }
     // Read in any case, so that a wrong one does not go unseen elsewhere.
     batch.words()?;
     Ok(chosen.words()?.map(|argv| Command { argv, dir, env }))
@@ -265,14 +275,14 @@ fn check_label(label: &str) -> Result<(), &'static str> {
 }
 
 /// A string or a blob.
-fn as_text(value: Value<'_>) -> Option<String> {
+pub(crate) fn as_text(value: Value<'_>) -> Option<String> {
     value
         .unpack_str()
         .map(str::to_owned)
         .or_else(|| value.downcast_ref::<Blob>().map(|blob| blob.text.clone()))
 }
 
-fn sequence<'v>(value: Value<'v>) -> Option<Vec<Value<'v>>> {
+pub(crate) fn sequence<'v>(value: Value<'v>) -> Option<Vec<Value<'v>>> {
     let list = ListRef::from_value(value).map(|list| list.content().to_vec());
     list.or_else(|| TupleRef::from_value(value).map(|tuple| tuple.content().to_vec()))
 }

@@ -2,14 +2,17 @@
 //!
 //! Independent mistakes are all reported, not only the first.
 
+mod compose;
 mod context;
 mod dependencies;
+mod enabled;
 mod images;
 mod naming;
 mod object;
 mod workloads;
 
 use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::image::ImageTarget;
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use lilt_model::project::{Project, Settings};
 use lilt_model::resource::{Body, LocalResource, Resource, TriggerMode};
@@ -17,10 +20,13 @@ use lilt_model::{Failure, ResourceName};
 
 use crate::declare::{Declarations, LocalDeclaration};
 use crate::failure::Place;
+use crate::kinds::Kinds;
 use crate::outside::KubeContext;
 use dependencies::Dependencies;
-use images::Images;
+use images::{Consumers, Images};
 use workloads::Workload;
+
+pub(crate) use workloads::workload_ids;
 
 /// The resource of all objects that belong to no other.
 const UNCATEGORIZED: &str = "uncategorized";
@@ -29,10 +35,22 @@ const UPSERT_TIMEOUT_SECS: u32 = 30;
 /// What assembling needs to know besides the declarations.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
-    /// From `.tiltignore`: neither triggers nor syncs anything.
-    pub(crate) tiltignore: Option<IgnoreRule>,
+    /// From `.tiltignore` and `watch_settings`: neither triggers nor syncs anything.
+    pub(crate) ignored_everywhere: Vec<IgnoreRule>,
     /// Read only if there are Kubernetes objects.
     pub(crate) context: Option<KubeContext>,
+    /// Behind `--` on the command line.
+    pub(crate) arguments: Vec<String>,
+    /// What `workload_to_resource_function` calls the workloads, in their order.
+    pub(crate) workload_names: Option<Vec<String>>,
+}
+
+/// What holds for resources that do not say otherwise.
+#[derive(Clone, Copy, Debug)]
+struct Defaults<'d> {
+    trigger_mode: TriggerMode,
+    timeout: u32,
+    kinds: &'d Kinds,
 }
 
 /// What goes wrong on the way is collected, so that the rest can still be looked at.
@@ -69,78 +87,139 @@ pub(crate) fn assemble(
     context::guard(&declared, surroundings.context.as_ref(), &mut problems);
     for (step, place) in &declared.loose_steps {
         let failure = Failure::user(format!("this live update step belongs to no image: {step}"));
-        problems.add(place, failure.hint("pass it to docker_build(live_update=[…])"));
+        problems.add(place, failure.hint("pass it to the live_update of an image"));
     }
     let objects = std::mem::take(&mut declared.objects);
-    let (workloads, rest) = workloads::assemble(objects, &declared, &mut problems);
-    let mut images = Images::new(&declared.images, surroundings.tiltignore.as_ref());
+    compose::declare_images(&mut declared);
+    let (workloads, rest) =
+        workloads::assemble(objects, &mut declared, surroundings.workload_names, &mut problems);
+    let mut images = Images::new(&declared.images, &surroundings.ignored_everywhere, &mut problems);
+    let consumers = consumers(&declared, !workloads.is_empty(), !rest.is_empty());
     let mut dependencies = Dependencies::default();
     let mut resources = Vec::new();
     let default_mode = declared.trigger_mode.as_ref().map_or(TriggerMode::Auto, |(mode, _)| *mode);
     let timeout = declared.upsert_timeout_secs.unwrap_or(UPSERT_TIMEOUT_SECS);
-    for workload in workloads {
+    let defaults = Defaults { trigger_mode: default_mode, timeout, kinds: &declared.kinds };
+    for mut workload in workloads {
         dependencies.add(&workload.name, &workload.resource_deps);
-        resources.push(kubernetes_resource(workload, default_mode, timeout, &mut images, &mut problems));
+        if let Some(deploy) = &mut workload.custom_deploy {
+            deploy.files.ignores.extend_from_slice(&surroundings.ignored_everywhere);
+        }
+        resources.push(kubernetes_resource(workload, defaults, &mut images, &mut problems));
+    }
+    for compose in &declared.compose {
+        if let Some(registry) = &declared.registry {
+            let message =
+                format!("default_registry('{}') is not supported with Docker Compose", registry.host);
+            problems.add(&compose.place, Failure::user(message));
+        }
+        let services =
+            compose::resources(compose, default_mode, &mut images, &mut dependencies, &mut problems);
+        resources.extend(services);
     }
     for local in &declared.locals {
         let named: Vec<_> =
             local.resource_deps.iter().map(|name| (name.clone(), local.place.clone())).collect();
         dependencies.add(&local.name, &named);
-        resources.push(local_resource(local, default_mode, surroundings.tiltignore.as_ref()));
+        resources.push(local_resource(local, default_mode, &surroundings.ignored_everywhere));
     }
     if !rest.is_empty() {
         resources.push(uncategorized(rest, timeout));
     }
     dependencies.check(resources.iter().map(|resource| resource.name.as_str()), &mut problems);
+    let enabled = enabled::enabled(&declared.config, &surroundings.arguments, &resources, &mut problems);
     let mut warnings = std::mem::take(&mut declared.warnings);
-    warnings.extend(images.unused(&declared.unused_images_are_fine, resources.iter().any(is_kubernetes)));
+    warnings.extend(images.unused(&declared.settings.suppress_unused_image_warnings, consumers));
     if !problems.0.is_empty() {
         return Err(problems.in_order());
     }
-    let max_parallel_updates =
-        declared.max_parallel_updates.unwrap_or(Settings::default().max_parallel_updates);
-    let settings = Settings { max_parallel_updates, default_registry: declared.registry.take() };
-    Ok(Project { resources, settings, warnings })
+    let settings = Settings { default_registry: declared.registry, ..declared.settings };
+    let api_objects = declared.api_objects;
+    Ok(Project { resources, settings, warnings, enabled, api_objects, secrets: Vec::new() })
 }
 
-fn is_kubernetes(resource: &Resource) -> bool {
-    matches!(resource.body, Body::Kubernetes(_))
+fn consumers(declared: &Declarations, has_workloads: bool, has_others: bool) -> Consumers {
+    match (declared.compose.is_empty(), has_workloads, has_others) {
+        (false, ..) => Consumers::Compose,
+        (true, true, _) => Consumers::Kubernetes,
+        (true, false, true) => Consumers::OtherObjects,
+        (true, false, false) => Consumers::Nothing,
+    }
 }
 
 fn kubernetes_resource(
     workload: Workload,
-    default_mode: TriggerMode,
-    timeout: u32,
+    defaults: Defaults<'_>,
     images: &mut Images<'_>,
     problems: &mut Problems,
 ) -> Resource {
-    let targets = images.targets(&workload.images, problems);
+    for image in workload.required_images.iter().filter(|image| !images.builds(image)) {
+        problems.add(&workload.place, images.missing(image));
+    }
+    let needed = images.needed(&workload.images, problems);
+    refuse_restarts(&workload, &needed.targets, images, problems);
+    let values = || workload.objects.iter().map(object::Object::value);
+    // Objects that the user put together and that have nothing to do with pods are not waited for.
+    let has_no_pods =
+        workload.is_grouped && workload.extra_pod_selectors.is_empty() && needed.targets.is_empty();
+    let inferred = if has_no_pods { PodReadiness::Ignore } else { PodReadiness::Wait };
+    let pod_readiness =
+        workload.pod_readiness.or_else(|| defaults.kinds.readiness(values())).unwrap_or(inferred);
+    let image_locators = defaults.kinds.locators_for(values());
     let (objects, origins) = object::in_apply_order(workload.objects);
     Resource {
         name: ResourceName::new(&workload.name),
         labels: workload.labels,
         links: workload.links,
         resource_deps: names(workload.resource_deps.into_iter().map(|(name, _)| name)),
-        trigger_mode: workload.trigger_mode.unwrap_or(default_mode),
+        trigger_mode: workload.trigger_mode.unwrap_or(defaults.trigger_mode),
         auto_init: workload.auto_init,
         body: Body::Kubernetes(KubernetesResource {
-            images: targets,
+            images: needed.targets,
+            image_deps: needed.deployed,
+            image_locators,
             objects,
             origins,
             forwards: workload.forwards,
-            pod_readiness: workload.pod_readiness,
-            apply_timeout_secs: timeout,
+            pod_readiness,
+            extra_pod_selectors: workload.extra_pod_selectors,
+            discovery_strategy: workload.discovery_strategy,
+            custom_deploy: workload.custom_deploy,
+            apply_timeout_secs: defaults.timeout,
         }),
+    }
+}
+
+/// Kubernetes restarts a container from its image: what was synced would be lost.
+fn refuse_restarts(
+    workload: &Workload,
+    targets: &[ImageTarget],
+    images: &Images<'_>,
+    problems: &mut Problems,
+) {
+    for target in targets.iter().filter(|target| target.live_update.as_ref().is_some_and(|it| it.restart)) {
+        let failure = Failure::user(format!(
+            "restart_container() works for Docker Compose only, and {} runs {} on Kubernetes",
+            workload.name, target.name
+        ));
+        let place = images.place(&target.name).unwrap_or(&workload.place);
+        problems.add(
+            place,
+            failure.hint(
+                "use the extension that restarts the process: \
+                 load('ext://restart_process', 'docker_build_with_restart')",
+            ),
+        );
     }
 }
 
 fn local_resource(
     local: &LocalDeclaration,
     default_mode: TriggerMode,
-    tiltignore: Option<&IgnoreRule>,
+    ignored_everywhere: &[IgnoreRule],
 ) -> Resource {
     let mut files = FileSet { roots: local.deps.clone(), ignores: local.ignores.clone() };
-    files.ignores.extend(tiltignore.cloned());
+    files.ignores.extend_from_slice(ignored_everywhere);
     Resource {
         name: ResourceName::new(&local.name),
         labels: local.labels.clone(),
@@ -153,6 +232,7 @@ fn local_resource(
             serve: local.serve.clone(),
             files,
             allow_parallel: local.allow_parallel,
+            readiness_probe: local.readiness_probe.clone(),
         }),
     }
 }

@@ -5,18 +5,30 @@
 
 #![allow(clippy::too_many_arguments, reason = "the parameters of a builtin are Tilt's")]
 
+mod compose;
+mod compose_config;
+mod config;
+mod custom_build;
 mod docker;
 mod encoding;
 mod files;
 mod format;
+mod helm;
+mod image_files;
 mod kubernetes;
+mod kubernetes_kinds;
+mod kubernetes_resource;
+mod kustomize;
 mod language;
 mod live_update;
 mod local;
 mod methods;
 mod os;
+mod probes;
 mod settings;
 mod system;
+mod tool;
+mod v1alpha1;
 
 use std::sync::LazyLock;
 
@@ -26,6 +38,7 @@ use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension, Module};
 use starlark::values::list::AllocList;
 use starlark::values::{AllocFrozenValue, FrozenValue, Value, ValueLike};
 
+use crate::extension;
 use crate::session::Session;
 use crate::source::{FOREVER, Source};
 use crate::values::{Environ, Forever, Namespace, NotSupportedYet, TriggerModeValue};
@@ -49,9 +62,16 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         language::functions,
         methods::functions,
         docker::functions,
+        custom_build::functions,
         live_update::functions,
         kubernetes::functions,
+        kubernetes_resource::functions,
+        kubernetes_kinds::functions,
+        helm::functions,
+        kustomize::functions,
+        compose::functions,
         local::functions,
+        probes::functions,
         files::functions,
         encoding::functions,
         settings::functions,
@@ -64,10 +84,10 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let mut modules: Vec<(&'static str, GlobalsBuilder)> = vec![
         ("os", GlobalsBuilder::new().with(os::functions)),
         ("os.path", GlobalsBuilder::new().with(os::path_functions)),
-        ("config", GlobalsBuilder::new()),
+        ("config", GlobalsBuilder::new().with(config::functions)),
         ("sys", GlobalsBuilder::new()),
         ("shlex", GlobalsBuilder::new().with(system::shlex_functions)),
-        ("v1alpha1", GlobalsBuilder::new()),
+        ("v1alpha1", GlobalsBuilder::new().with(v1alpha1::functions)),
     ];
     for name in NOT_SUPPORTED_YET.lines() {
         let missing = NotSupportedYet { name: name.to_owned() };
@@ -110,27 +130,35 @@ pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
     let own = |name: &String| {
         let builtin = |value: Value<'_>| {
             let known = globals().iter().find(|(known, _)| known == name);
+            let support = extension::SUPPORT.iter().any(|(known, _)| known == name);
             known.is_some_and(|(_, builtin)| builtin.to_value().ptr_eq(value))
+                || support
                 || value.downcast_ref::<Namespace>().is_some_and(|namespace| namespace.name == *name)
         };
         // None is what begins with _, and what the file loaded from others.
         let private = module.get(name).is_none();
         let kept = !private || name.starts_with('_');
-        kept && !module.get(name).is_some_and(builtin) && !matches!(name.as_str(), "__file__" | "__name__")
+        // What is no identifier was put there by lilt itself.
+        let internal = matches!(name.as_str(), "__file__" | "__name__") || name.contains('(');
+        kept && !internal && !module.get(name).is_some_and(builtin)
     };
     let names = module.names_and_visibilities().map(|(name, _)| name.as_str().to_owned());
     names.filter(own).collect()
 }
 
-/// The parameters of a builtin, in order.
+/// The parameters of a builtin, in order. Members of modules are found with the module's name and without.
 pub(crate) fn parameters(function: &str) -> Option<Vec<String>> {
-    let documentation = globals().documentation();
-    match documentation.members.get(function)? {
+    let (module, member) =
+        function.rsplit_once('.').map_or((None, function), |(module, member)| (Some(module), member));
+    let modules = REGISTRY.modules.iter().filter(|(name, _)| module.is_none_or(|module| *name == module));
+    let places =
+        Some(globals()).filter(|_| module.is_none()).into_iter().chain(modules.map(|(_, members)| members));
+    places.into_iter().find_map(|place| match place.documentation().members.get(member)? {
         DocItem::Member(DocMember::Function(function)) => {
             Some(function.params.regular_params().map(|parameter| parameter.name.clone()).collect())
         }
         _ => None,
-    }
+    })
 }
 
 /// Makes the builtins variables of the file, so that it may bind their names anew. Only those that occur in it:
@@ -140,6 +168,12 @@ pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &So
         module.set(name, value.to_value());
     }
     module.frozen_heap().add_reference(globals().heap());
+    if extension::is_bundled(session, source.path()) {
+        for (name, value) in extension::SUPPORT.iter() {
+            module.set(name, value.to_value());
+        }
+        module.frozen_heap().add_reference(extension::SUPPORT.heap());
+    }
     if source.mentions("__file__") {
         let path = source.path().display().to_string();
         module.set("__file__", module.heap().alloc(path));

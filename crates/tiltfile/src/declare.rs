@@ -1,17 +1,23 @@
 //! What the builtins collect: declarations in the order of the calls, each with its place. Plain data.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use lilt_model::cluster::Registry;
 use lilt_model::command::Command;
 use lilt_model::files::IgnoreRule;
-use lilt_model::image::{DockerBuild, LiveUpdate};
-use lilt_model::kubernetes::{Forward, ObjectRef, PodReadiness};
+use lilt_model::compose::ComposeProject;
+use lilt_model::image::{ImageBuild, LiveUpdate};
+use lilt_model::kubernetes::{CustomDeploy, DiscoveryStrategy, Forward, ObjectRef, PodReadiness};
+use lilt_model::probe::Probe;
+use lilt_model::project::Settings;
 use lilt_model::resource::{Link, TriggerMode};
 use serde_json::Value;
 
+use crate::configuration::ConfigDeclarations;
+use crate::extension::LoadedExtension;
 use crate::failure::Place;
+use crate::kinds::Kinds;
 use lilt_model::Location;
 use lilt_model::reference::Reference;
 
@@ -22,15 +28,27 @@ pub(crate) struct Declarations {
     /// Where each object was given first.
     pub(crate) object_places: HashMap<ObjectRef, Place>,
     pub(crate) options: Vec<ResourceOptions>,
+    pub(crate) custom_deploys: Vec<CustomDeployDeclaration>,
+    /// Kinds of objects that are workloads, and where they keep images.
+    pub(crate) kinds: Kinds,
+    /// Where `workload_to_resource_function` was called last.
+    pub(crate) workload_function: Option<Place>,
+    pub(crate) compose: Vec<ComposeDeclaration>,
     pub(crate) locals: Vec<LocalDeclaration>,
     /// From `trigger_mode()`: for resources that do not say.
     pub(crate) trigger_mode: Option<(TriggerMode, Place)>,
     pub(crate) allowed_contexts: Vec<String>,
     pub(crate) registry: Option<Registry>,
-    pub(crate) max_parallel_updates: Option<u32>,
+    /// The rest of what is said about the session; `registry` goes into it when all is said.
+    pub(crate) settings: Settings,
     pub(crate) upsert_timeout_secs: Option<u32>,
-    /// Images that nothing uses and that are not worth a warning; `*` means all.
-    pub(crate) unused_images_are_fine: Vec<String>,
+    /// From `secret_settings`: values of Secrets may be shown.
+    pub(crate) show_secrets: bool,
+    pub(crate) config: ConfigDeclarations,
+    /// Objects of Tilt's API, made by `v1alpha1.*`.
+    pub(crate) api_objects: Vec<Value>,
+    /// Extensions that were loaded, in the order of the loads.
+    pub(crate) loaded_extensions: Vec<LoadedExtension>,
     /// Live update steps that no image has taken.
     pub(crate) loose_steps: Vec<(String, Place)>,
     pub(crate) warnings: Vec<String>,
@@ -40,12 +58,90 @@ pub(crate) struct Declarations {
 pub(crate) struct ImageDeclaration {
     pub(crate) place: Place,
     pub(crate) reference: Reference,
-    pub(crate) build: DockerBuild,
+    pub(crate) build: ImageBuild,
+    /// What is watched, less `watch_ignores`.
+    pub(crate) roots: Vec<PathBuf>,
     pub(crate) watch_ignores: Vec<IgnoreRule>,
     pub(crate) live_update: Option<LiveUpdate>,
+    pub(crate) match_in_env_vars: bool,
+    pub(crate) entrypoint: Option<Vec<String>>,
+    pub(crate) container_args: Option<Vec<String>>,
+    /// Images that the user says it needs, besides those that a Dockerfile names.
+    pub(crate) image_deps: Vec<Reference>,
 }
 
+impl ImageDeclaration {
+    pub(crate) fn new(place: Place, reference: Reference, build: ImageBuild) -> Self {
+        Self {
+            place,
+            reference,
+            build,
+            roots: Vec::new(),
+            watch_ignores: Vec::new(),
+            live_update: None,
+            match_in_env_vars: false,
+            entrypoint: None,
+            container_args: None,
+            image_deps: Vec::new(),
+        }
+    }
+}
+
+/// One call of `k8s_custom_deploy`.
 #[derive(Debug)]
+pub(crate) struct CustomDeployDeclaration {
+    pub(crate) place: Place,
+    pub(crate) name: String,
+    pub(crate) deploy: CustomDeploy,
+    /// Must be built by the project.
+    pub(crate) image_deps: Vec<Reference>,
+    /// The image whose containers take live updates; may be built by nobody.
+    pub(crate) live_update_image: Option<Reference>,
+}
+
+/// One Compose project, with all that `docker_compose` and `dc_resource` said about it.
+#[derive(Debug)]
+pub(crate) struct ComposeDeclaration {
+    /// Of the first call.
+    pub(crate) place: Place,
+    pub(crate) project: ComposeProject,
+    pub(crate) services: Vec<ServiceDeclaration>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ServiceDeclaration {
+    /// Of the resource.
+    pub(crate) name: String,
+    /// In the Compose files.
+    pub(crate) service: String,
+    pub(crate) config: Value,
+    pub(crate) image: Reference,
+    /// The image that Compose itself builds, if it does.
+    pub(crate) build: Option<ServiceBuild>,
+    pub(crate) published_ports: Vec<u16>,
+    pub(crate) options: ServiceOptions,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ServiceBuild {
+    pub(crate) context: Option<PathBuf>,
+    pub(crate) watch_ignores: Vec<IgnoreRule>,
+}
+
+/// What `dc_resource` says, all calls together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServiceOptions {
+    pub(crate) image: Option<Reference>,
+    pub(crate) trigger_mode: Option<TriggerMode>,
+    pub(crate) infer_links: Option<bool>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) auto_init: Option<bool>,
+    /// Also those that the Compose files name.
+    pub(crate) resource_deps: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
 pub(crate) struct ObjectDeclaration {
     pub(crate) place: Place,
     /// Its own line in a YAML file, or the call that gave it.
@@ -66,6 +162,8 @@ pub(crate) struct ResourceOptions {
     pub(crate) objects: Vec<String>,
     pub(crate) auto_init: Option<bool>,
     pub(crate) pod_readiness: Option<PodReadiness>,
+    pub(crate) extra_pod_selectors: Vec<BTreeMap<String, String>>,
+    pub(crate) discovery_strategy: Option<DiscoveryStrategy>,
     pub(crate) links: Vec<Link>,
     pub(crate) labels: Vec<String>,
 }
@@ -82,6 +180,7 @@ pub(crate) struct LocalDeclaration {
     pub(crate) auto_init: bool,
     pub(crate) resource_deps: Vec<String>,
     pub(crate) allow_parallel: bool,
+    pub(crate) readiness_probe: Option<Probe>,
     pub(crate) links: Vec<Link>,
     pub(crate) labels: Vec<String>,
 }

@@ -27,7 +27,8 @@ pub(crate) fn begin(variables: Vec<(String, String)>) {
 
 /// What the load changed: for each variable what it is now, none if it was removed.
 pub(crate) fn changes() -> Vec<(String, Option<String>)> {
-    let last: BTreeMap<_, _> = ENVIRONMENT.with_borrow(|environment| environment.changes.iter().cloned().collect());
+    let last: BTreeMap<_, _> =
+        ENVIRONMENT.with_borrow(|environment| environment.changes.iter().cloned().collect());
     last.into_iter().collect()
 }
 
@@ -45,7 +46,10 @@ pub(crate) fn get(name: &str) -> Option<String> {
 /// Sets a variable, or removes it.
 pub(crate) fn set(name: &str, value: Option<String>) {
     // No process can be given such a variable.
-    if name.is_empty() || name.contains(['=', '\0']) || value.as_ref().is_some_and(|value| value.contains('\0')) {
+    if name.is_empty()
+        || name.contains(['=', '\0'])
+        || value.as_ref().is_some_and(|value| value.contains('\0'))
+    {
         return;
     }
     ENVIRONMENT.with_borrow_mut(|environment| {

@@ -11,11 +11,11 @@ use starlark::syntax::{AstModule, Dialect, DialectTypes};
 use starlark::values::dict::AllocDict;
 use starlark::values::{FreezeError, OwnedFrozenValue, Value};
 
-use crate::builtins;
 use crate::failure::{Trouble, raise};
 use crate::session::Session;
-use crate::values::text;
 use crate::source::{ASSERT, COMPARISONS, PERCENT, Source, TIMES};
+use crate::values::text;
+use crate::{builtins, extension, workload_function};
 
 /// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
 pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
@@ -93,7 +93,9 @@ fn run_file(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trou
         if let Some(name) = names.iter().find(|name| module.get(name).is_some_and(nests_too_deep)) {
             return Err(Trouble::unplaced(Failure::user(format!("the value of {name} is nested too deep"))));
         }
-        export(&module.freeze().map_err(unfrozen)?, names)
+        let module = module.freeze().map_err(unfrozen)?;
+        workload_function::keep(session, &module);
+        export(&module, names)
     })
 }
 
@@ -107,7 +109,8 @@ fn replace_operators(ast: &mut AstModule, source: &Source) {
         replaced.insert("*".to_owned(), TIMES.to_owned());
     }
     if source.mentions("set") {
-        let comparisons = COMPARISONS.iter().map(|(operator, builtin)| ((*operator).to_owned(), (*builtin).to_owned()));
+        let comparisons =
+            COMPARISONS.iter().map(|(operator, builtin)| ((*operator).to_owned(), (*builtin).to_owned()));
         replaced.extend(comparisons);
     }
     if !replaced.is_empty() {
@@ -163,10 +166,7 @@ impl FileLoader for Loader<'_, '_> {
 
 /// Runs a file that another one asks for, unless it ran already.
 pub(crate) fn load(session: &Session<'_>, path: &str) -> starlark::Result<LoadedFile> {
-    if let Some((scheme, _)) = path.split_once("://") {
-        return Err(raise(Failure::user(format!("load of {scheme}:// is not supported yet: {path}"))));
-    }
-    let path = session.absolute(path);
+    let path = extension::file(session, path).map_err(raise)?;
     if let Some(file) = session.modules.borrow().get(&path) {
         return Ok(file.clone());
     }

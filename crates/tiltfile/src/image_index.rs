@@ -9,6 +9,8 @@ use lilt_model::reference::Reference;
 pub(crate) struct ImageIndex {
     /// By domain and path, with the positions.
     by_name: HashMap<(String, String), Vec<(usize, Reference)>>,
+    /// By position: stands for exactly its reference.
+    exact: Vec<bool>,
 }
 
 impl ImageIndex {
@@ -20,14 +22,24 @@ impl ImageIndex {
                 .or_default()
                 .push((position, image));
         }
-        Self { by_name }
+        let mut exact = vec![false; by_name.values().map(Vec::len).sum()];
+        for same_name in by_name.values() {
+            for (position, image) in same_name {
+                exact[*position] = same_name.len() > 1 || image.tag().is_some();
+            }
+        }
+        Self { by_name, exact }
+    }
+
+    pub(crate) fn is_exact(&self, position: usize) -> bool {
+        self.exact[position]
     }
 
     /// `x` and `x:tag` are two images: once there are several of one name, each stands for its own tag only.
     pub(crate) fn find(&self, used: &Reference) -> Option<usize> {
         let same_name = self.by_name.get(&(used.domain().to_owned(), used.path().to_owned()))?;
-        let matches = |image: &Reference| same_name.len() == 1 && image.tag().is_none() || image == used;
-        same_name.iter().find(|(_, image)| matches(image)).map(|(position, _)| *position)
+        let matches = |(position, image): &&(usize, Reference)| !self.exact[*position] || image == used;
+        same_name.iter().find(matches).map(|(position, _)| *position)
     }
 }
 

@@ -7,26 +7,30 @@
 mod arguments;
 mod assemble;
 mod builtins;
+mod configuration;
 mod declare;
-mod dockerfile;
 mod environment;
 mod evaluate;
+mod extension;
 mod failure;
 mod forward;
 mod image_index;
+mod kinds;
 mod nearest;
 mod outside;
+mod secrets;
 mod session;
 mod source;
 mod values;
 mod version;
+mod workload_function;
 mod yaml;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use lilt_model::Failure;
-use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 
 pub use outside::{Entry, KubeContext, Output, Outside, RealOutside};
@@ -58,12 +62,8 @@ pub struct Loaded {
     /// The environment variables that the Tiltfile set, none for one that it removed: commands of the session that run
     /// later get the same.
     pub environment: Vec<(String, Option<String>)>,
-}
-
-impl Loaded {
-    fn failed(failure: Failure, request: &LoadRequest) -> Self {
-        Self { project: Err(failure), files: files([request.path.clone()]), environment: Vec::new() }
-    }
+    /// What the files that were read held then.
+    pub contents: Contents,
 }
 
 /// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets the lines that the Tiltfile prints, on this
@@ -85,13 +85,13 @@ pub fn load(
             Err(error) => {
                 let failure =
                     Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"));
-                return Loaded::failed(failure, request);
+                return nothing(request, failure);
             }
         };
         for line in lines {
             print(&line);
         }
-        evaluation.join().unwrap_or_else(|panic| Loaded::failed(failure::of_panic(&*panic), request))
+        evaluation.join().unwrap_or_else(|panic| nothing(request, failure::of_panic(&*panic)))
     })
 }
 
@@ -104,21 +104,55 @@ fn evaluate_and_assemble(
     environment::begin(outside.environment());
     let session = Session::new(request, outside, cancelled, printed);
     let result = evaluate::run_main(&session);
-    let tiltignore = read_tiltignore(&session);
+    let (tiltignore, result) = match read_tiltignore(&session) {
+        Ok(tiltignore) => (tiltignore, result),
+        Err(failure) => (None, result.and(Err(failure))),
+    };
+    let (names, result) = match result.and_then(|()| workload_names(&session)) {
+        Ok(names) => (names, Ok(())),
+        Err(failure) => (None, Err(failure)),
+    };
     let warnings = session.take_warnings();
     if result.is_err() {
         warnings.iter().for_each(|warning| session.print(&format!("WARNING: {warning}")));
     }
-    let (declared, read) = session.into_parts();
-    let project = result.and(tiltignore).and_then(|tiltignore| {
-        let context = if declared.objects.is_empty() { None } else { outside.kube_context()? };
-        assemble::assemble(declared, Surroundings { tiltignore, context }).map_err(together)
+    let secrets = session.secrets();
+    let (mut declared, read, contents) = session.into_parts();
+    extension::note_loaded(&mut declared);
+    let mut ignored_everywhere: Vec<IgnoreRule> = tiltignore.into_iter().collect();
+    ignored_everywhere.extend_from_slice(&declared.settings.watch_ignores);
+    let files = FileSet { roots: read.into_iter().collect(), ignores: ignored_everywhere.clone() };
+    let project = result.and_then(|()| {
+        let deploys = !declared.objects.is_empty() || !declared.custom_deploys.is_empty();
+        let context = if deploys { outside.kube_context()? } else { None };
+        let arguments = request.args.clone();
+        let surroundings = Surroundings { ignored_everywhere, context, arguments, workload_names: names };
+        assemble::assemble(declared, surroundings).map_err(together)
     });
     let project = project.map(|mut project| {
         project.warnings.splice(..0, warnings);
         project
     });
-    Loaded { project, files: files(read), environment: environment::changes() }
+    Loaded { project: secrets.keep_out_of(project), files, contents, environment: environment::changes() }
+}
+
+/// A load that did not come to reading.
+fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
+    Loaded {
+        project: Err(failure),
+        files: only(request),
+        contents: Contents::default(),
+        environment: Vec::new(),
+    }
+}
+
+/// What the user's function calls the workloads, if there is one.
+fn workload_names(session: &Session<'_>) -> Result<Option<Vec<String>>, Failure> {
+    let declared = session.declared.borrow();
+    let Some(place) = declared.workload_function.clone() else { return Ok(None) };
+    let workloads = assemble::workload_ids(&declared);
+    drop(declared);
+    workload_function::names(session, &place, workloads)
 }
 
 fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure> {
@@ -134,8 +168,8 @@ fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure>
     }
 }
 
-fn files(read: impl IntoIterator<Item = PathBuf>) -> FileSet {
-    FileSet { roots: read.into_iter().collect(), ignores: Vec::new() }
+fn only(request: &LoadRequest) -> FileSet {
+    FileSet { roots: vec![request.path.clone()], ignores: Vec::new() }
 }
 
 /// Several failures as one: the first, with the others below it.

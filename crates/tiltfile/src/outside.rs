@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lilt_model::Failure;
 use lilt_model::command::Command;
@@ -20,6 +21,22 @@ pub trait Outside: Sync {
     fn is_dir(&self, path: &Path) -> bool;
 
     fn exists(&self, path: &Path) -> bool;
+
+    /// How long ago a file was written; none if there is no such file, or nobody knows.
+    fn age(&self, _path: &Path) -> Option<Duration> {
+        None
+    }
+
+    /// Writes a file as a whole or not at all, with the directories it needs. For what lilt keeps for itself, outside
+    /// of projects.
+    fn write_file(&self, _path: &Path, _content: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// A file with this content for other programs to read; gone when it is dropped.
+    fn temporary_file(&self, _content: &[u8]) -> io::Result<tempfile::TempPath> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     fn environment_variable(&self, name: &str) -> Option<String>;
 
@@ -67,6 +84,8 @@ pub struct KubeContext {
     pub name: String,
     /// Which cluster of the kubeconfig it names; tells local clusters from others.
     pub cluster: String,
+    /// Of objects that name none; empty if the kubeconfig does not say.
+    pub namespace: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,6 +125,31 @@ impl Outside for RealOutside {
 
     fn exists(&self, path: &Path) -> bool {
         path.exists()
+    }
+
+    fn age(&self, path: &Path) -> Option<Duration> {
+        std::fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
+    }
+
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        std::fs::create_dir_all(directory)?;
+        // Beside its place, so that it gets there in one step; two writers at once do not meet in it.
+        let mut name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let part = directory.join(name);
+        let written = std::fs::write(&part, content).and_then(|()| std::fs::rename(&part, path));
+        if written.is_err() {
+            // It may not even exist.
+            let _ = std::fs::remove_file(&part);
+        }
+        written
+    }
+
+    fn temporary_file(&self, content: &[u8]) -> io::Result<tempfile::TempPath> {
+        let mut file = tempfile::Builder::new().prefix("lilt-").suffix(".yml").tempfile()?;
+        io::Write::write_all(&mut file, content)?;
+        Ok(file.into_temp_path())
     }
 
     fn environment_variable(&self, name: &str) -> Option<String> {
@@ -179,10 +223,15 @@ fn context_of(configs: &[serde_json::Value], wanted: Option<&str>) -> Option<Kub
     let current = || configs.iter().filter_map(|config| config.get("current-context")?.as_str());
     let name = wanted.or_else(|| current().find(|name| !name.is_empty()))?;
     let contexts = configs.iter().filter_map(|config| config.get("contexts")?.as_array()).flatten();
-    let cluster = contexts
+    let own: Vec<_> = contexts
         .filter(|context| context.get("name").and_then(|found| found.as_str()) == Some(name))
-        .find_map(|context| context.pointer("/context/cluster")?.as_str());
-    Some(KubeContext { name: name.to_owned(), cluster: cluster.unwrap_or_default().to_owned() })
+        .collect();
+    let said = |pointer: &str| own.iter().find_map(|context| context.pointer(pointer)?.as_str());
+    Some(KubeContext {
+        name: name.to_owned(),
+        cluster: said("/context/cluster").unwrap_or_default().to_owned(),
+        namespace: said("/context/namespace").unwrap_or_default().to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -193,13 +242,15 @@ mod tests {
     fn finds_the_current_context_and_its_cluster() {
         let configs = [
             serde_json::json!({"contexts": [{"name": "a", "context": {"cluster": "kind-a"}}]}),
-            serde_json::json!({"current-context": "a", "contexts": [{"name": "b", "context": {"cluster": "gke_b"}}]}),
+            serde_json::json!({"current-context": "a",
+                "contexts": [{"name": "b", "context": {"cluster": "gke_b", "namespace": "n"}}]}),
         ];
-        let context =
-            |name: &str, cluster: &str| Some(KubeContext { name: name.into(), cluster: cluster.into() });
-        assert_eq!(context_of(&configs, None), context("a", "kind-a"));
-        assert_eq!(context_of(&configs, Some("b")), context("b", "gke_b"));
-        assert_eq!(context_of(&configs, Some("c")), context("c", ""));
+        let context = |name: &str, cluster: &str, namespace: &str| {
+            Some(KubeContext { name: name.into(), cluster: cluster.into(), namespace: namespace.into() })
+        };
+        assert_eq!(context_of(&configs, None), context("a", "kind-a", ""));
+        assert_eq!(context_of(&configs, Some("b")), context("b", "gke_b", "n"));
+        assert_eq!(context_of(&configs, Some("c")), context("c", "", ""));
         assert_eq!(context_of(&[], None), None);
     }
 }

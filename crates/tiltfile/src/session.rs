@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -15,6 +15,7 @@ use std::sync::mpsc::SyncSender;
 
 use lilt_model::Failure;
 use lilt_model::command::Command;
+use lilt_model::files::{Contents, fingerprint};
 use starlark::any::ProvidesStaticType;
 use starlark::eval::Evaluator;
 
@@ -24,7 +25,9 @@ use crate::environment;
 use crate::evaluate::LoadedFile;
 use crate::failure::{Place, Sources, place_of, raise};
 use crate::outside::{Output, Outside};
+use crate::secrets::Secrets;
 use crate::source::Source;
+use crate::workload_function::Kept;
 
 #[derive(ProvidesStaticType)]
 pub(crate) struct Session<'a> {
@@ -36,6 +39,8 @@ pub(crate) struct Session<'a> {
     printed: SyncSender<String>,
     /// Everything that was read or looked for.
     files: RefCell<BTreeSet<PathBuf>>,
+    /// What the files that were read held.
+    contents: RefCell<BTreeMap<PathBuf, Option<u64>>>,
     sources: RefCell<HashMap<PathBuf, Arc<Source>>>,
     /// Files that were loaded to the end; each runs once.
     pub(crate) modules: RefCell<HashMap<PathBuf, LoadedFile>>,
@@ -43,6 +48,10 @@ pub(crate) struct Session<'a> {
     pub(crate) running: RefCell<Vec<PathBuf>>,
     /// What `warn()` was called with.
     warnings: RefCell<Vec<String>>,
+    /// What names the resources of workloads.
+    pub(crate) workload_function: RefCell<Kept>,
+    /// Of the objects that were given so far.
+    secrets: RefCell<Secrets>,
 }
 
 impl fmt::Debug for Session<'_> {
@@ -72,16 +81,43 @@ impl<'a> Session<'a> {
             printed,
             declared: RefCell::default(),
             files: RefCell::default(),
+            contents: RefCell::default(),
             sources: RefCell::default(),
             modules: RefCell::default(),
             running: RefCell::default(),
             warnings: RefCell::default(),
+            workload_function: RefCell::default(),
+            secrets: RefCell::default(),
         }
     }
 
     pub(crate) fn print(&self, line: &str) {
         // Fails only when nobody listens any more, and then nobody misses it.
-        let _ = self.printed.send(line.to_owned());
+        let _ = self.printed.send(self.without_secrets(line));
+    }
+
+    /// Secrets of objects that were given so far are not shown.
+    fn without_secrets(&self, text: &str) -> String {
+        let mut secrets = self.secrets.borrow_mut();
+        // A builtin that prints while it declares something prints nothing of what it declares.
+        if let Ok(declared) = self.declared.try_borrow() {
+            if declared.show_secrets {
+                return text.to_owned();
+            }
+            secrets.look_at(&declared.objects);
+        }
+        secrets.redact(text)
+    }
+
+    /// Those of all objects, unless they may be shown.
+    pub(crate) fn secrets(&self) -> Secrets {
+        let declared = self.declared.borrow();
+        let mut secrets = self.secrets.take();
+        if declared.show_secrets {
+            return Secrets::default();
+        }
+        secrets.look_at(&declared.objects);
+        secrets
     }
 
     /// Shown with the result of the load.
@@ -130,6 +166,10 @@ impl<'a> Session<'a> {
     /// Reads a file and notes it, also if it is missing: creating it reloads then.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let content = self.outside.read_file(path);
+        if !self.outside.is_dir(path) {
+            let known = content.as_deref().ok().map(fingerprint);
+            self.contents.borrow_mut().insert(path.to_owned(), known);
+        }
         // A directory is not watched: watches go to the bottom, and all its files would count.
         if content.is_ok() || !self.outside.is_dir(path) {
             self.watch(path);
@@ -168,8 +208,9 @@ impl<'a> Session<'a> {
             .ok_or_else(|| raise(Failure::internal("a builtin was called from nowhere")))
     }
 
-    pub(crate) fn into_parts(self) -> (Declarations, BTreeSet<PathBuf>) {
-        (self.declared.into_inner(), self.files.into_inner())
+    pub(crate) fn into_parts(self) -> (Declarations, BTreeSet<PathBuf>, Contents) {
+        let contents = Contents(self.contents.into_inner().into_iter().collect());
+        (self.declared.into_inner(), self.files.into_inner(), contents)
     }
 }
 

@@ -9,6 +9,7 @@
 pub(crate) mod elements;
 pub(crate) mod environ;
 mod forever;
+mod kubernetes;
 pub(crate) mod mapping;
 pub(crate) mod structure;
 pub(crate) mod text;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 use allocative::Allocative;
 use lilt_model::Failure;
+use lilt_model::command::Command;
 use lilt_model::kubernetes::Forward;
 use lilt_model::resource::{Link, TriggerMode};
 use starlark::any::ProvidesStaticType;
@@ -33,6 +35,7 @@ use crate::failure::{Place, raise};
 
 pub(crate) use environ::Environ;
 pub(crate) use forever::Forever;
+pub(crate) use kubernetes::{CustomBuildValue, ObjectId};
 
 /// Text with a note of where it came from. Builtins that take a path or a text tell by it which was meant.
 #[derive(Clone, Debug, PartialEq, Eq, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
@@ -68,12 +71,14 @@ impl<'v> StarlarkValue<'v> for Blob {
 /// What a step of `live_update` does.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
+    InitialSync,
     FallBackOn(Vec<PathBuf>),
     Sync { local: PathBuf, container: String },
     Run { argv: Vec<String>, triggers: Vec<String>, echo_off: bool },
+    RestartContainer,
 }
 
-/// One step of `live_update`, as `sync()`, `run()` and `fall_back_on()` return it.
+/// One step of `live_update`, as `sync()`, `run()` and the like return it.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
 pub(crate) struct LiveUpdateStep {
     #[allocative(skip)]
@@ -86,9 +91,21 @@ starlark_simple_value!(LiveUpdateStep);
 impl fmt::Display for LiveUpdateStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.step {
-            Step::FallBackOn(paths) => write!(f, "fall_back_on({paths:?})"),
-            Step::Sync { local, container } => write!(f, "sync({local:?}, {container:?})"),
-            Step::Run { argv, .. } => write!(f, "run({argv:?})"),
+            Step::InitialSync => f.write_str("initial_sync step"),
+            Step::FallBackOn(paths) => {
+                let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+                write!(f, "fall_back_on step: [{}]", paths.join(" "))
+            }
+            Step::Sync { local, container } => write!(f, "sync step: '{}'->'{container}'", local.display()),
+            Step::Run { argv, triggers, .. } => {
+                let command = Command { argv: argv.clone(), dir: PathBuf::new(), env: Vec::new() };
+                write!(f, "run step: {:?}", command.display())?;
+                match triggers.as_slice() {
+                    [] => Ok(()),
+                    triggers => write!(f, " (triggers: {})", triggers.join("; ")),
+                }
+            }
+            Step::RestartContainer => f.write_str("restart_container step"),
         }
     }
 }

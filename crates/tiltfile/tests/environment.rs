@@ -115,10 +115,12 @@ fn show(variables: &str) -> String {
 fn commands_see_what_was_set_and_not_what_was_removed() {
     let mut case = Case::new();
     case.environment.push(("GONE", "still here"));
-    let text = "os.putenv('ONE', '1')\nos.environ['TWO'] = '2'\nos.environ.update(THREE='3')\nos.unsetenv('GONE')\n";
+    let text =
+        "os.putenv('ONE', '1')\nos.environ['TWO'] = '2'\nos.environ.update(THREE='3')\nos.unsetenv('GONE')\n";
     assert_eq!(case.printed(&(text.to_owned() + &show("$ONE $TWO $THREE ${GONE-gone}"))), ["1 2 3 gone"]);
     // Its own comes last.
-    let own = "os.environ['A'] = 'load'\nprint(local('echo $A', env={'A': 'own'}, quiet=True, echo_off=True))\n";
+    let own =
+        "os.environ['A'] = 'load'\nprint(local('echo $A', env={'A': 'own'}, quiet=True, echo_off=True))\n";
     assert_eq!(case.printed(own), ["own\n"]);
 }
 
@@ -126,7 +128,8 @@ fn commands_see_what_was_set_and_not_what_was_removed() {
 fn what_was_changed_is_told_once_for_each_variable() {
     let mut case = Case::new();
     case.environment.push(("GONE", "x"));
-    let (loaded, _) = case.load("os.environ['B'] = '1'\nos.environ['B'] = '2'\nos.putenv('A', '3')\nos.unsetenv('GONE')\n");
+    let (loaded, _) =
+        case.load("os.environ['B'] = '1'\nos.environ['B'] = '2'\nos.putenv('A', '3')\nos.unsetenv('GONE')\n");
     let changes =
         [("A".into(), Some("3".into())), ("B".into(), Some("2".into())), ("GONE".into(), None)].to_vec();
     assert_eq!(loaded.environment, changes);
@@ -198,7 +201,10 @@ fn links_are_resolved() {
     let directory = case.directory.path().canonicalize().unwrap();
     fs::create_dir(directory.join("real")).unwrap();
     std::os::unix::fs::symlink(directory.join("real"), directory.join("link")).unwrap();
-    assert_eq!(case.printed("print(os.path.realpath('link'))\n"), [directory.join("real").display().to_string()]);
+    assert_eq!(
+        case.printed("print(os.path.realpath('link'))\n"),
+        [directory.join("real").display().to_string()]
+    );
     let (loaded, _) = case.load("os.path.realpath('nowhere')\n");
     assert!(loaded.project.unwrap_err().message.contains("nowhere"));
 }

@@ -89,8 +89,18 @@ fn outcome(case: &str) -> String {
     let directory = fixtures().join(case);
     let context = std::fs::read_to_string(directory.join("context")).unwrap_or("dev kind-dev".into());
     let (name, cluster) = context.trim().split_once(' ').unwrap();
-    let machine = Machine { context: KubeContext { name: name.into(), cluster: cluster.into() } };
-    let request = LoadRequest { path: directory.join("Tiltfile"), args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
+    let machine = Machine {
+        context: KubeContext { name: name.into(), cluster: cluster.into(), namespace: String::new() },
+    };
+    // One argument of the command line in each line.
+    let args = std::fs::read_to_string(directory.join("args")).unwrap_or_default();
+    let args = args.lines().map(str::to_owned).collect();
+    let request = LoadRequest {
+        path: directory.join("Tiltfile"),
+        args,
+        subcommand: "up".into(),
+        ..LoadRequest::default()
+    };
     let mut text = String::new();
     let loaded = load(&request, &machine, &|| false, &mut |line| writeln!(text, "{line}").unwrap());
     match &loaded.project {
@@ -128,32 +138,106 @@ macro_rules! cases {
 }
 
 cases! {
+    api_objects
+    config_args_by_kind
+    config_settings
+    custom_build
+    custom_deploy
+    docker_build
     empty
+    enabled_all
+    enabled_by_arguments
+    enabled_by_tiltfile
+    enabled_cleared
     encoding
     environment
+    error_analytics
+    error_api_apply
+    error_api_apply_both
+    error_api_apply_twice
+    error_api_argument
+    error_api_button
+    error_api_conflict
+    error_api_discovery
+    error_api_duration
+    error_api_field
+    error_api_file_subpath
+    error_api_file_url
+    error_api_list
+    error_api_map
+    error_api_name
+    error_api_no_name
+    error_api_number
+    error_api_time
+    error_api_type
+    error_api_url
+    error_api_watch
+    error_apply_side
     error_argument
     error_argument_missing
     error_attribute
+    error_ci_settings
+    error_ci_settings_type
     error_circle
     error_comparison
+    error_config_after_parse
+    error_config_argument
+    error_config_directories
+    error_config_file
+    error_config_file_json
+    error_config_file_type
+    error_config_flag
+    error_config_positional
+    error_config_twice
+    error_config_two_positional
     error_context
+    error_custom_build_command
+    error_custom_build_tag
+    error_custom_deploy_command
+    error_custom_deploy_name
+    error_custom_deploy_selector
+    error_custom_deploy_selectors
+    error_dc_resource
+    error_discovery
+    error_docker_compose_empty
+    error_docker_compose_type
     error_dockerfile
     error_duplicate_image
     error_duplicate_object
+    error_enabled_unknown
+    error_enabled_unknown_argument
     error_escape
+    error_feature
+    error_feature_names
     error_file
+    error_filter_yaml
     error_format
     error_forward
     error_fragment
     error_frozen
+    error_helm_chart
+    error_helm_file
     error_image_circle
+    error_image_deps
+    error_image_json_path_all
+    error_image_object
     error_in_load
+    error_json_path
+    error_json_path_braces
+    error_json_path_missing
+    error_kind_both
+    error_kind_regex
+    error_kustomize
+    error_kustomize_several
     error_label
+    error_live_update_empty
     error_live_update_first
+    error_live_update_initial
     error_live_update_loose
     error_live_update_order
     error_live_update_outside
     error_live_update_relative
+    error_live_update_restart_last
     error_load_builtin
     error_load_cycle
     error_load_dynamic
@@ -162,43 +246,87 @@ cases! {
     error_load_name
     error_load_private
     error_local
+    error_local_directory
+    error_local_quiet
+    error_local_variable
     error_missing_variable
     error_module_member
     error_name
     error_no_command
-    error_not_supported
-    error_not_supported_argument
-    error_not_supported_member
+    error_objects
+    error_parallel
+    error_probe_argument
+    error_probe_command
+    error_probe_negative
+    error_probe_none
+    error_probe_port
+    error_probe_scheme
+    error_probe_type
+    error_prune
+    error_prune_number
+    error_readiness
     error_recursion
     error_reference
+    error_registry
+    error_registry_cluster
+    error_registry_twice
     error_reserved
+    error_restart_container
+    error_secret
+    error_selectors
     error_struct
     error_syntax
     error_syntax_in_tabs
+    error_team
+    error_telemetry
+    error_test_builtin
     error_together
+    error_trigger_mode
     error_type
     error_type_element
     error_version
+    error_watch_settings
     error_while
     error_while_condition
     error_while_loading
+    error_workload_names_fails
+    error_workload_names_function
+    error_workload_names_parameters
+    error_workload_names_same
+    error_workload_names_type
     error_yaml
     error_yaml_blob
     error_yaml_empty
     error_yaml_object
     exit_early
     files
+    filter_yaml
     grouping
     ignores
+    image_sources
     images
+    k8s_resource
+    kinds
     language
+    live_update
     loads
     local_command
+    local_parameters
     locals
     naming
+    probes
+    registry
+    secrets
+    secrets_shown
     settings
+    settings_all
+    settings_prune_interval
     spec_sample
+    templates_without_images
+    test_builtin
     thin_path
     warnings
+    workload_names
+    workload_names_loaded
     yaml_forms
 }

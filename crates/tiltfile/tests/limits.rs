@@ -46,6 +46,11 @@ fn values_that_nest_without_end_are_an_error() {
         (format!("x = ()\n{grow}(x,)\n"), "the value of x is nested too deep"),
         (format!("x = struct()\n{grow}struct(a=x)\nx == struct(a=x)\n"), "the value is nested too deep"),
         (format!("x = []\n{grow}[x]\nx == [x]\n"), "the value is nested too deep"),
+        (format!("x = []\n{grow}[x]\nencode_json(x)\n"), "encode_json: the value is nested too deep"),
+        (
+            format!("x = {{}}\n{grow}{{'a': x}}\nencode_yaml(x)\n"),
+            "encode_yaml: the value is nested too deep",
+        ),
     ] {
         assert_eq!(failure_of(&text, &|| false).message, message, "{text}");
     }

@@ -14,12 +14,12 @@ const NOTHING: &[(&str, &str)] = &[("Tiltfile", "local_resource('nothing', 'true
 #[test]
 fn version_tells_its_own_and_the_compatible_one() {
     let project = Project::new(&[]);
-    let version = Start::new(&project, &["version"]).run().is_clean(0).stdout();
+    let version = Start::new(&project, &["version"]).run().clean(0).stdout();
     let (tilt, own) = version.trim_end().split_once(", lilt v").unwrap_or_else(|| panic!("{version:?}"));
     assert!(tilt.starts_with("v0.37."), "{version:?}");
     assert_eq!(own, env!("CARGO_PKG_VERSION"));
 
-    let json = Start::new(&project, &["version", "--json"]).run().is_clean(0).stdout();
+    let json = Start::new(&project, &["version", "--json"]).run().clean(0).stdout();
     let json: Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(json["lilt"], own);
     assert_eq!(json["tilt"], tilt.trim_start_matches('v'));
@@ -30,9 +30,9 @@ fn through_a_link_named_tilt_it_is_the_same() {
     let project = Project::new(NOTHING);
     let link = project.file("tilt");
     symlink(env!("CARGO_BIN_EXE_lilt"), &link).expect("a link can be made");
-    let version = |program| Start::program(program, &project, &["version"]).run().is_clean(0).stdout();
+    let version = |program| Start::program(program, &project, &["version"]).run().clean(0).stdout();
     assert_eq!(version(&link), version(env!("CARGO_BIN_EXE_lilt").as_ref()));
-    Start::program(&link, &project, &["ci", "--port", "0"]).run().is_clean(0).says("Running cmd: true");
+    Start::program(&link, &project, &["ci", "--port", "0"]).run().clean(0).says("Running cmd: true");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn what_it_does_not_know_is_an_error_that_says_what_it_knows() {
         (&[], "Usage"),
     ] {
         // As Tilt does: 1, not the 2 of other programs.
-        let ended = Start::new(&project, arguments).run().is_clean(1);
+        let ended = Start::new(&project, arguments).run().clean(1);
         assert!(ended.stderr().contains(word), "{arguments:?}: {}", ended.output());
         assert_eq!(ended.stdout(), "", "{arguments:?}: nothing was run");
     }
@@ -56,7 +56,7 @@ fn what_it_does_not_know_is_an_error_that_says_what_it_knows() {
 #[test]
 fn help_is_no_error() {
     let project = Project::new(&[]);
-    let help = Start::new(&project, &["--help"]).run().is_clean(0).stdout();
+    let help = Start::new(&project, &["--help"]).run().clean(0).stdout();
     for command in ["up", "ci", "down", "demo", "version"] {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
     }
@@ -88,7 +88,7 @@ fn a_taken_web_port_is_told_in_the_words_that_scripts_know() {
     let taken = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     let port = taken.local_addr().expect("an address").port();
     for command in ["up", "ci", "demo"] {
-        let ended = Start::new(&project, &[command, "--port", &port.to_string()]).run().is_clean(1);
+        let ended = Start::new(&project, &[command, "--port", &port.to_string()]).run().clean(1);
         let complaint = ended.stderr();
         let wanted = format!(
             "Error: Tilt cannot start because you already have another process on port {port}\nhint: "
@@ -108,7 +108,7 @@ fn ci_exits_0_when_everything_is_ready() {
          local_resource('server', serve_cmd='echo serving; exec sleep 987', resource_deps=['build'])\n\
          local_resource('by-hand', 'exit 9', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)\n",
     )]);
-    let ended = Start::ci(&project).run().is_clean(0);
+    let ended = Start::ci(&project).run().clean(0);
     let printed = ended.output();
     assert!(printed.contains("        build │ built\n"), "{printed}");
     assert!(printed.ends_with("SUCCESS. All workloads are healthy.\n"), "{printed}");
@@ -120,7 +120,7 @@ fn ci_exits_1_with_the_cause_when_a_command_fails() {
         "Tiltfile",
         "local_resource('fine', 'true')\nlocal_resource('bad', 'echo about to fail; exit 3')\n",
     )]);
-    let ended = Start::ci(&project).run().is_clean(1);
+    let ended = Start::ci(&project).run().clean(1);
     let failure = "Command \"echo about to fail; exit 3\" failed: exit status 3";
     assert_eq!(ended.stderr(), format!("Error: bad: {failure}\n"));
     ended
@@ -135,14 +135,14 @@ fn ci_exits_1_with_the_cause_when_a_server_ends() {
         "Tiltfile",
         "local_resource('server', serve_cmd='echo up; exit 5')\nlocal_resource('slow', 'sleep 987')\n",
     )]);
-    let ended = Start::ci(&project).run().is_clean(1);
+    let ended = Start::ci(&project).run().clean(1);
     assert_eq!(ended.stderr(), "Error: server: server exited with code 5\n");
 }
 
 #[test]
 fn ci_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
     let project = Project::new(&[("Tiltfile", "print('hello')\nlokal_resource('a', 'true')\n")]);
-    let ended = Start::ci(&project).run().is_clean(1);
+    let ended = Start::ci(&project).run().clean(1);
     let complaint = ended.stderr();
     assert!(complaint.contains("Tiltfile:2:1: undefined: lokal_resource"), "{complaint}");
     assert!(complaint.contains("2 | lokal_resource('a', 'true')"), "{complaint}");
@@ -155,7 +155,7 @@ fn ci_gives_up_after_its_time_and_says_what_it_waited_for() {
         "Tiltfile",
         "local_resource('slow', 'sleep 987')\nlocal_resource('next', 'true', resource_deps=['slow'])\n",
     )]);
-    let ended = Start::ci(&project).argument("--timeout=200ms").run().is_clean(1);
+    let ended = Start::ci(&project).argument("--timeout=200ms").run().clean(1);
     ended.says("not everything was ready after 200ms").says("next: waiting for slow").says("hint: --timeout");
 }
 
@@ -169,19 +169,19 @@ fn another_tiltfile_can_be_named() {
     Start::ci(&project)
         .argument("--file=other/Tiltfile.ci")
         .run()
-        .is_clean(0)
+        .clean(0)
         .says(&format!("         here │ {}\n", folder.display()));
 }
 
 #[test]
 fn down_without_objects_needs_no_cluster() {
     let project = Project::new(NOTHING);
-    Start::new(&project, &["down"]).run().is_clean(0).says("Nothing to delete");
+    Start::new(&project, &["down"]).run().clean(0).says("Nothing to delete");
 }
 
 #[test]
 fn down_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
     let project = Project::new(&[("Tiltfile", "k8s_yaml('missing.yaml')")]);
-    let ended = Start::new(&project, &["down"]).run().is_clean(1);
+    let ended = Start::new(&project, &["down"]).run().clean(1);
     assert!(ended.stderr().contains("Tiltfile:1:1: no such file: missing.yaml"), "{}", ended.output());
 }

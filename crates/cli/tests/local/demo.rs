@@ -11,7 +11,7 @@ use crate::support::page::get;
 #[test]
 fn the_tour_goes_by_itself_and_leaves_nothing() {
     let project = Project::new(&[]);
-    let ended = Start::new(&project, &["demo", "--once", "--port", "0"]).run().is_clean(0);
+    let ended = Start::new(&project, &["demo", "--once", "--port", "0"]).run().clean(0);
     let printed = ended.output();
     // In this order.
     let story = [
@@ -28,7 +28,8 @@ fn the_tour_goes_by_itself_and_leaves_nothing() {
     ];
     let mut rest = printed.as_str();
     for words in story {
-        let (_, after) = rest.split_once(words).unwrap_or_else(|| panic!("no {words:?} where expected in:\n{printed}"));
+        let (_, after) =
+            rest.split_once(words).unwrap_or_else(|| panic!("no {words:?} where expected in:\n{printed}"));
         rest = after;
     }
     assert!(!printed.contains("reset-visits │ Running"), "nobody pressed its button:\n{printed}");
@@ -37,7 +38,7 @@ fn the_tour_goes_by_itself_and_leaves_nothing() {
 #[test]
 fn without_a_terminal_it_is_the_tour() {
     let project = Project::new(&[]);
-    Start::new(&project, &["demo", "--port", "0"]).run().is_clean(0).says("The tour is over");
+    Start::new(&project, &["demo", "--port", "0"]).run().clean(0).says("The tour is over");
 }
 
 /// In a real terminal: `script` makes one, and what it reads is typed there.
@@ -55,6 +56,6 @@ fn in_a_terminal_it_runs_until_ctrl_c_and_leaves_nothing() {
     eventually("the site is served", || get(port, "/").filter(|page| page.contains("Hello from lilt")));
     assert!(!demo.output().contains("tour"), "{}", demo.output());
     demo.typed().write_all(b"\x03").expect("the terminal takes what is typed");
-    demo.ended().is_clean(0);
+    demo.ended().clean(0);
     assert_eq!(get(port, "/"), None);
 }

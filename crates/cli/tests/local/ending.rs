@@ -35,12 +35,13 @@ fn stubborn() -> (Project, Lilt) {
 #[test]
 fn ctrl_c_ends_what_ignores_the_polite_signal() {
     let (_project, lilt) = stubborn();
-    let processes = lilt.processes();
-    assert!(processes.len() >= 13, "leaders, children, those who left and their sleeps: {processes:?}");
+    // Leaders, children, those who left, and their sleeps, which come a moment after what they said.
+    let processes =
+        eventually("all processes are there", || Some(lilt.processes()).filter(|all| all.len() >= 13));
     // A page that looks on does not hold it up.
     let _page = Page::open(lilt.port());
     lilt.ctrl_c();
-    let ended = lilt.ended().is_clean(0);
+    let ended = lilt.ended().clean(0);
     assert!(processes.iter().all(|pid| !runs(*pid)));
     assert_eq!(ended.stderr(), "");
 }
@@ -49,7 +50,7 @@ fn ctrl_c_ends_what_ignores_the_polite_signal() {
 fn sigterm_ends_it_too() {
     let (_project, lilt) = stubborn();
     lilt.signal(Signal::SIGTERM);
-    lilt.ended().is_clean(0);
+    lilt.ended().clean(0);
 }
 
 /// The terminal's window was closed.
@@ -57,17 +58,18 @@ fn sigterm_ends_it_too() {
 fn sighup_ends_it_too() {
     let (_project, lilt) = stubborn();
     lilt.signal(Signal::SIGHUP);
-    lilt.ended().is_clean(0);
+    lilt.ended().clean(0);
 }
 
 #[test]
 fn a_server_may_say_goodbye() {
     let serve = "trap \"echo goodbye; exit 0\" TERM; echo up; while true; do sleep 0.05; done";
-    let project = Project::new(&[("Tiltfile", &format!("local_resource('server', serve_cmd='''{serve}''')\n"))]);
+    let project =
+        Project::new(&[("Tiltfile", &format!("local_resource('server', serve_cmd='''{serve}''')\n"))]);
     let lilt = Start::up(&project).start();
     lilt.wait_for_words("server", "up");
     lilt.ctrl_c();
-    lilt.ended().is_clean(0).says("       server │ goodbye\n");
+    lilt.ended().clean(0).says("       server │ goodbye\n");
 }
 
 #[test]
@@ -80,13 +82,16 @@ fn ctrl_c_ends_an_endless_tiltfile() {
 
 #[test]
 fn ctrl_c_ends_a_command_that_the_tiltfile_runs() {
-    let stubborn = "trap '' TERM INT\nsh -c 'sleep 987; sleep 987' &\ntouch begun\nwhile true; do sleep 987; done\n";
+    let stubborn =
+        "trap '' TERM INT\nsh -c 'sleep 987; sleep 987' &\ntouch begun\nwhile true; do sleep 987; done\n";
     let project = Project::new(&[("stubborn.sh", stubborn), ("Tiltfile", "local('exec sh stubborn.sh')\n")]);
     for (arguments, code) in [(&["up", "--port=0"][..], 0), (&["ci", "--port=0"], 1), (&["down"], 1)] {
         let lilt = Start::new(&project, arguments).start();
-        eventually("the command runs", || (project.exists("begun") && lilt.processes().len() >= 4).then_some(()));
+        eventually("the command runs", || {
+            (project.exists("begun") && lilt.processes().len() >= 4).then_some(())
+        });
         lilt.ctrl_c();
-        lilt.ended().is_clean(code);
+        lilt.ended().clean(code);
         project.remove("begun");
     }
 }
@@ -98,7 +103,7 @@ fn ctrl_c_ends_endless_evaluations_of_ci_and_down() {
         let lilt = Start::new(&project, arguments).start();
         lilt.wait_for_line("begun");
         lilt.ctrl_c();
-        lilt.ended().is_clean(1).says("interrupted");
+        lilt.ended().clean(1).says("interrupted");
     }
 }
 
@@ -111,7 +116,8 @@ fn ctrl_c_at_any_moment_leaves_nothing() {
          local_resource('command', 'echo command; sleep 987')\n\
          local_resource('server', serve_cmd='echo server; sleep 987')\n",
     )]);
-    let moments = ["Tilt started on", "lilt v", "Loading Tiltfile", "evaluated", "Successfully loaded", "Running cmd"];
+    let moments =
+        ["Tilt started on", "lilt v", "Loading Tiltfile", "evaluated", "Successfully loaded", "Running cmd"];
     for moment in moments.into_iter().cycle().take(24) {
         let lilt = Start::up(&project).start();
         lilt.wait_for_line(moment);
@@ -138,5 +144,5 @@ fn a_second_ctrl_c_changes_nothing() {
     let (_project, lilt) = stubborn();
     lilt.ctrl_c();
     lilt.ctrl_c();
-    lilt.ended().is_clean(0);
+    lilt.ended().clean(0);
 }

@@ -80,7 +80,10 @@ fn the_stream_has_the_form_that_scripts_match() {
 #[test]
 fn a_command_runs_again_when_a_file_in_a_folder_comes_changes_or_goes() {
     let project = Project::new(&[
-        ("Tiltfile", "local_resource('list', 'ls -R in; cat in/first in/deep/second || true', deps=['in'], ignore=['in/ignored'])\n"),
+        (
+            "Tiltfile",
+            "local_resource('list', 'ls -R in; cat in/first in/deep/second || true', deps=['in'], ignore=['in/ignored'])\n",
+        ),
         ("in/first", "1\n"),
     ]);
     let lilt = Start::up(&project).start();
@@ -130,10 +133,7 @@ fn dependents_wait_until_what_they_need_is_done() {
 #[test]
 fn a_server_is_started_anew_when_its_files_change() {
     let project = Project::new(&[
-        (
-            "Tiltfile",
-            "local_resource('server', serve_cmd='cat text; exec sleep 987', deps=['text'])\n",
-        ),
+        ("Tiltfile", "local_resource('server', serve_cmd='cat text; exec sleep 987', deps=['text'])\n"),
         ("text", "one\n"),
     ]);
     let lilt = Start::up(&project).start();
@@ -290,8 +290,11 @@ fn the_page_is_served_to_this_machine_alone() {
     // Every listening socket of lilt is on the loopback address.
     let sockets = eventually("the kernel lists the socket", || {
         let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
-        let ours: Vec<String> =
-            table.lines().filter(|line| line.contains(&format!(":{port:04X} 00000000:0000 0A"))).map(String::from).collect();
+        let ours: Vec<String> = table
+            .lines()
+            .filter(|line| line.contains(&format!(":{port:04X} 00000000:0000 0A")))
+            .map(String::from)
+            .collect();
         (!ours.is_empty()).then_some(ours)
     });
     assert!(sockets.iter().all(|socket| socket.contains(" 0100007F:")), "{sockets:?}");

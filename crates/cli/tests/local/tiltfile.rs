@@ -36,7 +36,8 @@ fn an_edit_is_a_diff_of_resources() {
     lilt.wait_for_line("1 File Changed: [Tiltfile]");
     lilt.wait_until_ready("comes");
     lilt.wait_for_words("changes", "two");
-    let changed = pid(&lilt.wait_until("changes", "has another process", |it| ![0, changes].contains(&pid(it))));
+    let changed =
+        pid(&lilt.wait_until("changes", "has another process", |it| ![0, changes].contains(&pid(it))));
     eventually("the one that is no longer named has ended", || (!runs(goes)).then_some(()));
     assert!(runs(changed) && !runs(changes));
     assert_eq!(pid(&lilt.wait_until_ready("keeps")), keeps, "the unchanged one goes on");

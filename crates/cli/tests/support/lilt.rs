@@ -182,10 +182,10 @@ impl Lilt {
             match self.incoming.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.seen.borrow_mut().push(line),
                 Err(RecvTimeoutError::Timeout) => {
-                    panic!("waited {DEADLINE:?} in vain for {what}; lilt printed:\n{}", self.output())
+                    panic!("waited {DEADLINE:?} in vain for {what}")
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    panic!("lilt ended before it printed {what}; it printed:\n{}", self.output())
+                    panic!("lilt ended before it printed {what}")
                 }
             }
         }
@@ -228,8 +228,7 @@ impl Lilt {
         let mut page = self.page.borrow_mut();
         let page = page.get_or_insert_with(|| Page::open(self.port()));
         page.wait_until(resource, is_so).unwrap_or_else(|last| {
-            let printed = self.output();
-            panic!("waited {DEADLINE:?} in vain until {resource} {what}; the page shows {last:#}; lilt printed:\n{printed}")
+            panic!("waited {DEADLINE:?} in vain until {resource} {what}; the page shows {last:#}")
         })
     }
 
@@ -269,7 +268,7 @@ impl Lilt {
     /// Presses Ctrl-C, waits for the end and checks that it is a good one.
     pub(crate) fn quit(self) {
         self.ctrl_c();
-        self.ended().is_clean(0);
+        self.ended().clean(0);
     }
 
     /// Waits for the end.
@@ -280,7 +279,7 @@ impl Lilt {
                 break status;
             }
             if Instant::now() > deadline {
-                panic!("lilt did not end within {DEADLINE:?}; it printed:\n{}", self.output());
+                panic!("lilt did not end within {DEADLINE:?}");
             }
             std::thread::sleep(Duration::from_millis(5));
         };
@@ -298,6 +297,9 @@ impl Lilt {
 
 impl Drop for Lilt {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("lilt printed:\n{}", self.output());
+        }
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = self.child.kill();
             let _ = self.child.wait();
@@ -340,23 +342,21 @@ impl Ended {
 
     /// The exit code, and nothing left: no process, no folder, no temporary file.
     #[track_caller]
-    pub(crate) fn is_clean(self, code: i32) -> Ended {
-        let printed = self.output();
-        assert_eq!(self.code, Some(code), "the exit code; lilt printed:\n{printed}");
+    pub(crate) fn clean(self, code: i32) -> Ended {
+        assert_eq!(self.code, Some(code), "the exit code");
         self.leaves_nothing()
     }
 
     /// No process, no folder, no temporary file.
     #[track_caller]
     pub(crate) fn leaves_nothing(self) -> Ended {
-        let printed = self.output();
         eventually("every process that lilt started is gone", || {
             processes::marked(&self.lilt.mark).is_empty().then_some(())
         });
         let home = &self.lilt.home;
         let folders = [home.file("cache/lilt/sessions"), home.file("tmp")];
         let left: Vec<PathBuf> = folders.iter().flat_map(|folder| entries(folder)).collect();
-        assert!(left.is_empty(), "left behind: {left:?}; lilt printed:\n{printed}");
+        assert!(left.is_empty(), "left behind: {left:?}");
         self
     }
 
@@ -364,7 +364,7 @@ impl Ended {
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Ended {
         let printed = self.output();
-        assert!(printed.contains(text), "expected {text:?} in what lilt printed:\n{printed}");
+        assert!(printed.contains(text), "expected {text:?} in what lilt printed");
         self
     }
 }

@@ -45,6 +45,10 @@ pub(super) fn refused(object: &ObjectRef, status: &Status) -> Failure {
         failure = failure.hint("check the spelling of the field; `kubectl explain` lists what is allowed");
     } else if status.message.contains("webhook") {
         failure = failure.hint("an admission webhook of the cluster said no, or did not answer");
+    } else {
+        let kind = object.kind.to_lowercase();
+        failure = failure
+            .hint(format!("mend the object and save; `kubectl explain {kind}` tells what its fields mean"));
     }
     failure
 }

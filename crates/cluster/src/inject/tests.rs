@@ -16,8 +16,13 @@ fn deployment(image: &str) -> Value {
     })
 }
 
-fn ours(name: &str) -> Vec<(ImageName, String)> {
-    vec![(ImageName::new(name), "localhost:5000/web:tilt-0123".to_owned())]
+fn ours(name: &str) -> Vec<Injection> {
+    let deployed = "localhost:5000/web:tilt-0123".to_owned();
+    vec![Injection { name: ImageName::new(name), deployed, ..Injection::default() }]
+}
+
+fn prepare(objects: &[Value], images: &[Injection]) -> Result<Vec<Value>, Failure> {
+    super::prepare(objects, images, &[])
 }
 
 #[test]
@@ -91,7 +96,7 @@ fn a_selector_that_asks_for_the_label_asks_for_ours() {
 
 #[test]
 fn the_hash_follows_the_template_alone() {
-    let of = |object: Value, images: &[(ImageName, String)]| {
+    let of = |object: Value, images: &[Injection]| {
         prepare(&[object], images).unwrap()[0]["spec"]["template"]["metadata"]["labels"][TEMPLATE_HASH]
             .clone()
     };
@@ -104,7 +109,8 @@ fn the_hash_follows_the_template_alone() {
     let containers = spec.shift_remove("containers").unwrap();
     spec.shift_insert(0, "containers".to_owned(), containers);
     assert_eq!(of(reordered, &ours("web")), first);
-    let other = vec![(ImageName::new("web"), "localhost:5000/web:tilt-4567".to_owned())];
+    let mut other = ours("web");
+    other[0].deployed = "localhost:5000/web:tilt-4567".to_owned();
     assert_ne!(of(deployment("web"), &other), first);
 }
 
@@ -136,4 +142,53 @@ fn sets_start_their_pods_in_parallel_when_we_build_them() {
 fn an_image_that_nothing_uses_is_named() {
     let failure = prepare(&[deployment("web")], &ours("api")).unwrap_err();
     assert_eq!(failure.message, "no container of the YAML uses the image api");
+}
+
+#[test]
+fn environment_variables_take_images_that_ask_for_it() {
+    let mut object = deployment("web");
+    object["spec"]["template"]["spec"]["containers"][1]["env"] = json!([{"name": "WORKER", "value": "api:v1"}, {"name": "OTHER", "value": "no image!"}, {"name": "FROM"}]);
+    let mut images = ours("web");
+    images.extend(ours("api"));
+    assert!(prepare(std::slice::from_ref(&object), &images).is_err());
+    images[1].in_env_vars = true;
+    let prepared = prepare(&[object], &images).unwrap();
+    let env = &prepared[0]["spec"]["template"]["spec"]["containers"][1]["env"];
+    assert_eq!(env[0]["value"], "localhost:5000/web:tilt-0123");
+    assert_eq!(env[1]["value"], "no image!");
+}
+
+#[test]
+fn entrypoint_and_arguments_go_where_the_image_goes() {
+    let mut images = ours("web");
+    images[0].command = Some(vec!["sh".into(), "-c".into(), "serve".into()]);
+    images[0].args = Some(Vec::new());
+    let prepared = prepare(&[deployment("web")], &images).unwrap();
+    let spec = &prepared[0]["spec"]["template"]["spec"];
+    assert_eq!(spec["containers"][0]["command"], json!(["sh", "-c", "serve"]));
+    assert_eq!(spec["containers"][0]["args"], json!([]));
+    assert_eq!(spec["containers"][1].get("command"), None);
+}
+
+#[test]
+fn an_exact_name_is_no_other_tag() {
+    let mut images = ours("web");
+    images[0].exact = true;
+    assert!(prepare(&[deployment("web:v1")], &images).is_err());
+    assert!(prepare(&[deployment("web")], &images).is_ok());
+}
+
+#[test]
+fn custom_kinds_take_images_where_the_user_says() {
+    let custom = json!({"apiVersion": "example.com/v1", "kind": "Machine", "metadata": {"name": "x"},
+        "spec": {"image": "web"}});
+    let selector = lilt_model::locator::ObjectSelector::partial("", "Machine", "", "");
+    let locator = ImageLocator { selector, path: "{.spec.image}".into(), object: None };
+    let prepared =
+        super::prepare(std::slice::from_ref(&custom), &ours("web"), std::slice::from_ref(&locator)).unwrap();
+    assert_eq!(prepared[0]["spec"]["image"], "localhost:5000/web:tilt-0123");
+    let mut images = ours("web");
+    images[0].command = Some(vec!["serve".into()]);
+    let failure = super::prepare(&[custom], &images, &[locator]).unwrap_err();
+    assert!(failure.message.contains("entrypoint"), "{failure}");
 }

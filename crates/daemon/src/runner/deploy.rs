@@ -6,13 +6,17 @@ mod steps;
 
 use std::time::Duration;
 
+use lilt_cluster::inject::Injection;
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
-use lilt_model::kubernetes::ObjectRef;
+use lilt_model::image::ImageTarget;
+use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
+use lilt_model::log::Level;
 use lilt_model::{Failure, ImageName, ResourceName};
 use serde_json::Value;
 
 use super::report;
 use crate::context::Context;
+use base::Base;
 use steps::Steps;
 
 /// The label by which a deployment's pods are told from those of an earlier one.
@@ -61,20 +65,26 @@ async fn deploy(
     steps: &mut Steps,
     outcome: &mut UpdateOutcome,
 ) -> Result<Deployed, Failure> {
+    if job.kubernetes.custom_deploy.is_some() {
+        return Err(Failure::user("k8s_custom_deploy is not supported yet"));
+    }
+    tell_what_is_missing(job, steps);
     let mut references: Vec<(ImageName, String)> = Vec::new();
     // As this machine's engine knows them: what Dockerfiles build on.
-    let mut local: Vec<(ImageName, String)> = Vec::new();
+    let mut local: Vec<Base<'_>> = Vec::new();
     for image in &job.images {
         match image {
             ImageJob::Reuse { name, reference } => {
-                local.push((name.clone(), image::local_reference(job, name, reference)?));
+                if let Some(target) = job.kubernetes.image(name) {
+                    local.push((target, image::local_reference(job, name, reference)?));
+                }
                 references.push((name.clone(), reference.clone()));
             }
             ImageJob::Build(target) => {
                 let built = image::build_and_push(context, job, target, &local, steps).await?;
                 outcome.images.push((target.name.clone(), built.in_cluster.clone()));
                 references.push((target.name.clone(), built.in_cluster));
-                local.push((target.name.clone(), built.local));
+                local.push((target, built.local));
             }
         }
     }
@@ -84,10 +94,48 @@ async fn deploy(
     apply(context, job, &references, steps).await
 }
 
+/// What the Tiltfile asks for and lilt does not do yet.
+fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
+    let kubernetes = &job.kubernetes;
+    let initial_sync = |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.initial_sync);
+    let restart = |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.restart_process.is_some());
+    let missing = [
+        (!kubernetes.extra_pod_selectors.is_empty(), "extra_pod_selectors: pods are found by their owners"),
+        (
+            kubernetes.discovery_strategy == Some(DiscoveryStrategy::SelectorsOnly),
+            "discovery_strategy='selectors-only': pods are found by their owners",
+        ),
+        (
+            kubernetes.images.iter().any(initial_sync),
+            "initial_sync(): only files that change go into containers",
+        ),
+        (
+            kubernetes.images.iter().any(restart),
+            "restart_process: changes are not updated in place, they are built and deployed anew",
+        ),
+    ];
+    for (_, words) in missing.iter().filter(|(asked, _)| *asked) {
+        steps.span().print(Level::Warn, &format!("WARNING: not supported yet: {words}"));
+    }
+}
+
 /// Whether a pod runs this image, besides others that build on it.
 fn uses_image(job: &DeployJob, name: &ImageName) -> bool {
-    let images = [(name.clone(), "probe".to_owned())];
-    lilt_cluster::inject::prepare(&job.kubernetes.objects, &images).is_ok()
+    let images = injections(job, &[(name.clone(), "probe".to_owned())]);
+    lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, &job.kubernetes.image_locators).is_ok()
+}
+
+fn injections(job: &DeployJob, references: &[(ImageName, String)]) -> Vec<Injection> {
+    let known = |name: &ImageName| job.kubernetes.image(name);
+    let injection = |(name, deployed): &(ImageName, String)| Injection {
+        exact: known(name).is_some_and(|image| image.match_exact),
+        in_env_vars: known(name).is_some_and(|image| image.match_in_env_vars),
+        command: known(name).and_then(|image| image.entrypoint.clone()),
+        args: known(name).and_then(|image| image.container_args.clone()),
+        name: name.clone(),
+        deployed: deployed.clone(),
+    };
+    references.iter().map(injection).collect()
 }
 
 async fn apply(
@@ -97,7 +145,9 @@ async fn apply(
     steps: &mut Steps,
 ) -> Result<Deployed, Failure> {
     steps.begin("Deploying".into());
-    let objects = lilt_cluster::inject::prepare(&job.kubernetes.objects, references)?;
+    let images = injections(job, references);
+    let locators = &job.kubernetes.image_locators;
+    let objects = lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, locators)?;
     steps.detail("Applying YAML to cluster");
     let timeout = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs));
     let applied = context.cluster()?.apply_from(&objects, &job.kubernetes.origins, timeout).await?;

@@ -1,17 +1,19 @@
 //! Shows one pod: its way to readiness, what the cluster reports of it, and its containers' logs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use lilt_cluster::Cluster;
-use lilt_engine::TaskSpec;
-use lilt_model::cluster::{Container, Pod, PodNotice};
+use lilt_engine::{Mode, TaskSpec};
+use lilt_model::cluster::{Container, ContainerState, Pod, PodNotice, PodRef};
 use lilt_model::log::Level;
 use lilt_model::{ContainerId, ResourceName, Timestamp};
 use lilt_store::Span;
+use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::context::Context;
 
@@ -20,6 +22,10 @@ const SILENT: [&str; 4] = ["istio-init", "istio-proxy", "linkerd-proxy", "linker
 /// Conditions in the order they are met, with the words for them.
 const WAY: [(&str, &str); 3] =
     [("PodScheduled", "Scheduled"), ("Initialized", "Initialized"), ("Ready", "Ready")];
+/// Runs of a container that may wait while the log of one before them is read. They come seconds apart.
+const RUNS: usize = 64;
+/// How long the end of `ci` waits for the last words of containers that have ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<TaskSpec>) {
     let Ok(cluster) = context.cluster() else { return };
@@ -27,6 +33,7 @@ pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Rece
         cluster,
         resource,
         followed: BTreeSet::new(),
+        logs: BTreeMap::new(),
         streams: JoinSet::new(),
         notices: 0,
         met: 0,
@@ -42,8 +49,12 @@ pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Rece
         }
         tokio::select! {
             changed = spec.changed() => if changed.is_err() { return },
-            () = context.cancel.cancelled() => return,
+            () = context.cancel.cancelled() => break,
         }
+    }
+    if context.settings.mode == Mode::Ci {
+        // What a job or a broken container said is what people look for.
+        let _ = tokio::time::timeout(LAST_WORDS, view.finish(&spec)).await;
     }
 }
 
@@ -52,6 +63,8 @@ struct View {
     resource: ResourceName,
     /// Runs of containers whose log is shown.
     followed: BTreeSet<ContainerId>,
+    /// By container: where to tell its runs, and the task that reads their logs.
+    logs: BTreeMap<String, (mpsc::Sender<ContainerId>, AbortHandle)>,
     streams: JoinSet<()>,
     /// Notices shown.
     notices: usize,
@@ -63,7 +76,7 @@ struct View {
 impl View {
     fn show(&mut self, context: &Context, pod: &Pod, notices: &[PodNotice]) {
         // One that was there before the session needs no story, only its new lines.
-        if pod.created >= context.started && !pod.deleting {
+        if !is_older(pod, context) && !pod.deleting {
             self.show_way(context, pod);
         }
         self.show_notices(context, pod, notices);
@@ -110,17 +123,69 @@ impl View {
     }
 
     fn follow(&mut self, context: &Context, pod: &Pod, container: &Container) {
-        let Some(id) = container.id.clone() else { return };
-        if SILENT.contains(&container.name.as_str()) || !self.followed.insert(id.clone()) {
+        if SILENT.contains(&container.name.as_str()) {
             return;
         }
-        let span_id = format!("pod:{}:{}:{}", pod.namespace, pod.name, container.name);
-        let span = context.runtime_span(&self.resource, span_id);
-        let prefix = if pod.containers.len() > 1 { format!("[{}] ", container.name) } else { String::new() };
-        let since = (pod.created < context.started).then_some(context.started);
-        let stream = self.cluster.follow_logs(&pod.reference(), &container.name, Some(&id), since);
-        self.streams.spawn(copy(stream, span, prefix));
+        // A run that ended at once may only be seen when the next one has begun.
+        for run in container.previous.iter().chain(&container.id) {
+            if self.followed.contains(run) {
+                continue;
+            }
+            let (runs, _) = match self.logs.get(&container.name) {
+                Some(known) => known,
+                None => self.begin(context, pod, container),
+            };
+            if runs.try_send(run.clone()).is_ok() {
+                self.followed.insert(run.clone());
+            }
+        }
     }
+
+    fn begin(
+        &mut self,
+        context: &Context,
+        pod: &Pod,
+        container: &Container,
+    ) -> &(mpsc::Sender<ContainerId>, AbortHandle) {
+        let name = container.name.clone();
+        let (sender, runs) = mpsc::channel(RUNS);
+        let log = Log {
+            cluster: self.cluster.clone(),
+            pod: pod.reference(),
+            span: context.runtime_span(&self.resource, format!("pod:{}:{}:{name}", pod.namespace, pod.name)),
+            prefix: if pod.containers.len() > 1 { format!("[{name}] ") } else { String::new() },
+            since: is_older(pod, context).then_some(context.started),
+            container: name.clone(),
+        };
+        let task = self.streams.spawn(log.copy_all(runs));
+        self.logs.entry(name).or_insert((sender, task))
+    }
+
+    /// Reads the logs of containers that have ended to their end, and no others.
+    async fn finish(&mut self, spec: &Receiver<TaskSpec>) {
+        let ended: BTreeSet<String> = match &*spec.borrow() {
+            TaskSpec::Follow { pod, .. } => {
+                pod.containers.iter().filter(|it| has_ended(it)).map(|it| it.name.clone()).collect()
+            }
+            _ => BTreeSet::new(),
+        };
+        // Without a sender, a task ends when it has read the runs that it knows.
+        for (name, (_, task)) in std::mem::take(&mut self.logs) {
+            if !ended.contains(&name) {
+                task.abort();
+            }
+        }
+        while self.streams.join_next().await.is_some() {}
+    }
+}
+
+fn has_ended(container: &Container) -> bool {
+    container.id.is_some() && !matches!(container.state, ContainerState::Running { .. })
+}
+
+/// Whether it was there before the session. Kubernetes tells its time in whole seconds.
+fn is_older(pod: &Pod, context: &Context) -> bool {
+    pod.created.plus(Duration::from_secs(1)) <= context.started
 }
 
 fn is_telling(notice: &PodNotice) -> bool {
@@ -135,17 +200,47 @@ fn took(from: Timestamp, until: Timestamp) -> String {
     }
 }
 
-async fn copy(mut stream: lilt_cluster::LogStream, mut span: Span, prefix: String) {
-    while let Some(chunk) = stream.next().await {
-        match chunk {
-            Ok(chunk) if prefix.is_empty() => span.write(&chunk.text),
-            Ok(chunk) => {
-                for line in chunk.text.split_inclusive(|byte| *byte == b'\n') {
-                    span.write(prefix.as_bytes());
-                    span.write(line);
+/// The log of one container: of all its runs, one after another.
+struct Log {
+    cluster: Cluster,
+    pod: PodRef,
+    container: String,
+    span: Span,
+    prefix: String,
+    /// Lines up to this time were shown, or are too old.
+    since: Option<Timestamp>,
+}
+
+impl Log {
+    async fn copy_all(mut self, mut runs: mpsc::Receiver<ContainerId>) {
+        while let Some(run) = runs.recv().await {
+            let stream = self.cluster.follow_logs(&self.pod, &self.container, Some(&run), self.since);
+            self.copy(stream).await;
+            self.span.end_line();
+        }
+    }
+
+    async fn copy(&mut self, mut stream: lilt_cluster::LogStream) {
+        while let Some(chunk) = stream.next().await {
+            match chunk {
+                Ok(chunk) => {
+                    // The node gives the newest run's log to whoever asks while one is replaced by the next: its
+                    // lines, shown already, must not be shown again.
+                    self.since = self.since.max(Some(chunk.time));
+                    self.show(&chunk.text);
                 }
+                Err(failure) => self.span.print(Level::Warn, &format!("log lost: {failure}")),
             }
-            Err(failure) => span.print(Level::Warn, &format!("log lost: {failure}")),
+        }
+    }
+
+    fn show(&mut self, text: &[u8]) {
+        if self.prefix.is_empty() {
+            return self.span.write(text);
+        }
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            self.span.write(self.prefix.as_bytes());
+            self.span.write(line);
         }
     }
 }

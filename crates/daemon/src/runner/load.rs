@@ -7,6 +7,8 @@ use std::time::Duration;
 use lilt_engine::{Cause, Event};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
+use lilt_model::resource::{Body, Resource};
+use lilt_model::settings::ServerSideApply;
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
 use lilt_tiltfile::{LoadRequest, Loaded, RealOutside};
@@ -44,18 +46,69 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
     tell_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
     drop(span);
     let outcome = loaded.project.map(Box::new);
-    context.tell(Event::Loaded { load, files: loaded.files, outcome }).await;
+    context.tell(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
 }
 
-/// Loads the project of these settings.
+/// Loads the project of these settings, without the resources that are not enabled.
 pub(crate) fn evaluate(settings: &Settings, cancelled: &AtomicBool, print: &mut dyn FnMut(&str)) -> Loaded {
     let request = LoadRequest {
         path: settings.tiltfile.clone(),
         args: settings.args.clone(),
         subcommand: settings.subcommand.to_owned(),
+        variables: settings.environment.clone(),
+        programs: Vec::new(),
     };
     let outside = RealOutside { context: settings.context.clone() };
-    lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), print)
+    let mut loaded =
+        lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
+    if let Ok(project) = &mut loaded.project {
+        let left_out = leave_out_disabled(project);
+        if !left_out.is_empty() {
+            print(&format!("Not enabled, and left out until the next start: {}", left_out.join(", ")));
+        }
+        project.warnings.extend(missing(project));
+    }
+    loaded
+}
+
+/// Switching resources on and off while they are shown is not supported yet. Returns their names.
+fn leave_out_disabled(project: &mut Project) -> Vec<String> {
+    let Some(enabled) = project.enabled.clone() else { return Vec::new() };
+    let (kept, left_out): (Vec<_>, Vec<_>) = std::mem::take(&mut project.resources)
+        .into_iter()
+        .partition(|resource| enabled.contains(&resource.name));
+    project.resources = kept;
+    left_out.into_iter().map(|resource| resource.name.to_string()).collect()
+}
+
+/// What the Tiltfile asks for and lilt does not do yet.
+fn missing(project: &Project) -> Vec<String> {
+    let probed = |resource: &&Resource| matches!(&resource.body, Body::Local(local) if local.readiness_probe.is_some());
+    let probed: Vec<&str> =
+        project.resources.iter().filter(probed).map(|resource| resource.name.as_str()).collect();
+    // Extensions have done their work while the Tiltfile ran.
+    let objects = project.api_objects.iter().filter_map(|object| object["kind"].as_str());
+    let mut objects: Vec<&str> = objects.filter(|kind| !kind.starts_with("Extension")).collect();
+    objects.sort_unstable();
+    objects.dedup();
+    let settings = &project.settings;
+    let missing = [
+        (
+            !probed.is_empty(),
+            format!("readiness_probe: servers count as ready as soon as they run ({})", probed.join(", ")),
+        ),
+        (!objects.is_empty(), format!("objects of v1alpha1 have no effect ({})", objects.join(", "))),
+        (
+            settings.server_side_apply == ServerSideApply::Never,
+            "update_settings(k8s_server_side_apply='false'): the API server merges objects".to_owned(),
+        ),
+        (settings.telemetry.is_some(), "experimental_telemetry_cmd: the command is not run".to_owned()),
+    ];
+    missing
+        .into_iter()
+        .filter(|(asked, _)| *asked)
+        .map(|(_, words)| format!("not supported yet: {words}"))
+        .collect()
 }
 
 struct RaiseOnDrop(Arc<AtomicBool>);
@@ -75,5 +128,66 @@ fn tell_result(span: &mut Span, project: &Result<Project, Failure>, took: Durati
             span.info(&format!("Successfully loaded Tiltfile ({took:?})"));
         }
         Err(failure) => span.print(Level::Error, &format!("ERROR: {failure}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::command::Command;
+    use lilt_model::probe::{Probe, ProbeAction};
+    use lilt_model::resource::{LocalResource, TriggerMode};
+
+    use super::*;
+
+    fn server(name: &str) -> Resource {
+        let action = ProbeAction::TcpSocket { port: 80, host: String::new() };
+        let probe = Probe {
+            initial_delay_secs: 0,
+            timeout_secs: 0,
+            period_secs: 0,
+            success_threshold: 0,
+            failure_threshold: 0,
+            action,
+        };
+        Resource {
+            name: ResourceName::new(name),
+            labels: Vec::new(),
+            links: Vec::new(),
+            resource_deps: Vec::new(),
+            trigger_mode: TriggerMode::Auto,
+            auto_init: true,
+            body: Body::Local(LocalResource {
+                serve: Some(Command::shell("serve", "/")),
+                readiness_probe: Some(probe),
+                ..LocalResource::default()
+            }),
+        }
+    }
+
+    #[test]
+    fn only_enabled_resources_are_left() {
+        let resources = vec![server("a"), server("b")];
+        let mut project = Project { resources, ..Project::default() };
+        assert!(leave_out_disabled(&mut project).is_empty());
+        assert_eq!(project.resources.len(), 2);
+        project.enabled = Some(vec![ResourceName::new("b")]);
+        assert_eq!(leave_out_disabled(&mut project), ["a"]);
+        assert_eq!(project.resources.len(), 1);
+    }
+
+    #[test]
+    fn what_has_no_effect_yet_is_told() {
+        let api_objects =
+            ["UIButton", "Cmd", "Cmd", "Extension"].map(|kind| serde_json::json!({"kind": kind})).to_vec();
+        let project = Project { resources: vec![server("a")], api_objects, ..Project::default() };
+        let told = missing(&project);
+        assert_eq!(
+            told,
+            [
+                "not supported yet: readiness_probe: servers count as ready as soon as they run (a)",
+                "not supported yet: objects of v1alpha1 have no effect (Cmd, UIButton)",
+            ]
+        );
+        assert!(missing(&Project::default()).is_empty());
     }
 }

@@ -11,6 +11,7 @@ use lilt_model::log::Level;
 use lilt_model::{Class, Failure, ResourceName};
 use lilt_store::Span;
 use tokio::sync::watch::Receiver;
+use tokio::time::Instant;
 
 use super::report;
 use crate::context::Context;
@@ -18,6 +19,8 @@ use crate::context::Context;
 /// A connection that breaks is made anew this often before the container counts as out of reach.
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
+/// How long to wait for a cluster that does not answer at all: building anew would not help, and it may be back soon.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<TaskSpec>) {
     let Ok(cluster) = context.cluster() else { return };
@@ -111,6 +114,7 @@ async fn copy(target: &mut Target, task: &SyncTask, changes: Changes) -> Result<
     let archive = if changes.copied.is_empty() { None } else { Some(changes.archive.finish()?) };
     let removed: Vec<String> = changes.removed.into_iter().map(|(_, path)| path).collect();
     let mut attempt = 1;
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let result = match target.channel(task).await {
             Ok(channel) => channel.update(archive.as_ref(), &removed).await,
@@ -119,16 +123,18 @@ async fn copy(target: &mut Target, task: &SyncTask, changes: Changes) -> Result<
         match result {
             Ok(()) => return Ok(()),
             // A lost connection heals; a container without tar does not.
-            Err(failure) if failure.class == Class::Environment && attempt < ATTEMPTS => {
-                target.channel = None;
-                attempt += 1;
-                tokio::time::sleep(PAUSE).await;
-            }
             Err(failure) => {
                 target.channel = None;
-                return Err(failure);
+                let worth_it = failure.class == Class::Environment
+                    && (attempt < ATTEMPTS
+                        || (Instant::now() < deadline && target.cluster.probe().await.is_err()));
+                if !worth_it {
+                    return Err(failure);
+                }
             }
         }
+        attempt += 1;
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
@@ -247,7 +253,7 @@ mod tests {
         let syncs = syncs
             .iter()
             .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
-        let live_update = LiveUpdate { stop_paths: Vec::new(), syncs: syncs.collect(), runs: Vec::new() };
+        let live_update = LiveUpdate { syncs: syncs.collect(), ..LiveUpdate::default() };
         destination(&live_update, Path::new(path))
     }
 

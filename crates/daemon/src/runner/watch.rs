@@ -1,10 +1,9 @@
 //! Follows a set of files; it may change while running without a change being missed.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_engine::{Event, TaskSpec, WatchId};
-use lilt_host::files::changed_since;
+use lilt_host::files::read;
 use lilt_host::watch::{Batch, Subscription};
 use lilt_model::Failure;
 use lilt_model::log::{Level, Source};
@@ -57,11 +56,10 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
 
 /// Returns when every watch is placed: no later change is missed.
 async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec>) -> Option<Subscription> {
-    let (version, files, since) = match &*spec.borrow_and_update() {
-        TaskSpec::Watch { version, files, since } => (*version, files.clone(), *since),
+    let (version, files, contents) = match &*spec.borrow_and_update() {
+        TaskSpec::Watch { version, files, contents } => (*version, files.clone(), contents.clone()),
         _ => return None,
     };
-    let roots = files.roots.clone();
     let subscription = match context.edges.watcher.subscribe(files) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {
@@ -74,12 +72,10 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec
             None
         }
     };
-    if let Some(since) = since {
-        // Only now: a save between such a look and the watch being placed would be lost.
-        let paths: Vec<PathBuf> = roots.into_iter().filter(|path| changed_since(path, since)).collect();
-        if !paths.is_empty() {
-            context.tell(Event::FilesChanged { watch: id.clone(), paths }).await;
-        }
+    // Only now: a save between such a look and the watch being placed would be lost.
+    let paths = contents.outdated(|path| read(path));
+    if !paths.is_empty() {
+        context.tell(Event::FilesChanged { watch: id.clone(), paths }).await;
     }
     // Also where some of it cannot be watched: that is said above, and waiting would not help.
     context.tell(Event::Watching { watch: id.clone(), version }).await;

@@ -25,6 +25,7 @@ fn instruction(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failu
     let missing = Regex::new(r#""([^"]+)": not found"#).expect("invariant: the pattern is valid");
     let failure = if let Some(code) = exit_code(step.error).or_else(|| exit_code(error)) {
         Failure::user(format!("`{words}` failed with exit code {code}"))
+            .hint("its output says why; mend the instruction or what it works on, and save")
     } else if let Some(path) = missing.captures(step.error).or_else(|| missing.captures(error)) {
         let path = path[1].trim_start_matches('/').to_owned();
         Failure::user(format!("`{words}` failed: {path} is not in the build context"))
@@ -70,7 +71,8 @@ fn whole_build(build: &DockerBuild, error: &str) -> Failure {
         "circular dependency",
     ];
     if line.is_some() || user.iter().any(|word| error.contains(word)) {
-        return locate(Failure::user(error.to_owned()), build, line);
+        let failure = Failure::user(error.to_owned()).hint("mend the Dockerfile and save");
+        return locate(failure, build, line);
     }
     if error.contains("no space left on device") {
         return Failure::environment(error.to_owned()).hint("make room with `docker system prune`");

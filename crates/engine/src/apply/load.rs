@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lilt_model::files::FileSet;
+use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::ImageTarget;
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::project::Project;
@@ -35,13 +35,19 @@ fn changed_files(state: &State) -> Vec<String> {
     state.tiltfile.changes.keys().map(|path| state.shown(path)).collect()
 }
 
-pub(super) fn ended(state: &mut State, id: u64, files: FileSet, outcome: Result<Box<Project>, Failure>) {
+pub(super) fn ended(
+    state: &mut State,
+    id: u64,
+    files: FileSet,
+    contents: Contents,
+    outcome: Result<Box<Project>, Failure>,
+) {
     let Some(load) = state.tiltfile.loading.take_if(|load| load.id == id) else { return };
     let changed = changed_files(state);
     if state.tiltfile.files != files {
         state.tiltfile.files = files;
         state.tiltfile.watch_version = id;
-        state.tiltfile.watch_since = load.started;
+        state.tiltfile.contents = contents;
     }
     state.tiltfile.changes.retain(|_, at| *at > id);
     state.tiltfile.triggered = false;
@@ -73,7 +79,7 @@ pub(super) fn ended(state: &mut State, id: u64, files: FileSet, outcome: Result<
 pub(super) fn broke(state: &mut State, failure: Failure) {
     if let Some(load) = &state.tiltfile.loading {
         let (id, files) = (load.id, state.tiltfile.files.clone());
-        ended(state, id, files, Err(failure));
+        ended(state, id, files, Contents::default(), Err(failure));
     }
 }
 
@@ -131,7 +137,7 @@ fn define(state: &mut State, resource: Resource, order: u32, changed: &[String])
     }
     let old_kubernetes = match &old.body {
         Body::Kubernetes(kubernetes) => Some(kubernetes),
-        Body::Local(_) => None,
+        Body::Local(_) | Body::Compose(_) => None,
     };
     define_images(known, old_kubernetes);
     define_watches(known, sequence);
@@ -145,6 +151,7 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
             let recipe = |image: &ImageTarget| (image.name.clone(), image.build.clone());
             old.objects != new.objects || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
         }
+        (Body::Compose(old), Body::Compose(new)) => old != new,
         _ => true,
     }
 }
@@ -171,6 +178,7 @@ fn define_watches(resource: &mut ResourceState, version: u64) {
     let name = &resource.spec.name;
     let wanted: Vec<(WatchId, FileSet)> = match &resource.spec.body {
         Body::Local(local) => vec![(WatchId::Local(name.clone()), local.files.clone())],
+        Body::Compose(_) => Vec::new(),
         Body::Kubernetes(kubernetes) => {
             let watch =
                 |image: &ImageTarget| (WatchId::Image(name.clone(), image.name.clone()), image.files.clone());

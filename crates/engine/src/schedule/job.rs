@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lilt_model::Failure;
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::resource::Body;
@@ -58,7 +59,9 @@ pub(super) fn needs_build(image: &ImageTarget, state: Option<&ImageState>) -> bo
 
 /// Whether a change to this file can be copied.
 pub(crate) fn in_place(live_update: &LiveUpdate, path: &Path) -> bool {
-    !live_update.stop_paths.iter().any(|stop| path.starts_with(stop))
+    // Starting the process anew is not supported yet: a full build and a new pod do as well.
+    live_update.restart_process.is_none()
+        && !live_update.stop_paths.iter().any(|stop| path.starts_with(stop))
         && live_update.syncs.iter().any(|sync| path.starts_with(&sync.local))
 }
 
@@ -121,6 +124,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
             }))
         }
         (Body::Local(spec), _) => UpdateJob::Local(LocalJob { command: spec.update.clone() }),
+        (Body::Compose(_), _) => UpdateJob::Refused(Failure::user("Docker Compose is not supported yet")),
         (Body::Kubernetes(_), BodyState::Local(_)) => UpdateJob::Local(LocalJob { command: None }),
     })
 }

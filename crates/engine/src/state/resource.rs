@@ -94,7 +94,8 @@ pub struct FinishedUpdate {
 impl ResourceState {
     pub(crate) fn new(spec: Arc<Resource>, order: u32) -> Self {
         let body = match &spec.body {
-            Body::Local(_) => BodyState::Local(LocalState::default()),
+            // Of a service nothing is known but that its updates fail: Docker Compose is not supported yet.
+            Body::Local(_) | Body::Compose(_) => BodyState::Local(LocalState::default()),
             Body::Kubernetes(_) => BodyState::Kubernetes(KubernetesState::default()),
         };
         Self {

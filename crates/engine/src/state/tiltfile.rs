@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
-use lilt_model::files::FileSet;
+use lilt_model::files::{Contents, FileSet};
 use lilt_model::{Failure, Timestamp};
 
 use super::resource::{FinishedUpdate, HISTORY};
@@ -17,8 +17,8 @@ pub(crate) struct TiltfileState {
     pub(crate) files: FileSet,
     /// Grows when the files become others.
     pub(crate) watch_version: u64,
-    /// When the load that found these files began.
-    pub(crate) watch_since: Timestamp,
+    /// What these files held when they were first read.
+    pub(crate) contents: Contents,
     /// Changes that no finished load has seen.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
     /// Asked for by hand.

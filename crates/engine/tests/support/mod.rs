@@ -11,7 +11,7 @@ use lilt_engine::{
 use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef};
 use lilt_model::command::Command;
 use lilt_model::files::FileSet;
-use lilt_model::image::{DockerBuild, ImageTarget, LiveUpdate, Run, Sync};
+use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget, LiveUpdate, Run, Sync};
 use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, PodReadiness};
 use lilt_model::project::{Project, Settings};
 use lilt_model::request::Request;
@@ -69,13 +69,23 @@ impl Script {
     pub fn load_with(&mut self, project: Project) -> &mut Self {
         let load = self.running_load().expect("a load runs");
         let files = FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
-        self.event(Event::Loaded { load, files, outcome: Ok(Box::new(project)) })
+        self.event(Event::Loaded {
+            load,
+            files,
+            contents: Default::default(),
+            outcome: Ok(Box::new(project)),
+        })
     }
 
     pub fn load_fails(&mut self, words: &str) -> &mut Self {
         let load = self.running_load().expect("a load runs");
         let files = FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
-        self.event(Event::Loaded { load, files, outcome: Err(Failure::user(words)) })
+        self.event(Event::Loaded {
+            load,
+            files,
+            contents: Default::default(),
+            outcome: Err(Failure::user(words)),
+        })
     }
 
     pub fn running_load(&self) -> Option<u64> {
@@ -230,6 +240,7 @@ fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
 fn job_words(job: &UpdateJob) -> String {
     match job {
         UpdateJob::Local(local) => local.command.as_ref().map_or("(no command)".into(), Command::display),
+        UpdateJob::Refused(failure) => format!("(refused: {})", failure.message),
         UpdateJob::Deploy(deploy) => {
             let images = deploy.images.iter().map(|image| match image {
                 lilt_engine::ImageJob::Build(image) => format!("build {}", image.name),
@@ -275,7 +286,7 @@ pub fn after(mut resource: Resource, dependencies: &[&str]) -> Resource {
     resource
 }
 
-fn resource(name: &str, body: Body) -> Resource {
+pub fn resource(name: &str, body: Body) -> Resource {
     Resource {
         name: name.into(),
         labels: Vec::new(),
@@ -292,18 +303,19 @@ pub fn workload(name: &str) -> Resource {
     let files = FileSet { roots: vec![PathBuf::from(format!("/p/{name}"))], ignores: Vec::new() };
     let image = ImageTarget {
         name: name.into(),
-        build: DockerBuild {
+        build: ImageBuild::Docker(DockerBuild {
             context: files.clone(),
             dockerfile: "FROM busybox".into(),
             ..DockerBuild::default()
-        },
+        }),
         files,
         live_update: Some(LiveUpdate {
             stop_paths: vec![PathBuf::from(format!("/p/{name}/src/stop"))],
             syncs: vec![Sync { local: format!("/p/{name}/src").into(), container: "/app".into() }],
             runs: vec![Run { argv: vec!["true".into()], triggers: Vec::new(), echo_off: false }],
+            ..LiveUpdate::default()
         }),
-        depends_on: Vec::new(),
+        ..ImageTarget::default()
     };
     let kubernetes = KubernetesResource {
         images: vec![image],
@@ -318,8 +330,14 @@ pub fn workload(name: &str) -> Resource {
         }],
         pod_readiness: PodReadiness::Wait,
         apply_timeout_secs: 30,
+        ..KubernetesResource::default()
     };
     resource(name, Body::Kubernetes(kubernetes))
+}
+
+/// A recipe that differs from the one of [`workload`].
+pub fn docker_build(dockerfile: &str) -> ImageBuild {
+    ImageBuild::Docker(DockerBuild { dockerfile: dockerfile.into(), ..DockerBuild::default() })
 }
 
 /// Objects without pods or images.
@@ -362,6 +380,7 @@ pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
             name: "main".into(),
             init: false,
             id: Some(ContainerId::new(container)),
+            previous: None,
             image: format!("{resource}:{tag}"),
             ports: vec![80],
             state: ContainerState::Running { since: Timestamp(1) },
@@ -390,5 +409,5 @@ pub fn pod_ref(name: &str) -> PodRef {
 
 pub fn limited(resources: Vec<Resource>, max_parallel_updates: u32) -> Project {
     let settings = Settings { max_parallel_updates, ..Settings::default() };
-    Project { resources, settings, warnings: Vec::new() }
+    Project { resources, settings, ..Project::default() }
 }

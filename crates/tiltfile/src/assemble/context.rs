@@ -8,14 +8,16 @@ use crate::outside::KubeContext;
 
 /// Objects go to a context that is known as a local cluster or that the Tiltfile allows, or nowhere.
 pub(super) fn guard(declared: &Declarations, context: Option<&KubeContext>, problems: &mut Problems) {
-    let (Some(object), Some(context)) = (declared.objects.first(), context) else { return };
+    let objects = declared.objects.iter().map(|object| &object.place);
+    let deploys = declared.custom_deploys.iter().map(|deploy| &deploy.place);
+    let (Some(place), Some(context)) = (objects.chain(deploys).next(), context) else { return };
     if is_local(&context.cluster) || declared.allowed_contexts.contains(&context.name) {
         return;
     }
     let name = &context.name;
     let failure = Failure::user(format!("Stop! {name} might be production"));
     let allow = format!("if you are sure that you want to deploy there, add: allow_k8s_contexts('{name}')");
-    problems.add(&object.place, failure.hint(format!("{allow}\notherwise switch to another context")));
+    problems.add(place, failure.hint(format!("{allow}\notherwise switch to another context")));
 }
 
 /// Local clusters by the names that their makers give them.

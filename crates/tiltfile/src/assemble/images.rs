@@ -1,70 +1,119 @@
 //! Which images a resource needs built, in which order, and which of them nobody needs.
 
+use std::path::PathBuf;
+
 use lilt_model::files::{FileSet, IgnoreRule};
-use lilt_model::image::ImageTarget;
-use lilt_model::{Failure, ImageName};
+use lilt_model::image::{ImageBuild, ImageTarget};
+use lilt_model::reference::Reference;
+use lilt_model::{Failure, ImageName, dockerfile};
 
 use super::Problems;
 use crate::declare::ImageDeclaration;
-use crate::dockerfile;
-use crate::nearest::nearest;
-use lilt_model::reference::Reference;
-
+use crate::failure::Place;
 use crate::image_index::ImageIndex;
+use crate::nearest::nearest;
 
 pub(super) struct Images<'d> {
     declared: &'d [ImageDeclaration],
     index: ImageIndex,
-    /// By position in `declared`: which others its Dockerfile builds on.
+    /// By position in `declared`: which others it builds on.
     builds_on: Vec<Vec<usize>>,
     used: Vec<bool>,
     /// Names that were looked for, for "did you mean".
     asked: Vec<String>,
-    tiltignore: Option<&'d IgnoreRule>,
+    /// What neither triggers nor syncs anything, whatever an image says.
+    ignored_everywhere: &'d [IgnoreRule],
+}
+
+/// What a resource needs built.
+pub(super) struct Needed {
+    /// Each behind those it builds on.
+    pub(super) targets: Vec<ImageTarget>,
+    /// Those that were asked for, less those that are never built.
+    pub(super) deployed: Vec<ImageName>,
+}
+
+/// What uses images: decides what a user is told about those that nothing uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Consumers {
+    Nothing,
+    /// Objects, but no workloads.
+    OtherObjects,
+    Kubernetes,
+    Compose,
 }
 
 impl<'d> Images<'d> {
-    pub(super) fn new(declared: &'d [ImageDeclaration], tiltignore: Option<&'d IgnoreRule>) -> Self {
+    pub(super) fn new(
+        declared: &'d [ImageDeclaration],
+        ignored_everywhere: &'d [IgnoreRule],
+        problems: &mut Problems,
+    ) -> Self {
         let index = ImageIndex::new(declared.iter().map(|image| image.reference.clone()));
-        let mut images = Self {
-            declared,
-            index,
-            builds_on: Vec::new(),
-            used: vec![false; declared.len()],
-            asked: Vec::new(),
-            tiltignore,
-        };
+        let used = vec![false; declared.len()];
+        let mut images =
+            Self { declared, index, builds_on: Vec::new(), used, asked: Vec::new(), ignored_everywhere };
         for image in declared {
-            let bases = dockerfile::images(&image.build.dockerfile, &image.build.build_args);
-            let found = images.find_all(&bases);
+            let named = match &image.build {
+                ImageBuild::Docker(build) => dockerfile::images(&build.dockerfile, &build.build_args),
+                _ => Vec::new(),
+            };
+            let mut found = images.find_all(&named);
+            for needed in &image.image_deps {
+                match images.find_all(std::slice::from_ref(needed)).as_slice() {
+                    [] => problems.add(&image.place, images.missing(needed)),
+                    [position] if !found.contains(position) => found.push(*position),
+                    _ => {}
+                }
+            }
             images.builds_on.push(found);
         }
         images
+    }
+
+    /// An image that must be built by the project and is not.
+    pub(super) fn missing(&self, needed: &Reference) -> Failure {
+        let failure = Failure::user(format!("image_deps: nothing builds the image {}", needed.familiar()));
+        let known: Vec<String> = self.declared.iter().map(|image| image.reference.familiar()).collect();
+        match nearest(&needed.familiar(), known.iter().map(String::as_str)) {
+            Some(near) => failure.hint(format!("did you mean {near}?")),
+            None => failure,
+        }
+    }
+
+    /// Whether the project builds it.
+    pub(super) fn builds(&self, reference: &Reference) -> bool {
+        self.index.find(reference).is_some()
     }
 
     fn find_all(&mut self, references: &[Reference]) -> Vec<usize> {
         let mut found = Vec::new();
         for reference in references {
             self.asked.push(reference.familiar_name());
-            if let Some(position) = self.index.find(reference).filter(|position| !found.contains(position)) {
+            if let Some(position) = self.index.find(reference) {
                 self.used[position] = true;
-                found.push(position);
+                if !found.contains(&position) {
+                    found.push(position);
+                }
             }
         }
         found
     }
 
-    /// The images that these references need, each behind those it builds on.
-    pub(super) fn targets(&mut self, references: &[Reference], problems: &mut Problems) -> Vec<ImageTarget> {
+    pub(super) fn needed(&mut self, references: &[Reference], problems: &mut Problems) -> Needed {
         let deployed = self.find_all(references);
         let mut order = Vec::new();
         for position in &deployed {
             self.visit(*position, &mut Vec::new(), &mut order, problems);
         }
-        for position in deployed {
-            self.check_live_update(position, problems);
+        for position in &deployed {
+            self.check_live_update(*position, problems);
         }
-        order.into_iter().map(|position| self.target(position)).collect()
+        let is_built = |position: &&usize| self.declared[**position].build != ImageBuild::LiveUpdateOnly;
+        Needed {
+            targets: order.into_iter().map(|position| self.target(position)).collect(),
+            deployed: deployed.iter().filter(is_built).map(|position| self.name(*position)).collect(),
+        }
     }
 
     fn visit(&self, position: usize, path: &mut Vec<usize>, order: &mut Vec<usize>, problems: &mut Problems) {
@@ -85,29 +134,42 @@ impl<'d> Images<'d> {
         order.push(position);
     }
 
+    /// Where the image of this name was declared.
+    pub(super) fn place(&self, name: &ImageName) -> Option<&Place> {
+        let position = (0..self.declared.len()).find(|position| self.name(*position) == *name)?;
+        Some(&self.declared[position].place)
+    }
+
+    fn name(&self, position: usize) -> ImageName {
+        ImageName::new(self.declared[position].reference.familiar())
+    }
+
     fn target(&self, position: usize) -> ImageTarget {
         let image = &self.declared[position];
-        let name = |position: &usize| ImageName::new(self.declared[*position].reference.familiar());
         let mut ignores = image.watch_ignores.clone();
-        ignores.extend(self.tiltignore.cloned());
+        ignores.extend_from_slice(self.ignored_everywhere);
         ImageTarget {
-            name: name(&position),
+            name: self.name(position),
             build: image.build.clone(),
-            files: FileSet { roots: image.build.context.roots.clone(), ignores },
+            files: FileSet { roots: image.roots.clone(), ignores },
             live_update: image.live_update.clone(),
-            depends_on: self.builds_on[position].iter().map(name).collect(),
+            depends_on: self.builds_on[position].iter().map(|base| self.name(*base)).collect(),
+            match_exact: self.index.is_exact(position),
+            match_in_env_vars: image.match_in_env_vars,
+            entrypoint: image.entrypoint.clone(),
+            container_args: image.container_args.clone(),
         }
     }
 
-    /// Changes are seen only below the contexts of the image and of those it builds on.
+    /// Changes are seen only below the roots of the image and of those it builds on.
     fn check_live_update(&self, position: usize, problems: &mut Problems) {
         let image = &self.declared[position];
         let Some(update) = &image.live_update else { return };
         let mut order = Vec::new();
         self.visit(position, &mut Vec::new(), &mut order, problems);
-        let watched: Vec<_> =
-            order.iter().flat_map(|position| &self.declared[*position].build.context.roots).collect();
-        let outside = |path: &&std::path::PathBuf| !watched.iter().any(|root| path.starts_with(root));
+        let watched: Vec<&PathBuf> =
+            order.iter().flat_map(|position| &self.declared[*position].roots).collect();
+        let outside = |path: &&PathBuf| !watched.iter().any(|root| path.starts_with(root));
         let syncs = update.syncs.iter().map(|sync| &sync.local);
         for path in syncs.chain(&update.stop_paths).filter(outside) {
             let roots: Vec<_> = watched.iter().map(|root| root.display().to_string()).collect();
@@ -120,25 +182,32 @@ impl<'d> Images<'d> {
         }
     }
 
-    /// A warning for each image that no object and no other image uses.
-    pub(super) fn unused(&self, fine: &[String], has_objects: bool) -> Vec<String> {
+    /// A warning for each image that no object, no service and no other image uses.
+    pub(super) fn unused(&self, fine: &[String], consumers: Consumers) -> Vec<String> {
         let is_fine = |name: &String| fine.iter().any(|fine| fine == "*" || fine == name);
         let unused = self.declared.iter().zip(&self.used).filter(|(_, used)| !**used).map(|(image, _)| image);
+        let unused: Vec<&ImageDeclaration> =
+            unused.filter(|image| !is_fine(&image.reference.familiar())).collect();
+        let used_by = if consumers == Consumers::Compose { "Docker Compose" } else { "Kubernetes" };
         let mut warnings = Vec::new();
         for image in unused {
             let name = image.reference.familiar();
-            if is_fine(&name) {
-                continue;
-            }
             let place = image.place.location();
             let mut warning =
-                format!("{place}: Image not used in any Kubernetes config: {name}; it is not built.");
-            if !has_objects {
-                warning.push_str(" There are no Kubernetes objects: is a k8s_yaml() missing?");
-            } else if let Some(near) =
-                nearest(&image.reference.familiar_name(), self.asked.iter().map(String::as_str))
-            {
-                warning.push_str(&format!(" Did you mean {near}?"));
+                format!("{place}: Image not used in any {used_by} config: {name}; it is not built.");
+            match consumers {
+                Consumers::Nothing => warning.push_str(
+                    " There are no Kubernetes objects and no Docker Compose services: is a k8s_yaml() missing?",
+                ),
+                Consumers::OtherObjects => warning.push_str(
+                    " No object has images: for custom kinds, tell with k8s_kind() where they keep them.",
+                ),
+                Consumers::Kubernetes | Consumers::Compose => {
+                    let asked = self.asked.iter().map(String::as_str);
+                    if let Some(near) = nearest(&image.reference.familiar_name(), asked) {
+                        warning.push_str(&format!(" Did you mean {near}?"));
+                    }
+                }
             }
             let silence = format!("update_settings(suppress_unused_image_warnings=[\"{name}\"])");
             warning.push_str(&format!(" If it is meant so: {silence}"));

@@ -14,14 +14,36 @@ fn escaped(part: &str) -> String {
     part.to_lowercase().replace('\\', "\\\\").replace(':', "\\:")
 }
 
+/// The parts of a fragment, without the escapes.
+pub(super) fn split(fragment: &str) -> Result<Vec<String>, String> {
+    let mut parts = vec![String::new()];
+    let mut characters = fragment.chars();
+    let push = |parts: &mut Vec<String>, character| match parts.last_mut() {
+        Some(part) => part.push(character),
+        None => parts.push(String::from(character)),
+    };
+    while let Some(character) = characters.next() {
+        match character {
+            ':' => parts.push(String::new()),
+            '\\' => match characters.next() {
+                Some(escaped @ (':' | '\\')) => push(&mut parts, escaped),
+                Some(other) => return Err(format!("a backslash stands before : or \\, not before {other}")),
+                None => {}
+            },
+            other => push(&mut parts, other),
+        }
+    }
+    Ok(parts)
+}
+
 /// As messages name an object: `web:deployment:default`.
 pub(super) fn full_name(object: &Object) -> String {
     fragments(object).swap_remove(2)
 }
 
 /// For each object the shortest fragment that no other could have.
-pub(super) fn unique_names(objects: &[Object]) -> Vec<String> {
-    let fragments: Vec<Vec<String>> = objects.iter().map(fragments).collect();
+pub(super) fn unique_names<'o>(objects: impl Iterator<Item = &'o Object>) -> Vec<String> {
+    let fragments: Vec<Vec<String>> = objects.map(fragments).collect();
     let mut wanted: HashMap<&str, usize> = HashMap::new();
     for fragment in fragments.iter().flatten() {
         *wanted.entry(fragment).or_default() += 1;

@@ -1,11 +1,12 @@
 //! What the assembly looks at in a Kubernetes object.
 
 use lilt_model::Location;
-use lilt_model::kubernetes::PodReadiness;
 use serde_json::{Map, Value};
 
 use crate::declare::ObjectDeclaration;
 use crate::failure::Place;
+use crate::kinds::Kinds;
+use crate::values::ObjectId;
 use lilt_model::reference::Reference;
 
 const DEFAULT_NAMESPACE: &str = "default";
@@ -24,6 +25,13 @@ impl From<ObjectDeclaration> for Object {
 }
 
 impl Object {
+    pub(super) fn id(&self) -> ObjectId {
+        let group = self.text("/apiVersion").split_once('/').map_or("", |(group, _)| group);
+        let [name, kind, namespace, group] =
+            [self.name(), self.kind(), self.namespace(), group].map(str::to_owned);
+        ObjectId { name, kind, namespace, group }
+    }
+
     fn text(&self, pointer: &str) -> &str {
         self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
@@ -58,25 +66,50 @@ impl Object {
         }
     }
 
-    /// Whether it makes pods and so is a resource of its own.
-    pub(super) fn is_workload(&self) -> bool {
-        self.pod_template().is_some() || (self.group() == "batch" && matches!(self.kind(), "Job" | "CronJob"))
+    /// Its own line in a YAML file, or the call that gave it.
+    pub(super) fn origin(&self) -> &Location {
+        &self.origin
     }
 
-    /// The images of its containers, init containers first, each once.
-    pub(super) fn images(&self) -> Vec<Reference> {
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Whether it makes pods of a template.
+    pub(super) fn has_pod_template(&self) -> bool {
+        self.kind() != "Pod" && self.pod_template().is_some()
+    }
+
+    /// Its images, each once: those of containers, init containers first, of volumes, at places that the user told of,
+    /// and of environment variables if they are among `in_env_vars`.
+    pub(super) fn images(
+        &self,
+        kinds: &Kinds,
+        in_env_vars: impl Fn(&Reference) -> bool,
+    ) -> Result<Vec<Reference>, String> {
         let mut images: Vec<Reference> = Vec::new();
-        let Some(spec) = self.pod_template().and_then(|template| template.get("spec")) else { return images };
-        for field in ["initContainers", "containers"] {
-            let containers = spec.get(field).and_then(Value::as_array).into_iter().flatten();
-            let named = containers.filter_map(|container| container.get("image")?.as_str());
-            for image in named.filter_map(|image| Reference::parse(image).ok()) {
-                if !images.contains(&image) {
-                    images.push(image);
-                }
+        let mut add = |image: Reference| {
+            if !images.contains(&image) {
+                images.push(image);
             }
+        };
+        let spec = self.pod_template().and_then(|template| template.get("spec"));
+        let list = |field: &str| spec.and_then(|spec| spec.get(field)?.as_array()).into_iter().flatten();
+        let containers = || list("initContainers").chain(list("containers"));
+        for container in containers() {
+            let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+            add(Reference::parse(image).map_err(|problem| problem.message)?);
         }
-        images
+        for image in list("volumes").filter_map(|volume| volume.pointer("/image/reference")?.as_str()) {
+            add(Reference::parse(image).map_err(|problem| problem.message)?);
+        }
+        kinds.images(&self.value)?.into_iter().for_each(&mut add);
+        let variables = containers().filter_map(|container| container.get("env")?.as_array()).flatten();
+        let values = variables.filter_map(|variable| variable.get("value")?.as_str());
+        for image in values.filter_map(|value| Reference::parse(value).ok()).filter(in_env_vars) {
+            add(image);
+        }
+        Ok(images)
     }
 
     /// The labels of the pods that a service leads to; none if it is no service or selects nothing.
@@ -85,8 +118,9 @@ impl Object {
         selector.filter(|selector| self.kind() == "Service" && self.group() == "core" && !selector.is_empty())
     }
 
+    /// Of the pods that it makes; a pod itself makes none.
     pub(super) fn pod_labels(&self) -> Option<&Map<String, Value>> {
-        self.pod_template()?.pointer("/metadata/labels")?.as_object()
+        self.pod_template().filter(|_| self.has_pod_template())?.pointer("/metadata/labels")?.as_object()
     }
 
     /// Whether this is a service that leads to the pods of `workload`.
@@ -94,14 +128,6 @@ impl Object {
         let (Some(selector), Some(labels)) = (self.selector(), workload.pod_labels()) else { return false };
         let same_place = self.namespace() == DEFAULT_NAMESPACE || self.namespace() == workload.namespace();
         same_place && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
-    }
-
-    /// What its kind says about waiting for pods.
-    pub(super) fn pod_readiness(&self) -> PodReadiness {
-        match (self.group(), self.kind()) {
-            ("batch", "CronJob") => PodReadiness::Ignore,
-            _ => PodReadiness::Wait,
-        }
     }
 }
 

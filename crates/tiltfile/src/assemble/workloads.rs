@@ -1,27 +1,38 @@
 //! Objects become resources: workloads by their names, services with their workloads, and what `k8s_resource` says.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use lilt_model::Failure;
-use lilt_model::kubernetes::{Forward, PodReadiness};
+use lilt_model::kubernetes::{CustomDeploy, DiscoveryStrategy, Forward, PodReadiness};
+use lilt_model::reference::Reference;
 use lilt_model::resource::{Link, TriggerMode};
 
 use super::Problems;
-use super::naming::{fragments, full_name, unique_names};
+use super::naming::{fragments, full_name, split, unique_names};
 use super::object::Object;
-use crate::declare::{Declarations, LocalDeclaration, ObjectDeclaration, ResourceOptions};
+use crate::declare::{CustomDeployDeclaration, Declarations, ObjectDeclaration, ResourceOptions};
 use crate::failure::Place;
+use crate::image_index::ImageIndex;
 use crate::nearest::nearest;
-use lilt_model::reference::Reference;
+use crate::values::ObjectId;
 
 /// A resource in the making.
 #[derive(Debug)]
 pub(super) struct Workload {
     pub(super) name: String,
+    pub(super) place: Place,
     pub(super) objects: Vec<Object>,
     pub(super) images: Vec<Reference>,
+    /// Must be built by the project.
+    pub(super) required_images: Vec<Reference>,
+    pub(super) custom_deploy: Option<CustomDeploy>,
+    /// Made by `k8s_resource` of objects that are no workloads.
+    pub(super) is_grouped: bool,
     pub(super) forwards: Vec<Forward>,
-    pub(super) pod_readiness: PodReadiness,
+    /// What the user says about it.
+    pub(super) pod_readiness: Option<PodReadiness>,
+    pub(super) extra_pod_selectors: Vec<BTreeMap<String, String>>,
+    pub(super) discovery_strategy: Option<DiscoveryStrategy>,
     pub(super) trigger_mode: Option<TriggerMode>,
     pub(super) auto_init: bool,
     pub(super) resource_deps: Vec<(String, Place)>,
@@ -30,13 +41,19 @@ pub(super) struct Workload {
 }
 
 impl Workload {
-    fn new(name: String, pod_readiness: PodReadiness) -> Self {
+    fn new(name: String, place: Place) -> Self {
         Self {
             name,
+            place,
             objects: Vec::new(),
             images: Vec::new(),
+            required_images: Vec::new(),
+            custom_deploy: None,
+            is_grouped: false,
             forwards: Vec::new(),
-            pod_readiness,
+            pod_readiness: None,
+            extra_pod_selectors: Vec::new(),
+            discovery_strategy: None,
             trigger_mode: None,
             auto_init: true,
             resource_deps: Vec::new(),
@@ -44,22 +61,79 @@ impl Workload {
             labels: Vec::new(),
         }
     }
+
+    fn of_custom_deploy(declaration: CustomDeployDeclaration) -> Self {
+        let CustomDeployDeclaration { place, name, deploy, image_deps, live_update_image } = declaration;
+        Self {
+            images: image_deps.iter().cloned().chain(live_update_image).collect(),
+            required_images: image_deps,
+            custom_deploy: Some(deploy),
+            ..Self::new(name, place)
+        }
+    }
 }
 
-/// The resources, and the objects that belong to none.
+/// Objects that are resources of their own, with their images, and the others.
+struct Sorted {
+    workloads: Vec<(Object, Vec<Reference>)>,
+    rest: Vec<Object>,
+    /// Objects whose images cannot be told, and why.
+    broken: Vec<(Place, Failure)>,
+}
+
+fn sort(objects: impl Iterator<Item = Object>, declared: &Declarations) -> Sorted {
+    let index = ImageIndex::new(declared.images.iter().map(|image| image.reference.clone()));
+    let wants_env_vars = declared.images.iter().any(|image| image.match_in_env_vars);
+    let in_env_vars = |used: &Reference| {
+        wants_env_vars && index.find(used).is_some_and(|position| declared.images[position].match_in_env_vars)
+    };
+    let mut sorted = Sorted { workloads: Vec::new(), rest: Vec::new(), broken: Vec::new() };
+    for object in objects {
+        match object.images(&declared.kinds, in_env_vars) {
+            Ok(images) if images.is_empty() && !declared.kinds.know(object.value()) => {
+                sorted.rest.push(object)
+            }
+            Ok(images) => sorted.workloads.push((object, images)),
+            Err(problem) => {
+                let failure = Failure::user(format!("the images of {}: {problem}", full_name(&object)));
+                let failure = failure.detail(format!("the object stands at {}", object.origin()));
+                sorted.broken.push((object.place.clone(), failure));
+                sorted.workloads.push((object, Vec::new()));
+            }
+        }
+    }
+    sorted
+}
+
+/// The workloads that need names, in order.
+pub(crate) fn workload_ids(declared: &Declarations) -> Vec<ObjectId> {
+    let objects = declared.objects.iter().map(|object| Object::from(object.clone()));
+    sort(objects, declared).workloads.iter().map(|(object, _)| object.id()).collect()
+}
+
+/// The resources, and the objects that belong to none. `names` are those that the user's function gives to the
+/// workloads.
 pub(super) fn assemble(
     objects: Vec<ObjectDeclaration>,
-    declared: &Declarations,
+    declared: &mut Declarations,
+    names: Option<Vec<String>>,
     problems: &mut Problems,
 ) -> (Vec<Workload>, Vec<Object>) {
-    let locals = local_names(&declared.locals, problems);
-    let objects = objects.into_iter().map(Object::from);
-    let (workloads, rest): (Vec<Object>, Vec<Object>) = objects.partition(Object::is_workload);
-    let mut grouping = Grouping::new(rest, locals);
-    let names = unique_names(&workloads);
-    for (object, name) in workloads.into_iter().zip(names) {
-        grouping.add_workload(object, name, problems);
+    let taken = other_names(declared, problems);
+    let sorted = sort(objects.into_iter().map(Object::from), declared);
+    for (place, failure) in sorted.broken {
+        problems.add(&place, failure);
     }
+    let mut grouping = Grouping::new(sorted.rest, taken);
+    for declaration in std::mem::take(&mut declared.custom_deploys) {
+        grouping.add_custom_deploy(declaration, problems);
+    }
+    let given = names.filter(|names| names.len() == sorted.workloads.len());
+    let names = given.unwrap_or_else(|| unique_names(sorted.workloads.iter().map(|(object, _)| object)));
+    for ((object, images), name) in sorted.workloads.into_iter().zip(names) {
+        grouping.add_workload(object, images, name, problems);
+    }
+    grouping.add_templates_without_images(problems);
     let needed = declared.options.iter().any(|options| !options.objects.is_empty());
     let catalogue = if needed { Catalogue::new(&grouping) } else { Catalogue::default() };
     for options in &declared.options {
@@ -68,17 +142,21 @@ pub(super) fn assemble(
     (grouping.workloads, grouping.rest.into_iter().flatten().collect())
 }
 
-fn local_names(locals: &[LocalDeclaration], problems: &mut Problems) -> HashSet<String> {
-    let mut seen: HashMap<&str, &Place> = HashMap::new();
-    for local in locals {
-        if let Some(first) = seen.insert(&local.name, &local.place) {
-            let name = &local.name;
+/// Names that resources of another kind have, and of which kind.
+fn other_names(declared: &Declarations, problems: &mut Problems) -> HashMap<String, &'static str> {
+    let mut seen: HashMap<&str, (&Place, &'static str)> = HashMap::new();
+    let services = declared.compose.iter().flat_map(|compose| {
+        compose.services.iter().map(|service| (service.name.as_str(), (&compose.place, "Docker Compose")))
+    });
+    let locals = declared.locals.iter().map(|local| (local.name.as_str(), (&local.place, "local")));
+    for (name, (place, kind)) in services.chain(locals) {
+        if let Some((first, _)) = seen.insert(name, (place, kind)) {
             let message =
                 format!("there are two resources named {name}, the other one at {}", first.location());
-            problems.add(&local.place, Failure::user(message));
+            problems.add(place, Failure::user(message));
         }
     }
-    seen.into_keys().map(str::to_owned).collect()
+    seen.into_iter().map(|(name, (_, kind))| (name.to_owned(), kind)).collect()
 }
 
 struct Grouping {
@@ -88,7 +166,8 @@ struct Grouping {
     rest: Vec<Option<Object>>,
     /// Positions among the rest of the services that select by this label first: saves looking at all of them.
     services: HashMap<String, Vec<usize>>,
-    locals: HashSet<String>,
+    /// Names of resources of other kinds.
+    taken: HashMap<String, &'static str>,
 }
 
 fn label(key: &str, value: &serde_json::Value) -> String {
@@ -125,7 +204,7 @@ impl Catalogue {
 }
 
 impl Grouping {
-    fn new(rest: Vec<Object>, locals: HashSet<String>) -> Self {
+    fn new(rest: Vec<Object>, taken: HashMap<String, &'static str>) -> Self {
         let mut services: HashMap<String, Vec<usize>> = HashMap::new();
         for (position, object) in rest.iter().enumerate() {
             if let Some((key, value)) = object.selector().and_then(|selector| selector.iter().next()) {
@@ -133,7 +212,7 @@ impl Grouping {
             }
         }
         let rest = rest.into_iter().map(Some).collect();
-        Self { workloads: Vec::new(), by_name: HashMap::new(), rest, services, locals }
+        Self { workloads: Vec::new(), by_name: HashMap::new(), rest, services, taken }
     }
 
     fn push(&mut self, workload: Workload) {
@@ -157,10 +236,10 @@ impl Grouping {
     }
 
     fn name_is_free(&self, name: &str) -> Result<(), Failure> {
-        let kind = match (self.locals.contains(name), self.position(name)) {
-            (true, _) => "local",
-            (false, Some(_)) => "Kubernetes",
-            (false, None) => return Ok(()),
+        let kind = match (self.taken.get(name), self.position(name)) {
+            (Some(kind), _) => kind,
+            (None, Some(_)) => "Kubernetes",
+            (None, None) => return Ok(()),
         };
         Err(Failure::user(format!("there is already a {kind} resource named {name}")))
     }
@@ -169,10 +248,21 @@ impl Grouping {
         self.by_name.get(name).copied()
     }
 
-    fn add_workload(&mut self, object: Object, name: String, problems: &mut Problems) {
-        // Names of workloads are unique among themselves: only a local resource can be in the way.
-        if self.locals.contains(&name) {
-            let failure = Failure::user(format!("there is already a local resource named {name}"));
+    fn add_custom_deploy(&mut self, declaration: CustomDeployDeclaration, problems: &mut Problems) {
+        if let Err(failure) = self.name_is_free(&declaration.name) {
+            return problems.add(&declaration.place, failure);
+        }
+        self.push(Workload::of_custom_deploy(declaration));
+    }
+
+    fn add_workload(
+        &mut self,
+        object: Object,
+        images: Vec<Reference>,
+        name: String,
+        problems: &mut Problems,
+    ) {
+        if let Err(failure) = self.name_is_free(&name) {
             problems.add(
                 &object.place,
                 failure.hint(format!(
@@ -180,12 +270,28 @@ impl Grouping {
                 )),
             );
         }
-        let mut workload = Workload::new(name, object.pod_readiness());
-        workload.images = object.images();
+        let mut workload = Workload::new(name, object.place.clone());
+        workload.images = images;
         let services = self.take_services_of(&object);
         workload.objects.push(object);
         workload.objects.extend(services);
         self.push(workload);
+    }
+
+    /// Templates of pods that run nothing yet: by their own names, with what else has the name.
+    fn add_templates_without_images(&mut self, problems: &mut Problems) {
+        for index in 0..self.rest.len() {
+            let Some(object) = self.rest[index].take_if(|object| object.has_pod_template()) else { continue };
+            let name = object.name().to_owned();
+            match self.position(&name) {
+                Some(position) => {
+                    let services = self.take_services_of(&object);
+                    self.workloads[position].objects.push(object);
+                    self.workloads[position].objects.extend(services);
+                }
+                None => self.add_workload(object, Vec::new(), name, problems),
+            }
+        }
     }
 
     fn apply(&mut self, options: &ResourceOptions, catalogue: &Catalogue, problems: &mut Problems) {
@@ -193,7 +299,9 @@ impl Grouping {
             if let Err(failure) = self.name_is_free(&options.new_name) {
                 return problems.add(&options.place, failure);
             }
-            self.push(Workload::new(options.new_name.clone(), PodReadiness::Ignore));
+            let mut grouped = Workload::new(options.new_name.clone(), options.place.clone());
+            grouped.is_grouped = true;
+            self.push(grouped);
             self.workloads.len() - 1
         } else {
             match self.position(&options.workload) {
@@ -234,6 +342,15 @@ impl Grouping {
     }
 
     fn take(&mut self, fragment: &str, catalogue: &Catalogue) -> Result<Object, Failure> {
+        let refuse =
+            |problem: String| Failure::user(format!("k8s_resource: objects: {fragment:?}: {problem}"));
+        let parts = split(fragment).map_err(refuse)?;
+        if parts.len() > 3 {
+            return Err(refuse(format!(
+                "it has {} parts; an object is named name:kind:namespace",
+                parts.len()
+            )));
+        }
         let found =
             catalogue.by_fragment.get(&fragment.to_lowercase()).map(Vec::as_slice).unwrap_or_default();
         match found {
@@ -246,9 +363,14 @@ impl Grouping {
                 }))
             }
             [(position, _)] => position.and_then(|position| self.rest[position].take()).ok_or_else(|| {
-                Failure::user(format!(
+                let failure = Failure::user(format!(
                     "k8s_resource: the object {fragment} already belongs to another resource"
-                ))
+                ));
+                let free: Vec<String> = self.rest.iter().flatten().map(full_name).collect();
+                match free.is_empty() {
+                    true => failure.hint("all objects belong to resources already"),
+                    false => failure.hint(format!("those that belong to none are: {}", free.join(", "))),
+                }
             }),
             several => {
                 let names: Vec<&str> = several.iter().map(|(_, name)| name.as_str()).collect();
@@ -265,7 +387,9 @@ impl Workload {
         self.forwards.extend(options.forwards.iter().cloned());
         self.trigger_mode = options.trigger_mode.or(self.trigger_mode);
         self.auto_init = options.auto_init.unwrap_or(self.auto_init);
-        self.pod_readiness = options.pod_readiness.unwrap_or(self.pod_readiness);
+        self.pod_readiness = options.pod_readiness.or(self.pod_readiness);
+        self.extra_pod_selectors.extend(options.extra_pod_selectors.iter().cloned());
+        self.discovery_strategy = options.discovery_strategy.or(self.discovery_strategy);
         let deps = options.resource_deps.iter().map(|name| (name.clone(), options.place.clone()));
         self.resource_deps.extend(deps);
         self.links.extend(options.links.iter().cloned());

@@ -1,18 +1,18 @@
 //! `docker_build`, `default_registry`.
 
-use std::path::{Path, PathBuf};
-
+use lilt_model::Failure;
 use lilt_model::cluster::Registry;
 use lilt_model::files::{FileSet, IgnoreRule};
-use lilt_model::image::DockerBuild;
+use lilt_model::image::{DockerBuild, ImageBuild};
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::Value;
 use starlark::values::none::NoneType;
 
-use super::live_update::live_update;
-use crate::arguments::Function;
+pub(super) use super::image_files::repositories;
+use super::image_files::{Filters, ignores};
+use crate::arguments::{Argument, Function};
 use crate::declare::ImageDeclaration;
 use crate::failure::raise;
 use crate::session::{Session, session};
@@ -20,7 +20,30 @@ use lilt_model::reference::Reference;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
-    /// Builds an image with Docker.
+    /// Builds an image with Docker. It is built for the resources whose objects or services use it.
+    ///
+    /// # Arguments
+    /// * `ref`: the image's name, as objects and other Dockerfiles name it
+    /// * `context`: the directory that the Dockerfile sees
+    /// * `build_args`: values for `ARG`, as a dict; an empty value is taken from the environment
+    /// * `dockerfile`: its path, `Dockerfile` in the context unless given
+    /// * `dockerfile_contents`: its text in place of a file
+    /// * `cache`: has no effect any more
+    /// * `live_update`: steps that bring changes into running containers without a build
+    /// * `match_in_env_vars`: replace the image's name also in the values of environment variables
+    /// * `ignore`: patterns of files in the context that neither trigger a build nor are seen by it
+    /// * `only`: the paths of the context that alone count
+    /// * `entrypoint`: the command of containers that run the image
+    /// * `container_args`: the arguments of containers that run the image
+    /// * `target`: the stage to build
+    /// * `ssh`: agents and keys for the build, as `docker build --ssh` takes them
+    /// * `secret`: secrets for the build, as `docker build --secret` takes them
+    /// * `network`: the network that `RUN` commands use
+    /// * `extra_tag`: more names for the image
+    /// * `cache_from`: images to use as cache
+    /// * `pull`: look for newer base images
+    /// * `platform`: such as `linux/arm64`; the cluster's unless given
+    /// * `extra_hosts`: entries for the hosts file, `name:address`
     fn docker_build<'v>(
         r#ref: Value<'v>,
         context: Value<'v>,
@@ -47,25 +70,16 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<NoneType> {
         let function = Function("docker_build");
         let session = session(eval);
-        for (name, value) in [
-            ("match_in_env_vars", match_in_env_vars),
-            ("entrypoint", entrypoint),
-            ("container_args", container_args),
-            ("ssh", ssh),
-            ("secret", secret),
-        ] {
-            function.argument(name, value).not_supported_yet()?;
-        }
-        if cache.is_some() {
-            let warning = "docker_build: cache has no effect; use cache mounts in the Dockerfile instead";
+        let argument = |name, value| function.argument(name, value);
+        if argument("cache", cache).is_given() {
+            let warning =
+                "docker_build: cache has no effect; use live_update or cache mounts in the Dockerfile";
             session.declared.borrow_mut().warnings.push(warning.to_owned());
         }
-        let name = function.argument("ref", r#ref);
-        let text = name.string()?;
-        let reference = Reference::parse(&text).map_err(|problem| name.refuse(problem.message))?;
+        let reference = image_reference(function.argument("ref", r#ref))?;
         let context = session.absolute(function.argument("context", context).string()?);
-        let contents = function.argument("dockerfile_contents", dockerfile_contents);
-        let path = function.argument("dockerfile", dockerfile);
+        let contents = argument("dockerfile_contents", dockerfile_contents);
+        let path = argument("dockerfile", dockerfile);
         if contents.is_given() && path.is_given() {
             return Err(function.refuse("dockerfile and dockerfile_contents cannot both be given"));
         }
@@ -74,60 +88,66 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             Some(text) => text,
             None => session.read_text(&dockerfile_path).map_err(|failure| {
                 let message = format!("docker_build: cannot read the Dockerfile: {}", failure.message);
-                raise(lilt_model::Failure { message, ..failure })
+                raise(Failure { message, ..failure })
             })?,
         };
-        let extra_tag = function.argument("extra_tag", extra_tag);
+        let extra_tag = argument("extra_tag", extra_tag);
         let extra_tags = extra_tag.strings()?;
         for tag in &extra_tags {
             Reference::parse(tag).map_err(|problem| extra_tag.refuse(problem.message))?;
         }
-        let platform = match function.argument("platform", platform).string()? {
+        let platform = match argument("platform", platform).string()? {
             given if !given.is_empty() => given,
-            _ => session.outside.environment_variable("DOCKER_DEFAULT_PLATFORM").unwrap_or_default(),
+            _ => crate::environment::get("DOCKER_DEFAULT_PLATFORM").unwrap_or_default(),
         };
-        let only = function.argument("only", only);
-        let only_paths = only.patterns()?;
-        if let Some(path) = only_paths.iter().find(|path| path.contains('*')) {
+        let only = argument("only", only);
+        let filters = Filters {
+            ignore: argument("ignore", ignore).patterns()?,
+            only: only.patterns()?,
+            dockerfile: Some(dockerfile_path.clone()),
+        };
+        if let Some(path) = filters.only.iter().find(|path| path.contains('*')) {
             return Err(only.refuse(format!("it takes real paths, no patterns: {path:?}")));
         }
-        let ignore = function.argument("ignore", ignore).patterns()?;
-        let live_update = live_update_of(function.argument("live_update", live_update), session)?;
-        let context_ignores = context_ignores(session, &context, &dockerfile_path, ignore, &only_paths)?;
-        let mut watch_ignores = context_ignores.clone();
-        // A changed Dockerfile reloads the Tiltfile, and that leads to the build: not twice.
-        watch_ignores.push(IgnoreRule::path(&dockerfile_path));
-        let declaration = ImageDeclaration {
-            place: session.place(eval)?,
-            build: DockerBuild {
-                context: FileSet { roots: vec![context], ignores: context_ignores },
-                dockerfile_path: (!contents.is_given()).then_some(dockerfile_path),
-                dockerfile,
-                build_args: function.argument("build_args", build_args).string_map()?,
-                target: function.argument("target", target).string()?,
-                platform,
-                network: function.argument("network", network).string()?,
-                extra_tags,
-                cache_from: function.argument("cache_from", cache_from).strings()?,
-                extra_hosts: function.argument("extra_hosts", extra_hosts).strings()?,
-                pull: function.argument("pull", pull).boolean()?.unwrap_or(false),
-            },
-            watch_ignores,
-            live_update,
-            reference,
+        let roots = vec![context];
+        let context_ignores = ignores(session, &roots, &filters)?;
+        let build = DockerBuild {
+            context: FileSet { roots: roots.clone(), ignores: context_ignores.clone() },
+            dockerfile_path: (!contents.is_given()).then(|| dockerfile_path.clone()),
+            dockerfile,
+            build_args: argument("build_args", build_args).string_map()?,
+            target: argument("target", target).string()?,
+            platform,
+            network: argument("network", network).string()?,
+            extra_tags,
+            cache_from: argument("cache_from", cache_from).strings()?,
+            extra_hosts: argument("extra_hosts", extra_hosts).strings()?,
+            pull: argument("pull", pull).boolean()?.unwrap_or(false),
+            ssh: argument("ssh", ssh).strings()?,
+            secrets: argument("secret", secret).strings()?,
         };
-        let mut declared = session.declared.borrow_mut();
-        if let Some(other) = declared.images.iter().find(|other| other.reference == declaration.reference) {
-            let (name, place) = (&declaration.reference, other.place.location());
-            return Err(
-                function.refuse(format!("the image {} is already defined at {place}", name.familiar()))
-            );
-        }
-        declared.images.push(declaration);
+        let mut watch_ignores = context_ignores;
+        // A changed Dockerfile reloads the Tiltfile, and that leads to the build: not twice.
+        watch_ignores.push(IgnoreRule::path(dockerfile_path));
+        let declaration = ImageDeclaration {
+            roots,
+            watch_ignores,
+            live_update: super::live_update::live_update(argument("live_update", live_update), session)?,
+            match_in_env_vars: argument("match_in_env_vars", match_in_env_vars).boolean()?.unwrap_or(false),
+            entrypoint: argument("entrypoint", entrypoint).unix_words()?,
+            container_args: container_arguments(argument("container_args", container_args))?,
+            ..ImageDeclaration::new(session.place(eval)?, reference, ImageBuild::Docker(build))
+        };
+        declare(function, session, declaration)?;
         Ok(NoneType)
     }
 
-    /// The registry that images are pushed to.
+    /// The registry that images are pushed to, unless the cluster announces one of its own.
+    ///
+    /// # Arguments
+    /// * `host`: such as `localhost:5000` or `gcr.io/my-team`
+    /// * `host_from_cluster`: how the cluster reaches it, if that differs
+    /// * `single_name`: one repository for all images, told apart by their tags, for registries such as ECR
     fn default_registry<'v>(
         host: Value<'v>,
         host_from_cluster: Option<Value<'v>>,
@@ -135,77 +155,60 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("default_registry");
-        function.argument("single_name", single_name).not_supported_yet()?;
         let argument = function.argument("host", host);
         let host = argument.string()?;
-        if host.is_empty() || host.contains("://") || host.contains(char::is_whitespace) {
-            return Err(argument
-                .refuse(format!("{host:?} is no registry host such as 'localhost:5000' or 'gcr.io/team'")));
+        check_host(argument, &host)?;
+        let argument = function.argument("host_from_cluster", host_from_cluster);
+        let host_from_cluster = argument.text()?.filter(|host| !host.is_empty());
+        if let Some(host) = &host_from_cluster {
+            check_host(argument, host)?;
         }
-        let from_cluster = function.argument("host_from_cluster", host_from_cluster).text()?;
+        let single_name = function.argument("single_name", single_name).string()?;
         let mut declared = session(eval).declared.borrow_mut();
         if declared.registry.is_some() {
             return Err(function.refuse("it was already called"));
         }
-        let host_from_cluster = from_cluster.filter(|host| !host.is_empty());
-        declared.registry = Some(Registry { host, host_from_cluster });
+        declared.registry = Some(Registry { host, host_from_cluster, single_name });
         Ok(NoneType)
     }
 }
 
-/// The parameter of the same name hides the function above.
-fn live_update_of(
-    argument: crate::arguments::Argument<'_>,
-    session: &Session<'_>,
-) -> starlark::Result<Option<lilt_model::image::LiveUpdate>> {
-    live_update(argument, session)
+fn check_host(argument: Argument<'_>, host: &str) -> starlark::Result<()> {
+    let example = format!("{host}/x");
+    match Reference::parse(&example) {
+        // A host without a dot or port would be taken for a part of the name.
+        Ok(reference) if reference.name() == example => Ok(()),
+        _ => Err(argument
+            .refuse(format!("{host:?} is no registry host such as 'localhost:5000' or 'gcr.io/team'"))),
+    }
 }
 
-fn context_ignores(
-    session: &Session<'_>,
-    context: &Path,
-    dockerfile: &Path,
-    ignore: Vec<String>,
-    only: &[String],
-) -> starlark::Result<Vec<IgnoreRule>> {
-    let mut rules = vec![IgnoreRule::path(session.current_file())];
-    rules.extend(repositories(session, &[dockerfile.to_owned(), context.to_owned()]));
-    if !session.outside.is_dir(context) {
-        return Ok(rules);
-    }
-    let below_context = |patterns: Vec<String>| IgnoreRule { base: context.to_owned(), patterns };
-    if !ignore.is_empty() {
-        rules.push(below_context(ignore));
-    }
-    if !only.is_empty() {
-        let exceptions = only.iter().map(|path| format!("!{path}"));
-        rules.push(below_context(std::iter::once("**".to_owned()).chain(exceptions).collect()));
-    }
-    let mut own = dockerfile.as_os_str().to_owned();
-    own.push(".dockerignore");
-    let own = PathBuf::from(own);
-    let file = if session.outside.exists(&own) { own } else { context.join(".dockerignore") };
-    match session.read(&file) {
-        Ok(content) => {
-            let patterns = lilt_model::ignore::parse_patterns(&String::from_utf8_lossy(&content));
-            if !patterns.is_empty() {
-                rules.push(below_context(patterns));
-            }
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(raise(session.unreadable(&file, &error))),
-    }
-    Ok(rules)
+pub(super) fn image_reference(argument: Argument<'_>) -> starlark::Result<Reference> {
+    Reference::parse(&argument.string()?).map_err(|problem| argument.refuse(problem.message))
 }
 
-/// The `.git` of each of these paths that is the root of a repository.
-pub(super) fn repositories(session: &Session<'_>, paths: &[PathBuf]) -> Vec<IgnoreRule> {
-    let mut found: Vec<IgnoreRule> = Vec::new();
-    for path in paths {
-        let rule = IgnoreRule::path(path.join(".git"));
-        if session.outside.is_dir(&rule.base) && !found.contains(&rule) {
-            found.push(rule);
-        }
+/// A list of images that must exist in the project.
+pub(super) fn image_references(argument: Argument<'_>) -> starlark::Result<Vec<Reference>> {
+    let parse = |text: String| Reference::parse(&text).map_err(|problem| argument.refuse(problem.message));
+    argument.string_list()?.into_iter().map(parse).collect()
+}
+
+/// None given differs from an empty list, which takes the container's own arguments away.
+pub(super) fn container_arguments(argument: Argument<'_>) -> starlark::Result<Option<Vec<String>>> {
+    argument.is_given().then(|| argument.string_list()).transpose()
+}
+
+/// Notes an image; two of the same reference are a mistake.
+pub(super) fn declare(
+    function: Function,
+    session: &Session<'_>,
+    declaration: ImageDeclaration,
+) -> starlark::Result<()> {
+    let mut declared = session.declared.borrow_mut();
+    if let Some(other) = declared.images.iter().find(|other| other.reference == declaration.reference) {
+        let (name, place) = (&declaration.reference, other.place.location());
+        return Err(function.refuse(format!("the image {} is already defined at {place}", name.familiar())));
     }
-    found
+    declared.images.push(declaration);
+    Ok(())
 }

@@ -16,7 +16,8 @@ use super::kubernetes::explain;
 use crate::arguments::Function;
 use crate::failure::raise;
 use crate::session::{Session, session};
-use crate::values::Blob;
+use crate::values::structure::Structure;
+use crate::values::{Blob, Environ};
 use crate::yaml;
 
 #[starlark_module]
@@ -162,7 +163,7 @@ fn to_yaml(function: &'static str, value: Value<'_>) -> starlark::Result<String>
         .map_err(|error| raise(Failure::internal(format!("{function}: {}", error.message))))
 }
 
-fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
+pub(super) fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
     match json {
         Json::Null => Value::new_none(),
         Json::Bool(flag) => Value::new_bool(*flag),
@@ -188,6 +189,17 @@ fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
 }
 
 fn to_json(function: &'static str, value: Value<'_>) -> starlark::Result<Json> {
+    to_json_at(function, value, 0)
+}
+
+/// Deeper than what any reader takes back.
+const DEPTH: usize = 500;
+
+fn to_json_at(function: &'static str, value: Value<'_>, depth: usize) -> starlark::Result<Json> {
+    if depth > DEPTH {
+        return Err(Function(function).refuse("the value is nested too deep"));
+    }
+    let inner = |value| to_json_at(function, value, depth + 1);
     if let Some(blob) = value.downcast_ref::<Blob>() {
         return Ok(Json::String(blob.text.clone()));
     }
@@ -201,19 +213,23 @@ fn to_json(function: &'static str, value: Value<'_>) -> starlark::Result<Json> {
                     key.to_repr()
                 ))
             })?;
-            fields.insert(name.to_owned(), to_json(function, value)?);
+            fields.insert(name.to_owned(), inner(value)?);
         }
         return Ok(Json::Object(fields));
+    }
+    if let Some(structure) = Structure::from_value(value) {
+        let fields = structure.fields().map(|(name, value)| Ok((name.to_owned(), inner(value)?)));
+        return fields.collect::<starlark::Result<serde_json::Map<_, _>>>().map(Json::Object);
+    }
+    if value.downcast_ref::<Environ>().is_some() {
+        let variables = crate::environment::all().into_iter();
+        return Ok(Json::Object(variables.map(|(name, value)| (name, Json::String(value))).collect()));
     }
     let sequence = starlark::values::list::ListRef::from_value(value)
         .map(|list| list.content())
         .or_else(|| starlark::values::tuple::TupleRef::from_value(value).map(|tuple| tuple.content()));
     if let Some(items) = sequence {
-        return items
-            .iter()
-            .map(|item| to_json(function, *item))
-            .collect::<starlark::Result<Vec<_>>>()
-            .map(Json::Array);
+        return items.iter().map(|item| inner(*item)).collect::<starlark::Result<Vec<_>>>().map(Json::Array);
     }
     match value.get_type() {
         "NoneType" => Ok(Json::Null),
@@ -229,7 +245,6 @@ fn to_json(function: &'static str, value: Value<'_>) -> starlark::Result<Json> {
             let number = UnpackFloat::unpack_value(value).ok().flatten().map(|number| number.0);
             Ok(number.map_or(Json::Null, Json::from))
         }
-        "struct" => value.to_json_value().map_err(|error| Function(function).refuse(error)),
         other => Err(Function(function).refuse(format!("a {other} cannot be encoded: {}", value.to_repr()))),
     }
 }

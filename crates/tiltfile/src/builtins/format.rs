@@ -1,5 +1,6 @@
 //! `text % values` and `text.format(…)`.
 
+use lilt_model::Failure;
 use starlark::collections::SmallMap;
 use starlark::values::dict::DictRef;
 use starlark::values::float::UnpackFloat;
@@ -7,9 +8,11 @@ use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 
 use crate::environment;
-use crate::failure::refuse;
+use crate::failure::{raise, refuse};
 use crate::values::Environ;
-use crate::values::text::{Exponent, fixed, float, quote, scientific, type_name, write_display, write_represent};
+use crate::values::text::{
+    Exponent, fixed, float, quote, scientific, type_name, write_display, write_represent,
+};
 
 /// Puts values into a text at its `%s`, `%d` and so on.
 pub(super) fn percent<'v>(format: &str, values: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
@@ -140,7 +143,8 @@ pub(super) fn braces<'v>(
     let mut out = String::with_capacity(format.len() + 16);
     let mut rest = format;
     loop {
-        let (literal, after) = rest.split_once('{').map_or((rest, None), |(literal, after)| (literal, Some(after)));
+        let (literal, after) =
+            rest.split_once('{').map_or((rest, None), |(literal, after)| (literal, Some(after)));
         push_literal(literal, &mut out)?;
         let Some(after) = after else { return Ok(out) };
         if let Some(after) = after.strip_prefix('{') {
@@ -148,7 +152,8 @@ pub(super) fn braces<'v>(
             rest = after;
             continue;
         }
-        let (field, after) = after.split_once('}').ok_or_else(|| refuse("format: unmatched '{' in format"))?;
+        let (field, after) =
+            after.split_once('}').ok_or_else(|| refuse("format: unmatched '{' in format"))?;
         rest = after;
         let (field, spec) = field.split_once(':').unwrap_or((field, ""));
         let (name, conversion) = field.split_once('!').unwrap_or((field, "s"));
@@ -189,8 +194,12 @@ struct Fields<'v, 'a> {
 }
 
 impl<'v> Fields<'v, '_> {
+    fn missing(&self) -> starlark::Error {
+        let failure = Failure::user("format: tuple index out of range");
+        raise(failure.hint(format!("the text asks for more than the {} given", self.positional.len())))
+    }
+
     fn value(&mut self, name: &str) -> starlark::Result<Value<'v>> {
-        let missing = || refuse("format: tuple index out of range");
         if name.is_empty() {
             if self.manual {
                 return Err(refuse(
@@ -199,7 +208,7 @@ impl<'v> Fields<'v, '_> {
             }
             self.automatic = true;
             self.next += 1;
-            return self.positional.get(self.next - 1).copied().ok_or_else(missing);
+            return self.positional.get(self.next - 1).copied().ok_or_else(|| self.missing());
         }
         if name.bytes().all(|byte| byte.is_ascii_digit()) {
             if self.automatic {
@@ -209,7 +218,7 @@ impl<'v> Fields<'v, '_> {
             }
             self.manual = true;
             let index = name.parse::<usize>().ok();
-            return index.and_then(|index| self.positional.get(index).copied()).ok_or_else(missing);
+            return index.and_then(|index| self.positional.get(index).copied()).ok_or_else(|| self.missing());
         }
         if let Some(value) = self.named.get(name) {
             return Ok(*value);

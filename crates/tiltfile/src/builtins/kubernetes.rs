@@ -1,8 +1,9 @@
-//! `k8s_yaml`, `k8s_resource`, `port_forward`, and the rules about contexts.
+//! Kubernetes objects and where they go: `k8s_yaml`, `filter_yaml`, `port_forward`, contexts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use lilt_model::kubernetes::{Forward, ObjectRef, PodReadiness};
+use lilt_model::kubernetes::{Forward, ObjectRef};
+use lilt_model::locator::ObjectSelector;
 use lilt_model::{Failure, Location};
 use serde_json::Value as Json;
 use starlark::environment::GlobalsBuilder;
@@ -11,16 +12,20 @@ use starlark::starlark_module;
 use starlark::values::none::NoneType;
 use starlark::values::{Value, ValueLike};
 
-use crate::arguments::Function;
-use crate::declare::{ObjectDeclaration, ResourceOptions};
-use crate::failure::{excerpt, raise};
+use crate::arguments::{Argument, Function};
+use crate::declare::ObjectDeclaration;
+use crate::failure::{Place, excerpt, raise};
 use crate::session::{Session, session};
 use crate::values::{Blob, ForwardValue};
 use crate::yaml;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
-    /// Deploys the objects of a YAML file, a list of files, or a blob of YAML.
+    /// Deploys Kubernetes objects. Workloads become resources, with the services that lead to them.
+    ///
+    /// # Arguments
+    /// * `yaml`: the path of a YAML file, a pattern such as `k8s/*.yaml`, a blob of YAML, or a list of those
+    /// * `allow_duplicates`: an object may be given that was given before
     fn k8s_yaml<'v>(
         yaml: Value<'v>,
         allow_duplicates: Option<Value<'v>>,
@@ -32,23 +37,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let allow_duplicates =
             function.argument("allow_duplicates", allow_duplicates).boolean()?.unwrap_or(false);
         let argument = function.argument("yaml", yaml);
-        let mut objects = Vec::new();
-        for element in argument.elements() {
-            if let Some(blob) = element.downcast_ref::<Blob>() {
-                let origin = |_| place.location();
-                objects.extend(
-                    parse(&blob.text, &blob.source, None)?.into_iter().map(|(line, it)| (origin(line), it)),
-                );
-            } else {
-                let text = function.argument("yaml", element).string()?;
-                for path in matching_files(session, &text)? {
-                    let content = session.read_text(&path).map_err(raise)?;
-                    let found = parse(&content, &path.display().to_string(), Some(&path))?;
-                    let origin = |line| Location { path: path.clone(), line, column: None };
-                    objects.extend(found.into_iter().map(|(line, object)| (origin(line), object)));
-                }
-            }
-        }
+        let objects = read_objects(session, argument, &place)?;
         // An empty file is a file that will be filled; an empty text is a mistake where it was made.
         let first = argument.elements().first().copied();
         if objects.is_empty() && first.is_none_or(|first| first.downcast_ref::<Blob>().is_some()) {
@@ -71,58 +60,57 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// Says more about the resource of a workload, or makes a resource of other objects.
-    fn k8s_resource<'v>(
-        workload: Option<Value<'v>>,
-        new_name: Option<Value<'v>>,
-        port_forwards: Option<Value<'v>>,
-        extra_pod_selectors: Option<Value<'v>>,
-        trigger_mode: Option<Value<'v>>,
-        resource_deps: Option<Value<'v>>,
-        objects: Option<Value<'v>>,
-        auto_init: Option<Value<'v>>,
-        pod_readiness: Option<Value<'v>>,
-        links: Option<Value<'v>>,
+    /// Parts the objects of a YAML in two blobs: those that match everything that is asked for, and the rest.
+    ///
+    /// # Arguments
+    /// * `yaml`: what `k8s_yaml` takes
+    /// * `labels`: labels that the object must have, as a dict
+    /// * `name`: a regular expression that must be found in the object's name, without regard to case
+    /// * `namespace`: the same for its namespace
+    /// * `kind`: the same for its kind
+    /// * `api_version`: the same for its API version
+    fn filter_yaml<'v>(
+        yaml: Value<'v>,
         labels: Option<Value<'v>>,
-        discovery_strategy: Option<Value<'v>>,
+        name: Option<Value<'v>>,
+        namespace: Option<Value<'v>>,
+        kind: Option<Value<'v>>,
+        api_version: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
-    ) -> starlark::Result<NoneType> {
-        let function = Function("k8s_resource");
-        function.argument("extra_pod_selectors", extra_pod_selectors).not_supported_yet()?;
-        function.argument("discovery_strategy", discovery_strategy).not_supported_yet()?;
+    ) -> starlark::Result<(Blob, Blob)> {
+        let function = Function("filter_yaml");
         let session = session(eval);
-        let readiness = function.argument("pod_readiness", pod_readiness);
-        let options = ResourceOptions {
-            place: session.place(eval)?,
-            workload: function.argument("workload", workload).resource_name()?,
-            new_name: function.argument("new_name", new_name).resource_name()?,
-            forwards: function.argument("port_forwards", port_forwards).forwards()?,
-            trigger_mode: function.argument("trigger_mode", trigger_mode).trigger_mode()?,
-            resource_deps: function.argument("resource_deps", resource_deps).string_list()?,
-            objects: function.argument("objects", objects).string_list()?,
-            auto_init: function.argument("auto_init", auto_init).boolean()?,
-            pod_readiness: match readiness.string()?.as_str() {
-                "" => None,
-                "wait" => Some(PodReadiness::Wait),
-                "ignore" => Some(PodReadiness::Ignore),
-                other => return Err(readiness.refuse(format!("{other:?} is neither 'wait' nor 'ignore'"))),
-            },
-            links: function.argument("links", links).links()?,
-            labels: function.argument("labels", labels).labels()?,
+        let argument = function.argument("yaml", yaml);
+        let text = |name, value| function.argument(name, value).string();
+        let selector = ObjectSelector::partial(
+            &text("api_version", api_version)?,
+            &text("kind", kind)?,
+            &text("name", name)?,
+            &text("namespace", namespace)?,
+        );
+        let matcher = selector.matcher().map_err(|problem| function.refuse(problem))?;
+        let labels = function.argument("labels", labels).string_map()?;
+        let objects = read_objects(session, argument, &session.place(eval)?)?;
+        let (matching, others): (Vec<Json>, Vec<Json>) =
+            objects.into_iter().map(|(_, object)| object).partition(|object| matcher.matches(object));
+        let (matching, unlabelled): (Vec<Json>, Vec<Json>) =
+            matching.into_iter().partition(|object| has_labels(object, &labels));
+        let rest: Vec<Json> = others.into_iter().chain(unlabelled).collect();
+        let source = match yaml.downcast_ref::<Blob>() {
+            Some(blob) => blob.source.clone(),
+            None => "filter_yaml".to_owned(),
         };
-        if options.workload.is_empty() && options.new_name.is_empty() {
-            return Err(
-                function.refuse("give the name of a workload, or a new_name for a resource of other objects")
-            );
-        }
-        if options.workload.is_empty() && options.objects.is_empty() {
-            return Err(function.refuse("a resource without a workload needs at least one of objects"));
-        }
-        session.declared.borrow_mut().options.push(options);
-        Ok(NoneType)
+        Ok((objects_blob(&matching, &source)?, objects_blob(&rest, &source)?))
     }
 
-    /// A forward from a local port to a container's port.
+    /// A forward from a local port to a container's port, for `port_forwards`.
+    ///
+    /// # Arguments
+    /// * `local_port`: the port of this machine
+    /// * `container_port`: the container's port, the first that its pod declares unless given
+    /// * `name`: shown in place of the address
+    /// * `link_path`: appended to the link
+    /// * `host`: where to listen, the host of the web page unless given
     fn port_forward<'v>(
         local_port: Value<'v>,
         container_port: Option<Value<'v>>,
@@ -146,6 +134,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 
     /// Contexts that may be deployed to although they are not known as local ones.
+    ///
+    /// # Arguments
+    /// * `contexts`: a name, or a list of names
     fn allow_k8s_contexts<'v>(
         contexts: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,
@@ -160,10 +151,57 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let context = session(eval).outside.kube_context().map_err(raise)?;
         Ok(context.map(|context| context.name).unwrap_or_default())
     }
+
+    /// The namespace of objects that name none.
+    fn k8s_namespace<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<String> {
+        let context = session(eval).outside.kube_context().map_err(raise)?;
+        let namespace = context.map(|context| context.namespace).filter(|namespace| !namespace.is_empty());
+        Ok(namespace.unwrap_or_else(|| "default".to_owned()))
+    }
+}
+
+fn has_labels(object: &Json, labels: &[(String, String)]) -> bool {
+    let own = object.pointer("/metadata/labels");
+    labels
+        .iter()
+        .all(|(key, value)| own.and_then(|own| own.get(key)).and_then(Json::as_str) == Some(value.as_str()))
+}
+
+/// Objects as one YAML.
+pub(super) fn objects_blob(objects: &[Json], source: &str) -> starlark::Result<Blob> {
+    let documents: Result<Vec<String>, _> = objects.iter().map(yaml::encode).collect();
+    let documents = documents.map_err(|error| raise(Failure::internal(error.message)))?;
+    Ok(Blob { text: documents.join("---\n"), source: source.to_owned() })
+}
+
+/// The objects of paths, patterns and blobs, with where each was written.
+pub(super) fn read_objects(
+    session: &Session<'_>,
+    argument: Argument<'_>,
+    place: &Place,
+) -> starlark::Result<Vec<(Location, Json)>> {
+    let mut objects = Vec::new();
+    for element in argument.elements() {
+        if let Some(blob) = element.downcast_ref::<Blob>() {
+            let found = parse(&blob.text, &blob.source, None)?;
+            objects.extend(found.into_iter().map(|(_, object)| (place.location(), object)));
+            continue;
+        }
+        let path = element
+            .unpack_str()
+            .ok_or_else(|| argument.wrong("a path, a blob or a list of those", element))?;
+        for path in matching_files(session, path)? {
+            let content = session.read_text(&path).map_err(raise)?;
+            let found = parse(&content, &path.display().to_string(), Some(&path))?;
+            let origin = |line| Location { path: path.clone(), line, column: None };
+            objects.extend(found.into_iter().map(|(line, object)| (origin(line), object)));
+        }
+    }
+    Ok(objects)
 }
 
 /// The objects of a YAML text, with the lines they begin in. `path` is given if it is a file that can be shown.
-fn parse(text: &str, source: &str, path: Option<&Path>) -> starlark::Result<Vec<(u32, Json)>> {
+pub(super) fn parse(text: &str, source: &str, path: Option<&Path>) -> starlark::Result<Vec<(u32, Json)>> {
     let objects = yaml::objects(text).map_err(|error| raise(explain(&error, text, source, path)))?;
     for (_, object) in &objects {
         let missing = [("/kind", "kind"), ("/apiVersion", "apiVersion"), ("/metadata/name", "metadata.name")]
@@ -181,7 +219,9 @@ fn parse(text: &str, source: &str, path: Option<&Path>) -> starlark::Result<Vec<
 }
 
 pub(super) fn explain(error: &yaml::YamlError, text: &str, source: &str, path: Option<&Path>) -> Failure {
-    let failure = Failure::user(format!("invalid YAML in {source}: {}", error.message));
+    let failure = Failure::user(format!("invalid YAML in {source}: {}", error.message)).hint(
+        "look at this place and the line before it: indentation (spaces, no tabs), colons, quotes, brackets",
+    );
     let Some(line) = error.line else { return failure };
     let shown = path.unwrap_or(Path::new(source));
     let start: usize = text.split_inclusive('\n').take(line as usize - 1).map(str::len).sum();
@@ -191,7 +231,7 @@ pub(super) fn explain(error: &yaml::YamlError, text: &str, source: &str, path: O
 }
 
 /// The file itself, or those that a pattern with `*` in its last part matches.
-fn matching_files(session: &Session<'_>, pattern: &str) -> starlark::Result<Vec<std::path::PathBuf>> {
+fn matching_files(session: &Session<'_>, pattern: &str) -> starlark::Result<Vec<PathBuf>> {
     let path = session.absolute(pattern);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if !name.contains('*') || session.outside.exists(&path) {

@@ -7,12 +7,20 @@ use starlark::starlark_module;
 use starlark::values::{Value, ValueLike};
 
 use crate::arguments::{Argument, Function};
-use crate::session::{Session, session};
+use crate::session::{Session, clean, session};
 use crate::values::{LiveUpdateStep, Step};
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
-    /// A live update step: a change to one of these files asks for a full build.
+    /// A live update step: when a container starts, all synced files are copied into it. Must be the first step.
+    fn initial_sync<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<LiveUpdateStep> {
+        note(Step::InitialSync, eval)
+    }
+
+    /// A live update step: a change to one of these files asks for a full build. Such steps come before `sync()`.
+    ///
+    /// # Arguments
+    /// * `paths`: files or directories
     fn fall_back_on<'v>(
         paths: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,
@@ -21,7 +29,11 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         note(Step::FallBackOn(paths), eval)
     }
 
-    /// A live update step: changed files below `local_path` are copied to `remote_path` in the container.
+    /// A live update step: changed files below a path of this machine are copied into the container.
+    ///
+    /// # Arguments
+    /// * `local_path`: a file or directory below what is watched for the image
+    /// * `remote_path`: an absolute path in the container
     fn sync<'v>(
         local_path: Value<'v>,
         remote_path: Value<'v>,
@@ -37,7 +49,12 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         note(Step::Sync { local, container }, eval)
     }
 
-    /// A live update step: a command to run in the container after files were copied.
+    /// A live update step: a command to run in the container after files were copied. Such steps come after `sync()`.
+    ///
+    /// # Arguments
+    /// * `cmd`: a shell line, or a list of words
+    /// * `trigger`: run it only if one of these files changed
+    /// * `echo_off`: do not print the command
     fn run<'v>(
         cmd: Value<'v>,
         trigger: Option<Value<'v>>,
@@ -46,15 +63,16 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<LiveUpdateStep> {
         let function = Function("run");
         let cmd = function.argument("cmd", cmd);
-        // In the container there is always a Unix shell, whatever this machine is.
-        let argv = match cmd.text() {
-            Ok(Some(line)) if !line.is_empty() => Some(vec!["sh".to_owned(), "-c".to_owned(), line]),
-            _ => cmd.words()?,
-        };
-        let argv = argv.ok_or_else(|| cmd.refuse("a command is needed"))?;
+        let argv = cmd.unix_words()?.ok_or_else(|| cmd.refuse("a command is needed"))?;
         let triggers = function.argument("trigger", trigger).strings()?;
         let echo_off = function.argument("echo_off", echo_off).boolean()?.unwrap_or(false);
         note(Step::Run { argv, triggers, echo_off }, eval)
+    }
+
+    /// A live update step: restarts the container at the end. For Docker Compose only; on Kubernetes use the extension
+    /// `restart_process`.
+    fn restart_container<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<LiveUpdateStep> {
+        note(Step::RestartContainer, eval)
     }
 }
 
@@ -65,37 +83,56 @@ fn note(step: Step, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<LiveUp
     Ok(step)
 }
 
-/// Takes the steps of an image, in the order that is allowed: `fall_back_on`, `sync`, `run`.
+/// Takes the steps of an image, in the order that is allowed: `initial_sync`, `fall_back_on`, `sync`, `run`,
+/// `restart_container`.
 pub(super) fn live_update(
     argument: Argument<'_>,
     session: &Session<'_>,
 ) -> starlark::Result<Option<LiveUpdate>> {
-    let base = session.directory();
-    let mut update = LiveUpdate { stop_paths: Vec::new(), syncs: Vec::new(), runs: Vec::new() };
+    let mut update = LiveUpdate { base: session.directory(), ..LiveUpdate::default() };
     let elements = argument.elements();
-    for value in &elements {
+    for (index, value) in elements.iter().enumerate() {
         let Some(step) = value.downcast_ref::<LiveUpdateStep>() else {
             return Err(argument
                 .refuse(format!("{} is no live update step such as sync() or run()", value.to_repr())));
         };
-        match step.step.clone() {
-            Step::FallBackOn(_) if !update.syncs.is_empty() || !update.runs.is_empty() => {
-                return Err(argument.refuse("fall_back_on steps must come first"));
-            }
-            Step::Sync { .. } if !update.runs.is_empty() => {
-                return Err(argument.refuse("all sync steps must come before all run steps"));
-            }
-            Step::FallBackOn(paths) => update.stop_paths.extend(paths),
-            Step::Sync { local, container } => update.syncs.push(Sync { local, container }),
-            Step::Run { argv, triggers, echo_off } => {
-                let triggers = triggers.iter().map(|path| crate::session::clean(&base.join(path))).collect();
-                update.runs.push(Run { argv, triggers, echo_off });
-            }
-        }
+        add(&mut update, step.step.clone(), index).map_err(|problem| argument.refuse(problem))?;
         let same = |place: &crate::failure::Place| {
             place.start == step.place.start && place.source.path() == step.place.source.path()
         };
         session.declared.borrow_mut().loose_steps.retain(|(_, place)| !same(place));
     }
-    Ok(Some(update).filter(|_| !elements.is_empty()))
+    if elements.is_empty() {
+        return Ok(None);
+    }
+    if update.syncs.is_empty() && update.runs.is_empty() {
+        return Err(argument.refuse("at least one sync() or run() is needed"));
+    }
+    Ok(Some(update))
+}
+
+fn add(update: &mut LiveUpdate, step: Step, index: usize) -> Result<(), &'static str> {
+    match step {
+        Step::InitialSync if index > 0 => {
+            return Err("initial_sync must be the first step, and there can be one only");
+        }
+        Step::FallBackOn(_) if !update.syncs.is_empty() || !update.runs.is_empty() || update.restart => {
+            return Err("fall_back_on steps must come first");
+        }
+        Step::Sync { .. } | Step::Run { .. } if update.restart => {
+            return Err("restart_container must be the last step");
+        }
+        Step::Sync { .. } if !update.runs.is_empty() => {
+            return Err("all sync steps must come before all run steps");
+        }
+        Step::InitialSync => update.initial_sync = true,
+        Step::FallBackOn(paths) => update.stop_paths.extend(paths),
+        Step::Sync { local, container } => update.syncs.push(Sync { local, container }),
+        Step::Run { argv, triggers, echo_off } => {
+            let triggers = triggers.iter().map(|path| clean(&update.base.join(path))).collect();
+            update.runs.push(Run { argv, triggers, echo_off });
+        }
+        Step::RestartContainer => update.restart = true,
+    }
+    Ok(())
 }

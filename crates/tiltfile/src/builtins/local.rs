@@ -1,4 +1,4 @@
-//! `local_resource`, `local`, `link`, `trigger_mode`.
+//! `local_resource`, `test`, `local`, `link`, `trigger_mode`.
 
 use lilt_model::Failure;
 use lilt_model::command::Command;
@@ -10,15 +10,36 @@ use starlark::values::Value;
 use starlark::values::none::NoneType;
 
 use super::docker::repositories;
-use crate::arguments::{self, Function, command};
+use super::probes::probe_of;
+use crate::arguments::{self, Argument, Function, command};
 use crate::declare::LocalDeclaration;
-use crate::failure::{cancelled, raise};
+use crate::failure::{Place, cancelled, raise};
 use crate::session::{Session, session};
 use crate::values::{Blob, LinkValue};
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
-    /// A resource of commands on this machine: one that brings it up to date, one that serves.
+    /// A resource of commands on this machine: one that brings it up to date, one that serves, or both.
+    ///
+    /// # Arguments
+    /// * `name`: of the resource
+    /// * `cmd`: brings it up to date and ends: a shell line or a list of words
+    /// * `deps`: files and directories whose change runs `cmd` again and restarts `serve_cmd`
+    /// * `trigger_mode`: `TRIGGER_MODE_AUTO` or `TRIGGER_MODE_MANUAL`
+    /// * `resource_deps`: resources that must have been ready once before it starts
+    /// * `ignore`: patterns of files below this Tiltfile's directory that trigger nothing
+    /// * `auto_init`: whether it starts by itself, true unless given
+    /// * `serve_cmd`: runs as long as the session does
+    /// * `cmd_bat`: in place of `cmd` on Windows
+    /// * `serve_cmd_bat`: in place of `serve_cmd` on Windows
+    /// * `allow_parallel`: whether `cmd` may run beside other local updates
+    /// * `links`: strings or `link()`s shown with the resource
+    /// * `labels`: groups that it is shown in
+    /// * `env`: variables for `cmd`, on top of the environment
+    /// * `serve_env`: variables for `serve_cmd`
+    /// * `readiness_probe`: a `probe()` that tells whether `serve_cmd` is ready
+    /// * `dir`: where `cmd` runs, relative to this file
+    /// * `serve_dir`: where `serve_cmd` runs
     fn local_resource<'v>(
         name: Value<'v>,
         cmd: Option<Value<'v>>,
@@ -40,67 +61,108 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         serve_dir: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let function = Function("local_resource");
         let session = session(eval);
-        function.argument("readiness_probe", readiness_probe).not_supported_yet()?;
-        let argument = |name, value| function.argument(name, value);
-        let (dir, serve_dir) = (argument("dir", dir), argument("serve_dir", serve_dir));
-        let update =
-            command(session, argument("cmd", cmd), argument("cmd_bat", cmd_bat), dir, argument("env", env))?;
-        let serve = command(
-            session,
-            argument("serve_cmd", serve_cmd),
-            argument("serve_cmd_bat", serve_cmd_bat),
-            serve_dir,
-            argument("serve_env", serve_env),
-        )?;
-        let has_text = |argument: arguments::Argument<'v>| {
-            argument.text().is_ok_and(|text| text.is_some_and(|text| !text.is_empty()))
-        };
-        match (&update, &serve) {
-            (None, None) => return Err(function.refuse("a cmd or a serve_cmd is needed")),
-            (None, Some(_)) if has_text(dir) => {
-                return Err(function.refuse("dir is for cmd; for serve_cmd there is serve_dir"));
-            }
-            (Some(_), None) if has_text(serve_dir) => {
-                return Err(function.refuse("serve_dir is given, but no serve_cmd"));
-            }
-            _ => {}
-        }
-        let deps = argument("deps", deps).paths(session)?;
-        let patterns = argument("ignore", ignore).patterns()?;
-        let mut places = deps.clone();
-        places.push(session.directory());
-        let mut ignores = repositories(session, &places);
-        if !patterns.is_empty() {
-            ignores.push(IgnoreRule { base: session.directory(), patterns });
-        }
-        let allow_parallel = argument("allow_parallel", allow_parallel).boolean()?.unwrap_or(false);
-        let name_argument = function.argument("name", name);
-        let name = name_argument.resource_name()?;
-        if name.is_empty() {
-            return Err(name_argument.refuse("a name is needed"));
-        }
-        let declaration = LocalDeclaration {
-            place: session.place(eval)?,
-            name,
-            // Without a command there is nothing that could get in the way of others.
-            allow_parallel: allow_parallel || update.is_none(),
-            update,
-            serve,
+        let arguments = LocalArguments {
+            name: Some(name),
+            cmd,
             deps,
-            ignores,
-            trigger_mode: argument("trigger_mode", trigger_mode).trigger_mode()?,
-            auto_init: argument("auto_init", auto_init).boolean()?.unwrap_or(true),
-            resource_deps: argument("resource_deps", resource_deps).string_list()?,
-            links: argument("links", links).links()?,
-            labels: argument("labels", labels).labels()?,
+            trigger_mode,
+            resource_deps,
+            ignore,
+            auto_init,
+            serve_cmd,
+            cmd_bat,
+            serve_cmd_bat,
+            allow_parallel,
+            links,
+            labels,
+            env,
+            serve_env,
+            readiness_probe,
+            dir,
+            serve_dir,
         };
-        session.declared.borrow_mut().locals.push(declaration);
-        Ok(NoneType)
+        declare(Function("local_resource"), arguments, false, session.place(eval)?, session)
     }
 
-    /// Runs a command while the Tiltfile loads and returns what it prints.
+    /// The old name of `local_resource`, for tests: `allow_parallel` is true unless given. Warns.
+    ///
+    /// # Arguments
+    /// * `name`: of the resource
+    /// * `cmd`: brings it up to date and ends: a shell line or a list of words
+    /// * `deps`: files and directories whose change runs `cmd` again and restarts `serve_cmd`
+    /// * `trigger_mode`: `TRIGGER_MODE_AUTO` or `TRIGGER_MODE_MANUAL`
+    /// * `resource_deps`: resources that must have been ready once before it starts
+    /// * `ignore`: patterns of files below this Tiltfile's directory that trigger nothing
+    /// * `auto_init`: whether it starts by itself, true unless given
+    /// * `serve_cmd`: runs as long as the session does
+    /// * `cmd_bat`: in place of `cmd` on Windows
+    /// * `serve_cmd_bat`: in place of `serve_cmd` on Windows
+    /// * `allow_parallel`: whether `cmd` may run beside other local updates
+    /// * `links`: strings or `link()`s shown with the resource
+    /// * `labels`: groups that it is shown in
+    /// * `env`: variables for `cmd`, on top of the environment
+    /// * `serve_env`: variables for `serve_cmd`
+    /// * `readiness_probe`: a `probe()` that tells whether `serve_cmd` is ready
+    /// * `dir`: where `cmd` runs, relative to this file
+    /// * `serve_dir`: where `serve_cmd` runs
+    fn test<'v>(
+        name: Value<'v>,
+        cmd: Option<Value<'v>>,
+        deps: Option<Value<'v>>,
+        trigger_mode: Option<Value<'v>>,
+        resource_deps: Option<Value<'v>>,
+        ignore: Option<Value<'v>>,
+        auto_init: Option<Value<'v>>,
+        serve_cmd: Option<Value<'v>>,
+        cmd_bat: Option<Value<'v>>,
+        serve_cmd_bat: Option<Value<'v>>,
+        allow_parallel: Option<Value<'v>>,
+        links: Option<Value<'v>>,
+        labels: Option<Value<'v>>,
+        env: Option<Value<'v>>,
+        serve_env: Option<Value<'v>>,
+        readiness_probe: Option<Value<'v>>,
+        dir: Option<Value<'v>>,
+        serve_dir: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        let session = session(eval);
+        let warning = "test() is deprecated and will be removed: use local_resource(…, allow_parallel=True)";
+        session.declared.borrow_mut().warnings.push(warning.to_owned());
+        let arguments = LocalArguments {
+            name: Some(name),
+            cmd,
+            deps,
+            trigger_mode,
+            resource_deps,
+            ignore,
+            auto_init,
+            serve_cmd,
+            cmd_bat,
+            serve_cmd_bat,
+            allow_parallel,
+            links,
+            labels,
+            env,
+            serve_env,
+            readiness_probe,
+            dir,
+            serve_dir,
+        };
+        declare(Function("test"), arguments, true, session.place(eval)?, session)
+    }
+
+    /// Runs a command while the Tiltfile loads and returns what it prints on its stdout. Fails if the command does.
+    ///
+    /// # Arguments
+    /// * `command`: a shell line or a list of words
+    /// * `quiet`: do not show its output
+    /// * `command_bat`: in place of `command` on Windows
+    /// * `echo_off`: do not show the command
+    /// * `env`: variables, on top of the environment
+    /// * `dir`: where it runs, relative to this file
+    /// * `stdin`: a text that it gets to read
     fn local<'v>(
         command: Value<'v>,
         quiet: Option<Value<'v>>,
@@ -130,6 +192,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 
     /// A link with a name, for `links`.
+    ///
+    /// # Arguments
+    /// * `url`: `http://` is put before it if it has no scheme
+    /// * `name`: shown in its place
     fn link<'v>(url: Value<'v>, name: Option<Value<'v>>) -> starlark::Result<LinkValue> {
         let function = Function("link");
         let argument = function.argument("url", url);
@@ -137,7 +203,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         arguments::link(&argument.string()?, &name).map(LinkValue).map_err(|message| argument.refuse(message))
     }
 
-    /// The trigger mode of all resources that do not say.
+    /// The trigger mode of all resources that do not say. Can be called once.
+    ///
+    /// # Arguments
+    /// * `trigger_mode`: `TRIGGER_MODE_AUTO` or `TRIGGER_MODE_MANUAL`
     fn trigger_mode<'v>(
         trigger_mode: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,
@@ -153,6 +222,105 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         }
         declared.trigger_mode = Some((mode, place));
         Ok(NoneType)
+    }
+}
+
+/// What `local_resource` and `test` take.
+struct LocalArguments<'v> {
+    name: Option<Value<'v>>,
+    cmd: Option<Value<'v>>,
+    deps: Option<Value<'v>>,
+    trigger_mode: Option<Value<'v>>,
+    resource_deps: Option<Value<'v>>,
+    ignore: Option<Value<'v>>,
+    auto_init: Option<Value<'v>>,
+    serve_cmd: Option<Value<'v>>,
+    cmd_bat: Option<Value<'v>>,
+    serve_cmd_bat: Option<Value<'v>>,
+    allow_parallel: Option<Value<'v>>,
+    links: Option<Value<'v>>,
+    labels: Option<Value<'v>>,
+    env: Option<Value<'v>>,
+    serve_env: Option<Value<'v>>,
+    readiness_probe: Option<Value<'v>>,
+    dir: Option<Value<'v>>,
+    serve_dir: Option<Value<'v>>,
+}
+
+fn declare(
+    function: Function,
+    given: LocalArguments<'_>,
+    parallel_by_default: bool,
+    place: Place,
+    session: &Session<'_>,
+) -> starlark::Result<NoneType> {
+    let argument = |name, value| function.argument(name, value);
+    let (dir, serve_dir) = (argument("dir", given.dir), argument("serve_dir", given.serve_dir));
+    let (cmd, cmd_bat) = (argument("cmd", given.cmd), argument("cmd_bat", given.cmd_bat));
+    let update = command(session, cmd, cmd_bat, dir, argument("env", given.env))?;
+    let serve_cmd = argument("serve_cmd", given.serve_cmd);
+    let serve_bat = argument("serve_cmd_bat", given.serve_cmd_bat);
+    let serve = command(session, serve_cmd, serve_bat, serve_dir, argument("serve_env", given.serve_env))?;
+    check_commands(function, update.as_ref(), serve.as_ref(), dir, serve_dir)?;
+    let deps = argument("deps", given.deps).paths(session)?;
+    let patterns = argument("ignore", given.ignore).patterns()?;
+    let mut places = deps.clone();
+    places.push(session.directory());
+    let mut ignores = repositories(session, &places);
+    if !patterns.is_empty() {
+        ignores.push(IgnoreRule { base: session.directory(), patterns });
+    }
+    let allow_parallel = argument("allow_parallel", given.allow_parallel).boolean()?;
+    let name_argument = argument("name", given.name);
+    let name = name_argument.resource_name()?;
+    if name.is_empty() {
+        return Err(name_argument.refuse("a name is needed"));
+    }
+    let mut readiness_probe = probe_of(argument("readiness_probe", given.readiness_probe))?;
+    if serve.is_none() && readiness_probe.take().is_some() {
+        let warning =
+            format!("Ignoring readiness probe for local resource {name:?} (no serve_cmd was defined)");
+        session.declared.borrow_mut().warnings.push(warning);
+    }
+    let declaration = LocalDeclaration {
+        place,
+        name,
+        // Without a command there is nothing that could get in the way of others.
+        allow_parallel: allow_parallel.unwrap_or(parallel_by_default) || update.is_none(),
+        update,
+        serve,
+        deps,
+        ignores,
+        trigger_mode: argument("trigger_mode", given.trigger_mode).trigger_mode()?,
+        auto_init: argument("auto_init", given.auto_init).boolean()?.unwrap_or(true),
+        resource_deps: argument("resource_deps", given.resource_deps).string_list()?,
+        readiness_probe,
+        links: argument("links", given.links).links()?,
+        labels: argument("labels", given.labels).labels()?,
+    };
+    session.declared.borrow_mut().locals.push(declaration);
+    Ok(NoneType)
+}
+
+/// A directory for a command that is not given is a mistake.
+fn check_commands(
+    function: Function,
+    update: Option<&Command>,
+    serve: Option<&Command>,
+    dir: Argument<'_>,
+    serve_dir: Argument<'_>,
+) -> starlark::Result<()> {
+    let has_text =
+        |argument: Argument<'_>| argument.text().is_ok_and(|text| text.is_some_and(|text| !text.is_empty()));
+    match (update, serve) {
+        (None, None) => Err(function.refuse("a cmd or a serve_cmd is needed")),
+        (None, Some(_)) if has_text(dir) => {
+            Err(function.refuse("dir is for cmd; for serve_cmd there is serve_dir"))
+        }
+        (Some(_), None) if has_text(serve_dir) => {
+            Err(function.refuse("serve_dir is given, but no serve_cmd"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -185,12 +353,15 @@ fn execute(
             .exit_code
             .map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
         let failure = Failure::user(format!("local: {shown:?} {how}"));
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        return Err(raise(if stderr.trim().is_empty() {
-            failure
-        } else {
-            failure.detail(format!("its stderr:\n{}", stderr.trim_end()))
-        }));
+        let mut said = Vec::new();
+        // Its stdout was shown already, unless it was to be quiet.
+        for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+            let text = String::from_utf8_lossy(stream);
+            if !text.trim().is_empty() && (quiet || name == "stderr") {
+                said.push(format!("its {name}:\n{}", text.trim_end()));
+            }
+        }
+        return Err(raise(if said.is_empty() { failure } else { failure.detail(said.join("\n")) }));
     }
     if !quiet && !echo_off && output.stdout.is_empty() && output.stderr.is_empty() {
         session.print(" → [no output]");

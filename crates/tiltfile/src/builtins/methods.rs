@@ -156,7 +156,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Value<'v>> {
         match args.items.as_slice() {
             // A negative count means all.
-            [old, new, count] if this.unpack_str().is_some() && count.unpack_i32().is_some_and(|count| count < 0) => {
+            [old, new, count]
+                if this.unpack_str().is_some() && count.unpack_i32().is_some_and(|count| count < 0) =>
+            {
                 own(this, "replace", &[*old, *new], &named, eval)
             }
             args => own(this, "replace", args, &named, eval),

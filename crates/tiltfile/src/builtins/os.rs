@@ -73,7 +73,10 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
     /// All but the last part of a path.
     fn dirname<'v>(path: Value<'v>) -> starlark::Result<String> {
         let path = Function("os.path.dirname").argument("path", path).string()?;
-        Ok(clean(path.rsplit_once('/').map_or("", |(directory, _)| if directory.is_empty() { "/" } else { directory })))
+        Ok(clean(
+            path.rsplit_once('/')
+                .map_or("", |(directory, _)| if directory.is_empty() { "/" } else { directory }),
+        ))
     }
 
     /// Whether there is such a file or directory.

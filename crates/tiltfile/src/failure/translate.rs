@@ -47,8 +47,11 @@ fn by(call: Option<&str>, message: impl std::fmt::Display) -> Failure {
 
 fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
     let mut names = quoted(message);
-    let (first, second, third) =
-        (names.next().unwrap_or_default(), names.next().unwrap_or_default(), names.next().unwrap_or_default());
+    let (first, second, third) = (
+        names.next().unwrap_or_default(),
+        names.next().unwrap_or_default(),
+        names.next().unwrap_or_default(),
+    );
     let begins = |start: &str| message.starts_with(start);
     if begins("Operation") && message.contains("not supported for types") {
         return binary(first, second, third, call, place);
@@ -115,8 +118,10 @@ fn short(message: &str, first: &str, second: &str, call: Option<&str>) -> Failur
         _ if message.to_lowercase().contains("cancelled") => cancelled(),
         "Immutable" => Failure::user("this value cannot be changed")
             .hint("strings and tuples never change, and values of a loaded file are read only"),
-        _ if begins("This operation mutates") => by(call, "a list or dict cannot be changed while it is iterated")
-            .hint("iterate over a copy: list(…)"),
+        _ if begins("This operation mutates") => {
+            by(call, "a list or dict cannot be changed while it is iterated")
+                .hint("iterate over a copy: list(…)")
+        }
         _ if begins("Cannot import private symbol") || begins("Module symbol") => {
             Failure::user(format!("{first} is private to its file: names that begin with _ cannot be loaded"))
         }
@@ -126,8 +131,12 @@ fn short(message: &str, first: &str, second: &str, call: Option<&str>) -> Failur
         }
         _ if begins("Dictionary key repeated") => Failure::user(format!("duplicate key: {first}")),
         _ if begins("Cannot .popitem()") => Failure::user("popitem: empty dict"),
-        _ if begins("Negative left shift") || begins("Negative right shift") => Failure::user("negative shift count"),
-        _ if message.contains("is not a valid base") => Failure::user("int: base must be an integer >= 2 && <= 36"),
+        _ if begins("Negative left shift") || begins("Negative right shift") => {
+            Failure::user("negative shift count")
+        }
+        _ if message.contains("is not a valid base") => {
+            Failure::user("int: base must be an integer >= 2 && <= 36")
+        }
         _ if begins("int() cannot convert non-string") => {
             Failure::user("int: can't convert non-string with explicit base")
         }
@@ -187,7 +196,9 @@ fn unary(operation: &str, kind: &str, call: Option<&str>) -> Failure {
         ("call()", _) => Failure::user(format!("invalid call of non-function ({kind})")),
         ("+" | "-" | "~", _) => Failure::user(format!("unknown unary op: {operation} {kind}")),
         ("slice()" | "[::]", _) => Failure::user(format!("invalid slice operand {kind}")),
-        ("[]=" | "[] =" | "set_at", _) => Failure::user(format!("{kind} value does not support item assignment")),
+        ("[]=" | "[] =" | "set_at", _) => {
+            Failure::user(format!("{kind} value does not support item assignment"))
+        }
         _ => match operation.strip_prefix('.') {
             Some(field) if field.ends_with('=') => {
                 let field = field.trim_end_matches('=');
@@ -203,14 +214,19 @@ fn unary(operation: &str, kind: &str, call: Option<&str>) -> Failure {
 fn wrong_type(message: &str, call: Option<&str>) -> Failure {
     let rest = message.split_once("expected `").map_or("", |(_, rest)| rest);
     let (expected, rest) = rest.split_once("`, actual `").unwrap_or((rest, ""));
-    let expected = expected.replace(" | ", " or ").replace("tuple[str, ...]", "tuple of string").replace("str", "string");
+    let expected = expected
+        .replace(" | ", " or ")
+        .replace("tuple[str, ...]", "tuple of string")
+        .replace("str", "string");
     let expected = expected.replace("stringing", "string");
     let (actual, given) = rest.split_once(" (repr: ").unwrap_or((rest, ""));
     let given = given.trim_end_matches('`').trim_end_matches(')');
     let shown = if given.is_empty() { String::new() } else { format!(": {given}") };
     match (call, expected.as_str()) {
         (Some("join"), _) => Failure::user(format!("join: in list, want string, got {actual}")),
-        (None, "string") => Failure::user(format!("'in <string>' requires string as left operand, not {actual}")),
+        (None, "string") => {
+            Failure::user(format!("'in <string>' requires string as left operand, not {actual}"))
+        }
         (None, "int") => Failure::user(format!("index: got {actual}, want int")),
         _ => by(call, format!("got {actual}, want {expected}{shown}")),
     }
@@ -248,7 +264,10 @@ fn comparison(place: &Place) -> &'static str {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             '<' | '>' if depth == 0 => {
-                return ["<=", ">=", "<", ">"].into_iter().find(|operator| text[at..].starts_with(operator)).unwrap_or("<");
+                return ["<=", ">=", "<", ">"]
+                    .into_iter()
+                    .find(|operator| text[at..].starts_with(operator))
+                    .unwrap_or("<");
             }
             _ => {}
         }
@@ -275,7 +294,9 @@ fn arguments(message: &str, call: Option<&str>) -> Failure {
     // Functions of the Tiltfile say so; the others are builtins.
     let shown = defined_name(function).map_or(function.to_owned(), |name| format!("function {name}"));
     if message.starts_with("Missing") {
-        let (Some(parameter), Some(function)) = (named.first(), named.get(1)) else { return Failure::user(message) };
+        let (Some(parameter), Some(function)) = (named.first(), named.get(1)) else {
+            return Failure::user(message);
+        };
         return match defined_name(function) {
             Some(name) => Failure::user(format!("function {name} missing argument {parameter}")),
             None => Failure::user(format!("{function} needs the argument {parameter}")),

@@ -16,7 +16,8 @@ pub(super) fn problem(text: &str, tokens: &[Token]) -> Option<Problem> {
     let mut depth = Depth::default();
     for (index, token) in tokens.iter().enumerate() {
         if token.kind == Kind::Indent {
-            let continues = tokens.get(index + 1).is_some_and(|next| matches!(&text[next.range()], "elif" | "else"));
+            let continues =
+                tokens.get(index + 1).is_some_and(|next| matches!(&text[next.range()], "elif" | "else"));
             depth.start_line(token.end - token.start, continues);
         }
         depth.take(token, &text[token.range()]);
@@ -45,7 +46,9 @@ struct Depth {
 impl Depth {
     fn take(&mut self, token: &Token, word: &str) {
         match token.kind {
-            Kind::Name if matches!(word, "and" | "or" | "not" | "in" | "if" | "else" | "for") => self.here += 1,
+            Kind::Name if matches!(word, "and" | "or" | "not" | "in" | "if" | "else" | "for") => {
+                self.here += 1
+            }
             // A function, which is compiled by itself.
             Kind::Name if word == "lambda" => self.here += 10,
             Kind::Punctuation => match word {

@@ -58,7 +58,11 @@ fn bad_escape(body: &str, bytes: bool) -> Option<(usize, usize, String, String)>
         let rest = &body[at + 1..];
         let character = rest.chars().next()?;
         let digits = |radix: u32, most: usize| {
-            rest.chars().skip(usize::from(radix == 16)).take(most).take_while(|c| c.is_digit(radix)).collect::<String>()
+            rest.chars()
+                .skip(usize::from(radix == 16))
+                .take(most)
+                .take_while(|c| c.is_digit(radix))
+                .collect::<String>()
         };
         match character {
             'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '\\' | '\'' | '"' | '\n' | '\r' | 'u' | 'U' => {}
@@ -70,7 +74,12 @@ fn bad_escape(body: &str, bytes: bool) -> Option<(usize, usize, String, String)>
                 if value > 0x7f && !bytes {
                     let shown = if character == 'x' { format!("x{digits}") } else { digits };
                     let message = format!("non-ASCII {name} escape \\{shown}");
-                    return Some((at, shown.len() + 1, message, format!("write \\u{value:04X} for this character")));
+                    return Some((
+                        at,
+                        shown.len() + 1,
+                        message,
+                        format!("write \\u{value:04X} for this character"),
+                    ));
                 }
             }
             other => {
@@ -116,11 +125,14 @@ mod tests {
 
     #[test]
     fn escapes_that_do_not_exist_are_found() {
-        let bad = |text: &str| problem(text, &super::super::token::tokens(text)).map(|p| (p.range, p.message));
+        let bad =
+            |text: &str| problem(text, &super::super::token::tokens(text)).map(|p| (p.range, p.message));
         assert_eq!(bad("x = 'a\\d'"), Some((6..8, "invalid escape sequence \\d".into())));
         assert_eq!(bad("x = '\\xff'"), Some((5..9, "non-ASCII hex escape \\xff".into())));
         assert_eq!(bad("x = '\\377'"), Some((5..9, "non-ASCII octal escape \\377".into())));
-        for good in ["r'\\d'", "'\\\\d \\n\\x41\\101\\u00e9'", "b'\\xff'", "'''a\\\nb'''", "# '\\d'", "'", "r'"] {
+        for good in
+            ["r'\\d'", "'\\\\d \\n\\x41\\101\\u00e9'", "b'\\xff'", "'''a\\\nb'''", "# '\\d'", "'", "r'"]
+        {
             assert_eq!(bad(good), None, "{good}");
         }
     }

@@ -112,7 +112,9 @@ impl<'t> Scan<'t> {
             let Some(name) = self.after(dot).filter(|name| self.tokens[*name].kind == Kind::Name) else {
                 continue;
             };
-            let Some(method) = METHODS.into_iter().find(|method| *method == self.word(name)) else { continue };
+            let Some(method) = METHODS.into_iter().find(|method| *method == self.word(name)) else {
+                continue;
+            };
             let Some(open) = self.after(name).filter(|open| self.is(*open, "(")) else { continue };
             let Some(close) = self.partners.get(&open).copied() else { continue };
             // With an argument it is a list's or a dict's, and those are as they should be.
@@ -120,7 +122,11 @@ impl<'t> Scan<'t> {
                 continue;
             }
             let Some(start) = self.expression_start(dot) else { continue };
-            self.edits.entry(start).or_default().before.insert_str(0, &format!("{}(", method_builtin(method)));
+            self.edits
+                .entry(start)
+                .or_default()
+                .before
+                .insert_str(0, &format!("{}(", method_builtin(method)));
             self.edits.entry(dot).or_default().instead = Some("");
             self.edits.entry(name).or_default().instead = Some("");
             self.edits.entry(open).or_default().instead = Some(", ");
@@ -166,12 +172,17 @@ impl<'t> Scan<'t> {
         for index in 0..self.tokens.len() {
             let kind = self.tokens[index].kind;
             match (kind, self.word(index)) {
-                (Kind::Name, "lambda") => open.iter_mut().last().into_iter().for_each(|(_, waiting)| *waiting += 1),
+                (Kind::Name, "lambda") => {
+                    open.iter_mut().last().into_iter().for_each(|(_, waiting)| *waiting += 1)
+                }
                 (Kind::Punctuation, "(") => open.push((self.is_call(index), 0)),
                 (Kind::Punctuation, "[" | "{") => open.push((false, 0)),
                 (Kind::Punctuation, ")" | "]" | "}") => drop(open.pop()),
                 (Kind::Punctuation, ":") => {
-                    open.iter_mut().last().into_iter().for_each(|(_, waiting)| *waiting = waiting.saturating_sub(1));
+                    open.iter_mut()
+                        .last()
+                        .into_iter()
+                        .for_each(|(_, waiting)| *waiting = waiting.saturating_sub(1));
                 }
                 (Kind::Punctuation, "*") if open.last() == Some(&(true, 0)) => self.star(index),
                 _ => {}
@@ -181,7 +192,7 @@ impl<'t> Scan<'t> {
 
     fn is_call(&self, open: usize) -> bool {
         let Some(name) = self.before(open).filter(|name| self.ends_operand(*name)) else { return false };
-        !self.before(name).is_some_and(|before| self.word(before) == "def")
+        self.before(name).is_none_or(|before| self.word(before) != "def")
     }
 
     /// Puts a builtin around what stands after `*` or `**`.
@@ -208,7 +219,21 @@ impl<'t> Scan<'t> {
 fn is_keyword(word: &str) -> bool {
     matches!(
         word,
-        "and" | "break" | "continue" | "def" | "elif" | "else" | "for" | "if" | "in" | "lambda" | "load" | "not"
-            | "or" | "pass" | "return" | "while"
+        "and"
+            | "break"
+            | "continue"
+            | "def"
+            | "elif"
+            | "else"
+            | "for"
+            | "if"
+            | "in"
+            | "lambda"
+            | "load"
+            | "not"
+            | "or"
+            | "pass"
+            | "return"
+            | "while"
     )
 }

@@ -99,7 +99,10 @@ fn methods_become_calls() {
         ("f('{}'.format(a), b=c.split(','))\n", "f(__method_format('{}', a), b=__method_split(c, ','))\n"),
         ("x.pop()\nx.pop(0)\n", "__method_pop(x, )\nx.pop(0)\n"),
         ("x.format\nx.format = 1\n.format()\nformat(1)\n", "x.format\nx.format = 1\n.format()\nformat(1)\n"),
-        ("while x.split(): pass\n", "for __while__ in __forever__:\n if not ( __method_split(x, )): break\n pass\n"),
+        (
+            "while x.split(): pass\n",
+            "for __while__ in __forever__:\n if not ( __method_split(x, )): break\n pass\n",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(rewrite(text), expected, "{text:?}");
@@ -125,10 +128,15 @@ fn stars_of_calls_take_any_sequence_and_mapping() {
 
 #[test]
 fn what_nests_too_deep_is_found_before_parsing() {
-    let problem = |text: String| Source::new("Tiltfile", text).problem().map(|problem| problem.message.clone());
+    let problem =
+        |text: String| Source::new("Tiltfile", text).problem().map(|problem| problem.message.clone());
     let deep = Some("nested too deep".to_owned());
     for piece in ["(", "not ", "-", "x.y", "f()", "1 if x else ", "lambda: ", "if x:\n", "elif x: pass\n"] {
-        assert_eq!(problem(piece.repeat(2000)), if piece == "if x:\n" { None } else { deep.clone() }, "{piece}");
+        assert_eq!(
+            problem(piece.repeat(2000)),
+            if piece == "if x:\n" { None } else { deep.clone() },
+            "{piece}"
+        );
     }
     let long = (0..5000).map(|number| format!("'a{number}': f({number}) + x.y,\n")).collect::<String>();
     assert_eq!(problem(format!("x = {{{long}}}\n")), None);

@@ -50,7 +50,9 @@ impl<'v> StarlarkValue<'v> for Elements {
             Unit::ElementNumber => self.text.bytes().map(|byte| number(byte.into())).collect(),
             Unit::CodepointNumber => self.text.chars().map(|character| number(character.into())).collect(),
             // Strings count by characters here, so an element is one.
-            Unit::Element | Unit::Codepoint => self.text.chars().map(|character| heap.alloc(character)).collect(),
+            Unit::Element | Unit::Codepoint => {
+                self.text.chars().map(|character| heap.alloc(character)).collect()
+            }
         })
     }
 }

@@ -7,18 +7,20 @@ use std::fmt;
 
 use allocative::Allocative;
 use starlark::any::ProvidesStaticType;
+use starlark::collections::SmallMap;
 use starlark::environment::{Methods, MethodsBuilder, MethodsStatic};
 use starlark::starlark_module;
 use starlark::starlark_simple_value;
 use starlark::values::dict::AllocDict;
 use starlark::values::none::NoneType;
 use starlark::values::tuple::UnpackTuple;
-use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value};
-use starlark::collections::SmallMap;
+use starlark::values::{
+    Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
+};
 
+use super::Blob;
 use super::mapping::pairs;
 use super::text::{quote, represent, type_name};
-use super::Blob;
 use crate::environment;
 use crate::failure::refuse;
 

@@ -47,7 +47,8 @@ fn sequence_of_pairs<'v>(
     let wrong = || refuse(format!("{function}: got {}, want iterable", type_name(sequence)));
     let elements = sequence.iterate(heap).map_err(|_| wrong())?;
     let element = |(index, element): (usize, Value<'v>)| {
-        let problem = |what: String| refuse(format!("{function}: dictionary update sequence element #{index} {what}"));
+        let problem =
+            |what: String| refuse(format!("{function}: dictionary update sequence element #{index} {what}"));
         let parts: Vec<Value<'v>> = match (ListRef::from_value(element), TupleRef::from_value(element)) {
             (Some(list), _) => list.content().to_vec(),
             (None, Some(tuple)) => tuple.content().to_vec(),

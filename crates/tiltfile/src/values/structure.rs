@@ -8,15 +8,24 @@ use starlark::any::ProvidesStaticType;
 use starlark::collections::{SmallMap, StarlarkHasher};
 use starlark::starlark_complex_value;
 use starlark::values::{
-    Coerce, Freeze, Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Trace, Value,
-    ValueLifetimeless, ValueLike, starlark_value,
+    Coerce, Freeze, Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Trace, Value, ValueLifetimeless,
+    ValueLike, starlark_value,
 };
 
 use crate::source::ASSERT;
 
 /// A `struct(…)`, its fields in order of their names.
 #[derive(
-    Clone, Debug, Default, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic,
+    Clone,
+    Debug,
+    Default,
+    Trace,
+    Coerce,
+    Freeze,
+    ProvidesStaticType,
+    NoSerialize,
+    Allocative,
+    StarlarkPagablePanic,
 )]
 #[repr(C)]
 pub(crate) struct StructureGen<V: ValueLifetimeless> {
@@ -104,7 +113,16 @@ where
 
 /// A `module(name, …)`.
 #[derive(
-    Clone, Debug, Default, Trace, Coerce, Freeze, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic,
+    Clone,
+    Debug,
+    Default,
+    Trace,
+    Coerce,
+    Freeze,
+    ProvidesStaticType,
+    NoSerialize,
+    Allocative,
+    StarlarkPagablePanic,
 )]
 #[repr(C)]
 pub(crate) struct NamedModuleGen<V: ValueLifetimeless> {

@@ -143,7 +143,9 @@ pub(crate) fn members(value: Value<'_>) -> Vec<Value<'_>> {
     if let Some(dict) = DictRef::from_value(value) {
         return dict.iter().flat_map(|(key, value)| [key, value]).collect();
     }
-    Structure::from_value(value).map(|structure| structure.fields().map(|(_, value)| value).collect()).unwrap_or_default()
+    Structure::from_value(value)
+        .map(|structure| structure.fields().map(|(_, value)| value).collect())
+        .unwrap_or_default()
 }
 
 fn is_set(value: Value<'_>) -> bool {

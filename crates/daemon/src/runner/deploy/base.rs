@@ -1,42 +1,21 @@
 //! Puts images that were built here in the place of those that a Dockerfile names.
 
-use lilt_model::ImageName;
+use lilt_model::dockerfile::replace_images;
+use lilt_model::image::{DockerBuild, ImageTarget};
 use lilt_model::reference::Reference;
 
-/// The Dockerfile with every `FROM` and `--from=` of a built image replaced by what was built.
-pub(crate) fn replace(dockerfile: &str, built: &[(ImageName, String)]) -> String {
-    if built.is_empty() {
-        return dockerfile.to_owned();
-    }
-    dockerfile.split_inclusive('\n').map(|line| replace_in_line(line, built)).collect()
-}
+/// An image that was built, with its reference on this machine.
+pub(crate) type Base<'a> = (&'a ImageTarget, String);
 
-fn replace_in_line(line: &str, built: &[(ImageName, String)]) -> String {
-    let Some(named) = image_of(line) else { return line.to_owned() };
-    match find(named, built) {
-        // The name occurs where it was found; what stands before it is an instruction or a flag.
-        Some(reference) => line.replacen(named, reference, 1),
-        None => line.to_owned(),
-    }
-}
-
-/// The image that an instruction names.
-fn image_of(line: &str) -> Option<&str> {
-    let mut words = line.split_whitespace();
-    let instruction = words.next()?;
-    if instruction.eq_ignore_ascii_case("FROM") {
-        return words.find(|word| !word.starts_with("--"));
-    }
-    if instruction.eq_ignore_ascii_case("COPY") || instruction.eq_ignore_ascii_case("RUN") {
-        return words.find_map(|word| word.strip_prefix("--from="));
-    }
-    None
-}
-
-fn find<'a>(named: &str, built: &'a [(ImageName, String)]) -> Option<&'a str> {
-    let named = Reference::parse(named).ok()?;
-    let same = |name: &ImageName| Reference::parse(name.as_str()).is_ok_and(|image| image.matches(&named));
-    built.iter().find(|(name, _)| same(name)).map(|(_, reference)| reference.as_str())
+/// The Dockerfile with every image that was built here replaced by what was built.
+pub(crate) fn replace(recipe: &DockerBuild, built: &[Base<'_>]) -> String {
+    let stands_for = |image: &ImageTarget, named: &Reference| {
+        let own = Reference::parse(image.name.as_str());
+        own.is_ok_and(|own| if image.match_exact { own == *named } else { own.matches(named) })
+    };
+    replace_images(&recipe.dockerfile, &recipe.build_args, |named| {
+        built.iter().find(|(image, _)| stands_for(image, named)).map(|(_, reference)| reference.clone())
+    })
 }
 
 #[cfg(test)]
@@ -45,13 +24,15 @@ mod tests {
 
     #[test]
     fn built_images_replace_those_that_are_named() {
-        let built = [(ImageName::new("base"), "localhost:5000/base:tilt-1".to_owned())];
-        let dockerfile =
-            "FROM --platform=linux/amd64 base AS one\nFROM busybox\nCOPY --from=base /a /b\nRUN echo base\n";
+        let base = ImageTarget { name: "base".into(), ..ImageTarget::default() };
+        let exact = ImageTarget { name: "other:v1".into(), match_exact: true, ..ImageTarget::default() };
+        let built = [(&base, "localhost:5000/base:tilt-1".to_owned()), (&exact, "other:tilt-2".to_owned())];
+        let dockerfile = "ARG B\nFROM ${B} AS one\nFROM other\nCOPY --from=other:v1 /a /b\nRUN echo base\n";
+        let build_args = vec![("B".to_owned(), "base:x".to_owned())];
+        let recipe = DockerBuild { dockerfile: dockerfile.into(), build_args, ..DockerBuild::default() };
         assert_eq!(
-            replace(dockerfile, &built),
-            "FROM --platform=linux/amd64 localhost:5000/base:tilt-1 AS one\nFROM busybox\n\
-             COPY --from=localhost:5000/base:tilt-1 /a /b\nRUN echo base\n"
+            replace(&recipe, &built),
+            "ARG B\nFROM localhost:5000/base:tilt-1 AS one\nFROM other\nCOPY --from=other:tilt-2 /a /b\nRUN echo base\n"
         );
     }
 }

@@ -2,12 +2,12 @@
 
 use lilt_docker::{BuildProgress, BuildRequest, Engine};
 use lilt_engine::DeployJob;
-use lilt_model::image::ImageTarget;
+use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
 use lilt_model::log::Level;
-use lilt_model::reference::{reference_in_cluster, reference_in_registry, tag_from_id};
+use lilt_model::reference::{reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry};
 use lilt_model::{Failure, ImageName};
 
-use super::base;
+use super::base::{self, Base};
 use super::steps::Steps;
 use crate::context::Context;
 
@@ -22,13 +22,14 @@ pub(crate) async fn build_and_push(
     context: &Context,
     job: &DeployJob,
     target: &ImageTarget,
-    bases: &[(ImageName, String)],
+    bases: &[Base<'_>],
     steps: &mut Steps,
 ) -> Result<Built, Failure> {
+    let recipe = recipe(target)?;
     let engine = (*context.edges.docker).as_ref().map_err(Clone::clone)?;
     refuse_without_registry(job, &target.name)?;
-    let id = build(context, engine, job, target, bases, steps).await?;
-    let tag = tag_from_id(&id)?;
+    let id = build(context, engine, job, (&target.name, recipe), bases, steps).await?;
+    let tag = tag_in_registry(&target.name, job.registry.as_ref(), &tag_from_id(&id)?)?;
     let local = reference_in_registry(&target.name, job.registry.as_ref())?.with_tag(&tag).familiar();
     let in_cluster = reference_in_cluster(&target.name, job.registry.as_ref())?.with_tag(&tag).familiar();
     engine.tag(&id, &local).await?;
@@ -36,6 +37,21 @@ pub(crate) async fn build_and_push(
         push(context, engine, &local, steps).await?;
     }
     Ok(Built { local, in_cluster })
+}
+
+/// How it is built, if that can be done yet.
+fn recipe(target: &ImageTarget) -> Result<&DockerBuild, Failure> {
+    let missing = |what: &str| {
+        Failure::user(format!("{what} is not supported yet: the image {} cannot be built", target.name))
+    };
+    match &target.build {
+        ImageBuild::Docker(recipe) if !recipe.ssh.is_empty() => Err(missing("docker_build(ssh=…)")),
+        ImageBuild::Docker(recipe) if !recipe.secrets.is_empty() => Err(missing("docker_build(secret=…)")),
+        ImageBuild::Docker(recipe) => Ok(recipe),
+        ImageBuild::Custom(_) => Err(missing("custom_build()")),
+        ImageBuild::Compose(_) => Err(missing("docker_compose()")),
+        ImageBuild::LiveUpdateOnly => Err(missing("k8s_custom_deploy(live_update=…)")),
+    }
 }
 
 /// What an image that the cluster knows by `in_cluster` is called on this machine.
@@ -52,13 +68,13 @@ async fn build(
     context: &Context,
     engine: &Engine,
     job: &DeployJob,
-    target: &ImageTarget,
-    bases: &[(ImageName, String)],
+    (name, recipe): (&ImageName, &DockerBuild),
+    bases: &[Base<'_>],
     steps: &mut Steps,
 ) -> Result<String, Failure> {
-    steps.begin(format!("Building Dockerfile: [{}]", target.name));
-    let mut recipe = target.build.clone();
-    recipe.dockerfile = base::replace(&recipe.dockerfile, bases);
+    steps.begin(format!("Building Dockerfile: [{name}]"));
+    let mut recipe = recipe.clone();
+    recipe.dockerfile = base::replace(&recipe, bases);
     if recipe.platform.is_empty() {
         recipe.platform = job.platform.clone().unwrap_or_default();
     }

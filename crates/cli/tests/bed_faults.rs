@@ -1,0 +1,83 @@
+//! A session that outlives the programs it depends on. One at a time, after all other tests.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+#[path = "support/support.rs"]
+mod support;
+
+use lilt_testbed_env::{Bed, eventually};
+
+use support::bed::Site;
+
+/// Status, logs, forward and live update go on by themselves when the API server is back.
+#[test]
+fn a_session_survives_a_restart_of_the_api_server() {
+    let bed = Bed::get();
+    let _alone = bed.alone();
+    let site = Site::new("faults");
+    let ticking = site.shell("ticking", "i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.1; done");
+    site.project.write("ticking.yaml", &ticking);
+    site.project.write("Tiltfile", &format!("{}k8s_yaml('ticking.yaml')\n", site.tiltfile()));
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    lilt.wait_until_ready("ticking");
+    site.serves("one");
+    lilt.wait_for_words("ticking", "tick 5");
+    let pods = site.pods();
+
+    let stopped = bed.stop("apiserver");
+    // Nothing can reach the container now.
+    site.project.write("app/www/index.html", "written while nobody listened\n");
+    lilt.wait_for_words("web", "1 File Changed: [app/www/index.html]");
+    drop(stopped);
+
+    site.serves("written while nobody listened");
+    lilt.wait_until_ready("web");
+    assert_eq!(site.pods(), pods, "nothing was deployed anew");
+
+    // The log goes on, without a gap and without a line twice.
+    let place = lilt.place();
+    lilt.wait_for_line_after(place, "ticking │ tick ");
+    let printed = lilt.output();
+    let ticks: Vec<u32> =
+        printed.lines().filter_map(|line| line.strip_prefix("      ticking │ tick ")?.parse().ok()).collect();
+    let expected: Vec<u32> = (1..=ticks.len()).map(|tick| u32::try_from(tick).expect("few")).collect();
+    assert_eq!(ticks, expected);
+
+    // Status: what happens to the pods now is seen.
+    site.namespace.kubectl(&["scale", "deployment/web", "--replicas=0"]);
+    lilt.wait_until("web", "has lost its pod", |it| {
+        it["status"]["k8sResourceInfo"]["podName"].as_str().unwrap_or_default().is_empty()
+    });
+    site.namespace.kubectl(&["scale", "deployment/web", "--replicas=1"]);
+    lilt.wait_until_ready("web");
+    site.serves("written while nobody listened");
+    lilt.quit();
+}
+
+/// A registry that is away fails the update, and the next save recovers.
+#[test]
+fn a_push_fails_while_the_registry_is_away() {
+    let bed = Bed::get();
+    let _alone = bed.alone();
+    let site = Site::new("faults-push");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    let pod = site.only_pod();
+
+    let stopped = bed.stop("registry");
+    let place = lilt.place();
+    site.project.write("app/words.txt", "second\n");
+    let failure = lilt.wait_for_line_after(place, "web │ ERROR: Build Failed: ");
+    assert!(failure.contains(bed.registry()) || failure.contains("busybox"), "which registry: {failure}");
+    lilt.wait_until("web", "has failed", |it| it["status"]["updateStatus"] == "error");
+    site.serves("one");
+    assert_eq!(site.pods(), [pod], "what runs goes on");
+    drop(stopped);
+
+    site.project.write("app/words.txt", "third\n");
+    eventually("the new content is served", || {
+        support::page::get(site.port, "/words.txt").filter(|page| page == "third\n")
+    });
+    lilt.wait_until_ready("web");
+    lilt.quit();
+}

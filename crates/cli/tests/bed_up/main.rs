@@ -1,0 +1,14 @@
+//! The `lilt` command on a real cluster and a real Docker engine, from the Tiltfile to a changed container.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+#[path = "../support/support.rs"]
+mod support;
+
+mod absent;
+mod ci;
+mod down;
+mod ending;
+mod errors;
+mod logs;
+mod path;
+mod reload;

@@ -1,0 +1,11 @@
+//! The `lilt` command on projects that need neither a cluster nor Docker.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+#[path = "../support/support.rs"]
+mod support;
+
+mod commands;
+mod demo;
+mod ending;
+mod resources;
+mod tiltfile;

@@ -1,0 +1,144 @@
+//! Projects for the bed: a small web site in a pod, and questions to the cluster.
+
+use lilt_testbed_env::{Bed, Namespace, Project, eventually, free_port};
+
+use super::lilt::Start;
+use super::page::get;
+
+/// A project that builds and deploys a web server, in a namespace, an image and a port of its own.
+pub(crate) struct Site {
+    pub(crate) namespace: Namespace,
+    pub(crate) project: Project,
+    /// The local end of the forward.
+    pub(crate) port: u16,
+}
+
+/// Every image begins with a step of its own, so that none is in the engine's cache.
+const DOCKERFILE: &str = "FROM busybox\n\
+    RUN echo this is the build of NAME on $(uname -s)\n\
+    COPY words.txt /www/\n\
+    COPY www /www\n\
+    CMD [\"httpd\", \"-f\", \"-v\", \"-p\", \"8080\", \"-h\", \"/www\"]\n";
+
+impl Site {
+    /// A site with `one` as its content.
+    pub(crate) fn new(topic: &str) -> Site {
+        let namespace = Bed::get().namespace(topic);
+        let dockerfile = DOCKERFILE.replace("NAME", namespace.name());
+        let files = [
+            ("app/Dockerfile", dockerfile.as_str()),
+            ("app/words.txt", "first\n"),
+            ("app/www/index.html", "one\n"),
+            ("text", "text\n"),
+        ];
+        let project = Project::new(&files);
+        let site = Site { namespace, project, port: free_port() };
+        site.project.write("web.yaml", &site.yaml("web", site.image()));
+        site.project.write("Tiltfile", &site.tiltfile());
+        site
+    }
+
+    /// Nobody else has an image of this name.
+    pub(crate) fn image(&self) -> &str {
+        self.namespace.name()
+    }
+
+    /// What a Tiltfile says to build, deploy and forward it.
+    pub(crate) fn tiltfile(&self) -> String {
+        format!(
+            "docker_build('{}', 'app', live_update=[sync('app/www', '/www'), run('echo ran in $(hostname)')])\n\
+             k8s_yaml('web.yaml')\n\
+             k8s_resource('web', port_forwards='{}:8080', labels=['site'])\n",
+            self.image(),
+            self.port
+        )
+    }
+
+    /// A deployment of one pod.
+    pub(crate) fn yaml(&self, name: &str, image: &str) -> String {
+        format!(
+            "apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}}}
+spec:
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {{name: main, image: {image}}}
+"
+        )
+    }
+
+    /// A deployment whose container runs a line of shell.
+    pub(crate) fn shell(&self, name: &str, line: &str) -> String {
+        let container = format!("image: busybox, command: [sh, -c, '{line}']}}");
+        self.yaml(name, "busybox").replace("image: busybox}", &container)
+    }
+
+    /// A deployment whose container does nothing.
+    pub(crate) fn idle(&self, name: &str) -> String {
+        self.shell(name, "exec sleep 987")
+    }
+
+    pub(crate) fn up(&self) -> Start {
+        Start::up(&self.project).on(&self.namespace)
+    }
+
+    pub(crate) fn ci(&self) -> Start {
+        Start::ci(&self.project).on(&self.namespace)
+    }
+
+    pub(crate) fn down(&self) -> Start {
+        Start::new(&self.project, &["down"]).on(&self.namespace)
+    }
+
+    /// Waits until the forward serves a text.
+    pub(crate) fn serves(&self, text: &str) {
+        eventually(&format!("{text:?} is served through the forward"), || {
+            get(self.port, "/").filter(|page| page.trim_end() == text)
+        });
+    }
+
+    /// The names of the pods that are to stay.
+    pub(crate) fn pods(&self) -> Vec<String> {
+        let columns =
+            "jsonpath={range .items[*]}{.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}";
+        let lines = self.namespace.kubectl(&["get", "pods", "-o", columns]);
+        let staying = lines.lines().filter(|line| line.split_whitespace().count() == 1);
+        staying.map(|line| line.trim().to_owned()).collect()
+    }
+
+    /// Waits until there is exactly one pod, and returns its name.
+    pub(crate) fn only_pod(&self) -> String {
+        eventually("there is exactly one pod", || match self.pods().as_slice() {
+            [pod] => Some(pod.clone()),
+            _ => None,
+        })
+    }
+
+    /// A part of an object.
+    pub(crate) fn read(&self, object: &str, path: &str) -> String {
+        self.namespace.kubectl(&["get", object, "-o", &format!("jsonpath={{{path}}}")])
+    }
+
+    pub(crate) fn exists(&self, object: &str) -> bool {
+        self.namespace.try_kubectl(&["get", object]).is_ok()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // The engine would keep them for ever.
+        let bed = Bed::get();
+        let repository = format!("{}/{}", bed.registry(), self.image());
+        if let Ok(images) = bed.try_docker(&["image", "ls", "-q", &repository]) {
+            let images: Vec<&str> = images.split_whitespace().collect();
+            if !images.is_empty() {
+                let _ = bed.try_docker(&[&["image", "rm", "-f"], images.as_slice()].concat());
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a Tiltfile says about the session itself, not about one of its resources.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::Command;
+
+/// When `ci` gives up. What is none was not said in the Tiltfile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CiSettings {
+    /// How long a pod may be in error before it counts as failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k8s_grace_period: Option<Duration>,
+    /// For the whole run; else the command line's, else [`CiSettings::TIMEOUT`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// For one resource, from deployed to ready; else [`CiSettings::READINESS_TIMEOUT`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readiness_timeout: Option<Duration>,
+}
+
+impl CiSettings {
+    pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+    pub const READINESS_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+}
+
+/// How old images that lilt built are removed from the local engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DockerPrune {
+    pub enabled: bool,
+    pub max_age: Duration,
+    /// After every so many builds; 0: by `interval`.
+    pub num_builds: u32,
+    pub interval: Duration,
+    /// The newest of each image, kept whatever their age.
+    pub keep_recent: u32,
+}
+
+impl Default for DockerPrune {
+    fn default() -> Self {
+        let hour = Duration::from_secs(60 * 60);
+        Self { enabled: true, max_age: hour * 6, num_builds: 0, interval: hour, keep_recent: 2 }
+    }
+}
+
+/// Who merges an applied object with the one in the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerSideApply {
+    #[default]
+    Auto,
+    /// `true`: the API server.
+    Always,
+    /// `false`: this machine.
+    Never,
+}
+
+/// A command that gets what a session measured, from time to time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Telemetry {
+    pub command: Command,
+    /// The directory of the Tiltfile that asked for it.
+    pub directory: PathBuf,
+    pub period: Duration,
+}
+
+impl Telemetry {
+    pub const PERIOD: Duration = Duration::from_secs(60);
+}
+
+/// A switch that a Tiltfile may turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feature {
+    pub name: &'static str,
+    /// Unless the Tiltfile says otherwise.
+    pub enabled: bool,
+    /// It no longer switches anything.
+    pub obsolete: bool,
+}
+
+/// Tilt's, by name.
+pub const FEATURES: [Feature; 11] = [
+    feature("bulk_disable_resources", false, true),
+    feature("cluster_refresh", false, false),
+    feature("disable_resources", true, true),
+    feature("events", true, true),
+    feature("facets", true, true),
+    feature("labels", true, true),
+    feature("live_update_v2", true, true),
+    feature("multiple_containers_per_pod", true, true),
+    feature("offline_snapshot_creation", true, true),
+    feature("snapshots", true, false),
+    feature("update_history", false, true),
+];
+
+const fn feature(name: &'static str, enabled: bool, obsolete: bool) -> Feature {
+    Feature { name, enabled, obsolete }
+}

@@ -1,0 +1,66 @@
+//! Which resources run: those that the Tiltfile or the command line names, with all they depend on.
+
+use std::collections::{HashMap, HashSet};
+
+use lilt_model::resource::Resource;
+use lilt_model::{Failure, ResourceName};
+
+use super::{Problems, UNCATEGORIZED};
+use crate::configuration::{Choice, ConfigDeclarations};
+use crate::nearest::nearest;
+
+/// None: all of them. `arguments` are those behind `--` on the command line.
+pub(super) fn enabled(
+    config: &ConfigDeclarations,
+    arguments: &[String],
+    resources: &[Resource],
+    problems: &mut Problems,
+) -> Option<Vec<ResourceName>> {
+    let (named, place) = match &config.choice {
+        Choice::Nothing => return Some(Vec::new()),
+        Choice::Resources(names, place) => (names.as_slice(), Some(place)),
+        // A Tiltfile that parses its arguments says by itself what they mean.
+        Choice::Unsaid if config.parsed_in.is_some() => return None,
+        Choice::Unsaid => (arguments, None),
+    };
+    if named.is_empty() {
+        return None;
+    }
+    let by_name: HashMap<&str, &Resource> =
+        resources.iter().map(|resource| (resource.name.as_str(), resource)).collect();
+    let unknown: Vec<&str> =
+        named.iter().map(String::as_str).filter(|name| !by_name.contains_key(name)).collect();
+    if !unknown.is_empty() {
+        let failure = unknown_names(&unknown, resources);
+        match place {
+            Some(place) => problems.add(place, failure),
+            None => problems.0.push(failure),
+        }
+        return None;
+    }
+    let mut wanted: HashSet<&str> = HashSet::new();
+    let mut open: Vec<&str> = named.iter().map(String::as_str).collect();
+    while let Some(name) = open.pop() {
+        if wanted.insert(name)
+            && let Some(resource) = by_name.get(name)
+        {
+            open.extend(resource.resource_deps.iter().map(ResourceName::as_str));
+        }
+    }
+    // What belongs to no resource is needed by all.
+    let runs = |name: &str| wanted.contains(name) || name == UNCATEGORIZED;
+    Some(resources.iter().map(|resource| resource.name.clone()).filter(|name| runs(name.as_str())).collect())
+}
+
+fn unknown_names(unknown: &[&str], resources: &[Resource]) -> Failure {
+    let quoted = |names: &[&str]| names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    let known: Vec<&str> = resources.iter().map(|resource| resource.name.as_str()).collect();
+    let failure =
+        Failure::user(format!("You specified some resources that could not be found: {}", quoted(unknown)));
+    let failure = match known.as_slice() {
+        [] => failure.detail("There are no resources in this Tiltfile."),
+        known => failure.detail(format!("Existing resources in Tiltfile: {}", quoted(known))),
+    };
+    let near: Vec<&str> = unknown.iter().filter_map(|name| nearest(name, known.iter().copied())).collect();
+    if near.is_empty() { failure } else { failure.hint(format!("did you mean {}?", near.join(", "))) }
+}

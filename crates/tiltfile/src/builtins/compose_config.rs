@@ -1,0 +1,225 @@
+//! What Docker Compose makes of the files of a project.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use lilt_model::Failure;
+use lilt_model::command::Command;
+use lilt_model::compose::{ComposeConfig, ComposeProject};
+use lilt_model::files::IgnoreRule;
+use lilt_model::reference::Reference;
+use serde_json::Value as Json;
+
+use super::compose::absolute;
+use super::image_files::{Filters, ignores_in};
+use super::tool;
+use crate::declare::{ServiceBuild, ServiceDeclaration, ServiceOptions};
+use crate::failure::raise;
+use crate::session::{Session, clean};
+use crate::yaml;
+
+/// The services of a project, those that others depend on first.
+pub(super) fn services(
+    session: &Session<'_>,
+    project: &ComposeProject,
+) -> starlark::Result<Vec<ServiceDeclaration>> {
+    watch_env_files(session, project);
+    let resolved = resolve(session, project)?;
+    let services = resolved.get("services").and_then(Json::as_object).cloned().unwrap_or_default();
+    let mut names: Vec<&String> = services.keys().collect();
+    names.sort();
+    let mut order: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for name in names {
+        visit(name, &services, &mut seen, &mut order);
+    }
+    order.into_iter().map(|name| service(session, project, name, &services)).collect()
+}
+
+fn visit<'s>(
+    name: &'s str,
+    services: &'s serde_json::Map<String, Json>,
+    seen: &mut HashSet<&'s str>,
+    order: &mut Vec<&'s str>,
+) {
+    let Some(service) = services.get(name).filter(|_| seen.insert(name)) else { return };
+    for dependency in dependencies(service) {
+        visit(dependency, services, seen, order);
+    }
+    order.push(name);
+}
+
+fn dependencies(service: &Json) -> impl Iterator<Item = &str> {
+    let named = service.get("depends_on").and_then(Json::as_object);
+    named.into_iter().flat_map(|named| named.keys().map(String::as_str))
+}
+
+/// Runs `docker compose config`, by whatever name Compose is there.
+fn resolve(session: &Session<'_>, project: &ComposeProject) -> starlark::Result<Json> {
+    // Held until Compose has read them.
+    let mut texts = Vec::new();
+    let mut words = project_words(project);
+    for config in &project.configs {
+        let path = match config {
+            ComposeConfig::File(path) => path.clone(),
+            ComposeConfig::Text(text) => {
+                let file = session.outside.temporary_file(text.as_bytes()).map_err(|error| {
+                    raise(Failure::environment(format!(
+                        "docker_compose: cannot write a temporary file: {error}"
+                    )))
+                })?;
+                let path = file.to_path_buf();
+                texts.push(file);
+                path
+            }
+        };
+        words.extend(["-f".to_owned(), path.display().to_string()]);
+    }
+    words.extend(project.profiles.iter().flat_map(|profile| ["--profile".to_owned(), profile.clone()]));
+    words.extend(["config", "--format", "json"].map(str::to_owned));
+    for program in programs() {
+        let argv = program.iter().map(|word| (*word).to_owned()).chain(words.clone()).collect();
+        let command = Command { argv, dir: project.directory.clone(), env: Vec::new() };
+        let Some(output) = tool::attempt(session, "docker_compose", &command)? else { continue };
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        if output.exit_code == Some(0) {
+            return serde_json::from_slice(&output.stdout).map_err(|error| {
+                let words = format!("docker_compose: what Docker Compose says is no JSON: {error}");
+                raise(Failure::environment(words).hint("Docker Compose 2 or newer is needed"))
+            });
+        }
+        if is_missing(&stderr) {
+            continue;
+        }
+        let mut failure = tool::failed("docker_compose", &command, &output);
+        for text in &texts {
+            let path = text.display().to_string();
+            failure.message = without(&failure.message, &path);
+            failure.detail = failure.detail.map(|detail| without(&detail, &path));
+        }
+        return Err(raise(failure));
+    }
+    let failure = Failure::environment("docker_compose: there is no Docker Compose");
+    Err(raise(failure.hint("install it so that `docker compose version` works")))
+}
+
+/// The name of a temporary file would tell the reader nothing.
+fn without(words: &str, path: &str) -> String {
+    words.replace(path, "(a blob of the Tiltfile)")
+}
+
+/// `docker` is there, but without Compose.
+fn is_missing(stderr: &str) -> bool {
+    ["is not a docker command", "unknown command: docker compose", "unknown flag: --project-name"]
+        .iter()
+        .any(|words| stderr.contains(words))
+}
+
+fn programs() -> Vec<Vec<String>> {
+    match crate::environment::get("TILT_DOCKER_COMPOSE_CMD") {
+        Some(program) if !program.is_empty() => vec![vec![program]],
+        _ => vec![vec!["docker".to_owned(), "compose".to_owned()], vec!["docker-compose".to_owned()]],
+    }
+}
+
+fn project_words(project: &ComposeProject) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut option = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
+    if !project.name.is_empty() {
+        option("--project-name", project.name.clone());
+    }
+    option("--project-directory", project.directory.display().to_string());
+    if let Some(path) = &project.env_file {
+        option("--env-file", path.display().to_string());
+    }
+    words
+}
+
+/// Compose puts the variables of `env_file:` into the services and does not say where they came from.
+fn watch_env_files(session: &Session<'_>, project: &ComposeProject) {
+    for config in &project.configs {
+        let text = match config {
+            ComposeConfig::Text(text) => text.clone(),
+            ComposeConfig::File(path) => match session.outside.read_file(path) {
+                Ok(content) => String::from_utf8_lossy(&content).into_owned(),
+                Err(_) => continue,
+            },
+        };
+        // Compose says better than we could what is wrong with it.
+        let Ok(file) = yaml::document(&text) else { continue };
+        let services = file.get("services").and_then(Json::as_object).into_iter().flatten();
+        for (_, service) in services {
+            for name in env_files(service.get("env_file")) {
+                session.watch(&clean(&project.directory.join(name)));
+            }
+        }
+    }
+    if project.env_file.is_none() {
+        session.watch(&project.directory.join(".env"));
+    }
+}
+
+fn env_files(value: Option<&Json>) -> Vec<String> {
+    match value {
+        Some(Json::String(path)) => vec![path.clone()],
+        Some(Json::Array(items)) => {
+            let path = |item: &Json| item.as_str().or_else(|| item.get("path")?.as_str()).map(str::to_owned);
+            items.iter().filter_map(path).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn service(
+    session: &Session<'_>,
+    project: &ComposeProject,
+    name: &str,
+    services: &serde_json::Map<String, Json>,
+) -> starlark::Result<ServiceDeclaration> {
+    let config = services[name].clone();
+    let image = match config.get("image").and_then(Json::as_str) {
+        Some(image) if !image.is_empty() => image.to_owned(),
+        _ => format!("{}_{name}", project.name),
+    };
+    let image = Reference::parse(&image).map_err(|problem| {
+        raise(Failure::user(format!("docker_compose: service {name}: {}", problem.message)))
+    })?;
+    let ports = config.get("ports").and_then(Json::as_array).into_iter().flatten();
+    let published = |port: &Json| match port.get("published")? {
+        Json::String(port) => port.parse::<u16>().ok(),
+        port => port.as_u64().and_then(|port| u16::try_from(port).ok()),
+    };
+    let published_ports = ports.filter_map(published).filter(|port| *port != 0).collect();
+    let mut resource_deps: Vec<String> = dependencies(&config)
+        .filter(|dependency| services.contains_key(*dependency))
+        .map(str::to_owned)
+        .collect();
+    resource_deps.sort();
+    Ok(ServiceDeclaration {
+        name: name.to_owned(),
+        service: name.to_owned(),
+        image,
+        build: build(session, &config)?,
+        published_ports,
+        options: ServiceOptions { resource_deps, ..ServiceOptions::default() },
+        config,
+    })
+}
+
+fn build(session: &Session<'_>, config: &Json) -> starlark::Result<Option<ServiceBuild>> {
+    let Some(context) = config.pointer("/build/context").and_then(Json::as_str).filter(|it| !it.is_empty())
+    else {
+        return Ok(None);
+    };
+    let Some(context) = absolute(context) else {
+        return Ok(Some(ServiceBuild { context: None, watch_ignores: Vec::new() }));
+    };
+    let dockerfile = config.pointer("/build/dockerfile").and_then(Json::as_str).unwrap_or("Dockerfile");
+    let filters = Filters { dockerfile: Some(clean(&context.join(dockerfile))), ..Filters::default() };
+    let mut watch_ignores = ignores_in(session, std::slice::from_ref(&context), &filters)?;
+    // What is mounted is seen by the container as it is: a build would bring nothing.
+    let volumes = config.get("volumes").and_then(Json::as_array).into_iter().flatten();
+    let sources = volumes.filter_map(|volume| absolute(volume.get("source")?.as_str()?));
+    watch_ignores.extend(sources.map(|source: PathBuf| IgnoreRule::path(source)));
+    Ok(Some(ServiceBuild { context: Some(context), watch_ignores }))
+}

@@ -1,0 +1,168 @@
+//! `config`: settings of a Tiltfile's own, and which resources run.
+
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::Value;
+use starlark::values::dict::AllocDict;
+use starlark::values::none::NoneType;
+
+use super::encoding::from_json;
+use crate::arguments::Function;
+use crate::configuration::{Choice, Definition, FILE_NAME, Kind, merge, read_arguments, read_file};
+use crate::failure::raise;
+use crate::session::{Session, session};
+
+#[starlark_module]
+pub(super) fn functions(builder: &mut GlobalsBuilder) {
+    /// Defines a setting that is a string. Must come before `config.parse`.
+    ///
+    /// # Arguments
+    /// * `name`: the key in the result of `config.parse`, and the flag `--name` of the command line
+    /// * `args`: if true, it takes the argument that belongs to no flag, and is no flag itself
+    /// * `usage`: shown when the arguments are wrong
+    fn define_string<'v>(
+        name: Value<'v>,
+        args: Option<Value<'v>>,
+        usage: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        define("config.define_string", Kind::Text, name, args, usage, session(eval))
+    }
+
+    /// Defines a setting that is a list of strings: its flag may be given many times. Must come before `config.parse`.
+    ///
+    /// # Arguments
+    /// * `name`: the key in the result of `config.parse`, and the flag `--name` of the command line
+    /// * `args`: if true, it takes the arguments that belong to no flag, and is no flag itself
+    /// * `usage`: shown when the arguments are wrong
+    fn define_string_list<'v>(
+        name: Value<'v>,
+        args: Option<Value<'v>>,
+        usage: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        define("config.define_string_list", Kind::Texts, name, args, usage, session(eval))
+    }
+
+    /// Defines a setting that is true or false: `--name` and `--name=true` mean the same. Must come before
+    /// `config.parse`.
+    ///
+    /// # Arguments
+    /// * `name`: the key in the result of `config.parse`, and the flag `--name` of the command line
+    /// * `args`: if true, it takes the argument that belongs to no flag, and is no flag itself
+    /// * `usage`: shown when the arguments are wrong
+    fn define_bool<'v>(
+        name: Value<'v>,
+        args: Option<Value<'v>>,
+        usage: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        define("config.define_bool", Kind::Flag, name, args, usage, session(eval))
+    }
+
+    /// Defines a setting that is any JSON value. Must come before `config.parse`.
+    ///
+    /// # Arguments
+    /// * `name`: the key in the result of `config.parse`, and the flag `--name` of the command line
+    /// * `args`: if true, it takes the argument that belongs to no flag, and is no flag itself
+    /// * `usage`: shown when the arguments are wrong
+    fn define_object<'v>(
+        name: Value<'v>,
+        args: Option<Value<'v>>,
+        usage: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        define("config.define_object", Kind::Object, name, args, usage, session(eval))
+    }
+
+    /// The settings that were given, as a dict: those of `tilt_config.json` beside this file, and on top of them those
+    /// of the command line. What was not given is not in it.
+    fn parse<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<Value<'v>> {
+        let session = session(eval);
+        let directory = session.directory();
+        let mut declared = session.declared.borrow_mut();
+        if let Some(other) = declared.config.parsed_in.as_ref().filter(|other| **other != directory) {
+            return Err(Function("config.parse").refuse(format!(
+                "it can be called from one directory only, and was called from {} and {}",
+                other.display(),
+                directory.display()
+            )));
+        }
+        declared.config.parsed_in = Some(directory.clone());
+        let definitions = &declared.config.definitions;
+        let path = directory.join(FILE_NAME);
+        let file = match session.read(&path) {
+            Ok(content) => {
+                read_file(definitions, &String::from_utf8_lossy(&content), &path.display().to_string())
+                    .map_err(raise)?
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => serde_json::Map::new(),
+            Err(error) => return Err(raise(session.unreadable(&path, &error))),
+        };
+        let arguments = read_arguments(definitions, &session.request.args).map_err(raise)?;
+        let settings = merge(definitions, file, arguments);
+        let heap = eval.heap();
+        Ok(heap
+            .alloc(AllocDict(settings.iter().map(|(name, value)| (name.as_str(), from_json(value, heap))))))
+    }
+
+    /// Which resources run, with all they depend on, whatever the command line says. An empty list leaves it to the
+    /// command line.
+    ///
+    /// # Arguments
+    /// * `resources`: their names
+    fn set_enabled_resources<'v>(
+        resources: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<NoneType> {
+        let names =
+            Function("config.set_enabled_resources").argument("resources", resources).string_list()?;
+        let session = session(eval);
+        let place = session.place(eval)?;
+        session.declared.borrow_mut().config.choice =
+            if names.is_empty() { Choice::Unsaid } else { Choice::Resources(names, place) };
+        Ok(NoneType)
+    }
+
+    /// No resource runs, until one is started by hand or `config.set_enabled_resources` says otherwise.
+    fn clear_enabled_resources<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
+        session(eval).declared.borrow_mut().config.choice = Choice::Nothing;
+        Ok(NoneType)
+    }
+}
+
+fn define<'v>(
+    function: &'static str,
+    kind: Kind,
+    name: Value<'v>,
+    args: Option<Value<'v>>,
+    usage: Option<Value<'v>>,
+    session: &Session<'_>,
+) -> starlark::Result<NoneType> {
+    let function = Function(function);
+    let argument = function.argument("name", name);
+    let definition = Definition {
+        name: argument.string()?,
+        kind,
+        usage: function.argument("usage", usage).string()?,
+        positional: function.argument("args", args).boolean()?.unwrap_or(false),
+    };
+    if definition.name.is_empty() {
+        return Err(argument.refuse("a name is needed"));
+    }
+    let config = &mut session.declared.borrow_mut().config;
+    if config.parsed_in.is_some() {
+        return Err(function.refuse("it cannot be called after config.parse"));
+    }
+    if config.definitions.iter().any(|other| other.name == definition.name) {
+        return Err(argument.refuse(format!("{} is already defined", definition.name)));
+    }
+    let other = config.definitions.iter().find(|other| other.positional && definition.positional);
+    if let Some(other) = other {
+        let (name, other) = (&definition.name, &other.name);
+        return Err(function.refuse(format!("both {name} and {other} are defined as positional args")));
+    }
+    config.definitions.push(definition);
+    Ok(NoneType)
+}

@@ -1,0 +1,92 @@
+//! Which files belong to an image: what stays out of its context, and what triggers no build.
+
+use std::path::{Path, PathBuf};
+
+use lilt_model::files::IgnoreRule;
+
+use crate::failure::raise;
+use crate::session::Session;
+
+/// What the user leaves out, below each of the directories of an image.
+#[derive(Debug, Default)]
+pub(super) struct Filters {
+    pub(super) ignore: Vec<String>,
+    pub(super) only: Vec<String>,
+    /// Its own `<Dockerfile>.dockerignore` goes before the directory's `.dockerignore`.
+    pub(super) dockerfile: Option<PathBuf>,
+}
+
+/// The rules of an image: the Tiltfile itself, and what is not of use in its directories.
+pub(super) fn ignores(
+    session: &Session<'_>,
+    directories: &[PathBuf],
+    filters: &Filters,
+) -> starlark::Result<Vec<IgnoreRule>> {
+    let mut rules = vec![IgnoreRule::path(session.current_file())];
+    rules.extend(ignores_in(session, directories, filters)?);
+    Ok(rules)
+}
+
+/// The repositories, and what the user leaves out.
+pub(super) fn ignores_in(
+    session: &Session<'_>,
+    directories: &[PathBuf],
+    filters: &Filters,
+) -> starlark::Result<Vec<IgnoreRule>> {
+    let places: Vec<PathBuf> = filters.dockerfile.iter().chain(directories).cloned().collect();
+    let mut rules = repositories(session, &places);
+    let mut seen: Vec<&PathBuf> = Vec::new();
+    for directory in directories {
+        if seen.contains(&directory) || !session.outside.is_dir(directory) {
+            continue;
+        }
+        seen.push(directory);
+        rules.extend(below(session, directory, filters)?);
+    }
+    Ok(rules)
+}
+
+fn below(session: &Session<'_>, directory: &Path, filters: &Filters) -> starlark::Result<Vec<IgnoreRule>> {
+    let rule = |patterns: Vec<String>| IgnoreRule { base: directory.to_owned(), patterns };
+    let mut rules = Vec::new();
+    if !filters.ignore.is_empty() {
+        rules.push(rule(filters.ignore.clone()));
+    }
+    if !filters.only.is_empty() {
+        let exceptions = filters.only.iter().map(|path| format!("!{path}"));
+        rules.push(rule(std::iter::once("**".to_owned()).chain(exceptions).collect()));
+    }
+    let file = dockerignore(session, directory, filters.dockerfile.as_deref());
+    match session.read(&file) {
+        Ok(content) => {
+            let patterns = lilt_model::ignore::parse_patterns(&String::from_utf8_lossy(&content));
+            if !patterns.is_empty() {
+                rules.push(rule(patterns));
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(raise(session.unreadable(&file, &error))),
+    }
+    Ok(rules)
+}
+
+fn dockerignore(session: &Session<'_>, directory: &Path, dockerfile: Option<&Path>) -> PathBuf {
+    let own = dockerfile.map(|dockerfile| {
+        let mut own = dockerfile.as_os_str().to_owned();
+        own.push(".dockerignore");
+        PathBuf::from(own)
+    });
+    own.filter(|own| session.outside.exists(own)).unwrap_or_else(|| directory.join(".dockerignore"))
+}
+
+/// The `.git` of each of these paths that is the root of a repository.
+pub(super) fn repositories(session: &Session<'_>, paths: &[PathBuf]) -> Vec<IgnoreRule> {
+    let mut found: Vec<IgnoreRule> = Vec::new();
+    for path in paths {
+        let rule = IgnoreRule::path(path.join(".git"));
+        if session.outside.is_dir(&rule.base) && !found.contains(&rule) {
+            found.push(rule);
+        }
+    }
+    found
+}

@@ -1,0 +1,209 @@
+//! `kustomize`: the objects of a kustomization, built by the real kustomize.
+
+use std::path::{Path, PathBuf};
+
+use lilt_model::Failure;
+use serde_json::Value as Json;
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::Value;
+
+use super::tool;
+use crate::arguments::Function;
+use crate::failure::raise;
+use crate::session::{Session, clean, session};
+use crate::values::Blob;
+use crate::yaml;
+
+const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+#[starlark_module]
+pub(super) fn functions(builder: &mut GlobalsBuilder) {
+    /// Builds a kustomization and returns its objects as YAML. All files that it is made of are watched.
+    ///
+    /// # Arguments
+    /// * `paths`: the directory of the kustomization
+    /// * `kustomize_bin`: the program to use; `kustomize` unless given, or `kubectl kustomize` if there is none
+    /// * `flags`: more flags, as a list
+    fn kustomize<'v>(
+        paths: Value<'v>,
+        kustomize_bin: Option<Value<'v>>,
+        flags: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Blob> {
+        let function = Function("kustomize");
+        let session = session(eval);
+        let directory = session.absolute(function.argument("paths", paths).string()?);
+        let given = function.argument("kustomize_bin", kustomize_bin).string()?;
+        let flags = function.argument("flags", flags).string_list()?;
+        let mut tree = Tree::default();
+        tree.add(session, &directory);
+        tree.files.iter().for_each(|file| session.watch(file));
+        if let Some(problem) = tree.problem {
+            return Err(raise(problem));
+        }
+        // It takes absolute paths for something else.
+        let target = relative(&session.directory(), &directory).display().to_string();
+        let build = |program: &[&str]| {
+            let words = program.iter().map(|word| (*word).to_owned());
+            tool::command(session, words.chain(flags.iter().cloned()).chain([target.clone()]))
+        };
+        let text = if !given.is_empty() {
+            let program = session.absolute(&given).display().to_string();
+            tool::run(session, "kustomize", &build(&[&program, "build"]))?
+        } else if let Some(text) =
+            tool::run_if_present(session, "kustomize", &build(&["kustomize", "build"]))?
+        {
+            text
+        } else {
+            session.print("Falling back to `kubectl kustomize` since `kustomize` was not found in PATH");
+            tool::run(session, "kustomize", &build(&["kubectl", "kustomize"]))?
+        };
+        Ok(Blob { text, source: format!("kustomize: {}", directory.display()) })
+    }
+}
+
+/// From one directory to another path.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| Path::new(".."));
+    let down = to.components().skip(common).map(|component| Path::new(component.as_os_str()));
+    let path: PathBuf = up.chain(down).collect();
+    if path.as_os_str().is_empty() { PathBuf::from(".") } else { path }
+}
+
+/// Everything a kustomization is made of, as far as it is on this machine.
+#[derive(Default)]
+struct Tree {
+    files: Vec<PathBuf>,
+    seen: Vec<PathBuf>,
+    problem: Option<Failure>,
+}
+
+impl Tree {
+    fn add(&mut self, session: &Session<'_>, directory: &Path) {
+        if self.seen.contains(&directory.to_owned()) {
+            return;
+        }
+        self.seen.push(directory.to_owned());
+        let candidates = FILE_NAMES.map(|name| directory.join(name));
+        let found: Vec<&PathBuf> = candidates.iter().filter(|path| session.outside.exists(path)).collect();
+        let file = match found.as_slice() {
+            [file] => (*file).clone(),
+            [] => {
+                // Any of them may appear.
+                self.files.extend(candidates.iter().cloned());
+                self.problem.get_or_insert_with(|| missing(session, directory));
+                return;
+            }
+            several => {
+                self.files.extend(several.iter().map(|path| (*path).clone()));
+                let message = format!("kustomize: several kustomization files in {}", directory.display());
+                self.problem.get_or_insert_with(|| Failure::user(message));
+                return;
+            }
+        };
+        self.files.push(file.clone());
+        let Ok(content) = session.outside.read_file(&file) else { return };
+        // kustomize says better than we could what is wrong with it.
+        let Ok(kustomization) = yaml::document(&String::from_utf8_lossy(&content)) else { return };
+        for name in mentioned(&kustomization) {
+            let path = clean(&directory.join(&name));
+            if is_remote(&name) && !session.outside.exists(&path) {
+                continue;
+            }
+            let is_kustomization = FILE_NAMES.iter().any(|name| session.outside.exists(&path.join(name)));
+            if session.outside.is_dir(&path) && is_kustomization {
+                self.add(session, &path);
+            } else {
+                self.files.push(path);
+            }
+        }
+    }
+}
+
+fn missing(session: &Session<'_>, directory: &Path) -> Failure {
+    let names = FILE_NAMES.join(", ");
+    let failure = Failure::user(format!("kustomize: none of {names} is in {}", directory.display()));
+    failure.hint(format!("relative paths count from {}", session.directory().display()))
+}
+
+fn is_remote(name: &str) -> bool {
+    name.contains("://")
+        || name.contains("?ref=")
+        || name.starts_with("git@")
+        || name.starts_with("github.com/")
+}
+
+/// The paths that a kustomization names, wherever it may.
+fn mentioned(kustomization: &Json) -> Vec<String> {
+    let list = |value: Option<&Json>| value.and_then(Json::as_array).cloned().unwrap_or_default();
+    let mut found: Vec<String> = Vec::new();
+    for field in [
+        "bases",
+        "components",
+        "resources",
+        "crds",
+        "patchesStrategicMerge",
+        "configurations",
+        "generators",
+        "transformers",
+        "validators",
+    ] {
+        let texts = list(kustomization.get(field));
+        // Some may hold YAML itself in place of a path.
+        found.extend(
+            texts.iter().filter_map(Json::as_str).filter(|text| !text.contains('\n')).map(str::to_owned),
+        );
+    }
+    for field in ["patches", "patchesJson6902", "replacements"] {
+        let items = list(kustomization.get(field));
+        found.extend(items.iter().filter_map(|item| item.get("path")?.as_str()).map(str::to_owned));
+    }
+    for field in ["configMapGenerator", "secretGenerator"] {
+        for generator in list(kustomization.get(field)) {
+            let files = list(generator.get("files")).into_iter().chain(list(generator.get("envs")));
+            let files = files.filter_map(|file| file.as_str().map(str::to_owned));
+            // `key=path` gives the file another name.
+            found.extend(files.map(|file| file.rsplit('=').next().unwrap_or_default().to_owned()));
+            found.extend(generator.get("env").and_then(Json::as_str).map(str::to_owned));
+        }
+    }
+    for chart in list(kustomization.get("helmCharts")) {
+        found.extend(chart.get("valuesFile").and_then(Json::as_str).map(str::to_owned));
+        let more = list(chart.get("additionalValuesFiles"));
+        found.extend(more.iter().filter_map(Json::as_str).map(str::to_owned));
+    }
+    let single = ["/openapi/path", "/helmGlobals/chartHome"];
+    found.extend(
+        single.iter().filter_map(|pointer| kustomization.pointer(pointer)?.as_str()).map(str::to_owned),
+    );
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_between_directories() {
+        let between = |from: &str, to: &str| relative(Path::new(from), Path::new(to)).display().to_string();
+        assert_eq!(between("/a/b", "/a/b"), ".");
+        assert_eq!(between("/a/b", "/a/b/c/d"), "c/d");
+        assert_eq!(between("/a/b", "/a/x"), "../x");
+    }
+
+    #[test]
+    fn everything_that_is_named_counts() {
+        let text = "resources: [a.yaml, ../base]\ncomponents: [c]\npatchesStrategicMerge: [p.yaml, \"a: 1\\nb: 2\"]\n\
+                    patches: [{path: q.yaml}, {patch: x}]\nconfigMapGenerator: [{files: [k=f.txt, g.txt], envs: [e.env]}]\n\
+                    secretGenerator: [{env: s.env}]\nhelmCharts: [{valuesFile: v.yaml}]\n";
+        let mut found = mentioned(&yaml::document(text).unwrap());
+        found.sort();
+        assert_eq!(
+            found,
+            ["../base", "a.yaml", "c", "e.env", "f.txt", "g.txt", "p.yaml", "q.yaml", "s.env", "v.yaml"]
+        );
+    }
+}

@@ -1,0 +1,265 @@
+//! `probe` and the actions it can take.
+
+// Only for what the derives of starlark generate.
+#![allow(unsafe_code)]
+
+use std::fmt;
+
+use allocative::Allocative;
+use lilt_model::probe::{Probe, ProbeAction};
+use starlark::any::ProvidesStaticType;
+use starlark::environment::GlobalsBuilder;
+use starlark::starlark_module;
+use starlark::starlark_simple_value;
+use starlark::values::{
+    Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
+};
+
+use crate::arguments::{Argument, Function};
+
+#[starlark_module]
+pub(super) fn functions(builder: &mut GlobalsBuilder) {
+    /// Tells whether the server of a local resource is ready. Takes exactly one of `exec`, `http_get` and `tcp_socket`.
+    ///
+    /// # Arguments
+    /// * `initial_delay_secs`: how long to wait before the first attempt
+    /// * `timeout_secs`: how long one attempt may take, 1 unless given
+    /// * `period_secs`: how often to try, every 10 seconds unless given
+    /// * `success_threshold`: how many attempts must succeed in a row, 1 unless given
+    /// * `failure_threshold`: how many must fail in a row before it no longer counts as ready, 3 unless given
+    /// * `exec`: an `exec_action()`
+    /// * `http_get`: an `http_get_action()`
+    /// * `tcp_socket`: a `tcp_socket_action()`
+    fn probe<'v>(
+        initial_delay_secs: Option<Value<'v>>,
+        timeout_secs: Option<Value<'v>>,
+        period_secs: Option<Value<'v>>,
+        success_threshold: Option<Value<'v>>,
+        failure_threshold: Option<Value<'v>>,
+        exec: Option<Value<'v>>,
+        http_get: Option<Value<'v>>,
+        tcp_socket: Option<Value<'v>>,
+    ) -> starlark::Result<ProbeValue> {
+        let function = Function("probe");
+        let number = |name, value| {
+            let argument = function.argument(name, value);
+            match argument.number()?.unwrap_or(0) {
+                number @ 0.. => Ok(number),
+                number => Err(argument.refuse(format!("it must not be negative, but is {number}"))),
+            }
+        };
+        let action = |name, value, wanted| action(function.argument(name, value), wanted);
+        let mut actions = [
+            action("exec", exec, "ExecAction")?,
+            action("http_get", http_get, "HTTPGetAction")?,
+            action("tcp_socket", tcp_socket, "TCPSocketAction")?,
+        ]
+        .into_iter()
+        .flatten();
+        let (Some(ActionValue { action, scheme }), None) = (actions.next(), actions.next()) else {
+            return Err(function.refuse("exactly one of exec, http_get and tcp_socket must be given"));
+        };
+        let probe = Probe {
+            initial_delay_secs: number("initial_delay_secs", initial_delay_secs)?,
+            timeout_secs: number("timeout_secs", timeout_secs)?,
+            period_secs: number("period_secs", period_secs)?,
+            success_threshold: number("success_threshold", success_threshold)?,
+            failure_threshold: number("failure_threshold", failure_threshold)?,
+            action,
+        };
+        Ok(ProbeValue { probe, scheme })
+    }
+
+    /// For `probe`: succeeds if a command exits with 0.
+    ///
+    /// # Arguments
+    /// * `command`: a list of words; there is no shell unless it is one of them
+    fn exec_action<'v>(command: Value<'v>) -> starlark::Result<ActionValue> {
+        let argument = Function("exec_action").argument("command", command);
+        let command = argument.string_list()?;
+        if command.is_empty() {
+            return Err(argument.refuse("a command is needed"));
+        }
+        Ok(ActionValue { action: ProbeAction::Exec { command }, scheme: String::new() })
+    }
+
+    /// For `probe`: succeeds if a server answers a GET request with a code from 200 to 399.
+    ///
+    /// # Arguments
+    /// * `port`: from 1 to 65535
+    /// * `host`: `localhost` unless given
+    /// * `scheme`: `http`, unless it is `https`
+    /// * `path`: of the request
+    fn http_get_action<'v>(
+        port: Value<'v>,
+        host: Option<Value<'v>>,
+        scheme: Option<Value<'v>>,
+        path: Option<Value<'v>>,
+    ) -> starlark::Result<ActionValue> {
+        let function = Function("http_get_action");
+        let argument = function.argument("scheme", scheme);
+        let scheme = argument.string()?;
+        if !matches!(scheme.to_ascii_uppercase().as_str(), "" | "HTTP" | "HTTPS") {
+            return Err(argument.refuse(format!("it must be 'http' or 'https', not {scheme:?}")));
+        }
+        let action = ProbeAction::HttpGet {
+            port: port_number(function.argument("port", port))?,
+            host: function.argument("host", host).string()?,
+            scheme: scheme.to_ascii_uppercase(),
+            path: function.argument("path", path).string()?,
+        };
+        Ok(ActionValue { action, scheme })
+    }
+
+    /// For `probe`: succeeds if a port takes a connection.
+    ///
+    /// # Arguments
+    /// * `port`: from 1 to 65535
+    /// * `host`: `localhost` unless given
+    fn tcp_socket_action<'v>(port: Value<'v>, host: Option<Value<'v>>) -> starlark::Result<ActionValue> {
+        let function = Function("tcp_socket_action");
+        let action = ProbeAction::TcpSocket {
+            port: port_number(function.argument("port", port))?,
+            host: function.argument("host", host).string()?,
+        };
+        Ok(ActionValue { action, scheme: String::new() })
+    }
+}
+
+/// The probe of an argument that takes one.
+pub(super) fn probe_of(argument: Argument<'_>) -> starlark::Result<Option<Probe>> {
+    let probe = |value: Value<'_>| value.downcast_ref::<ProbeValue>().map(|probe| probe.probe.clone());
+    let found = argument.value().map(|value| probe(value).ok_or_else(|| argument.wrong("a probe()", value)));
+    found.transpose()
+}
+
+fn port_number(argument: Argument<'_>) -> starlark::Result<u16> {
+    let number = argument.number()?.unwrap_or(0);
+    let port = u16::try_from(number).ok().filter(|port| *port > 0);
+    port.ok_or_else(|| argument.refuse(format!("{number} is not between 1 and 65535")))
+}
+
+fn action(argument: Argument<'_>, wanted: &'static str) -> starlark::Result<Option<ActionValue>> {
+    let Some(value) = argument.value() else { return Ok(None) };
+    let found = value.downcast_ref::<ActionValue>().filter(|action| action.type_name() == wanted);
+    let wanted = match wanted {
+        "ExecAction" => "an exec_action()",
+        "HTTPGetAction" => "an http_get_action()",
+        _ => "a tcp_socket_action()",
+    };
+    found.cloned().map(Some).ok_or_else(|| argument.wrong(wanted, value))
+}
+
+/// What `exec_action`, `http_get_action` and `tcp_socket_action` return.
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct ActionValue {
+    #[allocative(skip)]
+    action: ProbeAction,
+    /// As it was given.
+    scheme: String,
+}
+starlark_simple_value!(ActionValue);
+
+impl ActionValue {
+    fn type_name(&self) -> &'static str {
+        match &self.action {
+            ProbeAction::Exec { .. } => "ExecAction",
+            ProbeAction::HttpGet { .. } => "HTTPGetAction",
+            ProbeAction::TcpSocket { .. } => "TCPSocketAction",
+        }
+    }
+
+    /// Sorted by name.
+    fn fields<'v>(&self, heap: Heap<'v>) -> Vec<(&'static str, Value<'v>)> {
+        match &self.action {
+            ProbeAction::Exec { command } => vec![("command", heap.alloc(command.clone()))],
+            ProbeAction::HttpGet { port, host, path, .. } => vec![
+                ("host", heap.alloc(host.as_str())),
+                ("path", heap.alloc(path.as_str())),
+                ("port", heap.alloc(i32::from(*port))),
+                ("scheme", heap.alloc(self.scheme.as_str())),
+            ],
+            ProbeAction::TcpSocket { port, host } => {
+                vec![("host", heap.alloc(host.as_str())), ("port", heap.alloc(i32::from(*port)))]
+            }
+        }
+    }
+}
+
+impl fmt::Display for ActionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Heap::temp(|heap| show(f, self.type_name(), &self.fields(heap)))
+    }
+}
+
+#[starlark_value(type = "ProbeAction")]
+impl<'v> StarlarkValue<'v> for ActionValue {
+    fn get_attr(&self, attribute: &str, heap: Heap<'v>) -> Option<Value<'v>> {
+        self.fields(heap).into_iter().find(|(name, _)| *name == attribute).map(|(_, value)| value)
+    }
+
+    fn dir_attr(&self) -> Vec<String> {
+        Heap::temp(|heap| self.fields(heap).into_iter().map(|(name, _)| name.to_owned()).collect())
+    }
+}
+
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct ProbeValue {
+    #[allocative(skip)]
+    probe: Probe,
+    /// Of its action, as it was given.
+    scheme: String,
+}
+starlark_simple_value!(ProbeValue);
+
+impl ProbeValue {
+    /// Sorted by name.
+    fn fields<'v>(&self, heap: Heap<'v>) -> Vec<(&'static str, Value<'v>)> {
+        let Probe {
+            initial_delay_secs,
+            timeout_secs,
+            period_secs,
+            success_threshold,
+            failure_threshold,
+            action,
+        } = &self.probe;
+        let taken = ActionValue { action: action.clone(), scheme: self.scheme.clone() };
+        let of_type = |name: &str| {
+            if taken.type_name() == name { heap.alloc(taken.clone()) } else { Value::new_none() }
+        };
+        vec![
+            ("exec", of_type("ExecAction")),
+            ("failure_threshold", heap.alloc(*failure_threshold)),
+            ("http_get", of_type("HTTPGetAction")),
+            ("initial_delay_secs", heap.alloc(*initial_delay_secs)),
+            ("period_secs", heap.alloc(*period_secs)),
+            ("success_threshold", heap.alloc(*success_threshold)),
+            ("tcp_socket", of_type("TCPSocketAction")),
+            ("timeout_secs", heap.alloc(*timeout_secs)),
+        ]
+    }
+}
+
+impl fmt::Display for ProbeValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Heap::temp(|heap| show(f, "Probe", &self.fields(heap)))
+    }
+}
+
+#[starlark_value(type = "Probe")]
+impl<'v> StarlarkValue<'v> for ProbeValue {
+    fn get_attr(&self, attribute: &str, heap: Heap<'v>) -> Option<Value<'v>> {
+        self.fields(heap).into_iter().find(|(name, _)| *name == attribute).map(|(_, value)| value)
+    }
+
+    fn dir_attr(&self) -> Vec<String> {
+        Heap::temp(|heap| self.fields(heap).into_iter().map(|(name, _)| name.to_owned()).collect())
+    }
+}
+
+/// As Tilt shows a struct that has a type.
+fn show(f: &mut fmt::Formatter<'_>, name: &str, fields: &[(&str, Value<'_>)]) -> fmt::Result {
+    let fields: Vec<String> =
+        fields.iter().map(|(name, value)| format!("{name} = {}", value.to_repr())).collect();
+    write!(f, "{name:?}({})", fields.join(", "))
+}

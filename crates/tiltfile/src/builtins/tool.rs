@@ -1,0 +1,74 @@
+//! Runs the programs that make objects: helm, kustomize, Docker Compose.
+
+use lilt_model::Failure;
+use lilt_model::command::Command;
+
+use crate::failure::{cancelled, raise};
+use crate::outside::Output;
+use crate::session::Session;
+
+/// A command in the directory of the file that runs.
+pub(super) fn command(session: &Session<'_>, words: impl IntoIterator<Item = String>) -> Command {
+    Command { argv: words.into_iter().collect(), dir: session.directory(), env: Vec::new() }
+}
+
+/// As Tilt shows a command: words with spaces in quotes.
+pub(super) fn shown(command: &Command) -> String {
+    let quoted = |word: &String| if word.contains(' ') { format!("{word:?}") } else { word.clone() };
+    command.argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// What it writes to stdout. A failure shows the command, its exit code and what it says.
+pub(super) fn run(session: &Session<'_>, function: &str, command: &Command) -> starlark::Result<String> {
+    run_if_present(session, function, command)?.ok_or_else(|| {
+        let program = command.argv.first().map(String::as_str).unwrap_or_default();
+        let failure = Failure::environment(format!("{function}: there is no program {program}"));
+        raise(failure.hint(format!("install {program}, or make sure that it is on your PATH")))
+    })
+}
+
+/// The same; none if there is no such program.
+pub(super) fn run_if_present(
+    session: &Session<'_>,
+    function: &str,
+    command: &Command,
+) -> starlark::Result<Option<String>> {
+    session.print(&format!("Running: {}", shown(command)));
+    match attempt(session, function, command)? {
+        Some(output) if output.exit_code != Some(0) => Err(raise(failed(function, command, &output))),
+        output => Ok(output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())),
+    }
+}
+
+/// What came of it, also if it failed; none if there is no such program.
+pub(super) fn attempt(
+    session: &Session<'_>,
+    function: &str,
+    command: &Command,
+) -> starlark::Result<Option<Output>> {
+    match session.run(command, None, &mut |_| {}) {
+        Ok(output) => Ok(Some(output)),
+        Err(error) => match error.kind() {
+            std::io::ErrorKind::Interrupted => Err(raise(cancelled())),
+            std::io::ErrorKind::NotFound => Ok(None),
+            _ => {
+                let words = format!("{function}: cannot run {:?}: {error}", shown(command));
+                Err(raise(Failure::environment(words)))
+            }
+        },
+    }
+}
+
+pub(super) fn failed(function: &str, command: &Command, output: &Output) -> Failure {
+    let how =
+        output.exit_code.map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
+    let failure = Failure::user(format!("{function}: {:?} {how}", shown(command)));
+    let mut said = Vec::new();
+    for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        let text = String::from_utf8_lossy(stream);
+        if !text.trim().is_empty() {
+            said.push(format!("its {name}:\n{}", text.trim_end()));
+        }
+    }
+    if said.is_empty() { failure } else { failure.detail(said.join("\n")) }
+}

@@ -1,0 +1,96 @@
+//! Where `ext://name` leads: to an extension that this Tiltfile registered, to one that lilt carries, or into a
+//! repository that is fetched with git.
+//!
+//! Finding one gives the path of a Tiltfile on this machine. Loading it is the work of the evaluation, as for any other
+//! file: it runs once, its relative paths count from its own folder, its errors show its own lines.
+
+mod bundled;
+mod git;
+mod registered;
+mod repository;
+mod support;
+
+use std::path::PathBuf;
+
+use lilt_model::Failure;
+
+pub(crate) use bundled::is_bundled;
+pub(crate) use registered::{LoadedExtension, note_loaded};
+pub(crate) use support::SUPPORT;
+
+use crate::nearest::nearest;
+use crate::session::{Session, clean};
+use repository::Repository;
+
+const SCHEME: &str = "ext://";
+
+/// The file that a `load`, `load_dynamic` or `include` means.
+pub(crate) fn file(session: &Session<'_>, named: &str) -> Result<PathBuf, Failure> {
+    match named.split_once("://") {
+        Some(("ext", name)) => extension(session, name),
+        Some((scheme, _)) => {
+            let failure = Failure::user(format!("cannot load {named}: {scheme}:// is not known"));
+            Err(failure.hint("a file is loaded by its path, an extension as ext://name"))
+        }
+        None => Ok(session.absolute(named)),
+    }
+}
+
+fn extension(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
+    let extension = registered::extension(&session.declared.borrow().api_objects, name);
+    let repository = registered::repository(&session.declared.borrow().api_objects, &extension.repository);
+    let repository = Repository::new(repository);
+    let path = if repository.is_what_is_bundled() && bundled::names().any(|known| known == extension.path) {
+        bundled::unpack(session, &extension.path)?
+    } else {
+        below(session, &repository, &extension.path, name)
+            .map_err(|failure| with_nearest(failure, &extension.path))?
+    };
+    session.declared.borrow_mut().loaded_extensions.push(extension);
+    Ok(path)
+}
+
+fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str) -> Result<PathBuf, Failure> {
+    let root = repository.provide(session)?;
+    let folder = clean(&root.join(repository.subpath()).join(path));
+    if !folder.starts_with(&root) {
+        return Err(Failure::user(format!(
+            "the path {path:?} of the extension {name} leads out of its repository"
+        )));
+    }
+    let tiltfile = folder.join("Tiltfile");
+    if session.outside.is_dir(&tiltfile) || !session.outside.exists(&tiltfile) {
+        // It may come to be: then the load is tried again.
+        session.watch(&tiltfile);
+        let failure = Failure::user(format!("there is no extension {name} in {}", repository.shown()));
+        return Err(failure.detail(format!("no such file: {}", tiltfile.display())));
+    }
+    Ok(tiltfile)
+}
+
+/// A misspelt name is fetched for in vain.
+fn with_nearest(mut failure: Failure, name: &str) -> Failure {
+    if let Some(near) = nearest(name, bundled::names()) {
+        let more = failure.hint.take().map(|hint| format!(" Else: {hint}")).unwrap_or_default();
+        failure = failure.hint(format!("did you mean {SCHEME}{near}?{more}"));
+    }
+    failure
+}
+
+/// Where Tilt keeps what belongs to no project.
+fn tilt_folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
+    let variable = |name| session.outside.environment_variable(name).filter(|value| !value.is_empty());
+    let given = variable("XDG_DATA_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let data = given.or_else(|| {
+        if cfg!(windows) {
+            return variable("LOCALAPPDATA").map(PathBuf::from);
+        }
+        let below_home =
+            if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+        variable("HOME").map(|home| PathBuf::from(home).join(below_home))
+    });
+    let data = data.ok_or_else(|| {
+        Failure::environment("there is no folder to keep extensions in").hint("set XDG_DATA_HOME or HOME")
+    })?;
+    Ok(data.join("tilt-dev"))
+}

@@ -1,0 +1,133 @@
+//! The extensions that lilt carries, and how they come onto the disk.
+//!
+//! They are unpacked because the commands that they declare run their scripts, and because whoever follows the place of
+//! an error shall find a file there. The folder is named after the content, so that two versions of lilt do not
+//! overwrite each other's.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+use lilt_model::Failure;
+
+use crate::session::Session;
+
+macro_rules! files {
+    ($($path:literal)*) => {
+        /// Path and text of every file.
+        const FILES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../extensions/", $path)))),*];
+    };
+}
+
+files! {
+    "cancel/Tiltfile"
+    "cancel/button.sh"
+    "cancel/end.sh"
+    "cancel/watch.sh"
+    "cert_manager/Tiltfile"
+    "color/Tiltfile"
+    "configmap/Tiltfile"
+    "deployment/Tiltfile"
+    "docker_build_sub/Tiltfile"
+    "dotenv/Tiltfile"
+    "execute_in_pod/Tiltfile"
+    "git_resource/Tiltfile"
+    "helm_remote/Tiltfile"
+    "helm_resource/Tiltfile"
+    "helm_resource/apply.sh"
+    "helm_resource/delete.sh"
+    "k8s_attach/Tiltfile"
+    "ko/Tiltfile"
+    "kubebuilder/Tiltfile"
+    "kubefwd/Tiltfile"
+    "kubefwd/forward.sh"
+    "kubefwd/namespaces.sh"
+    "kubefwd/serve.sh"
+    "list_port_forwards/Tiltfile"
+    "list_port_forwards/list.sh"
+    "local_output/Tiltfile"
+    "min_k8s_version/Tiltfile"
+    "min_tilt_version/Tiltfile"
+    "namespace/Tiltfile"
+    "pack/Tiltfile"
+    "print_tiltfile_dir/Tiltfile"
+    "restart_process/Tiltfile"
+    "secret/Tiltfile"
+    "syncback/Tiltfile"
+    "syncback/remote_shell.sh"
+    "syncback/syncback.sh"
+    "tests/golang/Tiltfile"
+    "uibutton/Tiltfile"
+}
+
+/// Of the folder in Tilt's that they are unpacked to.
+const FOLDER: &str = "bundled";
+
+/// The name of each extension, as it stands after `ext://`.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().filter_map(|(path, _)| path.strip_suffix("/Tiltfile"))
+}
+
+/// Whether a file is one of these: they may use what a Tiltfile cannot see.
+pub(crate) fn is_bundled(session: &Session<'_>, path: &std::path::Path) -> bool {
+    super::tilt_folder(session).is_ok_and(|folder| path.starts_with(folder.join(FOLDER)))
+}
+
+/// Puts an extension of lilt's onto the disk, unless it is there, and returns the path of its Tiltfile.
+pub(super) fn unpack(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
+    let folder = super::tilt_folder(session)?.join(FOLDER).join(key());
+    let beginning = format!("{name}/");
+    for (path, text) in FILES.iter().filter(|(path, _)| path.starts_with(&beginning)) {
+        let target = folder.join(path);
+        // Compared, because a write may have been cut short, or somebody may have edited it.
+        if session.outside.read_file(&target).is_ok_and(|found| found == text.as_bytes()) {
+            continue;
+        }
+        session.outside.write_file(&target, text.as_bytes()).map_err(|error| {
+            Failure::environment(format!(
+                "cannot unpack the extension {name} to {}: {error}",
+                target.display()
+            ))
+            .hint("set XDG_DATA_HOME to a folder that can be written")
+        })?;
+    }
+    Ok(folder.join(name).join("Tiltfile"))
+}
+
+/// Of all files, because one extension may load another by its relative path.
+fn key() -> String {
+    let mut hasher = DefaultHasher::new();
+    FILES.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests")]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                files_below(&path, found);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_carried() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("extensions");
+        let mut found = Vec::new();
+        files_below(&root, &mut found);
+        let found: BTreeSet<String> =
+            found.iter().map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect();
+        let carried: BTreeSet<String> = FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
+        assert_eq!(found, carried);
+        assert!(names().any(|name| name == "tests/golang"));
+    }
+}

@@ -1,0 +1,133 @@
+//! The calls of git that bring a repository onto this machine.
+//!
+//! Every step may be repeated: one that was cut short, by Ctrl-C or the network, is made good by the next run, and
+//! nothing is ever removed. Who has only the folder of a clone that Tilt made goes on with it.
+
+use std::path::Path;
+
+use lilt_model::Failure;
+use lilt_model::command::Command;
+
+use crate::failure::cancelled;
+use crate::session::Session;
+
+/// A clone, or the place of one.
+pub(super) struct Clone<'s, 'a> {
+    pub(super) session: &'s Session<'a>,
+    pub(super) folder: &'s Path,
+    pub(super) url: &'s str,
+    /// The address without credentials.
+    pub(super) shown: &'s str,
+}
+
+impl Clone<'_, '_> {
+    /// Brings all branches and tags here; touches no file of the working tree.
+    pub(super) fn fetch(&self) -> Result<(), Failure> {
+        let session = self.session;
+        session.print(&format!("Fetching the extension repository {}", self.shown));
+        if !session.outside.exists(&self.folder.join(".git/HEAD")) {
+            // The folder must be there before git can be told of it.
+            let note = self.folder.join(".git/description");
+            session.outside.write_file(&note, b"Tilt extensions").map_err(|error| {
+                let folder = self.folder.display();
+                Failure::environment(format!(
+                    "cannot keep the extension repository {} in {folder}: {error}",
+                    self.shown
+                ))
+                .hint("set XDG_DATA_HOME to a folder that can be written")
+            })?;
+            self.git(&["init", "--quiet"])?;
+        }
+        self.git(&["config", "remote.origin.url", self.url])?;
+        self.git(&["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"])?;
+        self.git(&["fetch", "--quiet", "--force", "--tags", "origin"])?;
+        Ok(())
+    }
+
+    /// Puts the newest commit of the default branch into the working tree.
+    pub(super) fn check_out_newest(&self) -> Result<(), Failure> {
+        // Asks anew: the default branch may have been renamed.
+        self.git(&["remote", "set-head", "origin", "--auto"])?;
+        let newest = self.git(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
+        let branch = newest.strip_prefix("origin/").unwrap_or(&newest).to_owned();
+        // A branch of its own that only ever moves forward, as Tilt keeps it: its pulls go on working.
+        self.git(&["checkout", "--quiet", &branch, "--"])?;
+        self.git(&["merge", "--quiet", "--ff-only", &newest])?;
+        self.update_submodules()
+    }
+
+    /// Puts a branch, tag or commit into the working tree.
+    pub(super) fn check_out(&self, reference: &str) -> Result<(), Failure> {
+        let commit =
+            [format!("{reference}^{{commit}}"), format!("refs/remotes/origin/{reference}^{{commit}}")]
+                .iter()
+                .find_map(|name| self.find(name).transpose())
+                .transpose()?;
+        let Some(commit) = commit else {
+            let failure =
+                Failure::user(format!("the extension repository {} has no {reference:?}", self.shown));
+            return Err(failure.hint("ref must be a branch, a tag or a commit of it"));
+        };
+        self.git(&["checkout", "--quiet", "--detach", &commit, "--"])?;
+        self.update_submodules()
+    }
+
+    fn update_submodules(&self) -> Result<(), Failure> {
+        if self.session.outside.exists(&self.folder.join(".gitmodules")) {
+            self.git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
+        }
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> Result<Option<String>, Failure> {
+        let output = self.execute(&["rev-parse", "--verify", "--quiet", "--end-of-options", name])?;
+        Ok((output.exit_code == Some(0)).then(|| text(&output.stdout)))
+    }
+
+    /// What git prints; a failure if it fails.
+    fn git(&self, words: &[&str]) -> Result<String, Failure> {
+        let output = self.execute(words)?;
+        if output.exit_code == Some(0) {
+            return Ok(text(&output.stdout));
+        }
+        let how = output
+            .exit_code
+            .map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
+        let verb = words.first().unwrap_or(&"");
+        let failure = Failure::environment(format!(
+            "cannot fetch the extension repository {}: git {verb} {how}",
+            self.shown
+        ));
+        Err(failure.detail(format!("its stderr:\n{}", text(&output.stderr))).hint(
+            "check the network and the address. Once fetched, extensions work offline. Or clone the repository yourself \
+             and say where before the load: v1alpha1.extension_repo(name='default', url='file:///folder/of/the/clone')",
+        ))
+    }
+
+    fn execute(&self, words: &[&str]) -> Result<crate::outside::Output, Failure> {
+        let folder = self.folder.display();
+        let session = self.session;
+        // Told outright: lilt may run in a hook of git, which sets variables for these that mean another repository.
+        let mut argv =
+            vec!["git".to_owned(), format!("--git-dir={folder}/.git"), format!("--work-tree={folder}")];
+        argv.extend(words.iter().map(|word| (*word).to_owned()));
+        let start = session.request.path.parent().unwrap_or(Path::new("/"));
+        let dir = if session.outside.is_dir(self.folder) { self.folder } else { start };
+        // Nobody could answer a question for a password.
+        let env = vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())];
+        let command = Command { argv, dir: dir.to_owned(), env };
+        session.run(&command, None, &mut |_| {}).map_err(|error| match error.kind() {
+            std::io::ErrorKind::Interrupted => cancelled(),
+            std::io::ErrorKind::NotFound => Failure::environment(format!(
+                "git is needed to fetch the extension repository {}, and it was not found",
+                self.shown
+            ))
+            .hint("install git, and see that it is on the PATH"),
+            _ => Failure::environment(format!("cannot run git: {error}")),
+        })
+    }
+}
+
+fn text(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).trim_end().to_owned()
+}

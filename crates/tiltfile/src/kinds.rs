@@ -1,0 +1,140 @@
+//! What is known of kinds of objects: which are workloads, where they keep images, what is waited for.
+//!
+//! Kubernetes' own kinds need no entry for their images; `k8s_kind` and `k8s_image_json_path` add the user's.
+
+use lilt_model::kubernetes::PodReadiness;
+use lilt_model::locator::{ImageLocator, ImageObject, ObjectMatcher, ObjectSelector};
+use lilt_model::reference::Reference;
+use serde_json::Value;
+
+#[derive(Debug)]
+pub(crate) struct Kinds(Vec<Kind>);
+
+#[derive(Debug)]
+struct Kind {
+    selector: ObjectSelector,
+    matcher: ObjectMatcher,
+    locators: Vec<ImageLocator>,
+    readiness: Option<PodReadiness>,
+}
+
+/// Where images are: paths to references, or one path to objects that hold their parts.
+#[derive(Debug)]
+pub(crate) enum Locations {
+    Paths(Vec<String>),
+    Object { path: String, fields: ImageObject },
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        let known = |kind, readiness| {
+            let selector = ObjectSelector::partial("batch/v1", kind, "", "");
+            let matcher = selector.matcher().expect("invariant: a name is a regular expression");
+            Kind { selector, matcher, locators: Vec::new(), readiness: Some(readiness) }
+        };
+        Self(vec![known("Job", PodReadiness::Succeeded), known("CronJob", PodReadiness::Ignore)])
+    }
+}
+
+impl Kinds {
+    /// Says more about the objects that a selector matches. A later word on the same selector replaces an earlier one.
+    pub(crate) fn define(
+        &mut self,
+        selector: &ObjectSelector,
+        locations: Option<Locations>,
+        readiness: Option<PodReadiness>,
+    ) -> Result<(), String> {
+        let locators = locations.map(|locations| locators(selector, locations));
+        let index = match self.0.iter().position(|kind| kind.selector == *selector) {
+            Some(index) => index,
+            None => {
+                let matcher = selector.matcher()?;
+                let selector = selector.clone();
+                self.0.push(Kind { selector, matcher, locators: Vec::new(), readiness: None });
+                self.0.len() - 1
+            }
+        };
+        let kind = &mut self.0[index];
+        if let Some(locators) = locators {
+            kind.locators = locators;
+        }
+        kind.readiness = readiness.or(kind.readiness);
+        Ok(())
+    }
+
+    /// Whether objects like this are workloads, with or without images.
+    pub(crate) fn know(&self, object: &Value) -> bool {
+        self.0.iter().any(|kind| kind.matcher.matches(object))
+    }
+
+    pub(crate) fn images(&self, object: &Value) -> Result<Vec<Reference>, String> {
+        let mut images = Vec::new();
+        for kind in &self.0 {
+            for locator in &kind.locators {
+                images.extend(locator.images(&kind.matcher, object)?);
+            }
+        }
+        Ok(images)
+    }
+
+    /// Those that are of use for one of these objects.
+    pub(crate) fn locators_for<'o>(
+        &self,
+        objects: impl Iterator<Item = &'o Value> + Clone,
+    ) -> Vec<ImageLocator> {
+        let kinds = self.0.iter().filter(|kind| !kind.locators.is_empty());
+        let useful = kinds.filter(|kind| objects.clone().any(|object| kind.matcher.matches(object)));
+        useful.flat_map(|kind| kind.locators.iter().cloned()).collect()
+    }
+
+    /// What the kinds of these objects say about waiting for pods.
+    pub(crate) fn readiness<'o>(&self, objects: impl Iterator<Item = &'o Value>) -> Option<PodReadiness> {
+        let said: Vec<PodReadiness> = objects
+            .flat_map(|object| self.0.iter().filter(|kind| kind.matcher.matches(object)))
+            .filter_map(|kind| kind.readiness)
+            .collect();
+        [PodReadiness::Wait, PodReadiness::Ignore, PodReadiness::Succeeded]
+            .into_iter()
+            .find(|mode| said.contains(mode))
+    }
+}
+
+fn locators(selector: &ObjectSelector, locations: Locations) -> Vec<ImageLocator> {
+    let locator = |path, object| ImageLocator { selector: selector.clone(), path, object };
+    match locations {
+        Locations::Paths(paths) => paths.into_iter().map(|path| locator(path, None)).collect(),
+        Locations::Object { path, fields } => vec![locator(path, Some(fields))],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn jobs_end_and_cron_jobs_are_not_waited_for() {
+        let kinds = Kinds::default();
+        let object = |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind});
+        let readiness = |version, kind| kinds.readiness([object(version, kind)].iter());
+        assert_eq!(readiness("batch/v1", "Job"), Some(PodReadiness::Succeeded));
+        assert_eq!(readiness("batch/v1beta1", "CronJob"), Some(PodReadiness::Ignore));
+        assert_eq!(readiness("batch.example.com/v1", "Job"), None);
+        assert!(kinds.know(&object("batch/v1", "Job")) && !kinds.know(&object("v1", "Pod")));
+    }
+
+    #[test]
+    fn the_last_word_counts() {
+        let mut kinds = Kinds::default();
+        let selector = ObjectSelector::partial("", "Machine", "", "");
+        let paths = |path: &str| Some(Locations::Paths(vec![path.to_owned()]));
+        kinds.define(&selector, paths("{.spec.old}"), Some(PodReadiness::Ignore)).unwrap();
+        kinds.define(&selector, paths("{.spec.image}"), None).unwrap();
+        let object = json!({"apiVersion": "x/v1", "kind": "Machine", "spec": {"image": "web"}});
+        assert_eq!(kinds.images(&object).unwrap().len(), 1);
+        assert_eq!(kinds.locators_for([&object].into_iter()).len(), 1);
+        assert_eq!(kinds.readiness([&object].into_iter()), Some(PodReadiness::Ignore));
+        assert!(kinds.define(&ObjectSelector::partial("", "(", "", ""), None, None).is_err());
+    }
+}

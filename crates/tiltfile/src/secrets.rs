@@ -1,0 +1,82 @@
+//! The values of the Secrets among the objects that a Tiltfile gave: they are kept out of all that is printed.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lilt_model::Failure;
+use lilt_model::project::Project;
+use lilt_model::secret::{Redactor, Secret};
+use serde_json::Value;
+
+use crate::declare::ObjectDeclaration;
+
+/// What is known so far; looks at every object once.
+#[derive(Debug, Default)]
+pub(crate) struct Secrets {
+    looked_at: usize,
+    found: Vec<Secret>,
+    redactor: Redactor,
+}
+
+impl Secrets {
+    /// Looks at the objects that came since the last time.
+    pub(crate) fn look_at(&mut self, objects: &[ObjectDeclaration]) {
+        let mut changed = false;
+        for object in objects.get(self.looked_at..).unwrap_or_default() {
+            for secret in values(&object.value) {
+                // The same value in two places: the last one names it.
+                self.found.retain(|found| found.value != secret.value);
+                self.found.push(secret);
+                changed = true;
+            }
+        }
+        self.looked_at = objects.len();
+        if changed {
+            self.redactor = Redactor::new(&self.found);
+        }
+    }
+
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.redactor.redact(text).into_owned()
+    }
+
+    /// What came of the load, without a secret in what will be shown of it.
+    pub(crate) fn keep_out_of(self, outcome: Result<Project, Failure>) -> Result<Project, Failure> {
+        let redact = |text: String| self.redact(&text);
+        match outcome {
+            Ok(project) => {
+                let warnings = project.warnings.into_iter().map(redact).collect();
+                Ok(Project { warnings, secrets: self.found, ..project })
+            }
+            Err(failure) => Err(Failure {
+                message: redact(failure.message),
+                hint: failure.hint.map(redact),
+                detail: failure.detail.map(redact),
+                ..failure
+            }),
+        }
+    }
+}
+
+/// Of one object; none if it is no Secret.
+fn values(object: &Value) -> Vec<Secret> {
+    let is = |field: &str, expected: &str| object.get(field).and_then(Value::as_str) == Some(expected);
+    if !is("kind", "Secret") || !is("apiVersion", "v1") {
+        return Vec::new();
+    }
+    let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let texts = |field: &str| {
+        let fields = object.get(field).and_then(Value::as_object).into_iter().flatten();
+        fields.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect::<Vec<_>>()
+    };
+    let encoded = texts("data").into_iter().map(|(key, text)| {
+        let packed: String = text.chars().filter(|character| !character.is_whitespace()).collect();
+        // Whoever forgot to encode it still did not want it shown.
+        (key, STANDARD.decode(packed).unwrap_or_else(|_| text.into_bytes()))
+    });
+    let plain = texts("stringData").into_iter().map(|(key, text)| (key, text.into_bytes()));
+    encoded
+        .chain(plain)
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| Secret { name: name.to_owned(), key, encoded: STANDARD.encode(&value), value })
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! A machine for loads that may touch it: a temporary folder in place of a home.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lilt_model::Failure;
+use lilt_model::command::Command;
+use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Loaded, Output, Outside, RealOutside, load};
+use tempfile::TempDir;
+
+/// This machine with a folder of its own for what Tilt keeps, its own variables and its own programs.
+pub(crate) struct Machine {
+    pub(crate) folder: TempDir,
+    /// What every command gets besides.
+    pub(crate) variables: Vec<(String, String)>,
+    /// No git, no kubectl, nothing.
+    pub(crate) without_programs: bool,
+    /// In place of how old a file is.
+    pub(crate) age: Option<Duration>,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = folder.path().join("programs");
+        fs::create_dir(&programs).unwrap();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let home = folder.path().display().to_string();
+        let variables = [
+            ("PATH", path.as_str()),
+            ("HOME", &home),
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_CONFIG_COUNT", "2"),
+            ("GIT_CONFIG_KEY_0", "user.name"),
+            ("GIT_CONFIG_VALUE_0", "test"),
+            ("GIT_CONFIG_KEY_1", "user.email"),
+            ("GIT_CONFIG_VALUE_1", "test@example.test"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Self { folder, variables, without_programs: false, age: None }
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    pub(crate) fn write(&self, below: &str, text: &str) -> PathBuf {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A stand-in for a program.
+    pub(crate) fn program(&self, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(&format!("programs/{name}"), script);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    pub(crate) fn git(&self, folder: &Path, words: &[&str]) {
+        let mut command = std::process::Command::new("git");
+        let output = command.args(words).current_dir(folder).envs(self.variables.clone()).output().unwrap();
+        assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Makes git take a folder for what is at an address.
+    pub(crate) fn redirect(&mut self, address: &str, folder: &Path) {
+        let set = |variables: &mut Vec<(String, String)>, name: &str, value: String| {
+            variables.retain(|(known, _)| known != name);
+            variables.push((name.to_owned(), value));
+        };
+        let number: usize =
+            self.variables.iter().find(|(name, _)| name == "GIT_CONFIG_COUNT").unwrap().1.parse().unwrap();
+        let key = format!("url.file://{}.insteadOf", folder.display());
+        set(&mut self.variables, &format!("GIT_CONFIG_KEY_{number}"), key);
+        set(&mut self.variables, &format!("GIT_CONFIG_VALUE_{number}"), address.to_owned());
+        set(&mut self.variables, "GIT_CONFIG_COUNT", (number + 1).to_string());
+    }
+
+    pub(crate) fn load(&self, tiltfile: &Path, subcommand: &str) -> (Loaded, String) {
+        let request =
+            LoadRequest { path: tiltfile.to_owned(), args: Vec::new(), subcommand: subcommand.into(), ..LoadRequest::default() };
+        let mut printed = String::new();
+        let loaded = load(&request, self, &|| false, &mut |line| writeln!(printed, "{line}").unwrap());
+        (loaded, printed)
+    }
+
+    /// Loads a text as the Tiltfile of a project; what it prints, or why it failed.
+    pub(crate) fn load_text(&self, text: &str) -> Result<String, Failure> {
+        let tiltfile = self.write("project/Tiltfile", text);
+        let (loaded, printed) = self.load(&tiltfile, "up");
+        loaded.project.map(|_| printed)
+    }
+}
+
+impl Outside for Machine {
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        RealOutside::default().read_file(path)
+    }
+
+    fn list_directory(&self, path: &Path) -> io::Result<Vec<Entry>> {
+        RealOutside::default().list_directory(path)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        RealOutside::default().is_dir(path)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        RealOutside::default().exists(path)
+    }
+
+    fn age(&self, path: &Path) -> Option<Duration> {
+        RealOutside::default().age(path).map(|age| self.age.unwrap_or(age))
+    }
+
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        RealOutside::default().write_file(path, content)
+    }
+
+    fn environment_variable(&self, name: &str) -> Option<String> {
+        self.environment().into_iter().find(|(found, _)| found == name).map(|(_, value)| value)
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        let data = self.path("data").display().to_string();
+        vec![("GREETING".into(), "hello".into()), ("XDG_DATA_HOME".into(), data)]
+    }
+
+    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
+        Ok(Some(KubeContext { name: "dev".into(), cluster: "kind-dev".into(), ..KubeContext::default() }))
+    }
+
+    fn run(
+        &self,
+        command: &Command,
+        environment: &[(String, String)],
+        stdin: Option<&[u8]>,
+        cancelled: &(dyn Fn() -> bool + Sync),
+        each_line: &mut dyn FnMut(&str),
+    ) -> io::Result<Output> {
+        if self.without_programs {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let mut command = command.clone();
+        command.env.extend(self.variables.clone());
+        RealOutside::default().run(&command, environment, stdin, cancelled, each_line)
+    }
+}
