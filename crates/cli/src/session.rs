@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use lilt_daemon::{Ended, Settings};
 use lilt_engine::Mode;
-use lilt_host::environment;
+use lilt_host::{environment, files};
 use lilt_host::session_dir::SessionDir;
 use lilt_server::ServeOptions;
 use lilt_store::{LogWriter, Reader};
@@ -61,7 +61,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let options = ServeOptions { allowed_hosts: vec![plan.web.host.clone()], version: version().to_owned() };
     let server = lilt_server::serve(bound.listener, options, reader.clone(), requests, outputs.clone());
     let printer = stream::follow(log_reader, outputs.clone());
-    let settings = settings(plan, bound.port)?;
+    let settings = settings(plan, bound.port, &folder)?;
     let session = async {
         let ended = lilt_daemon::run(settings, incoming, writer, logs, cancel.clone()).await;
         // Page and terminal see the end of it before they end.
@@ -78,15 +78,21 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     Ok(ended?)
 }
 
-fn settings(plan: Plan, port: u16) -> anyhow::Result<Settings> {
+fn settings(plan: Plan, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {
     let tiltfile = absolute(plan.project.file)?;
+    let programs = programs(folder)?;
     let mut environment = vec![
         ("TILT_HOST".to_owned(), plan.web.host.clone()),
         ("TILT_PORT".to_owned(), port.to_string()),
         ("TILT_DISABLE_ANALYTICS".to_owned(), "1".to_owned()),
     ];
-    if environment::variable("PYTHONUNBUFFERED").is_none() {
-        environment.push(("PYTHONUNBUFFERED".to_owned(), "1".to_owned()));
+    // Programs without a terminal must not guess wrong, nor hold their output back.
+    let colour = if terminal::has_colours() { Some(("FORCE_COLOR", "1")) } else { None };
+    let habits = [("LINES", "24"), ("COLUMNS", "80"), ("PYTHONUNBUFFERED", "1")].into_iter().chain(colour);
+    let unset = habits.filter(|(name, _)| environment::variable(name).is_none());
+    environment.extend(unset.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    if let Some(path) = path_with(&programs) {
+        environment.push((environment::PATH.to_owned(), path));
     }
     environment.extend(plan.environment);
     Ok(Settings {
@@ -101,9 +107,28 @@ fn settings(plan: Plan, port: u16) -> anyhow::Result<Settings> {
         context: plan.project.context,
         namespace: plan.project.namespace,
         environment,
+        programs,
         forwards: plan.forwards,
         forward_host: plan.web.host,
     })
+}
+
+/// A folder in which scripts that call `tilt` find lilt; none where there is a `tilt` already.
+fn programs(folder: &SessionDir) -> anyhow::Result<Vec<PathBuf>> {
+    if environment::find_program("tilt").is_some() {
+        return Ok(Vec::new());
+    }
+    let programs = folder.path().join("bin");
+    files::link(&std::env::current_exe()?, &programs.join("tilt"))?;
+    Ok(vec![programs])
+}
+
+/// `PATH` with these folders behind it.
+fn path_with(programs: &[PathBuf]) -> Option<String> {
+    let path = environment::variable(environment::PATH).unwrap_or_default();
+    let folders = programs.iter().map(|folder| folder.display().to_string());
+    let all: Vec<String> = std::iter::once(path).chain(folders).filter(|part| !part.is_empty()).collect();
+    (!programs.is_empty()).then(|| all.join(":"))
 }
 
 /// The settings of a command that runs no session.
@@ -117,6 +142,7 @@ pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
         context: project.context,
         namespace: project.namespace,
         environment: Vec::new(),
+        programs: Vec::new(),
         forwards: false,
         forward_host: String::new(),
     })

@@ -21,6 +21,8 @@ pub struct Settings {
     pub namespace: Option<String>,
     /// Given to every command that the session runs, on top of lilt's own environment.
     pub environment: Vec<(String, String)>,
+    /// Folders where commands find programs after those of `PATH`.
+    pub programs: Vec<PathBuf>,
     pub forwards: bool,
     /// Where forwards listen that name no host: the dashboard's.
     pub forward_host: String,

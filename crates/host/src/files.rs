@@ -68,3 +68,11 @@ pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn read(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
+
+/// Makes a symbolic link, and the folders above it.
+pub fn link(target: &Path, path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::os::unix::fs::symlink(target, path)
+}

@@ -131,7 +131,7 @@ async fn runs_in_its_directory_with_its_environment_and_no_input() {
 async fn says_why_it_did_not_start() {
     let spawn = |launch: &Launch| Process::spawn(launch, |_, _| {}).expect_err("it cannot start");
     let launch =
-        |program: &str, dir: &str| Launch { argv: vec![program.into()], dir: dir.into(), env: vec![] };
+        |program: &str, dir: &str| Launch { argv: vec![program.into()], dir: dir.into(), env: vec![], unset: vec![] };
 
     let failure = spawn(&launch("no-such-program-of-lilt", "/"));
     assert_eq!(failure.message, "the program `no-such-program-of-lilt` was not found");
@@ -142,7 +142,7 @@ async fn says_why_it_did_not_start() {
     assert_eq!(failure.message, "the program /no/such/program does not exist");
     let failure = spawn(&launch("/etc/passwd", "/"));
     assert_eq!(failure.message, "the program /etc/passwd may not be run");
-    let failure = spawn(&Launch { argv: vec![], dir: "/".into(), env: vec![] });
+    let failure = spawn(&Launch { argv: vec![], dir: "/".into(), env: vec![], unset: vec![] });
     assert_eq!(failure.message, "the command is empty");
 }
 
@@ -247,7 +247,7 @@ async fn a_thousand_in_a_row_leave_nothing() {
     within(first.wait()).await;
     let before = descriptors();
     for _ in 0..1_000 {
-        let launch = Launch { argv: vec!["true".into()], dir: "/".into(), env: vec![] };
+        let launch = Launch { argv: vec!["true".into()], dir: "/".into(), env: vec![], unset: vec![] };
         let mut process = Process::spawn(&launch, |_, _| {}).expect("it starts");
         assert!(within(process.wait()).await.success());
     }

@@ -12,12 +12,15 @@ pub struct Command {
     /// Set on top of lilt's own environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
+    /// Taken out of lilt's own environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
 }
 
 impl Command {
     /// A shell line, as a Tiltfile's string commands are run: by `sh -c`.
     pub fn shell(line: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
-        Self { argv: vec!["sh".into(), "-c".into(), line.into()], dir: dir.into(), env: Vec::new() }
+        Self { argv: vec!["sh".into(), "-c".into(), line.into()], dir: dir.into(), env: Vec::new(), unset: Vec::new() }
     }
 
     /// What the user wrote: the line of a shell command, else the words, in quotes where they hold spaces.
@@ -44,6 +47,7 @@ mod tests {
             argv: words.iter().map(|word| (*word).to_owned()).collect(),
             dir: PathBuf::new(),
             env: Vec::new(),
+            unset: Vec::new(),
         };
         assert_eq!(Command::shell("a  'b'", "/").display(), "a  'b'");
         assert_eq!(words(&["cmd", "/S", "/C", "dir /b"]).display(), "dir /b");

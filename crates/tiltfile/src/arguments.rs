@@ -234,7 +234,7 @@ pub(crate) fn command<'v>(
     }
     // Read in any case, so that a wrong one does not go unseen elsewhere.
     batch.words()?;
-    Ok(chosen.words()?.map(|argv| Command { argv, dir, env }))
+    Ok(chosen.words()?.map(|argv| Command { argv, dir, env, unset: Vec::new() }))
 }
 
 fn shell(line: String) -> Vec<String> {

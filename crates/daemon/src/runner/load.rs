@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lilt_engine::{Cause, Event};
+use lilt_model::command::Command;
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource};
@@ -56,12 +57,13 @@ pub(crate) fn evaluate(settings: &Settings, cancelled: &AtomicBool, print: &mut 
         args: settings.args.clone(),
         subcommand: settings.subcommand.to_owned(),
         variables: settings.environment.clone(),
-        programs: Vec::new(),
+        programs: settings.programs.clone(),
     };
     let outside = RealOutside { context: settings.context.clone() };
     let mut loaded =
         lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
+        hand_down(&loaded.environment, project);
         let left_out = leave_out_disabled(project);
         if !left_out.is_empty() {
             print(&format!("Not enabled, and left out until the next start: {}", left_out.join(", ")));
@@ -69,6 +71,29 @@ pub(crate) fn evaluate(settings: &Settings, cancelled: &AtomicBool, print: &mut 
         project.warnings.extend(missing(project));
     }
     loaded
+}
+
+/// What the Tiltfile set in its environment reaches the commands it declared, under what they set themselves.
+fn hand_down(environment: &[(String, Option<String>)], project: &mut Project) {
+    for resource in &mut project.resources {
+        if let Body::Local(local) = &mut resource.body {
+            for command in [&mut local.update, &mut local.serve].into_iter().flatten() {
+                hand_to(environment, command);
+            }
+        }
+    }
+}
+
+fn hand_to(environment: &[(String, Option<String>)], command: &mut Command) {
+    let own = std::mem::take(&mut command.env);
+    for (name, value) in environment {
+        match value {
+            _ if own.iter().any(|(known, _)| known == name) => {}
+            Some(value) => command.env.push((name.clone(), value.clone())),
+            None => command.unset.push(name.clone()),
+        }
+    }
+    command.env.extend(own);
 }
 
 /// Switching resources on and off while they are shown is not supported yet. Returns their names.
@@ -133,7 +158,6 @@ fn tell_result(span: &mut Span, project: &Result<Project, Failure>, took: Durati
 
 #[cfg(test)]
 mod tests {
-    use lilt_model::command::Command;
     use lilt_model::probe::{Probe, ProbeAction};
     use lilt_model::resource::{LocalResource, TriggerMode};
 
@@ -189,5 +213,15 @@ mod tests {
             ]
         );
         assert!(missing(&Project::default()).is_empty());
+    }
+
+    #[test]
+    fn what_the_tiltfile_set_reaches_commands_under_their_own() {
+        let mut command = Command::shell("run", "/");
+        command.env = vec![("B".into(), "own".into())];
+        let set = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
+        hand_to(&[set("A", Some("1")), set("B", Some("2")), set("C", None)], &mut command);
+        assert_eq!(command.env, [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "own".to_owned())]);
+        assert_eq!(command.unset, ["C"]);
     }
 }

@@ -17,11 +17,18 @@ pub struct Launch {
     pub dir: PathBuf,
     /// Set on top of lilt's own environment.
     pub env: Vec<(String, String)>,
+    /// Taken out of lilt's own environment.
+    pub unset: Vec<String>,
 }
 
 impl From<&lilt_model::command::Command> for Launch {
     fn from(command: &lilt_model::command::Command) -> Self {
-        Self { argv: command.argv.clone(), dir: command.dir.clone(), env: command.env.clone() }
+        Self {
+            argv: command.argv.clone(),
+            dir: command.dir.clone(),
+            env: command.env.clone(),
+            unset: command.unset.clone(),
+        }
     }
 }
 
@@ -31,7 +38,11 @@ impl Launch {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Err(Failure::user("the command is empty"));
         };
-        Command::new(program)
+        let mut command = Command::new(program);
+        for name in &self.unset {
+            command.env_remove(name);
+        }
+        command
             .args(arguments)
             .current_dir(&self.dir)
             .envs(self.env.iter().map(|(name, value)| (name, value)))

@@ -79,7 +79,7 @@ fn resolve(session: &Session<'_>, project: &ComposeProject) -> starlark::Result<
     words.extend(["config", "--format", "json"].map(str::to_owned));
     for program in programs() {
         let argv = program.iter().map(|word| (*word).to_owned()).chain(words.clone()).collect();
-        let command = Command { argv, dir: project.directory.clone(), env: Vec::new() };
+        let command = Command { argv, dir: project.directory.clone(), env: Vec::new(), unset: Vec::new() };
         let Some(output) = tool::attempt(session, "docker_compose", &command)? else { continue };
         let stderr = String::from_utf8_lossy(&output.stderr);
         if output.exit_code == Some(0) {

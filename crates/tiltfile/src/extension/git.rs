@@ -115,7 +115,7 @@ impl Clone<'_, '_> {
         let dir = if session.outside.is_dir(self.folder) { self.folder } else { start };
         // Nobody could answer a question for a password.
         let env = vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())];
-        let command = Command { argv, dir: dir.to_owned(), env };
+        let command = Command { argv, dir: dir.to_owned(), env, unset: Vec::new() };
         session.run(&command, None, &mut |_| {}).map_err(|error| match error.kind() {
             std::io::ErrorKind::Interrupted => cancelled(),
             std::io::ErrorKind::NotFound => Failure::environment(format!(
