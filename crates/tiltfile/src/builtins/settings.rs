@@ -135,16 +135,21 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// Files that trigger nothing, wherever they are used. They stay part of builds.
     ///
     /// # Arguments
-    /// * `ignore`: patterns of `.dockerignore` syntax, relative to the directory of this file
+    /// * `ignore`: patterns of `.dockerignore` syntax, relative to the directory of this file, or full paths
     fn watch_settings<'v>(
         ignore: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let patterns = Function("watch_settings").argument("ignore", ignore).strings()?;
         let session = session(eval);
-        if !patterns.is_empty() {
-            let rule = IgnoreRule { base: session.directory(), patterns };
-            session.declared.borrow_mut().settings.watch_ignores.push(rule);
+        // A full path means itself, also where it does not lie below this file's directory.
+        let is_full = |pattern: &String| pattern.trim_start_matches('!').starts_with('/');
+        let (full, relative): (Vec<_>, Vec<_>) = patterns.into_iter().partition(is_full);
+        for (base, patterns) in [(session.directory(), relative), ("/".into(), full)] {
+            if !patterns.is_empty() {
+                let rule = IgnoreRule { base, patterns };
+                session.declared.borrow_mut().settings.watch_ignores.push(rule);
+            }
         }
         Ok(NoneType)
     }

@@ -82,8 +82,12 @@ impl Machine {
     }
 
     pub(crate) fn load(&self, tiltfile: &Path, subcommand: &str) -> (Loaded, String) {
-        let request =
-            LoadRequest { path: tiltfile.to_owned(), args: Vec::new(), subcommand: subcommand.into(), ..LoadRequest::default() };
+        let request = LoadRequest {
+            path: tiltfile.to_owned(),
+            args: Vec::new(),
+            subcommand: subcommand.into(),
+            ..LoadRequest::default()
+        };
         let mut printed = String::new();
         let loaded = load(&request, self, &|| false, &mut |line| writeln!(printed, "{line}").unwrap());
         (loaded, printed)

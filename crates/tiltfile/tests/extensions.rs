@@ -1,0 +1,479 @@
+//! Extensions: where `ext://` leads, and what each one that lilt carries declares.
+//!
+//! Every folder of `extensions` is a project whose outcome is a snapshot. Repositories are real ones, made with git in a
+//! temporary folder; kubectl and helm are stand-ins that print what they are called with (the real ones: `bed_extensions`).
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
+#[path = "machine/machine.rs"]
+mod machine;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use machine::Machine;
+
+mod bundled {
+    use super::*;
+
+    fn cases() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extensions")
+    }
+
+    /// Enough YAML to read a project by; scalars are JSON's.
+    fn yaml(value: &Value, depth: usize) -> String {
+        let indent = "  ".repeat(depth);
+        let nested = |value: &Value| match value {
+            Value::Object(fields) if !fields.is_empty() => format!("\n{}", yaml(value, depth + 1)),
+            Value::Array(items) if items.iter().any(|item| item.is_object()) => {
+                format!("\n{}", yaml(value, depth + 1))
+            }
+            short => format!(" {short}"),
+        };
+        let lines: Vec<String> = match value {
+            Value::Object(fields) => {
+                fields.iter().map(|(key, value)| format!("{indent}{key}:{}", nested(value))).collect()
+            }
+            Value::Array(items) => {
+                items.iter().map(|item| format!("{indent}- {}", yaml(item, depth + 1).trim_start())).collect()
+            }
+            scalar => vec![format!("{indent}{scalar}")],
+        };
+        lines.join("\n")
+    }
+
+    /// The project is copied, so that what an extension writes stays out of the sources.
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            match entry.file_type().unwrap().is_dir() {
+                true => copy(&entry.path(), &target),
+                false => drop(fs::copy(entry.path(), target).unwrap()),
+            }
+        }
+    }
+
+    /// The folder of unpacked extensions is named after their content.
+    fn without_key(text: &str) -> String {
+        let mut parts = text.split("/data/tilt-dev/bundled/");
+        let mut shown = parts.next().unwrap().to_owned();
+        for part in parts {
+            shown.push_str("/bundled");
+            shown.push_str(&part[16..]);
+        }
+        shown
+    }
+
+    fn outcome(case: &str) -> String {
+        let machine = Machine::new();
+        let project = machine.path("project");
+        copy(&cases().join(case), &project);
+        let programs = project.join("programs");
+        for entry in fs::read_dir(&programs).into_iter().flatten() {
+            let entry = entry.unwrap();
+            let script = fs::read_to_string(entry.path()).unwrap();
+            machine.program(entry.file_name().to_str().unwrap(), &script);
+        }
+        let subcommand = fs::read_to_string(project.join("subcommand")).unwrap_or("up".into());
+        let (loaded, mut text) = machine.load(&project.join("Tiltfile"), subcommand.trim());
+        match &loaded.project {
+            Ok(project) => {
+                let project = serde_json::to_value(project).unwrap();
+                write!(text, "--- project\n{}\n", yaml(&project, 0)).unwrap();
+            }
+            Err(failure) => write!(text, "--- error\n{failure}\n").unwrap(),
+        }
+        text.push_str("--- files\n");
+        for file in &loaded.files.roots {
+            writeln!(text, "{}", file.display()).unwrap();
+        }
+        let shown = text.replace(&project.display().to_string(), "/project");
+        without_key(&shown.replace(&machine.folder.path().display().to_string(), ""))
+    }
+
+    macro_rules! cases {
+        ($($case:ident)*) => {
+            $(
+                #[test]
+                fn $case() {
+                    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+                        insta::assert_snapshot!(concat!("extension_", stringify!($case)), outcome(stringify!($case)));
+                    });
+                }
+            )*
+
+            #[test]
+            fn every_case_is_tested() {
+                let tested: BTreeSet<String> = [$(stringify!($case)),*].map(str::to_owned).into();
+                let found = fs::read_dir(cases()).unwrap();
+                let found =
+                    found.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<BTreeSet<_>>();
+                assert_eq!(tested, found);
+            }
+        };
+    }
+
+    cases! {
+        cancel
+        cert_manager
+        color
+        configmap
+        deployment
+        docker_build_sub
+        dotenv
+        error_dotenv
+        error_min_k8s_version
+        error_min_tilt_version
+        error_namespace
+        error_restart_process
+        error_restart_process_steps
+        error_secret
+        error_syncback
+        error_uibutton
+        execute_in_pod
+        git_resource
+        helm_remote
+        helm_resource
+        k8s_attach
+        ko
+        kubebuilder
+        kubefwd
+        list_port_forwards
+        local_output
+        min_k8s_version
+        min_tilt_version
+        namespace
+        pack
+        print_tiltfile_dir
+        restart_process
+        secret
+        syncback
+        tests_golang
+        uibutton
+    }
+}
+
+/// `ext://` and repositories.
+mod loading {
+    use super::*;
+
+    const ADDRESS: &str = "https://git.example.test/team/extensions";
+
+    /// A repository with one commit on its branch `main`.
+    fn repository(machine: &Machine) -> PathBuf {
+        let folder = machine.path("repository");
+        machine.write(
+            "repository/greet/Tiltfile",
+            "load('./words.star', 'word')\ndef greet(): print(word, 1)\n",
+        );
+        machine.write("repository/greet/words.star", "word = 'hello'\n");
+        machine.write("repository/below/deep/Tiltfile", "def deep(): print('deep')\n");
+        machine.git(&folder, &["init", "--quiet", "--initial-branch=main"]);
+        commit(machine, &folder, "first");
+        folder
+    }
+
+    fn commit(machine: &Machine, folder: &Path, message: &str) {
+        machine.git(folder, &["add", "."]);
+        machine.git(folder, &["commit", "--quiet", "--message", message]);
+    }
+
+    fn registered(more: &str, then: &str) -> String {
+        format!("v1alpha1.extension_repo(name='default', url='{ADDRESS}'{more})\n{then}\n")
+    }
+
+    const GREET: &str = "load('ext://greet', 'greet')\ngreet()";
+
+    fn last_line(printed: &str) -> &str {
+        printed.lines().last().unwrap_or_default()
+    }
+
+    #[test]
+    fn the_default_repository_is_fetched_and_then_used_offline() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.redirect("https://github.com/tilt-dev/tilt-extensions", &folder);
+        let printed = machine.load_text(GREET).unwrap();
+        assert_eq!(
+            printed,
+            "Fetching the extension repository https://github.com/tilt-dev/tilt-extensions\nhello 1\n"
+        );
+        let cached = "data/tilt-dev/tilt_modules/github.com/tilt-dev/tilt-extensions/greet/Tiltfile";
+        assert!(machine.path(cached).exists());
+        machine.without_programs = true;
+        assert_eq!(machine.load_text(GREET).unwrap(), "hello 1\n");
+    }
+
+    #[test]
+    fn a_copy_is_refreshed_when_it_is_old() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.redirect(ADDRESS, &folder);
+        let tiltfile = registered("", GREET);
+        machine.load_text(&tiltfile).unwrap();
+        machine.write("repository/greet/words.star", "word = 'good day'\n");
+        commit(&machine, &folder, "second");
+        assert_eq!(machine.load_text(&tiltfile).unwrap(), "hello 1\n");
+        machine.age = Some(Duration::from_secs(2 * 60 * 60));
+        assert_eq!(last_line(&machine.load_text(&tiltfile).unwrap()), "good day 1");
+    }
+
+    #[test]
+    fn an_old_copy_does_when_there_is_no_network() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.redirect(ADDRESS, &folder);
+        let tiltfile = registered("", GREET);
+        machine.load_text(&tiltfile).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        machine.age = Some(Duration::from_secs(2 * 60 * 60));
+        let printed = machine.load_text(&tiltfile).unwrap();
+        assert!(printed.contains("cannot fetch the extension repository"), "{printed}");
+        assert!(printed.contains("which may be old"), "{printed}");
+        assert_eq!(last_line(&printed), "hello 1");
+    }
+
+    #[test]
+    fn a_default_branch_that_was_renamed_is_followed() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.redirect(ADDRESS, &folder);
+        let tiltfile = registered("", GREET);
+        machine.load_text(&tiltfile).unwrap();
+        machine.git(&folder, &["checkout", "--quiet", "-b", "trunk"]);
+        machine.git(&folder, &["branch", "--quiet", "-D", "main"]);
+        machine.write("repository/greet/words.star", "word = 'trunk'\n");
+        commit(&machine, &folder, "second");
+        machine.age = Some(Duration::from_secs(2 * 60 * 60));
+        assert_eq!(last_line(&machine.load_text(&tiltfile).unwrap()), "trunk 1");
+    }
+
+    #[test]
+    fn a_ref_is_kept_to_and_its_copy_is_its_own() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.git(&folder, &["tag", "v1"]);
+        machine.git(&folder, &["branch", "team/old"]);
+        machine.write("repository/greet/words.star", "word = 'newer'\n");
+        commit(&machine, &folder, "second");
+        machine.redirect(ADDRESS, &folder);
+        for reference in ["v1", "team/old", "main~1"] {
+            let printed = machine.load_text(&registered(&format!(", ref='{reference}'"), GREET)).unwrap();
+            assert_eq!(last_line(&printed), "hello 1", "{reference}");
+        }
+        assert_eq!(last_line(&machine.load_text(&registered("", GREET)).unwrap()), "newer 1");
+        machine.without_programs = true;
+        machine.age = Some(Duration::from_secs(1_000_000));
+        assert_eq!(machine.load_text(&registered(", ref='v1'", GREET)).unwrap(), "hello 1\n");
+    }
+
+    #[test]
+    fn a_ref_that_is_not_there_is_told() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.redirect(ADDRESS, &folder);
+        let failure = machine.load_text(&registered(", ref='v9'", GREET)).unwrap_err();
+        assert_eq!(failure.message, format!("the extension repository {ADDRESS} has no \"v9\""));
+        assert!(failure.location.is_some());
+        // The failed attempt does not stand in the way of the next.
+        machine.git(&folder, &["tag", "v9"]);
+        assert_eq!(last_line(&machine.load_text(&registered(", ref='v9'", GREET)).unwrap()), "hello 1");
+    }
+
+    #[test]
+    fn a_clone_that_was_made_by_hand_or_by_tilt_is_taken_over() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        let place = machine.path("data/tilt-dev/tilt_modules/git.example.test/team/extensions");
+        let source = folder.display().to_string();
+        machine.git(machine.folder.path(), &["clone", "--quiet", &source, &place.display().to_string()]);
+        machine.redirect(ADDRESS, &machine.path("nowhere"));
+        let printed = machine.load_text(&registered("", GREET)).unwrap();
+        assert_eq!(last_line(&printed), "hello 1");
+    }
+
+    #[test]
+    fn a_fetch_that_was_cut_short_is_made_good() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        let place = "data/tilt-dev/tilt_modules/git.example.test/team/extensions";
+        machine.redirect(ADDRESS, &folder);
+        fs::create_dir_all(machine.path(place)).unwrap();
+        machine.git(&machine.path(place), &["init", "--quiet"]);
+        assert_eq!(last_line(&machine.load_text(&registered("", GREET)).unwrap()), "hello 1");
+    }
+
+    #[test]
+    fn a_failing_fetch_says_what_to_do() {
+        let mut machine = Machine::new();
+        machine.redirect(ADDRESS, &machine.path("nowhere"));
+        let failure = machine.load_text(&registered("", GREET)).unwrap_err();
+        assert!(failure.message.contains(ADDRESS), "{failure}");
+        assert!(failure.detail.as_ref().unwrap().contains("its stderr:"), "{failure}");
+        assert!(failure.hint.as_ref().unwrap().contains("v1alpha1.extension_repo("), "{failure}");
+        machine.without_programs = true;
+        let failure = machine.load_text(&registered("", GREET)).unwrap_err();
+        assert!(failure.message.contains("git is needed"), "{failure}");
+    }
+
+    #[test]
+    fn a_misspelt_name_finds_the_one_that_is_meant() {
+        let mut machine = Machine::new();
+        machine.without_programs = true;
+        let failure = machine.load_text("load('ext://restart_proces', 'x')").unwrap_err();
+        assert!(
+            failure.hint.as_ref().unwrap().starts_with("did you mean ext://restart_process?"),
+            "{failure}"
+        );
+    }
+
+    #[test]
+    fn a_folder_of_this_machine_is_used_where_it_is() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.without_programs = true;
+        let text = format!(
+            "v1alpha1.extension_repo(name='team', url='file://{}')\n\
+             v1alpha1.extension(name='hi', repo_name='team', repo_path='greet')\nload('ext://hi', 'greet')\ngreet()\n",
+            folder.display()
+        );
+        assert_eq!(machine.load_text(&text).unwrap(), "hello 1\n");
+        // Its files count: a change reloads.
+        let (loaded, _) = machine.load(&machine.path("project/Tiltfile"), "up");
+        for file in ["greet/Tiltfile", "greet/words.star"] {
+            assert!(loaded.files.roots.contains(&folder.join(file)), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_folder_of_this_machine_with_a_ref_is_fetched_from() {
+        let machine = Machine::new();
+        let folder = repository(&machine);
+        machine.git(&folder, &["tag", "v1"]);
+        machine.write("repository/greet/words.star", "word = 'not committed'\n");
+        let url = format!("file://{}", folder.display());
+        let text = format!("v1alpha1.extension_repo(name='default', url='{url}', ref='v1')\n{GREET}\n");
+        assert_eq!(last_line(&machine.load_text(&text).unwrap()), "hello 1");
+    }
+
+    #[test]
+    fn load_hosts_and_subpaths_lead_into_a_repository() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.redirect(ADDRESS, &folder);
+        let text = format!(
+            "v1alpha1.extension_repo(name='team', url='{ADDRESS}', load_host='team', git_subpath='below')\n\
+             load('ext://team/deep', 'deep')\ndeep()\n"
+        );
+        assert_eq!(last_line(&machine.load_text(&text).unwrap()), "deep");
+    }
+
+    #[test]
+    fn a_repository_of_ones_own_takes_the_place_of_what_lilt_carries() {
+        let machine = Machine::new();
+        machine.write("own/dotenv/Tiltfile", "def dotenv(): print('my own')\n");
+        let url = format!("file://{}", machine.path("own").display());
+        let text = format!(
+            "v1alpha1.extension_repo(name='default', url='{url}')\nload('ext://dotenv', 'dotenv')\ndotenv()\n"
+        );
+        assert_eq!(machine.load_text(&text).unwrap(), "my own\n");
+    }
+
+    #[test]
+    fn wrong_repositories_and_paths_are_refused() {
+        let machine = Machine::new();
+        let folder = repository(&machine).display().to_string();
+        let message = |repository: &str, path: &str| {
+            let text = format!(
+                "v1alpha1.extension_repo(name='team', {repository})\n\
+                 v1alpha1.extension(name='x', repo_name='team', repo_path='{path}')\nload('ext://x', 'y')\n"
+            );
+            let failure = machine.load_text(&text).unwrap_err();
+            assert!(failure.location.is_some(), "{failure}");
+            failure.message
+        };
+        let here = format!("url='file://{folder}'");
+        assert!(message(&here, "../x").contains("leads out of its repository"));
+        assert!(message(&here, "missing").contains("there is no extension x in file://"));
+        assert!(message("url='file:///no/such/folder'", "x").contains("there is no such folder"));
+        assert!(message(&format!("url='file://{folder}/greet/Tiltfile'"), "x").contains("it is no folder"));
+    }
+
+    #[test]
+    fn an_extension_runs_once_in_its_own_folder() {
+        let machine = Machine::new();
+        let folder = machine.path("own");
+        machine.write(
+            "own/where/Tiltfile",
+            "print('loading', __file__, os.getcwd())\ndef where(): print(__file__, os.getcwd(), read_file('note'))\n",
+        );
+        machine.write("own/where/note", "of the extension");
+        machine.write("project/note", "of the project");
+        machine.write("project/other.star", "load('ext://where', 'where')\nagain = where\n");
+        let printed = machine
+            .load_text(&format!(
+                "v1alpha1.extension_repo(name='default', url='file://{}')\nload('ext://where', 'where')\nwhere()\n\
+                 load('./other.star', 'again')\nagain()\n",
+                folder.display()
+            ))
+            .unwrap();
+        let (file, project) = (folder.join("where/Tiltfile"), machine.path("project"));
+        let (file, project) = (file.display(), project.display());
+        let call = format!("{file} {project} of the project\n");
+        assert_eq!(printed, format!("loading {file} {}\n{call}{call}", folder.join("where").display()));
+    }
+
+    #[test]
+    fn extensions_are_loaded_dynamically_and_included() {
+        let machine = Machine::new();
+        machine.write("own/greet/Tiltfile", "print('loading')\ndef greet(): print('hello')\n");
+        let url = format!("file://{}", machine.path("own").display());
+        let text = format!(
+            "v1alpha1.extension_repo(name='default', url='{url}')\n\
+             load_dynamic('ext://greet')['greet']()\ninclude('ext://greet')\n"
+        );
+        assert_eq!(machine.load_text(&text).unwrap(), "loading\nhello\n");
+    }
+
+    #[test]
+    fn an_error_in_an_extension_shows_its_line_and_the_way_there() {
+        let machine = Machine::new();
+        machine.write("own/broken/Tiltfile", "\nlocal_resource('a', no_such='x')\n");
+        let url = format!("file://{}", machine.path("own").display());
+        let failure = machine
+            .load_text(&format!(
+                "v1alpha1.extension_repo(name='default', url='{url}')\nload('ext://broken', 'x')\n"
+            ))
+            .unwrap_err();
+        let location = failure.location.clone().unwrap();
+        assert_eq!((location.path, location.line), (machine.path("own/broken/Tiltfile"), 2));
+        let way = format!("{}:2", machine.path("project/Tiltfile").display());
+        assert!(failure.detail.as_ref().unwrap().contains(&way), "{failure}");
+    }
+
+    #[test]
+    fn what_lilt_carries_is_mended_when_it_was_changed() {
+        let machine = Machine::new();
+        let text = "load('ext://local_output', 'local_output')\nprint(local_output('echo x', echo_off=True, quiet=True))\n";
+        assert_eq!(machine.load_text(text).unwrap(), "x\n");
+        let bundled = machine.path("data/tilt-dev/bundled");
+        let key = fs::read_dir(bundled).unwrap().next().unwrap().unwrap().path();
+        fs::write(key.join("local_output/Tiltfile"), "cut sh").unwrap();
+        assert_eq!(machine.load_text(text).unwrap(), "x\n");
+        // Only what is used is unpacked.
+        assert_eq!(fs::read_dir(key).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn other_schemes_are_refused() {
+        let failure = Machine::new().load_text("load('https://example.test/x', 'y')").unwrap_err();
+        assert_eq!(failure.message, "cannot load https://example.test/x: https:// is not known");
+    }
+}
