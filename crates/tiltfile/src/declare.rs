@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use lilt_model::cluster::Registry;
 use lilt_model::command::Command;
-use lilt_model::files::IgnoreRule;
 use lilt_model::compose::ComposeProject;
+use lilt_model::files::IgnoreRule;
 use lilt_model::image::{ImageBuild, LiveUpdate};
 use lilt_model::kubernetes::{CustomDeploy, DiscoveryStrategy, Forward, ObjectRef, PodReadiness};
 use lilt_model::probe::Probe;

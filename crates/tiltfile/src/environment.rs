@@ -19,10 +19,10 @@ thread_local! {
     static ENVIRONMENT: RefCell<Environment> = RefCell::default();
 }
 
-/// Begins a load.
-pub(crate) fn begin(variables: Vec<(String, String)>) {
-    let environment = Environment { variables: variables.into_iter().collect(), changes: Vec::new() };
-    ENVIRONMENT.set(environment);
+/// Begins a load, after others that changed this.
+pub(crate) fn begin(variables: Vec<(String, String)>, changed: &[(String, Option<String>)]) {
+    ENVIRONMENT.set(Environment { variables: variables.into_iter().collect(), changes: Vec::new() });
+    changed.iter().for_each(|(name, value)| set(name, value.clone()));
 }
 
 /// What the load changed: for each variable what it is now, none if it was removed.

@@ -51,6 +51,8 @@ pub struct LoadRequest {
     pub variables: Vec<(String, String)>,
     /// Folders in which those commands find programs after the ones of `PATH`.
     pub programs: Vec<PathBuf>,
+    /// What earlier loads of the session changed in the environment, as [`Loaded::environment`] tells it: it lasts.
+    pub environment: Vec<(String, Option<String>)>,
 }
 
 /// What came of a load.
@@ -59,8 +61,8 @@ pub struct Loaded {
     pub project: Result<Project, Failure>,
     /// What was read or looked for: a change to any of it asks for another load.
     pub files: FileSet,
-    /// The environment variables that the Tiltfile set, none for one that it removed: commands of the session that run
-    /// later get the same.
+    /// The environment variables that the Tiltfile set, none for one that it removed, with those of the request:
+    /// commands of the session that run later get the same, and later loads.
     pub environment: Vec<(String, Option<String>)>,
     /// What the files that were read held then.
     pub contents: Contents,
@@ -101,7 +103,7 @@ fn evaluate_and_assemble(
     cancelled: &(dyn Fn() -> bool + Sync),
     printed: SyncSender<String>,
 ) -> Loaded {
-    environment::begin(outside.environment());
+    environment::begin(outside.environment(), &request.environment);
     let session = Session::new(request, outside, cancelled, printed);
     let result = evaluate::run_main(&session);
     let (tiltignore, result) = match read_tiltignore(&session) {

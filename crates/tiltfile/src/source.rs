@@ -92,14 +92,19 @@ impl Source {
         self.words.contains(name)
     }
 
-    /// Whether a line without indentation begins with this name.
-    pub(crate) fn binds_at_top(&self, name: &str) -> bool {
-        let after = |line: &str| Some(line.strip_prefix(name)?.trim_start().to_owned());
-        let bound = |rest: String| rest.starts_with('=') && !rest.starts_with("==");
-        let defined = |line: &str| line.strip_prefix("def ").and_then(|line| after(line.trim_start()));
-        self.text.lines().any(|line| {
-            after(line).is_some_and(bound) || defined(line).is_some_and(|rest| rest.starts_with('('))
-        })
+    /// Whether this name is bound by lines without indentation only: then it is a variable of the whole file.
+    pub(crate) fn binds_at_top_only(&self, name: &str) -> bool {
+        let binds = |line: &str| {
+            let Some(rest) = line.strip_prefix("def ").unwrap_or(line).strip_prefix(name) else {
+                return false;
+            };
+            let rest =
+                rest.trim_start().trim_start_matches(['+', '-', '*', '/', '%', '|', '&', '^', '<', '>']);
+            (rest.starts_with('=') && !rest.starts_with("=="))
+                || (line.starts_with("def ") && rest.starts_with('('))
+        };
+        let indented = |line: &str| line.starts_with([' ', '\t']) && binds(line.trim_start());
+        self.text.lines().any(binds) && !self.text.lines().any(indented)
     }
 
     /// The range of the user's text that a range of the rewritten one stands for.

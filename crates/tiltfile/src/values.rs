@@ -98,7 +98,8 @@ impl fmt::Display for LiveUpdateStep {
             }
             Step::Sync { local, container } => write!(f, "sync step: '{}'->'{container}'", local.display()),
             Step::Run { argv, triggers, .. } => {
-                let command = Command { argv: argv.clone(), dir: PathBuf::new(), env: Vec::new(), unset: Vec::new() };
+                let command =
+                    Command { argv: argv.clone(), dir: PathBuf::new(), env: Vec::new(), unset: Vec::new() };
                 write!(f, "run step: {:?}", command.display())?;
                 match triggers.as_slice() {
                     [] => Ok(()),

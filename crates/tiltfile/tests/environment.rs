@@ -71,6 +71,7 @@ struct Case {
     environment: Vec<(&'static str, &'static str)>,
     variables: Vec<(&'static str, &'static str)>,
     programs: Vec<PathBuf>,
+    earlier: Vec<(String, Option<String>)>,
 }
 
 impl Case {
@@ -80,6 +81,7 @@ impl Case {
             environment: vec![("PATH", "/usr/bin:/bin")],
             variables: Vec::new(),
             programs: Vec::new(),
+            earlier: Vec::new(),
         }
     }
 
@@ -92,6 +94,7 @@ impl Case {
             subcommand: "up".into(),
             variables: owned(&self.variables),
             programs: self.programs.clone(),
+            environment: self.earlier.clone(),
             ..LoadRequest::default()
         };
         let mut lines = Vec::new();
@@ -134,6 +137,20 @@ fn what_was_changed_is_told_once_for_each_variable() {
         [("A".into(), Some("3".into())), ("B".into(), Some("2".into())), ("GONE".into(), None)].to_vec();
     assert_eq!(loaded.environment, changes);
     assert!(case.load("print(os.environ['PATH'])\n").0.environment.is_empty());
+}
+
+#[test]
+fn what_was_changed_lasts_for_the_loads_to_come() {
+    let mut case = Case::new();
+    case.environment.push(("GONE", "x"));
+    let text =
+        "print(os.getenv('ROUND'), os.getenv('GONE'))\nos.putenv('ROUND', 'second')\nos.unsetenv('GONE')\n";
+    let (loaded, lines) = case.load(text);
+    assert_eq!(lines, ["None x"]);
+    case.earlier = loaded.environment;
+    let (loaded, lines) = case.load(text);
+    assert_eq!(lines, ["second None"]);
+    assert_eq!(loaded.environment, case.earlier);
 }
 
 #[test]

@@ -58,6 +58,7 @@ pub(crate) fn evaluate(settings: &Settings, cancelled: &AtomicBool, print: &mut 
         subcommand: settings.subcommand.to_owned(),
         variables: settings.environment.clone(),
         programs: settings.programs.clone(),
+        environment: Vec::new(),
     };
     let outside = RealOutside { context: settings.context.clone() };
     let mut loaded =

@@ -86,17 +86,24 @@ fn integer<'v>(verb: char, value: Value<'v>, heap: Heap<'v>) -> starlark::Result
                 let what = if number.is_nan() { "NaN" } else { "infinity" };
                 return Err(wrong(format!("cannot convert float {what} to integer")));
             }
-            // The interpreter's own formats know numbers of any size.
-            let digits = heap.alloc("%d").percent(value, heap)?;
-            return match (verb, digits.unpack_str().unwrap_or_default().parse::<i64>()) {
-                ('d' | 'i', _) | (_, Err(_)) => Ok(digits.to_str()),
-                (_, Ok(number)) => integer(verb, heap.alloc(number), heap),
+            let digits = format!("{:.0}", number.trunc());
+            return match (verb, digits.parse::<i128>()) {
+                ('o', Ok(number)) => Ok(signed(number, &format!("{:o}", number.unsigned_abs()))),
+                ('x', Ok(number)) => Ok(signed(number, &format!("{:x}", number.unsigned_abs()))),
+                ('X', Ok(number)) => Ok(signed(number, &format!("{:X}", number.unsigned_abs()))),
+                _ if digits == "-0" => Ok("0".to_owned()),
+                _ => Ok(digits),
             };
         }
         _ => return Err(wrong(format!("cannot convert {} to int", type_name(value)))),
     };
+    // The interpreter's own formats know numbers of any size.
     let format = if verb == 'i' { "%d".to_owned() } else { format!("%{verb}") };
     Ok(heap.alloc(format).percent(whole, heap)?.to_str())
+}
+
+fn signed(number: i128, digits: &str) -> String {
+    format!("{}{digits}", if number < 0 { "-" } else { "" })
 }
 
 fn real(verb: char, value: Value<'_>) -> starlark::Result<String> {

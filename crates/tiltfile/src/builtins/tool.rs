@@ -9,7 +9,12 @@ use crate::session::Session;
 
 /// A command in the directory of the file that runs.
 pub(super) fn command(session: &Session<'_>, words: impl IntoIterator<Item = String>) -> Command {
-    Command { argv: words.into_iter().collect(), dir: session.directory(), env: Vec::new(), unset: Vec::new() }
+    Command {
+        argv: words.into_iter().collect(),
+        dir: session.directory(),
+        env: Vec::new(),
+        unset: Vec::new(),
+    }
 }
 
 /// As Tilt shows a command: words with spaces in quotes.

@@ -65,6 +65,15 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
         let failure = Failure::user(format!("{first} has no .{second} field or method"));
         return if third.is_empty() { failure } else { failure.hint(format!("did you mean .{third}?")) };
     }
+    if begins("Expected `int`, but got `") {
+        return Failure::user(format!(
+            "index: got {}, want int",
+            second.split(' ').next().unwrap_or_default()
+        ));
+    }
+    if message.ends_with("is not a valid type annotation") {
+        return Failure::user("unknown binary op: | is for numbers, dicts and sets");
+    }
     if begins("Type of parameter") {
         return wrong_type(message, call);
     }
@@ -91,7 +100,7 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
         return by(call.filter(|call| *call == "set"), format!("unhashable type: {first}"));
     }
     if begins("Local variable") {
-        let global = place.is_some_and(|place| place.source.binds_at_top(first));
+        let global = place.is_some_and(|place| place.source.binds_at_top_only(first));
         let kind = if global { "global" } else { "local" };
         return Failure::user(format!("{kind} variable {first} referenced before assignment"));
     }
@@ -169,7 +178,7 @@ pub(super) fn too_much_memory() -> Failure {
 
 fn binary(operation: &str, left: &str, right: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
     match operation {
-        "compare" | "cmp()" => match call {
+        "compare" | "cmp()" | "<>" => match call {
             Some("sorted") => Failure::user(format!("{left} < {right} not implemented")),
             Some("min") => by(call, format!("{right} < {left} not implemented")),
             Some("max") => by(call, format!("{right} > {left} not implemented")),
@@ -221,6 +230,7 @@ fn wrong_type(message: &str, call: Option<&str>) -> Failure {
     let expected = expected.replace("stringing", "string");
     let (actual, given) = rest.split_once(" (repr: ").unwrap_or((rest, ""));
     let given = given.trim_end_matches('`').trim_end_matches(')');
+    let given: String = given.chars().take(60).collect();
     let shown = if given.is_empty() { String::new() } else { format!(": {given}") };
     match (call, expected.as_str()) {
         (Some("join"), _) => Failure::user(format!("join: in list, want string, got {actual}")),

@@ -13,6 +13,7 @@ use starlark::values::set::SetRef;
 use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 
+use super::elements::{Elements, Unit};
 use super::structure::Structure;
 
 /// Deeper than this nobody reads, and the walk calls itself.
@@ -166,6 +167,10 @@ fn plain(value: Value<'_>) -> String {
 
 /// The type as `type()` says it.
 pub(crate) fn type_name(value: Value<'_>) -> &str {
+    let by_codepoint = |view: &Elements| matches!(view.unit, Unit::Codepoint | Unit::CodepointNumber);
+    if value.downcast_ref::<Elements>().is_some_and(by_codepoint) {
+        return "string.codepoints";
+    }
     match value.get_type() {
         "function" if defined_name(&value.to_repr()).is_none() => "builtin_function_or_method",
         other => other,
