@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use lilt_daemon::{Ended, Settings};
 use lilt_engine::Mode;
-use lilt_host::{environment, files};
 use lilt_host::session_dir::SessionDir;
+use lilt_host::{environment, files};
 use lilt_server::ServeOptions;
 use lilt_store::{LogWriter, Reader};
 use tokio::net::TcpListener;

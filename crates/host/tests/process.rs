@@ -130,8 +130,12 @@ async fn runs_in_its_directory_with_its_environment_and_no_input() {
 #[tokio::test]
 async fn says_why_it_did_not_start() {
     let spawn = |launch: &Launch| Process::spawn(launch, |_, _| {}).expect_err("it cannot start");
-    let launch =
-        |program: &str, dir: &str| Launch { argv: vec![program.into()], dir: dir.into(), env: vec![], unset: vec![] };
+    let launch = |program: &str, dir: &str| Launch {
+        argv: vec![program.into()],
+        dir: dir.into(),
+        env: vec![],
+        unset: vec![],
+    };
 
     let failure = spawn(&launch("no-such-program-of-lilt", "/"));
     assert_eq!(failure.message, "the program `no-such-program-of-lilt` was not found");

@@ -20,7 +20,12 @@ pub struct Command {
 impl Command {
     /// A shell line, as a Tiltfile's string commands are run: by `sh -c`.
     pub fn shell(line: impl Into<String>, dir: impl Into<PathBuf>) -> Self {
-        Self { argv: vec!["sh".into(), "-c".into(), line.into()], dir: dir.into(), env: Vec::new(), unset: Vec::new() }
+        Self {
+            argv: vec!["sh".into(), "-c".into(), line.into()],
+            dir: dir.into(),
+            env: Vec::new(),
+            unset: Vec::new(),
+        }
     }
 
     /// What the user wrote: the line of a shell command, else the words, in quotes where they hold spaces.

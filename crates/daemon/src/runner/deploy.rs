@@ -98,7 +98,8 @@ async fn deploy(
 fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
     let kubernetes = &job.kubernetes;
     let initial_sync = |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.initial_sync);
-    let restart = |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.restart_process.is_some());
+    let restart =
+        |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.restart_process.is_some());
     let missing = [
         (!kubernetes.extra_pod_selectors.is_empty(), "extra_pod_selectors: pods are found by their owners"),
         (
