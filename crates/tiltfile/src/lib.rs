@@ -14,15 +14,15 @@ mod evaluate;
 mod extension;
 mod failure;
 mod forward;
-mod hashes;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod hashes;
 mod image_index;
 mod kinds;
 mod nearest;
 mod outside;
-mod result;
 pub mod reference;
+mod result;
 mod secrets;
 mod session;
 mod source;
