@@ -1,6 +1,6 @@
 # `make` lists what there is. The work is in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help demo unit test bench lint fmt testbed-up testbed-down clean
+.PHONY: help demo unit test bench fuzz lint fmt testbed-up testbed-down clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ test: ## everything, on a real cluster and in a real browser (Debian, as root; i
 
 bench: ## the table of figures
 	@scripts/bench
+
+fuzz: ## look for texts that break a Tiltfile's load (nightly Rust and cargo-fuzz; SECONDS_EACH=60)
+	@scripts/fuzz $(SECONDS_EACH)
 
 lint: ## formatting, lints, types
 	@scripts/lint

@@ -31,11 +31,29 @@ pub(crate) enum Command {
     Down(Down),
     /// Try lilt on a small project that needs no cluster and no Docker
     Demo(Demo),
+    /// Commands whose output may still change
+    #[command(subcommand)]
+    Alpha(Alpha),
     /// Print lilt's version and the version of Tilt it is compatible with
     Version(Version),
     /// The servers of the demo
     #[command(hide = true)]
     DemoServer(DemoServer),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Alpha {
+    /// Evaluate the Tiltfile and print what came of it as JSON: exit 0, 5 if the Tiltfile is wrong, 1 for all else
+    TiltfileResult(TiltfileResult),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TiltfileResult {
+    #[command(flatten)]
+    pub(crate) project: Project,
+    /// Print to stderr what the Tiltfile prints, also if nothing is wrong
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Args, Debug)]

@@ -2,5 +2,6 @@
 
 pub(crate) mod ci;
 pub(crate) mod down;
+pub(crate) mod tiltfile_result;
 pub(crate) mod up;
 pub(crate) mod version;

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use arguments::{Arguments, Command};
+use arguments::{Alpha, Arguments, Command};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Up(up) => block_on(commands::up::run(up)),
         Command::Ci(ci) => block_on(commands::ci::run(ci)),
         Command::Down(down) => block_on(commands::down::run(down)),
+        Command::Alpha(Alpha::TiltfileResult(result)) => block_on(commands::tiltfile_result::run(result)),
         Command::Demo(demo) => block_on(demo::run(demo)),
     };
     match result {

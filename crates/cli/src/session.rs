@@ -148,7 +148,7 @@ pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
     })
 }
 
-fn absolute(path: PathBuf) -> anyhow::Result<PathBuf> {
+pub(crate) fn absolute(path: PathBuf) -> anyhow::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     // Only the folder: a Tiltfile that is a link keeps its own name and place.
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());

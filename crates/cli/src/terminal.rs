@@ -25,6 +25,12 @@ pub(crate) fn line(text: &str) {
     print(&format!("{text}\n"));
 }
 
+/// A line that must not get between the output.
+pub(crate) fn aside(text: &str) {
+    // Nobody is left to be told.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Tells why the command failed.
 pub(crate) fn complain(error: &anyhow::Error) {
     let words = match error.downcast_ref::<Failure>() {

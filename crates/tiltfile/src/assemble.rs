@@ -29,7 +29,7 @@ use workloads::Workload;
 pub(crate) use workloads::workload_ids;
 
 /// The resource of all objects that belong to no other.
-const UNCATEGORIZED: &str = "uncategorized";
+pub(crate) const UNCATEGORIZED: &str = "uncategorized";
 const UPSERT_TIMEOUT_SECS: u32 = 30;
 
 /// What assembling needs to know besides the declarations.

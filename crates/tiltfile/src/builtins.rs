@@ -56,27 +56,26 @@ struct Registry {
     modules: Vec<(&'static str, Globals)>,
 }
 
+/// Adds the functions of a file.
+type Functions = fn(&mut GlobalsBuilder);
+
+/// The functions that are names of every file, by the page of the reference that they stand on.
+pub(crate) const TOPICS: [(&str, &[Functions]); 9] = [
+    ("language", &[language::functions, methods::functions]),
+    ("images", &[docker::functions, custom_build::functions]),
+    ("live-update", &[live_update::functions]),
+    ("kubernetes", &[kubernetes::functions, kubernetes_resource::functions, kubernetes_kinds::functions]),
+    ("helm-and-kustomize", &[helm::functions, kustomize::functions]),
+    ("compose", &[compose::functions]),
+    ("this-machine", &[local::functions, probes::functions]),
+    ("files-and-data", &[files::functions, encoding::functions]),
+    ("settings", &[settings::functions]),
+];
+
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let mut builder = GlobalsBuilder::extended_by(&[LibraryExtension::SetType]);
-    for topic in [
-        language::functions,
-        methods::functions,
-        docker::functions,
-        custom_build::functions,
-        live_update::functions,
-        kubernetes::functions,
-        kubernetes_resource::functions,
-        kubernetes_kinds::functions,
-        helm::functions,
-        kustomize::functions,
-        compose::functions,
-        local::functions,
-        probes::functions,
-        files::functions,
-        encoding::functions,
-        settings::functions,
-    ] {
-        topic(&mut builder);
+    for (_, files) in TOPICS {
+        files.iter().for_each(|functions| functions(&mut builder));
     }
     builder.set("TRIGGER_MODE_AUTO", TriggerModeValue(TriggerMode::Auto));
     builder.set("TRIGGER_MODE_MANUAL", TriggerModeValue(TriggerMode::Manual));
@@ -107,6 +106,11 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
 
 pub(crate) fn globals() -> &'static Globals {
     &REGISTRY.globals
+}
+
+/// The functions of a module.
+pub(crate) fn module_members(module: &str) -> Option<&'static Globals> {
+    REGISTRY.modules.iter().find(|(name, _)| *name == module).map(|(_, members)| members)
 }
 
 /// Everything that can be named, for "did you mean".

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use lilt_model::Failure;
 
-pub(crate) use bundled::is_bundled;
+pub(crate) use bundled::{is_bundled, tiltfiles};
 pub(crate) use registered::{LoadedExtension, note_loaded};
 pub(crate) use support::SUPPORT;
 

@@ -14,10 +14,15 @@ mod evaluate;
 mod extension;
 mod failure;
 mod forward;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
+mod hashes;
 mod image_index;
 mod kinds;
 mod nearest;
 mod outside;
+pub mod reference;
+mod result;
 mod secrets;
 mod session;
 mod source;
@@ -33,7 +38,9 @@ use lilt_model::Failure;
 use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 
+pub use hashes::Hashes;
 pub use outside::{Entry, KubeContext, Output, Outside, RealOutside};
+pub use result::tiltfile_result;
 
 use assemble::Surroundings;
 use session::Session;
@@ -66,6 +73,8 @@ pub struct Loaded {
     pub environment: Vec<(String, Option<String>)>,
     /// What the files that were read held then.
     pub contents: Contents,
+    /// Of the code that ran.
+    pub hashes: Hashes,
 }
 
 /// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets the lines that the Tiltfile prints, on this
@@ -119,6 +128,7 @@ fn evaluate_and_assemble(
         warnings.iter().for_each(|warning| session.print(&format!("WARNING: {warning}")));
     }
     let secrets = session.secrets();
+    let hashes = session.hashes();
     let (mut declared, read, contents) = session.into_parts();
     extension::note_loaded(&mut declared);
     let mut ignored_everywhere: Vec<IgnoreRule> = tiltignore.into_iter().collect();
@@ -135,7 +145,8 @@ fn evaluate_and_assemble(
         project.warnings.splice(..0, warnings);
         project
     });
-    Loaded { project: secrets.keep_out_of(project), files, contents, environment: environment::changes() }
+    let project = secrets.keep_out_of(project);
+    Loaded { project, files, contents, hashes, environment: environment::changes() }
 }
 
 /// A load that did not come to reading.
@@ -144,6 +155,7 @@ fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
         project: Err(failure),
         files: only(request),
         contents: Contents::default(),
+        hashes: Hashes::default(),
         environment: Vec::new(),
     }
 }

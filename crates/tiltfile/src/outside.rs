@@ -101,6 +101,8 @@ pub struct Output {
 pub struct RealOutside {
     /// From `--context`: in place of the kubeconfig's current one.
     pub context: Option<String>,
+    /// From `--namespace`: in place of the context's own.
+    pub namespace: Option<String>,
 }
 
 impl Outside for RealOutside {
@@ -184,7 +186,11 @@ impl Outside for RealOutside {
                 }
             }
         }
-        Ok(context_of(&configs, self.context.as_deref()))
+        let mut context = context_of(&configs, self.context.as_deref());
+        if let (Some(context), Some(namespace)) = (&mut context, &self.namespace) {
+            context.namespace.clone_from(namespace);
+        }
+        Ok(context)
     }
 
     fn arguments(&self) -> Vec<String> {

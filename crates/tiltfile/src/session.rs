@@ -24,6 +24,7 @@ use crate::declare::Declarations;
 use crate::environment;
 use crate::evaluate::LoadedFile;
 use crate::failure::{Place, Sources, place_of, raise};
+use crate::hashes::{Hasher, Hashes};
 use crate::outside::{Output, Outside};
 use crate::secrets::Secrets;
 use crate::source::Source;
@@ -42,6 +43,8 @@ pub(crate) struct Session<'a> {
     /// What the files that were read held.
     contents: RefCell<BTreeMap<PathBuf, Option<u64>>>,
     sources: RefCell<HashMap<PathBuf, Arc<Source>>>,
+    /// Of the code that ran.
+    hasher: RefCell<Hasher>,
     /// Files that were loaded to the end; each runs once.
     pub(crate) modules: RefCell<HashMap<PathBuf, LoadedFile>>,
     /// The files that run now, the innermost last.
@@ -83,6 +86,7 @@ impl<'a> Session<'a> {
             files: RefCell::default(),
             contents: RefCell::default(),
             sources: RefCell::default(),
+            hasher: RefCell::default(),
             modules: RefCell::default(),
             running: RefCell::default(),
             warnings: RefCell::default(),
@@ -198,7 +202,13 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn add_source(&self, source: Arc<Source>) {
+        self.hasher.borrow_mut().add(source.text());
         self.sources.borrow_mut().insert(source.path().to_owned(), source);
+    }
+
+    /// Of the code that ran so far; it begins anew.
+    pub(crate) fn hashes(&self) -> Hashes {
+        self.hasher.take().finish()
     }
 
     /// Where the builtin that runs now was called.

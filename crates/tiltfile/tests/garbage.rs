@@ -1,60 +1,17 @@
-//! No text makes a load panic or hang, with everything outside shut off.
+//! No text makes a load panic or hang, with everything outside shut off. The targets of fuzz/ look for the same without
+//! end.
 
-use std::io;
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
+
+#[path = "garbage/shut.rs"]
+mod shut;
+
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::LazyLock;
 
-use lilt_model::command::Command;
-use lilt_model::{Class, Failure};
-use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, load};
 use proptest::prelude::*;
-
-/// Nothing but the Tiltfile.
-struct Shut(String);
-
-impl Outside for Shut {
-    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        match path.ends_with("Tiltfile") {
-            true => Ok(self.0.clone().into_bytes()),
-            false => Err(io::ErrorKind::NotFound.into()),
-        }
-    }
-
-    fn list_directory(&self, _path: &Path) -> io::Result<Vec<Entry>> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-
-    fn is_dir(&self, _path: &Path) -> bool {
-        false
-    }
-
-    fn exists(&self, _path: &Path) -> bool {
-        false
-    }
-
-    fn environment_variable(&self, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn environment(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
-        Ok(None)
-    }
-
-    fn run(
-        &self,
-        _command: &Command,
-        _environment: &[(String, String)],
-        _stdin: Option<&[u8]>,
-        _cancelled: &(dyn Fn() -> bool + Sync),
-        _each_line: &mut dyn FnMut(&str),
-    ) -> io::Result<Output> {
-        Err(io::ErrorKind::PermissionDenied.into())
-    }
-}
+use proptest::sample::Index;
+use shut::evaluate;
 
 fn tiltfiles() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
@@ -86,16 +43,154 @@ fn tiltfiles() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+/// Names and signs of Tiltfiles, put together without regard to any rule.
+fn token_soup() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec![
+        "x",
+        "y",
+        "f",
+        "print",
+        "local",
+        "local_resource",
+        "docker_build",
+        "k8s_yaml",
+        "k8s_resource",
+        "blob",
+        "sync",
+        "run",
+        "config",
+        "os",
+        "v1alpha1",
+        "struct",
+        "load_dynamic",
+        "decode_yaml",
+        "encode_json",
+        "None",
+        "True",
+        "'a'",
+        "''",
+        "'%s'",
+        "0",
+        "-1",
+        "1.5",
+        "99999999999999999999",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ":",
+        ".",
+        "=",
+        "==",
+        "<",
+        "+",
+        "-",
+        "*",
+        "//",
+        "%",
+        "|",
+        " in ",
+        " not ",
+        " if ",
+        " else ",
+        " for x in ",
+        "lambda x: ",
+        "def f(x):",
+        "return ",
+        "while ",
+        "break",
+        "continue",
+        "pass",
+        "load(",
+        "**",
+        "\n",
+        "\n\n",
+        "\n    ",
+        "\n\t",
+        "# c\n",
+        "é",
+    ]);
+    prop::collection::vec(token, 0..50).prop_map(|tokens| tokens.concat())
+}
+
+/// The Tiltfiles of the other tests.
+static FIXTURES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let texts: Vec<String> =
+        paths.iter().filter_map(|path| std::fs::read_to_string(path.join("Tiltfile")).ok()).collect();
+    assert!(texts.len() > 100, "only {} fixtures", texts.len());
+    texts
+});
+
+#[derive(Clone, Debug)]
+enum Mutation {
+    /// Takes some characters away.
+    Remove(Index, u8),
+    Insert(Index, &'static str),
+    /// Says a line again at another place.
+    Repeat(Index, Index),
+}
+
+fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
+    let sign = prop::sample::select(vec![
+        "(", ")", "[", "]", "{", "}", "'", "\"", ",", ":", "\n", "\t", "\\", "None", "[]", "{}", "-1", "''",
+        "**{}", "0", "é", "%",
+    ]);
+    let mutation = prop_oneof![
+        (any::<Index>(), 1..9_u8).prop_map(|(at, count)| Mutation::Remove(at, count)),
+        (any::<Index>(), sign).prop_map(|(at, sign)| Mutation::Insert(at, sign)),
+        (any::<Index>(), any::<Index>()).prop_map(|(line, at)| Mutation::Repeat(line, at)),
+    ];
+    prop::collection::vec(mutation, 1..6)
+}
+
+fn mutate(text: &str, mutations: &[Mutation]) -> String {
+    let mut letters: Vec<char> = text.chars().collect();
+    for mutation in mutations {
+        match mutation {
+            Mutation::Remove(at, count) if !letters.is_empty() => {
+                let at = at.index(letters.len());
+                letters.drain(at..(at + usize::from(*count)).min(letters.len()));
+            }
+            Mutation::Remove(..) => {}
+            Mutation::Insert(at, sign) => {
+                let at = at.index(letters.len() + 1);
+                letters.splice(at..at, sign.chars());
+            }
+            Mutation::Repeat(line, at) => {
+                let text: String = letters.iter().collect();
+                let mut lines: Vec<&str> = text.lines().collect();
+                if !lines.is_empty() {
+                    let line = lines[line.index(lines.len())];
+                    lines.insert(at.index(lines.len() + 1), line);
+                }
+                letters = lines.join("\n").chars().collect();
+            }
+        }
+    }
+    letters.into_iter().collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn no_text_is_too_bad(text in prop_oneof![4 => tiltfiles(), 1 => any::<String>()]) {
-        let request = LoadRequest { path: "/project/Tiltfile".into(), args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
-        let looks = AtomicUsize::new(0);
-        let loaded = load(&request, &Shut(text), &|| looks.fetch_add(1, Ordering::Relaxed) > 100, &mut |_| {});
-        if let Err(failure) = loaded.project {
-            prop_assert!(failure.class != Class::Internal, "{failure}");
-        }
+        evaluate(text);
+    }
+
+    #[test]
+    fn no_soup_is_too_thick(text in token_soup()) {
+        evaluate(text);
+    }
+
+    #[test]
+    fn no_typing_error_is_too_odd(fixture in any::<Index>(), mutations in mutations()) {
+        evaluate(mutate(&FIXTURES[fixture.index(FIXTURES.len())], &mutations));
     }
 }

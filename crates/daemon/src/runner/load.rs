@@ -60,7 +60,7 @@ pub(crate) fn evaluate(settings: &Settings, cancelled: &AtomicBool, print: &mut 
         programs: settings.programs.clone(),
         environment: Vec::new(),
     };
-    let outside = RealOutside { context: settings.context.clone() };
+    let outside = RealOutside { context: settings.context.clone(), namespace: settings.namespace.clone() };
     let mut loaded =
         lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {

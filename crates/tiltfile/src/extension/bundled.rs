@@ -67,6 +67,11 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().filter_map(|(path, _)| path.strip_suffix("/Tiltfile"))
 }
 
+/// The name of each extension with the text of its Tiltfile.
+pub(crate) fn tiltfiles() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FILES.iter().filter_map(|(path, text)| Some((path.strip_suffix("/Tiltfile")?, *text)))
+}
+
 /// Whether a file is one of these: they may use what a Tiltfile cannot see.
 pub(crate) fn is_bundled(session: &Session<'_>, path: &std::path::Path) -> bool {
     super::tilt_folder(session).is_ok_and(|folder| path.starts_with(folder.join(FOLDER)))

@@ -1,0 +1,296 @@
+//! What came of a load, as the JSON that `tilt alpha tiltfile-result` prints: scripts read it.
+//!
+//! Pure. Names, their order and what is left out when empty are Tilt's. The values of Secrets are not in it.
+
+mod deploy;
+mod fields;
+mod image;
+mod link;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lilt_model::command::Command;
+use lilt_model::duration;
+use lilt_model::files::IgnoreRule;
+use lilt_model::project::{Project, Settings};
+use lilt_model::resource::{Body, Resource, TriggerMode};
+use lilt_model::secret::{Redactor, Secret};
+use lilt_model::settings::{CiSettings, FEATURES, Telemetry};
+use lilt_model::{Failure, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::Loaded;
+use crate::assemble::UNCATEGORIZED;
+use fields::{Fields, list_or_null, nanoseconds, path, paths, sanitized};
+
+/// Objects are told from this time on: `started`.
+pub fn tiltfile_result(loaded: &Loaded, started: Timestamp) -> Result<Value, &Failure> {
+    let project = loaded.project.as_ref()?;
+    let settings = &project.settings;
+    let everywhere = loaded.files.ignores.as_slice();
+    let context = Context { everywhere, started, settings };
+    let manifests: Vec<Value> =
+        project.resources.iter().map(|resource| manifest(resource, context)).collect();
+    let result = Fields::new()
+        .put("Manifests", list_or_null(manifests))
+        .put("EnabledManifests", list_or_null(enabled(project)))
+        .put("Tiltignore", tiltignore(everywhere, settings))
+        .put("ConfigFiles", paths(&loaded.files.roots))
+        .put("FeatureFlags", features(settings))
+        .put("TeamID", settings.team.as_str())
+        .put("TelemetrySettings", telemetry(settings.telemetry.as_ref()))
+        .put("Secrets", secrets(&project.secrets))
+        .put("Error", Value::Null)
+        .put("DockerPruneSettings", docker_prune(settings))
+        .put("AnalyticsOpt", analytics(settings))
+        .put("VersionSettings", json!({"CheckUpdates": settings.check_updates}))
+        .put("UpdateSettings", update_settings(settings))
+        .put("WatchSettings", watch_settings(settings))
+        .put("DefaultRegistry", registry(settings))
+        .put("ObjectSet", objects(&project.api_objects))
+        .put("Hashes", hashes(loaded))
+        .put("CISettings", ci(&settings.ci))
+        .finish();
+    Ok(without_secrets(result, &Redactor::new(&project.secrets)))
+}
+
+/// What all resources share.
+#[derive(Clone, Copy, Debug)]
+struct Context<'p> {
+    /// These rules stand at the end of each resource's own; Tilt has them apart.
+    everywhere: &'p [IgnoreRule],
+    started: Timestamp,
+    settings: &'p Settings,
+}
+
+impl Context<'_> {
+    fn own<'r>(&self, rules: &'r [IgnoreRule]) -> &'r [IgnoreRule] {
+        rules.strip_suffix(self.everywhere).unwrap_or(rules)
+    }
+}
+
+fn manifest(resource: &Resource, context: Context<'_>) -> Value {
+    let images = match &resource.body {
+        // These never go the way of resources with images.
+        Body::Local(_) => Value::Null,
+        Body::Kubernetes(_) if resource.name.as_str() == UNCATEGORIZED => Value::Null,
+        Body::Kubernetes(body) => image::targets(&resource.name, &body.images, context),
+        Body::Compose(body) => image::targets(&resource.name, &body.images, context),
+    };
+    let target = match &resource.body {
+        Body::Local(body) => deploy::local(resource, body, context),
+        Body::Kubernetes(body) => deploy::kubernetes(resource, body, context),
+        Body::Compose(body) => deploy::compose(resource, body),
+    };
+    let dependencies = resource.resource_deps.iter().map(|name| name.as_str().into()).collect();
+    let labels: Map<String, Value> =
+        resource.labels.iter().map(|label| (label.clone(), label.as_str().into())).collect();
+    Fields::new()
+        .put("Name", resource.name.as_str())
+        .put("ImageTargets", images)
+        .put("DeployTarget", target)
+        .put("TriggerMode", trigger_mode(resource))
+        .put("ResourceDependencies", list_or_null(dependencies))
+        .put("SourceTiltfile", "")
+        .put("Labels", labels)
+        .finish()
+}
+
+fn trigger_mode(resource: &Resource) -> u8 {
+    match (resource.trigger_mode, resource.auto_init) {
+        (TriggerMode::Auto, true) => 0,
+        (TriggerMode::Manual, true) => 1,
+        (TriggerMode::Manual, false) => 2,
+        (TriggerMode::Auto, false) => 3,
+    }
+}
+
+fn enabled(project: &Project) -> Vec<Value> {
+    let names = project.resources.iter().map(|resource| &resource.name);
+    names.filter(|name| project.is_enabled(name)).map(|name| name.as_str().into()).collect()
+}
+
+fn tiltignore(everywhere: &[IgnoreRule], settings: &Settings) -> Value {
+    match everywhere.strip_suffix(settings.watch_ignores.as_slice()) {
+        Some([rule, ..]) => ignore_file(rule, &path(&rule.base.join(".tiltignore"))),
+        _ => json!({"LocalPath": "", "Source": "", "Patterns": null}),
+    }
+}
+
+fn ignore_file(rule: &IgnoreRule, source: &str) -> Value {
+    json!({"LocalPath": path(&rule.base), "Source": source, "Patterns": rule.patterns})
+}
+
+fn features(settings: &Settings) -> Value {
+    let value = |name: &str, default: bool| settings.features.get(name).copied().unwrap_or(default);
+    let features =
+        FEATURES.iter().map(|feature| (feature.name.to_owned(), value(feature.name, feature.enabled)));
+    Value::Object(features.map(|(name, on)| (name, on.into())).collect())
+}
+
+fn command(command: Option<&Command>) -> Value {
+    let Some(command) = command else {
+        return json!({"Argv": null, "Dir": "", "Env": null, "EchoOff": false});
+    };
+    json!({
+        "Argv": command.argv,
+        "Dir": path(&command.dir),
+        "Env": list_or_null(environment(command)),
+        "EchoOff": false,
+    })
+}
+
+fn environment(command: &Command) -> Vec<Value> {
+    command.env.iter().map(|(name, value)| format!("{name}={value}").into()).collect()
+}
+
+fn telemetry(telemetry: Option<&Telemetry>) -> Value {
+    json!({
+        "Cmd": command(telemetry.map(|telemetry| &telemetry.command)),
+        "Workdir": telemetry.map(|telemetry| path(&telemetry.directory)).unwrap_or_default(),
+        "Period": nanoseconds(telemetry.map_or(Telemetry::PERIOD, |telemetry| telemetry.period)),
+    })
+}
+
+/// Which there are, but not their values: what is printed gets into logs and bug reports.
+fn secrets(secrets: &[Secret]) -> Value {
+    let mut fields = Map::new();
+    for secret in secrets {
+        let replacement = secret.replacement();
+        let bytes = STANDARD.encode(&replacement);
+        let entry = json!({
+            "Name": secret.name,
+            "Key": secret.key,
+            "Value": bytes,
+            "ValueEncoded": bytes,
+            "Replacement": bytes,
+        });
+        fields.insert(replacement, entry);
+    }
+    Value::Object(fields)
+}
+
+fn docker_prune(settings: &Settings) -> Value {
+    let prune = &settings.docker_prune;
+    json!({
+        "Enabled": prune.enabled,
+        "MaxAge": nanoseconds(prune.max_age),
+        "NumBuilds": prune.num_builds,
+        "Interval": nanoseconds(prune.interval),
+        "KeepRecent": prune.keep_recent,
+    })
+}
+
+fn analytics(settings: &Settings) -> u8 {
+    match settings.analytics {
+        None => 0,
+        Some(false) => 1,
+        Some(true) => 2,
+    }
+}
+
+fn update_settings(settings: &Settings) -> Value {
+    let names = settings.suppress_unused_image_warnings.iter().map(|name| name.as_str().into()).collect();
+    json!({"SuppressUnusedImageWarnings": list_or_null(names)})
+}
+
+fn watch_settings(settings: &Settings) -> Value {
+    let rules = settings.watch_ignores.iter().map(|rule| ignore_file(rule, "watch_settings()")).collect();
+    json!({"Ignores": list_or_null(rules)})
+}
+
+fn registry(settings: &Settings) -> Value {
+    let Some(registry) = &settings.default_registry else { return Value::Null };
+    Fields::new()
+        .put("host", registry.host.as_str())
+        .put_unless_empty("hostFromContainerRuntime", registry.host_from_cluster.clone().unwrap_or_default())
+        .put_unless_empty("singleName", registry.single_name.as_str())
+        .finish()
+}
+
+/// By kind, then by name.
+fn objects(objects: &[Value]) -> Value {
+    let mut kinds: Map<String, Value> = Map::new();
+    for object in objects {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let kind = format!("tilt.dev/v1alpha1, Resource={}", plural(text("/kind")));
+        let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+        if let Some(fields) = metadata.as_object_mut() {
+            fields.entry("creationTimestamp").or_insert(Value::Null);
+        }
+        let written = Fields::new()
+            .put("metadata", metadata)
+            .put("spec", object.get("spec").cloned().unwrap_or_else(|| json!({})))
+            .put("status", json!({}))
+            .finish();
+        let of_kind = kinds.entry(kind).or_insert_with(|| json!({}));
+        of_kind[text("/metadata/name")] = written;
+    }
+    kinds.sort_keys();
+    kinds.values_mut().filter_map(Value::as_object_mut).for_each(Map::sort_keys);
+    Value::Object(kinds)
+}
+
+fn plural(kind: &str) -> String {
+    let name = kind.to_lowercase();
+    match name.strip_suffix("discovery") {
+        Some(start) => format!("{start}discoveries"),
+        None if name.ends_with("watch") => format!("{name}es"),
+        None => format!("{name}s"),
+    }
+}
+
+fn hashes(loaded: &Loaded) -> Value {
+    json!({"TiltfileSHA256": loaded.hashes.tiltfile, "AllFilesSHA256": loaded.hashes.all_files})
+}
+
+fn ci(ci: &CiSettings) -> Value {
+    Fields::new()
+        .put_unless_empty("k8sGracePeriod", ci.k8s_grace_period.map(duration::display).unwrap_or_default())
+        .put("timeout", duration::display(ci.timeout.unwrap_or(CiSettings::TIMEOUT)))
+        .put(
+            "readinessTimeout",
+            duration::display(ci.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT)),
+        )
+        .finish()
+}
+
+fn without_secrets(value: Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => redactor.redact(&text).into_owned().into(),
+        Value::Array(items) => items.into_iter().map(|item| without_secrets(item, redactor)).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| (redactor.redact(&key).into_owned(), without_secrets(value, redactor)))
+            .collect(),
+        other => other,
+    }
+}
+
+/// The name of an API object that belongs to an image of a resource.
+fn object_name(resource: &str, image: &str) -> String {
+    sanitized(&format!("{resource}:{}", sanitized(image)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_named_as_the_api_names_them() {
+        let cases = [
+            ("UIButton", "uibuttons"),
+            ("FileWatch", "filewatches"),
+            ("KubernetesDiscovery", "kubernetesdiscoveries"),
+            ("KubernetesApply", "kubernetesapplys"),
+        ];
+        for (kind, expected) in cases {
+            assert_eq!(plural(kind), expected);
+        }
+    }
+
+    #[test]
+    fn names_of_api_objects_have_no_slashes() {
+        assert_eq!(object_name("web", "gcr.io/team/web"), "web:gcr.io_team_web");
+    }
+}

@@ -1,0 +1,72 @@
+//! A load with everything outside shut off. Used by the tests and by the targets of fuzz/.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lilt_model::command::Command;
+use lilt_model::{Class, Failure};
+use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, load};
+
+/// How often a load may look whether it was cancelled before it is.
+const LOOKS: usize = 100;
+
+/// Loads a text, and panics if lilt itself failed at it. A load that goes on too long is cancelled: if that does not
+/// end it, this does not return.
+pub(crate) fn evaluate(text: String) {
+    let request =
+        LoadRequest { path: "/project/Tiltfile".into(), subcommand: "up".into(), ..LoadRequest::default() };
+    let looks = AtomicUsize::new(0);
+    let cancelled = || looks.fetch_add(1, Ordering::Relaxed) > LOOKS;
+    let loaded = load(&request, &Shut(text), &cancelled, &mut |_| {});
+    if let Err(failure) = loaded.project {
+        assert!(failure.class != Class::Internal, "{failure}");
+    }
+}
+
+/// Nothing but the Tiltfile.
+struct Shut(String);
+
+impl Outside for Shut {
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match path.ends_with("Tiltfile") {
+            true => Ok(self.0.clone().into_bytes()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn list_directory(&self, _path: &Path) -> io::Result<Vec<Entry>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn is_dir(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn exists(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn environment_variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
+        Ok(None)
+    }
+
+    fn run(
+        &self,
+        _command: &Command,
+        _environment: &[(String, String)],
+        _stdin: Option<&[u8]>,
+        _cancelled: &(dyn Fn() -> bool + Sync),
+        _each_line: &mut dyn FnMut(&str),
+    ) -> io::Result<Output> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}

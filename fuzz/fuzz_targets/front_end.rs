@@ -1,0 +1,6 @@
+//! The front end on any text.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| lilt_tiltfile::fuzzing::front_end(text));
