@@ -58,7 +58,14 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
 }
 
 fn requested(state: &mut State, request: Request) {
-    let Request::Trigger { resource: name } = request;
+    let name = match request {
+        Request::Trigger { resource } => resource,
+        // Being built: what carries these out comes next.
+        Request::Cancel { .. }
+        | Request::Switch { .. }
+        | Request::SetTriggerMode { .. }
+        | Request::SetArgs { .. } => return,
+    };
     if name.is_tiltfile() {
         state.tiltfile.triggered = true;
         load::request(state);
