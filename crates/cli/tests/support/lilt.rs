@@ -216,6 +216,14 @@ impl Lilt {
         self.output().lines().filter(|line| line.contains(text)).count()
     }
 
+    /// Waits until so many lines with a text were printed, and no more. The page may know what happened before it is
+    /// printed.
+    #[track_caller]
+    pub(crate) fn has_lines(&self, text: &str, number: usize) {
+        eventually(&format!("{number} lines with {text:?}"), || (self.count(text) >= number).then_some(()));
+        assert_eq!(self.count(text), number, "lines with {text:?}");
+    }
+
     /// The port of the page.
     pub(crate) fn port(&self) -> u16 {
         let line = self.wait_for_line("Tilt started on http://");
