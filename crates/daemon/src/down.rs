@@ -80,7 +80,7 @@ async fn load(
     // Unbounded would do as well: a Tiltfile prints little. The evaluation waits when the terminal does.
     let (lines, mut printed) = mpsc::channel::<String>(64);
     let evaluation = tokio::task::spawn_blocking(move || {
-        evaluate(&settings, &stopped, &mut |text| {
+        evaluate(&settings, settings.args.clone(), &stopped, &mut |text| {
             // After an interruption nobody listens.
             let _ = lines.blocking_send(text.to_owned());
         })
@@ -106,8 +106,10 @@ async fn load(
     }
 }
 
-fn objects(project: Project) -> Vec<Value> {
-    let bodies = project.resources.into_iter().map(|resource| resource.body);
+fn objects(mut project: Project) -> Vec<Value> {
+    // `down -- web` deletes what web deployed and leaves the rest alone.
+    let all = std::mem::take(&mut project.resources).into_iter();
+    let bodies = all.filter(|resource| project.is_enabled(&resource.name)).map(|resource| resource.body);
     bodies
         .flat_map(|body| match body {
             Body::Kubernetes(kubernetes) => kubernetes.objects,

@@ -26,7 +26,7 @@ pub(crate) use load::evaluate;
 pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) {
     let first = spec.borrow().clone();
     match (id, first) {
-        (TaskId::Load, TaskSpec::Load { load, cause }) => load::run(context, load, cause).await,
+        (TaskId::Load, TaskSpec::Load { load, cause, args }) => load::run(context, load, cause, args).await,
         (TaskId::Watch(id), TaskSpec::Watch { .. }) => watch::run(context, id, spec).await,
         (TaskId::Update(name), TaskSpec::Update { update, cause, job }) => match &*job {
             UpdateJob::Local(job) => local::run(context, name, update, cause, job).await,
@@ -43,8 +43,8 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
             forward::run(context, name, forward, spec).await;
         }
         (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, spec).await,
-        (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, objects }) => {
-            cleanup::run(context, id, resource, objects).await;
+        (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, objects, reason }) => {
+            cleanup::run(context, id, resource, objects, reason).await;
         }
         (id, spec) => {
             unreachable!("invariant: the engine plans {id:?} with its own specification, not {spec:?}")

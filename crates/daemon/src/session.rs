@@ -9,8 +9,9 @@ use lilt_engine::{
     project_session, schedule, verdict,
 };
 use lilt_host::watch::Watcher;
+use lilt_model::log::Source;
 use lilt_model::request::Request;
-use lilt_model::{Failure, ResourceName};
+use lilt_model::{Failure, ResourceName, SpanId};
 use lilt_store::{Commit, LogWriter, Writer};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -49,6 +50,7 @@ pub async fn run(
         tiltfile: settings.tiltfile.clone(),
         mode: settings.mode,
         version: settings.version.clone(),
+        args: settings.args.clone(),
     };
     let context = Context {
         edges: Edges {
@@ -60,13 +62,13 @@ pub async fn run(
             cluster: Arc::new(watch::Sender::new(None)),
         },
         settings: Arc::new(settings),
-        logs,
+        logs: logs.clone(),
         started: lilt_host::clock::now(),
         events,
         cancel: CancellationToken::new(),
         shutdown: shutdown.clone(),
     };
-    let mut session = Session { state: State::new(options), tasks: Tasks::new(context), writer };
+    let mut session = Session { state: State::new(options), tasks: Tasks::new(context), writer, logs };
     session.take((lilt_host::clock::now(), Event::Started));
     let ended = loop {
         session.turn();
@@ -94,6 +96,8 @@ struct Session {
     state: State,
     tasks: Tasks,
     writer: Writer,
+    /// For what the engine itself has to say.
+    logs: LogWriter,
 }
 
 impl Session {
@@ -127,6 +131,10 @@ impl Session {
                 Some(resource) => commit.resources.push(resource),
                 None => commit.removed.push(name),
             }
+        }
+        for note in self.state.take_notes() {
+            let id = SpanId::from(format!("engine:{}", note.resource));
+            self.logs.span(id, Some(note.resource), Source::Build).print(note.level, &note.text);
         }
         if !commit.is_empty() {
             self.writer.commit(commit);

@@ -4,10 +4,11 @@ mod cluster;
 mod files;
 mod load;
 mod pods;
+mod request;
+mod switch;
 mod update;
 
 use lilt_model::Timestamp;
-use lilt_model::request::Request;
 
 use crate::event::{Event, ForwardState, ServeExit};
 use crate::state::{BodyState, ServeState, State};
@@ -21,7 +22,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             state.touch_session();
             load::request(state);
         }
-        Event::Requested { request } => requested(state, request),
+        Event::Requested { request } => request::requested(state, request),
         Event::Loaded { load, files, contents, outcome } => {
             load::ended(state, load, files, contents, outcome);
         }
@@ -50,32 +51,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             set_forward(state, &resource, local_port, forward);
         }
         Event::CleanedUp { cleanup } => {
-            state.cleanups.remove(&cleanup);
-            state.touch_session();
+            load::cleaned_up(state, cleanup);
         }
         Event::TaskBroke { task, failure } => broke(state, task, failure),
-    }
-}
-
-fn requested(state: &mut State, request: Request) {
-    let name = match request {
-        Request::Trigger { resource } => resource,
-        // Being built: what carries these out comes next.
-        Request::Cancel { .. }
-        | Request::Switch { .. }
-        | Request::SetTriggerMode { .. }
-        | Request::SetArgs { .. } => return,
-    };
-    if name.is_tiltfile() {
-        state.tiltfile.triggered = true;
-        load::request(state);
-        return;
-    }
-    let sequence = state.next_sequence();
-    if let Some(resource) = state.resources.get_mut(&name) {
-        // A second click before the first was served changes nothing.
-        resource.triggered.get_or_insert(sequence);
-        state.touch(&name);
     }
 }
 
@@ -109,7 +87,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         }
         TaskId::Forward(name, port) => set_forward(state, &name, port, ForwardState::Failed(failure)),
         TaskId::Cleanup(cleanup) => {
-            state.cleanups.remove(&cleanup);
+            load::cleaned_up(state, cleanup);
         }
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
         // The daemon starts these again and says so.

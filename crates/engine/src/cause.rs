@@ -11,6 +11,10 @@ pub enum Cause {
     Files(Vec<String>),
     /// Somebody asked for it.
     Triggered,
+    /// Its first update since it was switched on.
+    Enabled,
+    /// The Tiltfile is loaded with other arguments.
+    Arguments(Vec<String>),
     /// The Tiltfile now says something else about it, because these files changed.
     Configuration(Vec<String>),
     /// A container started from the image again and lacks what was copied into the one before.
@@ -27,6 +31,8 @@ impl Cause {
             Cause::Files(files) => files_changed(files),
             Cause::Configuration(files) if files.is_empty() => "Configuration Changed".into(),
             Cause::Configuration(files) => files_changed(files),
+            Cause::Enabled => "Initial Build (enabled)".into(),
+            Cause::Arguments(args) => format!("Tiltfile Args Changed: [{}]", args.join(" ")),
             Cause::Triggered => "Triggered by Hand".into(),
             Cause::Replaced => "Container Replaced: copying what changed since its image was built".into(),
             Cause::LiveUpdateFailed => {

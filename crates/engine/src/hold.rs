@@ -18,6 +18,8 @@ pub enum Hold {
     Files,
     /// The cluster has not answered yet.
     Cluster { failure: Option<Failure> },
+    /// What it had deployed is being deleted.
+    Cleanup,
     /// Its changes go into a container that is not running yet.
     Container,
 }
@@ -30,9 +32,10 @@ impl Hold {
             Hold::Dependencies { .. } => "waiting-for-dep",
             Hold::Slot => "waiting-for-local",
             Hold::Tiltfile => "tiltfile-reload",
-            Hold::Files => "waiting-for-files",
+            Hold::Files => "reconciling",
             Hold::Cluster { .. } => "waiting-for-cluster",
             Hold::Container => "waiting-for-deploy",
+            Hold::Cleanup => "reconciling",
         }
     }
 
@@ -51,6 +54,7 @@ impl Hold {
             Hold::Cluster { failure: Some(failure) } => {
                 format!("waiting for the cluster: {}", failure.message)
             }
+            Hold::Cleanup => "waiting until what it had deployed is deleted".into(),
             Hold::Container => "waiting for the container to run".into(),
         }
     }

@@ -24,8 +24,9 @@ pub use hold::Hold;
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{project_resource, project_session, project_tiltfile};
 pub use schedule::schedule;
-pub use state::{FinishedUpdate, Mode, Options, State, Touched};
+pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{
-    DeployJob, ForwardTarget, ImageJob, LocalJob, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
+    CleanupReason, DeployJob, ForwardTarget, ImageJob, LocalJob, SyncJob, SyncTask, TaskId, TaskSpec,
+    UpdateJob,
 };
 pub use verdict::{Verdict, verdict};

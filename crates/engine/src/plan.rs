@@ -12,7 +12,8 @@ use lilt_model::resource::Body;
 use crate::event::WatchId;
 use crate::runtime::current_pods;
 use crate::state::{
-    BodyState, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState, State, UpdateKind,
+    BodyState, Cleanup, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState, State,
+    UpdateKind,
 };
 use crate::task::{ForwardTarget, SyncJob, SyncTask, TaskId, TaskSpec};
 
@@ -31,7 +32,10 @@ pub fn plan(state: &State) -> Plan {
 pub fn plan_session(state: &State) -> Plan {
     let mut plan = Plan::new();
     if let Some(load) = &state.tiltfile.loading {
-        plan.insert(TaskId::Load, TaskSpec::Load { load: load.id, cause: load.cause.clone() });
+        plan.insert(
+            TaskId::Load,
+            TaskSpec::Load { load: load.id, cause: load.cause.clone(), args: state.tiltfile.args.clone() },
+        );
     }
     if !state.tiltfile.files.is_empty() {
         let files = state.tiltfile.files.clone();
@@ -47,8 +51,9 @@ pub fn plan_session(state: &State) -> Plan {
             plan.insert(TaskId::Namespace(namespace.clone()), TaskSpec::Namespace);
         }
     }
-    for (id, (resource, objects)) in &state.cleanups {
-        let spec = TaskSpec::Cleanup { resource: resource.clone(), objects: objects.clone() };
+    for (id, cleanup) in &state.cleanups {
+        let Cleanup { resource, objects, reason } = cleanup.clone();
+        let spec = TaskSpec::Cleanup { resource, objects, reason };
         plan.insert(TaskId::Cleanup(*id), spec);
     }
     plan
@@ -57,7 +62,9 @@ pub fn plan_session(state: &State) -> Plan {
 /// The tasks of one resource; none if there is no such resource.
 pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     let mut plan = Plan::new();
-    let Some(resource) = state.resources.get(name) else { return plan };
+    let Some(resource) = state.resources.get(name).filter(|resource| !resource.disabled) else {
+        return plan;
+    };
     for (id, watch) in &resource.watches {
         let (version, files) = (watch.version, watch.files.clone());
         let spec = TaskSpec::Watch { version, files, contents: Contents::default() };

@@ -7,7 +7,7 @@ use lilt_model::api::{
 };
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, TriggerMode};
-use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName};
+use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 
 use crate::event::ForwardState;
 use crate::hold::Hold;
@@ -39,9 +39,14 @@ pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource
         specs: specs(resource),
         queued: resource.triggered.is_some(),
         order: i32::try_from(resource.order).unwrap_or(i32::MAX),
-        disable_status: Some(enabled()),
+        disable_status: Some(disable_status(resource)),
         waiting: resource.hold.as_ref().map(waiting),
-        conditions: conditions(resource, &runtime),
+        conditions: conditions(
+            update_status(resource),
+            runtime.status,
+            resource.disabled,
+            resource.last().map(|last| last.finished),
+        ),
     };
     Some(UIResource { metadata: metadata(state, resource, &runtime), ..object(status) })
 }
@@ -101,6 +106,7 @@ pub fn project_tiltfile(state: &State) -> UIResource {
         (None, None) if tiltfile.loaded => UpdateStatus::Ok,
         (None, None) => UpdateStatus::Pending,
     };
+    let last_change = tiltfile.history.back().map(|last| last.finished);
     let status = UIResourceStatus {
         last_deploy_time: tiltfile.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
         build_history: history(&name, tiltfile.history.iter().rev()),
@@ -110,6 +116,12 @@ pub fn project_tiltfile(state: &State) -> UIResource {
             .map(|load| BuildRunning { start_time: Some(load.started), span_id: span(&name, load.id) }),
         runtime_status: RuntimeStatus::NotApplicable,
         update_status,
+        // It cannot be switched off: there is no source that says so.
+        disable_status: Some(DisableResourceStatus {
+            state: "Enabled".into(),
+            ..DisableResourceStatus::default()
+        }),
+        conditions: conditions(update_status, RuntimeStatus::NotApplicable, false, last_change),
         ..UIResourceStatus::default()
     };
     let metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
@@ -156,7 +168,7 @@ fn history<'a>(
 }
 
 fn trigger_mode(resource: &ResourceState) -> i32 {
-    match (resource.spec.trigger_mode, resource.spec.auto_init) {
+    match (resource.trigger_mode, resource.spec.auto_init) {
         (TriggerMode::Auto, true) => 0,
         (TriggerMode::Manual, true) => 1,
         (TriggerMode::Manual, false) => 2,
@@ -165,6 +177,9 @@ fn trigger_mode(resource: &ResourceState) -> i32 {
 }
 
 fn update_status(resource: &ResourceState) -> UpdateStatus {
+    if resource.disabled {
+        return UpdateStatus::None;
+    }
     if resource.update.is_some() {
         return UpdateStatus::InProgress;
     }
@@ -180,6 +195,9 @@ fn update_status(resource: &ResourceState) -> UpdateStatus {
 }
 
 fn endpoints(resource: &ResourceState) -> Vec<EndpointLink> {
+    if resource.disabled {
+        return Vec::new();
+    }
     let forwards = match &resource.spec.body {
         Body::Kubernetes(kubernetes) => kubernetes.forwards.as_slice(),
         Body::Local(_) | Body::Compose(_) => &[],
@@ -246,8 +264,17 @@ fn specs(resource: &ResourceState) -> Vec<TargetSpec> {
     }
 }
 
-fn enabled() -> DisableResourceStatus {
-    DisableResourceStatus { enabled_count: 1, state: "Enabled".into(), ..DisableResourceStatus::default() }
+fn disable_status(resource: &ResourceState) -> DisableResourceStatus {
+    // As if a ConfigMap of Tilt's API said so: clients look there for the names of what can be switched.
+    let source = serde_json::json!({
+        "configMap": {"name": format!("{}-disable", resource.spec.name), "key": "isDisabled"}
+    });
+    DisableResourceStatus {
+        enabled_count: i32::from(!resource.disabled),
+        disabled_count: i32::from(resource.disabled),
+        state: if resource.disabled { "Disabled" } else { "Enabled" }.into(),
+        sources: vec![source],
+    }
 }
 
 fn waiting(hold: &Hold) -> Waiting {
@@ -266,15 +293,34 @@ fn waiting(hold: &Hold) -> Waiting {
     Waiting { reason: hold.reason().into(), on }
 }
 
-fn conditions(resource: &ResourceState, runtime: &Runtime) -> Vec<Condition> {
-    let up_to_date = resource.update.is_none()
-        && resource.hold.is_none()
-        && resource.last().is_some_and(|last| last.failure.is_none());
-    let condition = |kind: &str, met: bool| Condition {
+/// `UpToDate` and `Ready`, by Tilt's rules.
+fn conditions(
+    update: UpdateStatus,
+    runtime: RuntimeStatus,
+    disabled: bool,
+    since: Option<Timestamp>,
+) -> Vec<Condition> {
+    let up_to_date = matches!(update, UpdateStatus::Ok | UpdateStatus::NotApplicable);
+    let ready = runtime == RuntimeStatus::Ok
+        || (runtime == RuntimeStatus::NotApplicable && update == UpdateStatus::Ok);
+    let update_reason = match update {
+        _ if disabled => "Disabled",
+        UpdateStatus::Error => "UpdateError",
+        UpdateStatus::Pending => "UpdatePending",
+        _ => "Unknown",
+    };
+    let ready_reason = match (update, runtime) {
+        _ if disabled => "Disabled",
+        (_, RuntimeStatus::Error) => "RuntimeError",
+        (UpdateStatus::Ok, RuntimeStatus::Pending) => "RuntimePending",
+        _ => update_reason,
+    };
+    let condition = |kind: &str, met: bool, reason: &str| Condition {
         kind: kind.into(),
         status: if met { "True" } else { "False" }.into(),
-        last_transition_time: resource.last().map(|last| last.finished),
+        last_transition_time: since,
+        reason: if met { String::new() } else { reason.into() },
         ..Condition::default()
     };
-    vec![condition("Ready", up_to_date && runtime.is_good()), condition("UpToDate", up_to_date)]
+    vec![condition("UpToDate", up_to_date, update_reason), condition("Ready", ready, ready_reason)]
 }

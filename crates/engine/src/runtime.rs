@@ -31,6 +31,9 @@ impl Runtime {
 }
 
 pub(crate) fn runtime(state: &State, resource: &ResourceState) -> Runtime {
+    if resource.disabled {
+        return Runtime::of(RuntimeStatus::None);
+    }
     match (&resource.body, &resource.spec.body) {
         (BodyState::Local(local), Body::Local(spec)) if spec.serve.is_some() => serve(local, resource),
         (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => {

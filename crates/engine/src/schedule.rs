@@ -44,7 +44,7 @@ fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName> {
     let failure = resource.last().and_then(|last| last.failure.as_ref());
     let updated = resource.started_once && resource.update.is_none() && failure.is_none();
     let ready = updated && resource.last().is_some() && now.is_good();
-    let expected = resource.spec.auto_init || resource.started_once;
+    let expected = !resource.disabled && (resource.spec.auto_init || resource.started_once);
     let settled = &mut state.settled;
     settled.waiting.remove(name);
     settled.failed.remove(name);
@@ -134,7 +134,7 @@ fn is_pending(hold: &Hold) -> bool {
 }
 
 fn wanted(state: &State, resource: &ResourceState) -> Want {
-    if resource.update.is_some() {
+    if resource.update.is_some() || resource.disabled {
         return Want::Nothing;
     }
     let rank = match rank(resource) {
@@ -142,6 +142,9 @@ fn wanted(state: &State, resource: &ResourceState) -> Want {
         Ok(None) => return Want::Nothing,
         Err(hold) => return Want::Hold(hold),
     };
+    if state.cleaning.contains_key(&resource.spec.name) {
+        return Want::Hold(Hold::Cleanup);
+    }
     if resource.watches.values().any(|watch| !watch.ready) {
         return Want::Files(rank);
     }
@@ -235,6 +238,7 @@ fn start(state: &mut State, name: &ResourceName) {
         Some(RunningUpdate { id, cause, started: now, snapshot: id, kind: UpdateKind::Job(job) });
     resource.attempted = id;
     resource.started_once = true;
+    resource.switched_on = false;
     resource.triggered = None;
     resource.reconfigured = None;
     resource.hold = None;
@@ -285,6 +289,8 @@ fn cause_of(state: &State, resource: &ResourceState) -> Cause {
     let files = || job::new_changes(resource).map(|path| state.shown(path)).collect::<Vec<_>>();
     if resource.triggered.is_some() {
         Cause::Triggered
+    } else if resource.switched_on {
+        Cause::Enabled
     } else if !resource.started_once {
         Cause::Initial
     } else if resource.has_new_changes() {

@@ -11,9 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
+use lilt_model::log::Level;
 use lilt_model::project::Settings;
+use lilt_model::resource::TriggerMode;
 use lilt_model::{Failure, ResourceName, Timestamp, Uid};
 use serde_json::Value;
+
+use crate::task::CleanupReason;
 
 pub(crate) use kubernetes::{ImageState, KubernetesState, LiveUpdateRun, Progress};
 pub(crate) use local::{LocalState, Serve, ServeState};
@@ -29,6 +33,16 @@ pub struct Options {
     pub tiltfile: PathBuf,
     pub mode: Mode,
     pub version: String,
+    /// For the Tiltfile.
+    pub args: Vec<String>,
+}
+
+/// A line for a resource's log that only the engine can write: a decision, not something a runner did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub resource: ResourceName,
+    pub level: Level,
+    pub text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +81,22 @@ pub struct State {
     pub(crate) cluster: ClusterState,
     pub(crate) pods: Pods,
     /// Deletions under way: what, and for which resource's log.
-    pub(crate) cleanups: BTreeMap<u64, (ResourceName, Vec<Value>)>,
+    pub(crate) cleanups: BTreeMap<u64, Cleanup>,
+    /// How many deletions a resource waits for: what it applies anew must not be deleted again.
+    pub(crate) cleaning: BTreeMap<ResourceName, usize>,
+    /// Said by hand, whatever the Tiltfile says, for as long as the session lasts.
+    pub(crate) trigger_modes: BTreeMap<ResourceName, TriggerMode>,
     pub(crate) settled: Settled,
     touched: Touched,
+    notes: Vec<Note>,
+}
+
+/// Objects to delete.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cleanup {
+    pub(crate) resource: ResourceName,
+    pub(crate) objects: Vec<Value>,
+    pub(crate) reason: CleanupReason,
 }
 
 /// Counts for the verdict of `ci`, kept up to date for touched resources only.
@@ -101,13 +128,14 @@ pub(crate) struct Pods {
 
 impl State {
     pub fn new(options: Options) -> Self {
+        let args = options.args.clone();
         Self {
             options,
             started: Timestamp::ZERO,
             now: Timestamp::ZERO,
             sequence: 0,
             settings: Settings::default(),
-            tiltfile: TiltfileState::default(),
+            tiltfile: TiltfileState { args, ..TiltfileState::default() },
             resources: BTreeMap::new(),
             dependents: BTreeMap::new(),
             queue: Queue::default(),
@@ -116,14 +144,26 @@ impl State {
             cluster: ClusterState::default(),
             pods: Pods::default(),
             cleanups: BTreeMap::new(),
+            cleaning: BTreeMap::new(),
+            trigger_modes: BTreeMap::new(),
             settled: Settled::default(),
             touched: Touched::default(),
+            notes: Vec::new(),
         }
     }
 
     /// What was touched since this was last asked.
     pub fn take_touched(&mut self) -> Touched {
         std::mem::take(&mut self.touched)
+    }
+
+    /// What is to be written to the log since this was last asked.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    pub(crate) fn note(&mut self, resource: &ResourceName, level: Level, text: impl Into<String>) {
+        self.notes.push(Note { resource: resource.clone(), level, text: text.into() });
     }
 
     pub fn resource_names(&self) -> impl Iterator<Item = &ResourceName> {

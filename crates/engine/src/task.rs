@@ -34,7 +34,7 @@ pub enum TaskId {
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskSpec {
     /// Evaluate the Tiltfile.
-    Load { load: u64, cause: Cause },
+    Load { load: u64, cause: Cause, args: Vec<String> },
     /// Follow files. The version grows when they become others. A file that no longer holds what it held
     /// counts as changed.
     Watch { version: u64, files: FileSet, contents: Contents },
@@ -52,8 +52,8 @@ pub enum TaskSpec {
     Forward { forward: Forward, target: Option<ForwardTarget> },
     /// Copy changes into a container.
     Sync(Box<SyncTask>),
-    /// Delete objects that nothing names any more.
-    Cleanup { resource: ResourceName, objects: Vec<Value> },
+    /// Delete objects that are no longer wanted.
+    Cleanup { resource: ResourceName, objects: Vec<Value>, reason: CleanupReason },
 }
 
 impl TaskSpec {
@@ -73,6 +73,15 @@ impl TaskSpec {
             _ => self == next,
         }
     }
+}
+
+/// Why objects are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CleanupReason {
+    /// The Tiltfile no longer names them.
+    Unnamed,
+    /// Their resource was switched off.
+    Disabled,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use lilt_engine::{
 };
 use lilt_model::cluster::PodPhase;
 use lilt_model::request::Request;
-use lilt_model::resource::{Body, Resource};
+use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
 use proptest::prelude::*;
 use support::*;
@@ -28,6 +28,10 @@ enum Step {
     PodGone(u8),
     Sync(usize, u8),
     ServeEnds,
+    Switch(usize, bool),
+    Cancel(usize),
+    CleanUp,
+    SetMode(usize, bool),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -42,6 +46,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0u8..3).prop_map(Step::PodGone),
         4 => (0usize..4, 0u8..4).prop_map(|(which, outcome)| Step::Sync(which, outcome)),
         1 => Just(Step::ServeEnds),
+        2 => (0usize..6, any::<bool>()).prop_map(|(which, enable)| Step::Switch(which, enable)),
+        1 => (0usize..6).prop_map(Step::Cancel),
+        1 => Just(Step::CleanUp),
+        1 => (0usize..6, any::<bool>()).prop_map(|(which, manual)| Step::SetMode(which, manual)),
     ];
     proptest::collection::vec(step, 1..120)
 }
@@ -88,7 +96,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let options = Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into() };
+        let options =
+            Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into(), args: Vec::new() };
         let mut world = Self {
             state: State::new(options),
             time: 0,
@@ -202,6 +211,28 @@ impl World {
                 }
             }
             Step::Finish(which, good) => self.finish(which, good),
+            Step::Switch(which, enable) => {
+                if let Some(name) = names.get(which % names.len().max(1)).cloned() {
+                    // Switched off, it begins anew later: its former saves mean nothing.
+                    self.saved.remove(&name);
+                    let (on, off) = if enable { (vec![name], vec![]) } else { (vec![], vec![name]) };
+                    self.event(Event::Requested { request: Request::Switch { enable: on, disable: off } });
+                }
+            }
+            Step::Cancel(which) => {
+                if let Some(name) = names.get(which % names.len().max(1)).cloned() {
+                    self.event(Event::Requested { request: Request::Cancel { resource: name } });
+                }
+            }
+            Step::CleanUp => self.clean_up(),
+            Step::SetMode(which, manual) => {
+                if let Some(name) = names.get(which % names.len().max(1)).cloned() {
+                    let mode = if manual { TriggerMode::Manual } else { TriggerMode::Auto };
+                    self.event(Event::Requested {
+                        request: Request::SetTriggerMode { resources: vec![name], mode },
+                    });
+                }
+            }
             Step::SaveTiltfile => {
                 let paths = vec!["/p/Tiltfile".into()];
                 self.event(Event::FilesChanged { watch: WatchId::Tiltfile, paths });
@@ -244,6 +275,16 @@ impl World {
         if plan(&self.state).contains_key(&TaskId::Watch(watch.clone())) {
             self.saved.insert(name.clone(), self.time + 1);
             self.event(Event::FilesChanged { watch, paths: vec![path.into()] });
+        }
+    }
+
+    fn clean_up(&mut self) {
+        let cleanup = plan(&self.state).into_keys().find_map(|id| match id {
+            TaskId::Cleanup(cleanup) => Some(cleanup),
+            _ => None,
+        });
+        if let Some(cleanup) = cleanup {
+            self.event(Event::CleanedUp { cleanup });
         }
     }
 
@@ -336,6 +377,7 @@ impl World {
             self.load(0, true);
             self.take(Step::Connect);
             self.sync(0, 3);
+            self.clean_up();
             self.finish(0, true);
             if self.recorded.len() == before {
                 return;
@@ -379,7 +421,7 @@ proptest! {
         for step in steps {
             world.take(step);
         }
-        let options = Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into() };
+        let options = Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into(), args: Vec::new() };
         let mut replayed = State::new(options);
         for (at, event) in &world.recorded {
             // As a recording would bring it back.

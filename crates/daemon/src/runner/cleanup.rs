@@ -1,6 +1,8 @@
-//! Deletes objects that nothing names any more.
+//! Deletes objects that are no longer wanted.
 
-use lilt_engine::Event;
+use std::time::Duration;
+
+use lilt_engine::{CleanupReason, Event};
 use lilt_model::ResourceName;
 use lilt_model::SpanId;
 use lilt_model::kubernetes::ObjectRef;
@@ -9,13 +11,26 @@ use serde_json::Value;
 
 use crate::context::Context;
 
-pub(crate) async fn run(context: Context, cleanup: u64, resource: ResourceName, objects: Vec<Value>) {
+/// How long what a disabled resource had deployed may take to end: its next deployment waits for that.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) async fn run(
+    context: Context,
+    cleanup: u64,
+    resource: ResourceName,
+    objects: Vec<Value>,
+    reason: CleanupReason,
+) {
     let id = SpanId::from(format!("cleanup:{resource}:{cleanup}"));
     let mut span = context.logs.span(id, Some(resource), Source::Build);
     let names: Vec<String> =
         objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string()).collect();
-    span.info(&format!("Deleting what the Tiltfile no longer names: {}", names.join(", ")));
-    let deletion = async { context.cluster()?.delete(&objects, None).await };
+    let (why, wait) = match reason {
+        CleanupReason::Unnamed => ("the Tiltfile no longer names", None),
+        CleanupReason::Disabled => ("was deployed and is disabled now", Some(PATIENCE)),
+    };
+    span.info(&format!("Deleting what {why}: {}", names.join(", ")));
+    let deletion = async { context.cluster()?.delete(&objects, wait).await };
     let result = tokio::select! {
         result = deletion => result,
         () = context.cancel.cancelled() => return,

@@ -18,7 +18,7 @@ use super::report;
 use crate::context::Context;
 use crate::settings::Settings;
 
-pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
+pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<String>) {
     let mut span = context.update_span(&ResourceName::tiltfile(), load);
     report::begin(&mut span, &cause);
     span.info(&format!("Loading Tiltfile at: {}", context.settings.tiltfile.display()));
@@ -28,7 +28,7 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
     let guard = RaiseOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
     let mut evaluation = tokio::task::spawn_blocking(move || {
-        let loaded = evaluate(&settings, &cancelled, &mut |line| span.info(line));
+        let loaded = evaluate(&settings, args, &cancelled, &mut |line| span.info(line));
         (loaded, span)
     });
     let (loaded, mut span) = tokio::select! {
@@ -50,11 +50,16 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause) {
     context.tell(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
 }
 
-/// Loads the project of these settings, without the resources that are not enabled.
-pub(crate) fn evaluate(settings: &Settings, cancelled: &AtomicBool, print: &mut dyn FnMut(&str)) -> Loaded {
+/// Loads the project of these settings.
+pub(crate) fn evaluate(
+    settings: &Settings,
+    args: Vec<String>,
+    cancelled: &AtomicBool,
+    print: &mut dyn FnMut(&str),
+) -> Loaded {
     let request = LoadRequest {
         path: settings.tiltfile.clone(),
-        args: settings.args.clone(),
+        args,
         subcommand: settings.subcommand.to_owned(),
         variables: settings.environment.clone(),
         programs: settings.programs.clone(),
@@ -65,10 +70,6 @@ pub(crate) fn evaluate(settings: &Settings, cancelled: &AtomicBool, print: &mut 
         lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
         hand_down(&loaded.environment, project);
-        let left_out = leave_out_disabled(project);
-        if !left_out.is_empty() {
-            print(&format!("Not enabled, and left out until the next start: {}", left_out.join(", ")));
-        }
         project.warnings.extend(missing(project));
     }
     loaded
@@ -95,16 +96,6 @@ fn hand_to(environment: &[(String, Option<String>)], command: &mut Command) {
         }
     }
     command.env.extend(own);
-}
-
-/// Switching resources on and off while they are shown is not supported yet. Returns their names.
-fn leave_out_disabled(project: &mut Project) -> Vec<String> {
-    let Some(enabled) = project.enabled.clone() else { return Vec::new() };
-    let (kept, left_out): (Vec<_>, Vec<_>) = std::mem::take(&mut project.resources)
-        .into_iter()
-        .partition(|resource| enabled.contains(&resource.name));
-    project.resources = kept;
-    left_out.into_iter().map(|resource| resource.name.to_string()).collect()
 }
 
 /// What the Tiltfile asks for and lilt does not do yet.
@@ -192,17 +183,6 @@ mod tests {
                 ..LocalResource::default()
             }),
         }
-    }
-
-    #[test]
-    fn only_enabled_resources_are_left() {
-        let resources = vec![server("a"), server("b")];
-        let mut project = Project { resources, ..Project::default() };
-        assert!(leave_out_disabled(&mut project).is_empty());
-        assert_eq!(project.resources.len(), 2);
-        project.enabled = Some(vec![ResourceName::new("b")]);
-        assert_eq!(leave_out_disabled(&mut project), ["a"]);
-        assert_eq!(project.resources.len(), 1);
     }
 
     #[test]

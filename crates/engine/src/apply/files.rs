@@ -17,7 +17,7 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
         }
         WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
     };
-    let Some(resource) = state.resources.get_mut(&name) else { return };
+    let Some(resource) = state.resources.get_mut(&name).filter(|resource| !resource.disabled) else { return };
     match (&mut resource.body, &watch) {
         (BodyState::Local(local), WatchId::Local(_)) => local.changes.extend(changes),
         (BodyState::Kubernetes(kubernetes), WatchId::Image(_, image)) => {

@@ -11,14 +11,17 @@ use lilt_model::resource::{Body, Resource};
 use lilt_model::{Failure, ResourceName};
 use serde_json::Value;
 
-use crate::apply::update;
+use crate::apply::{switch, update};
 use crate::cause::Cause;
 use crate::event::WatchId;
-use crate::state::{FinishedUpdate, ImageState, Load, ResourceState, State, Watch};
+use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, Watch};
+use crate::task::CleanupReason;
 
 /// Starts a load. One that runs is given up: it reads what is outdated.
 pub(super) fn request(state: &mut State) {
-    let cause = if state.tiltfile.triggered {
+    let cause = if state.tiltfile.args_changed {
+        Cause::Arguments(state.tiltfile.args.clone())
+    } else if state.tiltfile.triggered {
         Cause::Triggered
     } else if state.tiltfile.changes.is_empty() {
         Cause::Initial
@@ -85,6 +88,9 @@ pub(super) fn broke(state: &mut State, failure: Failure) {
 
 /// Makes the project the truth: new resources begin, missing ones end, changed ones are updated, the rest go on.
 fn adopt(state: &mut State, project: Project, changed: &[String]) {
+    let args_changed = std::mem::take(&mut state.tiltfile.args_changed);
+    let enabled: Option<BTreeSet<ResourceName>> =
+        project.enabled.map(|enabled| enabled.into_iter().collect());
     state.settings = project.settings;
     let named: BTreeSet<&ResourceName> = project.resources.iter().map(|resource| &resource.name).collect();
     let gone: Vec<ResourceName> =
@@ -92,22 +98,30 @@ fn adopt(state: &mut State, project: Project, changed: &[String]) {
     for name in &gone {
         remove(state, name);
     }
-    state.cluster.wanted =
-        project.resources.iter().any(|resource| matches!(resource.body, Body::Kubernetes(_)));
     let mut still_named = BTreeSet::new();
     for (index, resource) in project.resources.into_iter().enumerate() {
         if let Body::Kubernetes(kubernetes) = &resource.body {
             still_named.extend(kubernetes.objects.iter().filter_map(ObjectRef::of));
         }
         let order = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let name = resource.name.clone();
+        // What people switched by hand stays as it is until the arguments become others, as in Tilt.
+        let known = state.resources.get(&name).map(|known| !known.disabled).filter(|_| !args_changed);
+        let enable = known.unwrap_or_else(|| enabled.as_ref().is_none_or(|all| all.contains(&name)));
         define(state, resource, order, changed);
+        switch::set(state, &name, enable);
     }
     // An object that moved to another resource is not deleted with its former one.
-    for (_, objects) in state.cleanups.values_mut() {
-        objects.retain(|object| ObjectRef::of(object).is_none_or(|object| !still_named.contains(&object)));
+    for cleanup in state.cleanups.values_mut().filter(|cleanup| cleanup.reason == CleanupReason::Unnamed) {
+        let named = |object: &Value| ObjectRef::of(object).is_some_and(|it| still_named.contains(&it));
+        cleanup.objects.retain(|object| !named(object));
     }
-    state.cleanups.retain(|_, (_, objects)| !objects.is_empty());
+    let empty = state.cleanups.iter().filter(|(_, cleanup)| cleanup.objects.is_empty());
+    for cleanup in empty.map(|(id, _)| *id).collect::<Vec<_>>() {
+        cleaned_up(state, cleanup);
+    }
     link_dependencies(state);
+    switch::note_cluster(state);
 }
 
 fn define(state: &mut State, resource: Resource, order: u32, changed: &[String]) {
@@ -120,14 +134,17 @@ fn define(state: &mut State, resource: Resource, order: u32, changed: &[String])
         remove(state, &name);
     }
     state.touch(&name);
+    let by_hand = state.trigger_modes.get(&name).copied();
     let Some(known) = state.resources.get_mut(&name) else {
         let mut fresh = ResourceState::new(Arc::new(resource), order);
+        fresh.trigger_mode = by_hand.unwrap_or(fresh.trigger_mode);
         define_images(&mut fresh, None);
         define_watches(&mut fresh, sequence);
         state.resources.insert(name, fresh);
         return;
     };
     known.order = order;
+    known.trigger_mode = by_hand.unwrap_or(resource.trigger_mode);
     if *known.spec == resource {
         return;
     }
@@ -140,7 +157,11 @@ fn define(state: &mut State, resource: Resource, order: u32, changed: &[String])
         Body::Local(_) | Body::Compose(_) => None,
     };
     define_images(known, old_kubernetes);
-    define_watches(known, sequence);
+    if known.disabled {
+        known.reconfigured = None;
+    } else {
+        define_watches(known, sequence);
+    }
 }
 
 /// Whether what runs no longer is what the Tiltfile says.
@@ -157,7 +178,7 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
 }
 
 /// Keeps what is known of images whose recipe is unchanged.
-fn define_images(resource: &mut ResourceState, old: Option<&KubernetesResource>) {
+pub(super) fn define_images(resource: &mut ResourceState, old: Option<&KubernetesResource>) {
     let spec = Arc::clone(&resource.spec);
     let (Body::Kubernetes(new), Some(state)) = (&spec.body, resource.kubernetes_mut()) else { return };
     let mut known = std::mem::take(&mut state.images);
@@ -174,7 +195,7 @@ fn define_images(resource: &mut ResourceState, old: Option<&KubernetesResource>)
 }
 
 /// Keeps watches whose files are the same.
-fn define_watches(resource: &mut ResourceState, version: u64) {
+pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
     let name = &resource.spec.name;
     let wanted: Vec<(WatchId, FileSet)> = match &resource.spec.body {
         Body::Local(local) => vec![(WatchId::Local(name.clone()), local.files.clone())],
@@ -205,24 +226,44 @@ fn remove(state: &mut State, name: &ResourceName) {
     state.settled.waiting.remove(name);
     state.settled.failed.remove(name);
     state.touch(name);
-    let Some(kubernetes) = resource.kubernetes() else { return };
-    let mut objects = kubernetes.applied.clone();
-    // An update that is cut off may have applied them already.
-    if resource.update.is_some()
-        && let Body::Kubernetes(spec) = &resource.spec.body
-    {
-        objects.extend(spec.objects.iter().cloned());
-    }
-    clean_up(state, name, objects);
+    clean_up(state, name, may_be_applied(&resource), CleanupReason::Unnamed);
 }
 
-/// Deletes objects of a resource that nothing names any more.
-pub(super) fn clean_up(state: &mut State, name: &ResourceName, objects: Vec<Value>) {
+/// The objects that a resource may have in the cluster.
+pub(super) fn may_be_applied(resource: &ResourceState) -> Vec<Value> {
+    let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
+        return Vec::new();
+    };
+    let mut objects = kubernetes.applied.clone();
+    // An update that is cut off may have applied them already.
+    if resource.update.is_some() {
+        let new = spec.objects.iter().filter(|object| !kubernetes.applied.contains(object));
+        objects.extend(new.cloned().collect::<Vec<_>>());
+    }
+    objects
+}
+
+/// Deletes objects of a resource that are no longer wanted.
+pub(super) fn clean_up(state: &mut State, name: &ResourceName, objects: Vec<Value>, reason: CleanupReason) {
     if objects.is_empty() {
         return;
     }
     let cleanup = state.next_sequence();
-    state.cleanups.insert(cleanup, (name.clone(), objects));
+    state.cleanups.insert(cleanup, Cleanup { resource: name.clone(), objects, reason });
+    *state.cleaning.entry(name.clone()).or_default() += 1;
+    state.touch_session();
+}
+
+/// A deletion ended, or is no longer needed.
+pub(super) fn cleaned_up(state: &mut State, cleanup: u64) {
+    let Some(Cleanup { resource, .. }) = state.cleanups.remove(&cleanup) else { return };
+    if let Some(count) = state.cleaning.get_mut(&resource) {
+        *count -= 1;
+        if *count == 0 {
+            state.cleaning.remove(&resource);
+            state.touch(&resource);
+        }
+    }
     state.touch_session();
 }
 

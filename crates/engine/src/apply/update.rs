@@ -12,6 +12,7 @@ use crate::event::{Deployed, SyncFault, UpdateOutcome};
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind,
 };
+use crate::task::CleanupReason;
 
 pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: UpdateOutcome) {
     let Some(update) = take(state, name, id) else { return };
@@ -44,7 +45,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                 let dropped = no_longer_named(&kubernetes.applied, &spec.objects);
                 kubernetes.applied.clone_from(&spec.objects);
                 record_deployed(state, name, deployed);
-                load::clean_up(state, name, dropped);
+                load::clean_up(state, name, dropped, CleanupReason::Unnamed);
             }
         }
         _ => {}
@@ -53,14 +54,19 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
 }
 
 /// The running update with this number, taken out; none if it is stale.
-fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
+pub(super) fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
     let update = state.resources.get_mut(name)?.update.take_if(|update| update.id == id)?;
     state.updating.remove(name);
     state.touch(name);
     Some(update)
 }
 
-fn finish(state: &mut State, name: &ResourceName, update: RunningUpdate, failure: Option<Failure>) {
+pub(super) fn finish(
+    state: &mut State,
+    name: &ResourceName,
+    update: RunningUpdate,
+    failure: Option<Failure>,
+) {
     let now = state.now;
     if let Some(resource) = state.resources.get_mut(name) {
         resource.remember(FinishedUpdate {

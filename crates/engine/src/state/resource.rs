@@ -23,6 +23,12 @@ pub(crate) struct ResourceState {
     pub(crate) spec: Arc<Resource>,
     /// Its place in the Tiltfile, from 1.
     pub(crate) order: u32,
+    /// Switched off: shown, and nothing else.
+    pub(crate) disabled: bool,
+    /// It was switched on and has not been updated since.
+    pub(crate) switched_on: bool,
+    /// The Tiltfile's, or what was said by hand since.
+    pub(crate) trigger_mode: TriggerMode,
     pub(crate) body: BodyState,
     pub(crate) update: Option<RunningUpdate>,
     pub(crate) history: VecDeque<FinishedUpdate>,
@@ -99,8 +105,11 @@ impl ResourceState {
             Body::Kubernetes(_) => BodyState::Kubernetes(KubernetesState::default()),
         };
         Self {
+            trigger_mode: spec.trigger_mode,
             spec,
             order,
+            disabled: false,
+            switched_on: false,
             body,
             update: None,
             history: VecDeque::new(),
@@ -124,7 +133,7 @@ impl ResourceState {
     }
 
     pub(crate) fn is_automatic(&self) -> bool {
-        self.spec.trigger_mode == TriggerMode::Auto
+        self.trigger_mode == TriggerMode::Auto
     }
 
     /// The number of the newest change to its files.

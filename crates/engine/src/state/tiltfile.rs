@@ -23,6 +23,10 @@ pub(crate) struct TiltfileState {
     pub(crate) changes: BTreeMap<PathBuf, u64>,
     /// Asked for by hand.
     pub(crate) triggered: bool,
+    /// What it is loaded with.
+    pub(crate) args: Vec<String>,
+    /// They are others than those of the last load that succeeded: what it enables counts again.
+    pub(crate) args_changed: bool,
     /// A load has succeeded once.
     pub(crate) loaded: bool,
     pub(crate) failure: Option<Failure>,

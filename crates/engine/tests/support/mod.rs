@@ -31,7 +31,7 @@ impl Script {
     }
 
     pub fn with_mode(mode: Mode) -> Self {
-        let options = Options { tiltfile: "/p/Tiltfile".into(), mode, version: "0".into() };
+        let options = Options { tiltfile: "/p/Tiltfile".into(), mode, version: "0".into(), args: Vec::new() };
         let mut script = Self { state: State::new(options), time: 0 };
         script.event(Event::Started);
         script
@@ -162,6 +162,14 @@ impl Script {
             lilt_engine::ImageJob::Reuse { .. } => None,
         });
         built.map(|name| (name.clone(), format!("{name}:{tag}"))).collect()
+    }
+
+    /// The deletion that runs.
+    pub fn cleanup(&self) -> Option<u64> {
+        plan(&self.state).into_keys().find_map(|id| match id {
+            TaskId::Cleanup(cleanup) => Some(cleanup),
+            _ => None,
+        })
     }
 
     pub fn connect(&mut self) -> &mut Self {

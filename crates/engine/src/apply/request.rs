@@ -1,0 +1,98 @@
+//! What people and scripts ask for.
+
+use lilt_model::log::Level;
+use lilt_model::request::Request;
+use lilt_model::resource::TriggerMode;
+use lilt_model::{Failure, ResourceName};
+
+use crate::apply::{load, switch, update};
+use crate::state::{State, UpdateKind};
+
+/// Tilt's words: scripts look for them.
+const CANCELLED: &str = "build canceled";
+
+pub(super) fn requested(state: &mut State, request: Request) {
+    match request {
+        Request::Trigger { resource } => trigger(state, &resource),
+        Request::Cancel { resource } => cancel(state, &resource),
+        Request::Switch { enable, disable } => {
+            for name in &disable {
+                switch::set(state, name, false);
+            }
+            for name in &enable {
+                switch::set(state, name, true);
+            }
+            switch::note_cluster(state);
+        }
+        Request::SetTriggerMode { resources, mode } => {
+            for name in resources {
+                set_trigger_mode(state, &name, mode);
+            }
+        }
+        Request::SetArgs { args } => set_args(state, args),
+    }
+}
+
+fn trigger(state: &mut State, name: &ResourceName) {
+    if name.is_tiltfile() {
+        state.tiltfile.triggered = true;
+        load::request(state);
+        return;
+    }
+    let sequence = state.next_sequence();
+    if let Some(resource) = state.resources.get_mut(name).filter(|resource| !resource.disabled) {
+        // A second click before the first was served changes nothing.
+        resource.triggered.get_or_insert(sequence);
+        state.touch(name);
+    }
+}
+
+/// Gives up what runs. What it was to bring is not tried again by itself.
+fn cancel(state: &mut State, name: &ResourceName) {
+    let failure = Failure::user(CANCELLED);
+    if name.is_tiltfile() {
+        if state.tiltfile.loading.is_some() {
+            state.note(name, Level::Error, format!("ERROR: {CANCELLED}"));
+            load::broke(state, failure);
+        }
+        return;
+    }
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let Some(id) = resource.update.as_ref().map(|update| update.id) else {
+        // Nothing runs: what was asked for is taken back.
+        if resource.triggered.take().is_some() {
+            state.touch(name);
+        }
+        return;
+    };
+    let Some(cancelled) = update::take(state, name, id) else { return };
+    if let Some(kubernetes) = state.resources.get_mut(name).and_then(|it| it.kubernetes_mut()) {
+        kubernetes.live_update = None;
+        for progress in kubernetes.images.values_mut().flat_map(|image| image.containers.values_mut()) {
+            progress.tried = progress.tried.max(cancelled.snapshot);
+        }
+        // Where copying was cut off, nobody knows what the container has.
+        if cancelled.kind == UpdateKind::Live {
+            kubernetes.images.values_mut().for_each(|image| image.stale = true);
+        }
+    }
+    state.note(name, Level::Error, format!("ERROR: Build Failed: {CANCELLED}"));
+    update::finish(state, name, cancelled, Some(failure));
+}
+
+fn set_trigger_mode(state: &mut State, name: &ResourceName, mode: TriggerMode) {
+    if let Some(resource) = state.resources.get_mut(name) {
+        resource.trigger_mode = mode;
+        state.trigger_modes.insert(name.clone(), mode);
+        state.touch(name);
+    }
+}
+
+/// The same arguments again are no reason to load, as in Tilt.
+fn set_args(state: &mut State, args: Vec<String>) {
+    if state.tiltfile.args != args {
+        state.tiltfile.args = args;
+        state.tiltfile.args_changed = true;
+        load::request(state);
+    }
+}

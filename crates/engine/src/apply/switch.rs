@@ -1,0 +1,92 @@
+//! Resources are switched off and on.
+
+use std::sync::Arc;
+
+use lilt_model::ResourceName;
+use lilt_model::log::Level;
+use lilt_model::resource::Body;
+use serde_json::Value;
+
+use crate::apply::{load, update};
+use crate::state::{ResourceState, State};
+use crate::task::CleanupReason;
+
+/// Makes a resource enabled or disabled; nothing happens to one that is so already.
+pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
+    let Some(resource) = state.resources.get(name) else { return };
+    if resource.disabled != enable {
+        return;
+    }
+    if enable { switch_on(state, name) } else { switch_off(state, name) }
+}
+
+/// Nothing is kept but what the Tiltfile says: its files are not followed meanwhile, so that nothing that was
+/// built before can be relied on later.
+fn switch_off(state: &mut State, name: &ResourceName) {
+    update::disown(state, name);
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let mut fresh = ResourceState::new(Arc::clone(&resource.spec), resource.order);
+    fresh.disabled = true;
+    fresh.trigger_mode = resource.trigger_mode;
+    fresh.unmet = std::mem::take(&mut resource.unmet);
+    load::define_images(&mut fresh, None);
+    let former = std::mem::replace(resource, fresh);
+    if let Some(rank) = former.queued {
+        state.queue.remove(rank, name);
+    }
+    if let Some(rank) = former.unwatched {
+        state.unwatched.remove(&(rank, name.clone()));
+    }
+    state.updating.remove(name);
+    if former.started_once {
+        state.note(name, Level::Info, "Disabled: what it had deployed or started goes away");
+    }
+    let objects = load::may_be_applied(&former).into_iter().filter(goes_away).collect();
+    load::clean_up(state, name, objects, CleanupReason::Disabled);
+    keep_dependents_waiting(state, name, former.ready_once);
+    state.touch(name);
+}
+
+/// With a namespace everything in it would go, of other resources and of other people too.
+fn goes_away(object: &Value) -> bool {
+    let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
+    policy != Some("keep") && object.get("kind").and_then(Value::as_str) != Some("Namespace")
+}
+
+/// Those that have not begun wait for it again.
+fn keep_dependents_waiting(state: &mut State, name: &ResourceName, was_ready: bool) {
+    let dependents: Vec<ResourceName> = state.dependents.get(name).into_iter().flatten().cloned().collect();
+    for dependent in dependents {
+        if let Some(resource) = state.resources.get_mut(&dependent) {
+            if was_ready {
+                resource.unmet.insert(name.clone());
+            }
+            state.touch(&dependent);
+        }
+    }
+}
+
+fn switch_on(state: &mut State, name: &ResourceName) {
+    let version = state.next_sequence();
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    resource.disabled = false;
+    resource.switched_on = true;
+    load::define_watches(resource, version);
+    let dependents: Vec<ResourceName> = state.dependents.get(name).into_iter().flatten().cloned().collect();
+    for dependent in dependents {
+        state.touch(&dependent);
+    }
+    state.touch(name);
+}
+
+/// Whether anything that is enabled lives in the cluster.
+pub(super) fn note_cluster(state: &mut State) {
+    let wanted = state
+        .resources
+        .values()
+        .any(|resource| !resource.disabled && matches!(resource.spec.body, Body::Kubernetes(_)));
+    if state.cluster.wanted != wanted {
+        state.cluster.wanted = wanted;
+        state.touch_session();
+    }
+}

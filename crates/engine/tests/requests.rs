@@ -1,0 +1,214 @@
+//! What people ask for: switching resources, giving updates up, trigger modes, arguments.
+
+mod support;
+
+use insta::assert_snapshot;
+use lilt_engine::{Event, project_resource};
+use lilt_model::ResourceName;
+use lilt_model::project::Project;
+use lilt_model::request::Request;
+use lilt_model::resource::{Resource, TriggerMode};
+use support::*;
+
+fn names(names: &[&str]) -> Vec<ResourceName> {
+    names.iter().map(ResourceName::new).collect()
+}
+
+fn switch(script: &mut Script, enable: &[&str], disable: &[&str]) {
+    let request = Request::Switch { enable: names(enable), disable: names(disable) };
+    script.event(Event::Requested { request });
+}
+
+fn cancel(script: &mut Script, resource: &str) {
+    script.event(Event::Requested { request: Request::Cancel { resource: resource.into() } });
+}
+
+fn only(resources: Vec<Resource>, enabled: &[&str]) -> Project {
+    Project { resources, enabled: Some(names(enabled)), ..Project::default() }
+}
+
+fn disabled(script: &Script, name: &str) -> bool {
+    let object = project_resource(&script.state, &name.into()).expect("it is shown");
+    let status = object.status.disable_status.expect("it can be switched");
+    assert_eq!(
+        (status.enabled_count, status.disabled_count),
+        if status.state == "Disabled" { (0, 1) } else { (1, 0) }
+    );
+    assert_eq!(status.sources[0]["configMap"]["name"], format!("{name}-disable"));
+    status.state == "Disabled"
+}
+
+#[test]
+fn what_is_not_enabled_is_shown_and_does_nothing() {
+    let mut script = Script::new();
+    script.load_with(only(vec![local("a"), local("b"), workload("w")], &["a"]));
+    assert_snapshot!(script.show(), @r#"
+    watch Tiltfile
+    watch Local("a")
+    update a: Initial Build make a
+    "#);
+    assert!(disabled(&script, "b") && !disabled(&script, "a"));
+    assert_eq!(script.status("b"), "None/None");
+    script.trigger("b");
+    assert!(script.update_of("b").is_none());
+}
+
+#[test]
+fn switching_off_ends_what_it_started_and_switching_on_begins_anew() {
+    let mut script = Script::loaded(vec![server("web"), workload("w")]);
+    script.succeed("web").connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
+    switch(&mut script, &[], &["web", "w"]);
+    assert_snapshot!(script.show(), @r#"
+    watch Tiltfile
+    namespace("default")
+    cleanup(8): w:deployment
+    "#);
+    assert_eq!(script.status("w"), "None/None");
+    let object = project_resource(&script.state, &"w".into()).expect("it is shown");
+    assert!(object.status.endpoint_links.is_empty() && object.status.build_history.is_empty());
+
+    // What it had deployed must be gone before it is deployed again.
+    switch(&mut script, &["web", "w"], &[]);
+    assert_snapshot!(script.show(), @r#"
+    watch Tiltfile
+    watch Image("w", "w")
+    update web: Initial Build (enabled) (no command)
+    namespace("default")
+    forward w 8000: to nothing
+    cleanup(8): w:deployment
+    w holds: waiting until what it had deployed is deleted
+    "#);
+    let cleanup = script.cleanup().expect("it is being deleted");
+    script.succeed("web").event(Event::CleanedUp { cleanup });
+    assert_snapshot!(script.show(), @r#"
+    watch Tiltfile
+    watch Image("w", "w")
+    update w: Initial Build (enabled) (build w, deploy)
+    serve web: serve web
+    namespace("default")
+    forward w 8000: to nothing
+    "#);
+}
+
+#[test]
+fn switching_off_cuts_a_running_update_off_and_deletes_what_it_may_have_applied() {
+    let mut script = Script::loaded(vec![workload("w"), local("slow")]);
+    script.connect().succeed("slow");
+    let stale = script.update_of("w").expect("it runs");
+    switch(&mut script, &[], &["w"]);
+    assert!(script.cleanup().is_some());
+    let outcome = Box::new(script.deployed_outcome("w", "late"));
+    script.event(Event::UpdateEnded { resource: "w".into(), update: stale, outcome });
+    assert_eq!(script.status("w"), "None/None");
+}
+
+#[test]
+fn namespaces_and_what_is_to_be_kept_survive_switching_off() {
+    let mut script = Script::loaded(vec![objects("all", &["Namespace", "ConfigMap"])]);
+    script.connect().deploy("all", "one");
+    switch(&mut script, &[], &["all"]);
+    assert_snapshot!(script.show(), @r#"
+    watch Tiltfile
+    namespace("default")
+    cleanup(5): all:configmap
+    "#);
+}
+
+#[test]
+fn a_reload_keeps_what_was_switched_by_hand_until_the_arguments_change() {
+    let project = || only(vec![local("a"), local("b")], &["a"]);
+    let mut script = Script::new();
+    script.load_with(project());
+    switch(&mut script, &["b"], &["a"]);
+    script.save_tiltfile().load_with(project());
+    assert!(disabled(&script, "a") && !disabled(&script, "b"));
+    // A new one is as the Tiltfile says.
+    script.save_tiltfile().load_with(only(vec![local("a"), local("b"), local("c")], &["a"]));
+    assert!(disabled(&script, "c"));
+
+    script.event(Event::Requested { request: Request::SetArgs { args: vec!["a".into()] } });
+    assert_snapshot!(script.show(), @r#"
+    load: Tiltfile Args Changed: [a]
+    watch Tiltfile
+    watch Local("b")
+    update b: Initial Build (enabled) make b
+    "#);
+    script.load_with(project());
+    assert!(!disabled(&script, "a") && disabled(&script, "b"));
+    assert_snapshot!(script.show(), @r#"
+    watch Tiltfile
+    watch Local("a")
+    update a: Initial Build (enabled) make a
+    "#);
+    // The same again changes nothing.
+    script.event(Event::Requested { request: Request::SetArgs { args: vec!["a".into()] } });
+    assert_eq!(script.running_load(), None);
+}
+
+#[test]
+fn dependents_of_a_disabled_resource_wait_and_those_that_run_go_on() {
+    let mut script =
+        Script::loaded(vec![local("db"), after(local("web"), &["db"]), after(local("late"), &["web"])]);
+    script.succeed("db").succeed("web").succeed("late");
+    switch(&mut script, &[], &["db", "late"]);
+    script.save("web", "/p/web/x");
+    assert!(script.update_of("web").is_some(), "it has been up");
+    script.succeed("web");
+    switch(&mut script, &["late"], &["web"]);
+    assert!(script.update_of("late").is_none());
+    switch(&mut script, &["web"], &[]);
+    assert!(script.update_of("web").is_none());
+    switch(&mut script, &["db"], &[]);
+    script.succeed("db").succeed("web");
+    assert!(script.update_of("late").is_some());
+}
+
+#[test]
+fn a_cancelled_update_is_shown_as_failed_and_waits_for_the_next_save() {
+    let mut script = Script::loaded(vec![local("a"), local("b")]);
+    cancel(&mut script, "a");
+    assert_eq!(script.status("a"), "Error/NotApplicable");
+    let object = project_resource(&script.state, &"a".into()).expect("it is shown");
+    assert_eq!(object.status.build_history[0].error, "build canceled");
+    assert!(script.update_of("b").is_some(), "its slot is free");
+    cancel(&mut script, "b");
+    assert!(script.update_of("a").is_none());
+    script.save("a", "/p/a/x");
+    assert!(script.update_of("a").is_some());
+}
+
+#[test]
+fn cancelling_takes_back_what_was_asked_for() {
+    let mut script = Script::loaded(vec![local("a"), manual(local("b"))]);
+    script.succeed("a").succeed("b").save("a", "/p/a/x").trigger("b");
+    cancel(&mut script, "b");
+    script.succeed("a");
+    assert!(script.update_of("b").is_none());
+}
+
+#[test]
+fn a_live_update_that_is_cancelled_asks_for_a_build_next_time() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
+    script.save_image("w", "w", "/p/w/src/x");
+    cancel(&mut script, "w");
+    assert!(script.update_of("w").is_none());
+    script.save_image("w", "w", "/p/w/src/y");
+    assert!(script.show().contains("build w"), "{}", script.show());
+}
+
+#[test]
+fn a_trigger_mode_that_was_set_by_hand_outlives_reloads() {
+    let mut script = Script::loaded(vec![local("a")]);
+    script.succeed("a");
+    let set = |mode| Request::SetTriggerMode { resources: names(&["a"]), mode };
+    script.event(Event::Requested { request: set(TriggerMode::Manual) });
+    script.save("a", "/p/a/x");
+    assert!(script.update_of("a").is_none());
+    script.save_tiltfile().load(vec![local("a")]);
+    assert!(script.update_of("a").is_none());
+    let object = project_resource(&script.state, &"a".into()).expect("it is shown");
+    assert_eq!(object.status.trigger_mode, 1);
+    script.event(Event::Requested { request: set(TriggerMode::Auto) });
+    assert!(script.update_of("a").is_some(), "what waited goes on");
+}
