@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::dump::Dump;
+use crate::commands::switch::{Disable, Enable};
+use crate::commands::trigger::Trigger;
+
 /// The inner development loop on Kubernetes: reads a Tiltfile, brings up what it describes and keeps it up to date
 /// while you edit.
 #[derive(Debug, Parser)]
@@ -29,6 +33,12 @@ pub(crate) enum Command {
     Ci(Ci),
     /// Delete the objects that the Tiltfile names
     Down(Down),
+    Trigger(Trigger),
+    Enable(Enable),
+    Disable(Disable),
+    /// Print what lilt knows, for people who look into it
+    #[command(subcommand)]
+    Dump(Dump),
     /// Try lilt on a small project that needs no cluster and no Docker
     Demo(Demo),
     /// Commands whose output may still change
@@ -74,12 +84,37 @@ pub(crate) struct Project {
 
 #[derive(Args, Debug)]
 pub(crate) struct Web {
-    /// Host to listen on for the dashboard
-    #[arg(long, env = "TILT_HOST", default_value = "localhost")]
-    pub(crate) host: String,
-    /// Port of the dashboard; 0 for any that is free
-    #[arg(long, env = "TILT_PORT", default_value_t = 10350)]
-    pub(crate) port: u16,
+    /// Host to listen on for the dashboard, and for port forwards that name none; else TILT_HOST, else localhost.
+    /// Others can reach it there: only change it if you mean that
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Port of the dashboard: a number, auto for the next free one from 10350 on, 0 for any that is free; else
+    /// TILT_PORT, else 10350
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<Port>,
+}
+
+/// Which port to open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Port {
+    /// 0 lets the system choose.
+    Number(u16),
+    /// The next free one.
+    Auto,
+}
+
+impl std::str::FromStr for Port {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Port, String> {
+        match text {
+            "auto" => Ok(Port::Auto),
+            _ => text
+                .parse()
+                .map(Port::Number)
+                .map_err(|_| "a port is a number up to 65535, or auto".to_owned()),
+        }
+    }
 }
 
 #[derive(Args, Debug)]

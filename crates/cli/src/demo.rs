@@ -18,16 +18,11 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
     let once = demo.once || !terminal::is_terminal();
     let bound = session::bind(&demo.web).await?;
     let unpacked = Unpacked::create().await?;
-    session::greet(&demo.web, bound.port);
-    introduce(&unpacked, &format!("http://{}:{}/", demo.web.host, bound.port), once);
+    let tiltfile = unpacked.folder().join("Tiltfile");
+    bound.announce("demo", &tiltfile)?;
+    introduce(&unpacked, &bound.address(), once);
     let plan = Plan {
-        project: Project {
-            file: unpacked.folder().join("Tiltfile"),
-            context: None,
-            namespace: None,
-            args: Vec::new(),
-        },
-        web: demo.web,
+        project: Project { file: tiltfile, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,
         forwards: false,
         environment: Vec::new(),

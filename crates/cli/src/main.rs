@@ -2,8 +2,10 @@
 //! the same.
 
 mod arguments;
+mod client;
 mod commands;
 mod demo;
+mod instances;
 mod session;
 mod signals;
 mod stream;
@@ -30,11 +32,17 @@ fn main() -> ExitCode {
         Command::Up(up) => block_on(commands::up::run(up)),
         Command::Ci(ci) => block_on(commands::ci::run(ci)),
         Command::Down(down) => block_on(commands::down::run(down)),
+        Command::Trigger(trigger) => block_on(commands::trigger::run(trigger)),
+        Command::Enable(enable) => block_on(commands::switch::enable(enable)),
+        Command::Disable(disable) => block_on(commands::switch::disable(disable)),
+        Command::Dump(dump) => block_on(commands::dump::run(dump)),
         Command::Alpha(Alpha::TiltfileResult(result)) => block_on(commands::tiltfile_result::run(result)),
         Command::Demo(demo) => block_on(demo::run(demo)),
     };
     match result {
         Ok(code) => code,
+        // `lilt dump webview | head -1` is no failure.
+        Err(error) if terminal::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             terminal::complain(&error);
             ExitCode::FAILURE

@@ -1,18 +1,21 @@
 //! A session with everything around it: web port, logs, store and terminal.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lilt_daemon::{Ended, Settings};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
-use lilt_server::ServeOptions;
+use lilt_model::Failure;
+use lilt_server::{ServeOptions, Unbound};
 use lilt_store::{LogWriter, Reader};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{Project, Web, version};
+use crate::arguments::{Port, Project, Web, version};
+use crate::client::Client;
+use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
 use crate::signals::Signals;
 use crate::{stream, terminal};
 
@@ -22,7 +25,6 @@ const REQUESTS: usize = 64;
 /// What to run.
 pub(crate) struct Plan {
     pub(crate) project: Project,
-    pub(crate) web: Web,
     pub(crate) mode: Mode,
     pub(crate) forwards: bool,
     /// Given to commands and to the Tiltfile.
@@ -32,17 +34,87 @@ pub(crate) struct Plan {
 /// A port that is held, so that its number can be told before anything runs. From here on Ctrl-C is heard.
 pub(crate) struct Bound {
     listener: TcpListener,
+    pub(crate) host: String,
     pub(crate) port: u16,
+    folder: SessionDir,
     cancel: CancellationToken,
     _signals: Signals,
 }
 
+impl Bound {
+    /// Where a browser finds the page.
+    pub(crate) fn address(&self) -> String {
+        Client::new(&self.host, self.port).address()
+    }
+
+    /// Lets other commands find the session, and says the first lines on the terminal.
+    pub(crate) fn announce(&self, command: &str, tiltfile: &Path) -> anyhow::Result<()> {
+        let instance = Instance {
+            pid: std::process::id(),
+            command: command.to_owned(),
+            host: self.host.clone(),
+            port: self.port,
+            tiltfile: absolute(tiltfile.to_owned())?,
+            started: lilt_host::clock::now(),
+            version: version().to_owned(),
+        };
+        instance.announce(&self.folder)?;
+        terminal::line(&format!("Tilt started on {}", self.address()));
+        let compatible = lilt_model::COMPATIBLE_TILT_VERSION;
+        terminal::line(&format!("lilt v{}, compatible with Tilt v{compatible}", version()));
+        Ok(())
+    }
+}
+
 pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
-    let listener = lilt_server::bind(&web.host, web.port).await?;
+    let (listener, host) = open(web).await?;
     let port = listener.local_addr()?.port();
     let cancel = CancellationToken::new();
     let signals = Signals::cancel(cancel.clone())?;
-    Ok(Bound { listener, port, cancel, _signals: signals })
+    Ok(Bound { listener, host, port, folder: SessionDir::create()?, cancel, _signals: signals })
+}
+
+/// Opens the port that was asked for, or the next free one.
+async fn open(web: &Web) -> Result<(TcpListener, String), Failure> {
+    let host = web.host.clone().or_else(|| environment::variable(environment::TILT_HOST));
+    let host = host.unwrap_or_else(|| DEFAULT_HOST.to_owned());
+    let port = match &web.port {
+        Some(port) => *port,
+        None => match environment::variable(environment::TILT_PORT) {
+            Some(text) => {
+                text.parse().map_err(|error| Failure::user(format!("TILT_PORT={text}: {error}")))?
+            }
+            None => Port::Number(DEFAULT_PORT),
+        },
+    };
+    let number = match port {
+        Port::Number(number) => number,
+        Port::Auto => DEFAULT_PORT,
+    };
+    for number in number..=u16::MAX {
+        match lilt_server::bind(&host, number).await {
+            Ok(listener) => return Ok((listener, host)),
+            Err(Unbound::Taken(_)) if port == Port::Auto => {}
+            Err(Unbound::Taken(number)) => return Err(taken(number)),
+            Err(Unbound::Failed(failure)) => return Err(failure),
+        }
+    }
+    Err(Failure::environment("no port is free"))
+}
+
+/// Says who holds the port, if it can be known.
+fn taken(port: u16) -> Failure {
+    let failure = Failure::from(Unbound::Taken(port));
+    if let Some(instance) = instances::all().into_iter().find(|instance| instance.port == port) {
+        return failure.detail(format!("It is {}", instance.describe()));
+    }
+    match lilt_host::ports::holder(port) {
+        Some(holder) => {
+            let folder = holder.folder.map(|folder| format!(" in {}", folder.display())).unwrap_or_default();
+            failure.detail(format!("It is {}, process {}{folder}", holder.program, holder.pid))
+        }
+        None => failure,
+    }
 }
 
 /// Runs a session to its end. `beside` runs along with it and may end it by cancelling.
@@ -52,16 +124,15 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     beside: impl FnOnce(Reader, CancellationToken) -> F,
 ) -> anyhow::Result<Ended> {
     let cancel = bound.cancel;
-    let folder = SessionDir::create()?;
-    let logs_folder = folder.path().to_owned();
+    let logs_folder = bound.folder.path().to_owned();
     let (logs, log_reader) = LogWriter::open(Some(logs_folder), lilt_host::clock::now);
     let (writer, reader) = lilt_store::open(log_reader.clone());
     let (requests, incoming) = mpsc::channel(REQUESTS);
     let outputs = CancellationToken::new();
-    let options = ServeOptions { allowed_hosts: vec![plan.web.host.clone()], version: version().to_owned() };
+    let options = ServeOptions { allowed_hosts: vec![bound.host.clone()], version: version().to_owned() };
     let server = lilt_server::serve(bound.listener, options, reader.clone(), requests, outputs.clone());
     let printer = stream::follow(log_reader, outputs.clone());
-    let settings = settings(plan, bound.port, &folder)?;
+    let settings = settings(plan, &bound.host, bound.port, &bound.folder)?;
     let session = async {
         let ended = lilt_daemon::run(settings, incoming, writer, logs, cancel.clone()).await;
         // Page and terminal see the end of it before they end.
@@ -78,11 +149,11 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     Ok(ended?)
 }
 
-fn settings(plan: Plan, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {
+fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {
     let tiltfile = absolute(plan.project.file)?;
     let programs = programs(folder)?;
     let mut environment = vec![
-        ("TILT_HOST".to_owned(), plan.web.host.clone()),
+        ("TILT_HOST".to_owned(), host.to_owned()),
         ("TILT_PORT".to_owned(), port.to_string()),
         ("TILT_DISABLE_ANALYTICS".to_owned(), "1".to_owned()),
     ];
@@ -109,7 +180,7 @@ fn settings(plan: Plan, port: u16, folder: &SessionDir) -> anyhow::Result<Settin
         environment,
         programs,
         forwards: plan.forwards,
-        forward_host: plan.web.host,
+        forward_host: host.to_owned(),
     })
 }
 
@@ -156,11 +227,4 @@ pub(crate) fn absolute(path: PathBuf) -> anyhow::Result<PathBuf> {
         (Some(folder), Some(name)) => folder.join(name),
         _ => path,
     })
-}
-
-/// The first lines on the terminal.
-pub(crate) fn greet(web: &Web, port: u16) {
-    terminal::line(&format!("Tilt started on http://{}:{port}/", web.host));
-    let compatible = lilt_model::COMPATIBLE_TILT_VERSION;
-    terminal::line(&format!("lilt v{}, compatible with Tilt v{compatible}", version()));
 }

@@ -21,6 +21,18 @@ pub(crate) fn print(text: &str) {
     let _ = out.flush();
 }
 
+/// Prints bytes of a command that does nothing else: it ends when nobody reads any more.
+pub(crate) fn write(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    Ok(out.write_all(bytes).and_then(|()| out.flush())?)
+}
+
+/// Whether a command failed because nobody reads its output any more.
+pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
 pub(crate) fn line(text: &str) {
     print(&format!("{text}\n"));
 }

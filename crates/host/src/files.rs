@@ -1,7 +1,8 @@
 //! Reading single files and what they are.
 
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -61,6 +62,16 @@ pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let aside = folder.join(format!(".{}.tmp~", std::process::id()));
     std::fs::write(&aside, content)?;
+    std::fs::rename(&aside, path)
+}
+
+/// The same for what only the user may read.
+pub fn save_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let aside = folder.join(format!(".{}.tmp~", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+    file.write_all(content)?;
     std::fs::rename(&aside, path)
 }
 

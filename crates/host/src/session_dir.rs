@@ -34,7 +34,7 @@ impl SessionDir {
     pub fn create_in(folder: &Path) -> Result<SessionDir, Failure> {
         create_private(folder, true).map_err(|error| cannot("create", folder, &error))?;
         check_owner(folder)?;
-        remove_leftovers(folder);
+        sweep(folder);
         for attempt in 0..ATTEMPTS {
             let name = format!("{}-{}-{attempt}", std::process::id(), clock::now().0);
             if let Some(created) = Self::try_name(folder, &name)? {
@@ -64,6 +64,11 @@ impl SessionDir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The folders of this user's sessions that live now. What dead ones left is removed.
+pub fn living() -> Vec<PathBuf> {
+    sweep(&sessions_folder())
 }
 
 impl Drop for SessionDir {
@@ -107,16 +112,21 @@ fn is_still_at(file: &File, path: &Path) -> bool {
     }
 }
 
-fn remove_leftovers(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+/// Removes what dead sessions left; returns the folders of the living.
+fn sweep(folder: &Path) -> Vec<PathBuf> {
+    let mut living = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else { return living };
     for mark in entries.flatten().map(|entry| entry.path()) {
-        if mark.extension().is_some_and(|extension| extension == "pid")
-            && let Ok(lock) = OpenOptions::new().write(true).open(&mark)
-            && lock.try_lock().is_ok()
-        {
-            remove(&mark.with_extension(""), &mark);
+        if mark.extension().is_none_or(|extension| extension != "pid") {
+            continue;
+        }
+        let Ok(lock) = OpenOptions::new().write(true).open(&mark) else { continue };
+        match lock.try_lock() {
+            Ok(()) => remove(&mark.with_extension(""), &mark),
+            Err(_) => living.push(mark.with_extension("")),
         }
     }
+    living
 }
 
 /// The folder first: a folder without its mark would never be found again.
@@ -174,5 +184,10 @@ mod tests {
         assert!(!folder.path().join("1-2-3.pid").exists());
         assert!(living.path().exists() && second.path().exists() && living.path() != second.path());
         assert!(folder.path().join("other").exists());
+        let mut both = vec![living.path().to_owned(), second.path().to_owned()];
+        both.sort();
+        let mut found = sweep(folder.path());
+        found.sort();
+        assert_eq!(found, both);
     }
 }

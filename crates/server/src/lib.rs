@@ -9,9 +9,10 @@ mod connections;
 mod guard;
 mod listen;
 pub mod protocol;
+mod requests;
 mod routes;
 mod socket;
-mod trigger;
+pub mod view;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -24,7 +25,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use listen::bind;
+pub use listen::{Unbound, bind};
 
 /// Who may come in.
 #[derive(Clone, Debug, Default)]

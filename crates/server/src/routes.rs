@@ -4,7 +4,7 @@ use axum::routing::{any, get, post};
 use axum::{Router, middleware};
 
 use crate::guard::{self, Allowed};
-use crate::{Context, assets, socket, trigger};
+use crate::{Context, assets, requests, socket, view};
 
 pub(crate) fn router(context: Context, allowed: Allowed) -> Router {
     Router::new()
@@ -14,7 +14,12 @@ pub(crate) fn router(context: Context, allowed: Allowed) -> Router {
         .route("/r/{resource}/overview", get(assets::page))
         .route("/favicon.svg", get(assets::icon))
         .route("/assets/{file}", get(assets::asset))
-        .route("/api/trigger", post(trigger::trigger))
+        .route("/api/view", get(view::view))
+        .route("/api/resources", get(view::resources))
+        .route("/api/request", post(requests::request))
+        .route("/api/trigger", post(requests::trigger))
+        .route("/api/override/trigger_mode", post(requests::override_trigger_mode))
+        .route("/api/set_tiltfile_args", post(requests::set_tiltfile_args))
         .route("/ws", any(socket::upgrade))
         .layer(middleware::from_fn_with_state(allowed, guard::check))
         .with_state(context)

@@ -11,12 +11,13 @@ use axum::response::Response;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use lilt_model::log::Line;
+use lilt_model::request::Request;
 use lilt_store::LogReader;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::protocol::{LINES_AT_START, LINES_PER_MESSAGE, PageMessage, ServerMessage};
-use crate::{Context, trigger};
+use crate::{Context, requests};
 
 /// Between two looks at the store; the page cannot draw faster.
 const PACE: Duration = Duration::from_millis(16);
@@ -80,10 +81,12 @@ async fn receive(
     while let Some(Ok(message)) = stream.next().await {
         let Message::Text(text) = message else { continue };
         let reply = match serde_json::from_str::<PageMessage>(&text) {
-            Ok(PageMessage::Trigger { resource }) => match trigger::ask(context, resource).await {
-                Ok(()) => continue,
-                Err(refusal) => ServerMessage::Refused { message: refusal.message() },
-            },
+            Ok(PageMessage::Trigger { resource }) => {
+                match requests::ask(context, Request::Trigger { resource }).await {
+                    Ok(()) => continue,
+                    Err(refusal) => ServerMessage::Refused { message: refusal.message() },
+                }
+            }
             Ok(PageMessage::Earlier { before }) => earlier(context.reader.logs(), before),
             Err(error) => ServerMessage::Refused { message: format!("not a request: {error}") },
         };

@@ -14,10 +14,9 @@ use crate::terminal;
 
 pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let bound = session::bind(&ci.web).await?;
-    session::greet(&ci.web, bound.port);
+    bound.announce("ci", &ci.project.file)?;
     let timeout = ci.timeout;
-    let plan =
-        Plan { project: ci.project, web: ci.web, mode: Mode::Ci, forwards: true, environment: Vec::new() };
+    let plan = Plan { project: ci.project, mode: Mode::Ci, forwards: true, environment: Vec::new() };
     let mut unfinished = None;
     let ended = session::run(plan, bound, |reader, cancel| {
         let unfinished = &mut unfinished;

@@ -11,10 +11,9 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     // Streaming is the only way yet, with or without the flag.
     let _ = up.stream;
     let bound = session::bind(&up.web).await?;
-    session::greet(&up.web, bound.port);
+    bound.announce("up", &up.project.file)?;
     let plan = Plan {
         project: up.project,
-        web: up.web,
         mode: Mode::Up,
         forwards: !up.disable_port_forwards,
         environment: Vec::new(),

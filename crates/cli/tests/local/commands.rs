@@ -91,9 +91,10 @@ fn a_taken_web_port_is_told_in_the_words_that_scripts_know() {
         let ended = Start::new(&project, &[command, "--port", &port.to_string()]).run().clean(1);
         let complaint = ended.stderr();
         let wanted = format!(
-            "Error: Tilt cannot start because you already have another process on port {port}\nhint: "
+            "Error: Tilt cannot start because you already have another process on port {port}\nIt is "
         );
         assert!(complaint.starts_with(&wanted), "{complaint}");
+        assert!(complaint.contains(&format!("process {}", std::process::id())), "{complaint}");
         assert!(complaint.contains("--port"), "{complaint}");
         assert!(!ended.output().contains("Usage"), "{}", ended.output());
         assert_eq!(ended.stdout(), "", "nothing was run");

@@ -7,5 +7,6 @@ mod support;
 mod commands;
 mod demo;
 mod ending;
+mod instances;
 mod resources;
 mod tiltfile;

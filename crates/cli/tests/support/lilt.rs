@@ -80,6 +80,19 @@ impl Start {
         self
     }
 
+    /// With the home of a session that runs, as a second command in another terminal has.
+    pub(crate) fn beside(mut self, session: &Lilt) -> Start {
+        let home = &session.home;
+        self.command.env("HOME", home.path()).env("XDG_CACHE_HOME", home.file("cache"));
+        self
+    }
+
+    /// In another folder than the project's.
+    pub(crate) fn within(mut self, folder: &Path) -> Start {
+        self.command.current_dir(folder);
+        self
+    }
+
     pub(crate) fn argument(mut self, argument: &str) -> Start {
         self.command.arg(argument);
         self

@@ -1,7 +1,7 @@
 //! Opening and closing the port.
 
 use futures_util::StreamExt;
-use lilt_model::Class;
+use lilt_model::{Class, Failure};
 use lilt_server::bind;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -13,7 +13,7 @@ use super::harness::{Server, within};
 async fn a_taken_port_is_said_in_tilts_words() {
     let taken = bind("localhost", 0).await.expect("a free port");
     let port = taken.local_addr().expect("an address").port();
-    let failure = bind("localhost", port).await.expect_err("it is taken");
+    let failure = Failure::from(bind("localhost", port).await.expect_err("it is taken"));
     assert_eq!(failure.class, Class::Environment);
     assert_eq!(
         failure.message,
@@ -24,7 +24,7 @@ async fn a_taken_port_is_said_in_tilts_words() {
 
 #[tokio::test]
 async fn a_host_that_is_not_this_machine_is_said() {
-    let failure = bind("192.0.2.1", 0).await.expect_err("nobody has this address");
+    let failure = Failure::from(bind("192.0.2.1", 0).await.expect_err("nobody has this address"));
     assert_eq!(failure.class, Class::Environment);
     assert!(failure.message.contains("192.0.2.1"), "{failure}");
 }

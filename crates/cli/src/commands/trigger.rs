@@ -1,0 +1,38 @@
+//! `lilt trigger`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lilt_model::Failure;
+use serde_json::json;
+
+use crate::instances::{self, Connect};
+use crate::terminal;
+
+/// Update a resource now
+///
+/// If it is in manual mode and has pending changes, they are applied. Otherwise everything about it is done anew.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  lilt trigger web              rebuild and redeploy web\n  lilt trigger '(Tiltfile)'     load the Tiltfile again"
+)]
+pub(crate) struct Trigger {
+    /// The resource to update
+    #[arg(value_name = "RESOURCE")]
+    resource: String,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+pub(crate) async fn run(trigger: Trigger) -> anyhow::Result<ExitCode> {
+    let client = instances::choose(&trigger.connect)?;
+    let name = &trigger.resource;
+    let body = json!({"manifest_names": [name]});
+    let answer = client.post_json("/api/trigger", &body).await?;
+    let words = String::from_utf8_lossy(&answer).trim().to_owned();
+    if !words.is_empty() {
+        return Err(Failure::user(words).into());
+    }
+    terminal::line(&format!("Successfully triggered update for resource: {name:?}"));
+    Ok(ExitCode::SUCCESS)
+}

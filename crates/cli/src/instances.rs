@@ -1,0 +1,183 @@
+//! The sessions of this user that run now, and which of them a command means.
+//!
+//! Every session writes who it is into its private folder. The folder's lock tells whether it lives (see
+//! `host::session_dir`), so one that was killed is never found.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lilt_host::session_dir::{self, SessionDir};
+use lilt_host::{environment, files};
+use lilt_model::{Failure, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::client::Client;
+
+/// Where a session is if nobody says otherwise.
+pub(crate) const DEFAULT_PORT: u16 = 10350;
+pub(crate) const DEFAULT_HOST: &str = "localhost";
+
+const FILE: &str = "session.json";
+
+/// For commands that speak to a session.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Connect {
+    /// Port of the session; else TILT_PORT, else the session of this folder, else the only one, else 10350
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Host of the session; else TILT_HOST, else localhost
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+}
+
+/// A session, as the others see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Instance {
+    pub(crate) pid: u32,
+    /// `up`, `ci` or `demo`.
+    pub(crate) command: String,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) tiltfile: PathBuf,
+    pub(crate) started: Timestamp,
+    /// lilt's own.
+    pub(crate) version: String,
+}
+
+impl Instance {
+    /// Lets others find this session as long as the folder lives.
+    pub(crate) fn announce(&self, folder: &SessionDir) -> Result<(), Failure> {
+        let text = serde_json::to_vec(self).map_err(|error| Failure::internal(error.to_string()))?;
+        let path = folder.path().join(FILE);
+        files::save_private(&path, &text)
+            .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
+    }
+
+    fn folder(&self) -> &Path {
+        self.tiltfile.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// One line about it.
+    pub(crate) fn describe(&self) -> String {
+        let (command, pid, port) = (&self.command, self.pid, self.port);
+        let age = age(lilt_host::clock::now().since(self.started).as_secs());
+        format!("lilt {command} of {}, port {port}, process {pid}, for {age}", self.tiltfile.display())
+    }
+}
+
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// All that run now, the oldest first.
+pub(crate) fn all() -> Vec<Instance> {
+    let texts = session_dir::living().into_iter().filter_map(|folder| files::read(&folder.join(FILE)));
+    // One that is just starting or of another version is not known; its port can still be named.
+    let mut instances: Vec<Instance> = texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
+    instances.sort_by_key(|instance| (instance.started, instance.pid));
+    instances
+}
+
+/// The session that a command means.
+pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
+    let host = connect.host.clone().or_else(|| environment::variable(environment::TILT_HOST));
+    let port = match connect.port {
+        Some(port) => Some(port),
+        None => environment::variable(environment::TILT_PORT).map(|text| number(&text)).transpose()?,
+    };
+    let instances = all();
+    let folder = std::path::absolute(".").and_then(|folder| folder.canonicalize());
+    let folder = folder.unwrap_or_else(|_| PathBuf::from("/"));
+    let found = match port {
+        Some(port) => instances.iter().find(|instance| instance.port == port),
+        // Another machine's sessions are not ours.
+        None if host.is_some() => None,
+        None => pick(&instances, &folder)?,
+    };
+    let default_host = || found.map_or(DEFAULT_HOST.to_owned(), |instance| instance.host.clone());
+    let port = port.or(found.map(|instance| instance.port)).unwrap_or(DEFAULT_PORT);
+    Ok(Client::new(&host.unwrap_or_else(default_host), port))
+}
+
+fn number(text: &str) -> Result<u16, Failure> {
+    text.parse().map_err(|_| Failure::user(format!("TILT_PORT={text} is no port number")))
+}
+
+/// The nearest one above a folder, else the only one. Several that are equally near: the one on the default port.
+fn pick<'a>(instances: &'a [Instance], folder: &Path) -> Result<Option<&'a Instance>, Failure> {
+    let around = |instance: &&Instance| folder.starts_with(instance.folder());
+    let depth = |instance: &Instance| instance.folder().components().count();
+    let nearest = instances.iter().filter(around).map(depth).max();
+    let candidates: Vec<&Instance> = match nearest {
+        Some(nearest) => instances.iter().filter(around).filter(|it| depth(it) == nearest).collect(),
+        None => instances.iter().collect(),
+    };
+    match candidates.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only)),
+        several => match several.iter().find(|instance| instance.port == DEFAULT_PORT) {
+            Some(instance) => Ok(Some(instance)),
+            None => Err(unclear(several)),
+        },
+    }
+}
+
+fn unclear(several: &[&Instance]) -> Failure {
+    let list: Vec<String> = several.iter().map(|instance| format!("  {}", instance.describe())).collect();
+    Failure::user("several sessions run, and none is nearer to this folder than the others")
+        .detail(list.join("\n"))
+        .hint("say which one with --port")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instance(tiltfile: &str, port: u16) -> Instance {
+        Instance {
+            pid: 1,
+            command: "up".into(),
+            host: "localhost".into(),
+            port,
+            tiltfile: tiltfile.into(),
+            started: Timestamp::ZERO,
+            version: "0".into(),
+        }
+    }
+
+    fn picked(instances: &[Instance], folder: &str) -> Result<Option<u16>, String> {
+        let picked = pick(instances, Path::new(folder)).map_err(|failure| failure.message)?;
+        Ok(picked.map(|instance| instance.port))
+    }
+
+    #[test]
+    fn the_nearest_session_above_a_folder_is_meant() {
+        let instances =
+            [instance("/a/Tiltfile", 1), instance("/a/b/Tiltfile", 2), instance("/ab/Tiltfile", 3)];
+        assert_eq!(picked(&instances, "/a"), Ok(Some(1)));
+        assert_eq!(picked(&instances, "/a/c/d"), Ok(Some(1)));
+        assert_eq!(picked(&instances, "/a/b/c"), Ok(Some(2)));
+        assert_eq!(picked(&instances, "/ab"), Ok(Some(3)));
+        assert!(picked(&instances, "/c").is_err(), "none is nearer");
+    }
+
+    #[test]
+    fn elsewhere_the_only_one_is_meant_or_the_one_on_the_default_port() {
+        assert_eq!(picked(&[], "/c"), Ok(None));
+        assert_eq!(picked(&[instance("/a/Tiltfile", 1)], "/c"), Ok(Some(1)));
+        let two = [instance("/a/Tiltfile", 1), instance("/b/Tiltfile", DEFAULT_PORT)];
+        assert_eq!(picked(&two, "/c"), Ok(Some(DEFAULT_PORT)));
+        assert_eq!(picked(&two, "/a"), Ok(Some(1)));
+    }
+
+    #[test]
+    fn two_of_one_folder_are_told_apart_by_port() {
+        let two = [instance("/a/Tiltfile", 1), instance("/a/other.star", 2)];
+        assert!(picked(&two, "/a").is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! Sessions that run at the same time, and commands that speak to one of them.
+
+use lilt_testbed_env::Project;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::support::lilt::{Lilt, Start};
+
+fn project(name: &str) -> Project {
+    let tiltfile = format!(
+        "local_resource('{name}', 'echo ran {name}', labels=['{name}-label'])\n\
+         local_resource('second', 'true')\n"
+    );
+    Project::new(&[("Tiltfile", &tiltfile), ("below/deeper/.keep", "")])
+}
+
+fn up(project: &Project, beside: Option<&Lilt>) -> Lilt {
+    let start = Start::up(project);
+    let lilt = match beside {
+        Some(other) => start.beside(other).start(),
+        None => start.start(),
+    };
+    lilt.wait_until_ready("second");
+    lilt
+}
+
+fn runs_of(lilt: &Lilt, name: &str) -> usize {
+    lilt.count(&format!("│ ran {name}"))
+}
+
+#[test]
+fn a_command_means_the_session_of_its_folder() {
+    let (one, two) = (project("one"), project("two"));
+    let first = up(&one, None);
+    let second = up(&two, Some(&first));
+    let place = first.place();
+    let said = Start::new(&one, &["trigger", "one"])
+        .beside(&first)
+        .within(&one.file("below/deeper"))
+        .run()
+        .clean(0)
+        .stdout();
+    assert_eq!(said, "Successfully triggered update for resource: \"one\"\n");
+    first.wait_for_line_after(place, "│ ran one");
+    assert_eq!(runs_of(&second, "one"), 0);
+
+    let place = second.place();
+    Start::new(&two, &["trigger", "two"]).beside(&first).run().clean(0);
+    second.wait_for_line_after(place, "│ ran two");
+
+    // Neither is nearer to a third folder.
+    let third = project("third");
+    let complaint = Start::new(&third, &["trigger", "one"]).beside(&first).run().clean(1).stderr();
+    for port in [first.port(), second.port()] {
+        assert!(complaint.contains(&format!("port {port}")), "{complaint}");
+    }
+    assert!(complaint.contains("--port"), "{complaint}");
+
+    // A port decides, given either way.
+    let port = second.port().to_string();
+    for start in [
+        Start::new(&third, &["trigger", "two", "--port", &port]),
+        Start::new(&third, &["trigger", "two"]).variable("TILT_PORT", &port),
+    ] {
+        let place = second.place();
+        start.beside(&first).run().clean(0);
+        second.wait_for_line_after(place, "│ ran two");
+    }
+    second.quit();
+
+    // Now there is only one.
+    let place = first.place();
+    Start::new(&third, &["trigger", "one"]).beside(&first).run().clean(0);
+    first.wait_for_line_after(place, "│ ran one");
+    first.quit();
+}
+
+#[test]
+fn a_session_that_was_killed_is_not_found() {
+    let one = project("one");
+    let first = up(&one, None);
+    let dead = up(&one, Some(&first));
+    dead.signal(Signal::SIGKILL);
+    assert_eq!(dead.ended().code(), None);
+    let place = first.place();
+    Start::new(&one, &["trigger", "one"]).beside(&first).run().clean(0);
+    first.wait_for_line_after(place, "│ ran one");
+    first.quit();
+}
+
+#[test]
+fn without_a_session_a_command_says_how_to_start_one() {
+    let one = project("one");
+    for arguments in [&["trigger", "one"][..], &["enable", "--all"], &["dump", "webview"]] {
+        // Nobody listens on port 1.
+        let start = Start::new(&one, arguments).argument("--port=1");
+        let complaint = start.run().clean(1).stderr();
+        assert!(complaint.contains("no session answers on http://localhost:1/"), "{complaint}");
+        assert!(complaint.contains("lilt up"), "{complaint}");
+    }
+}
+
+#[test]
+fn a_second_session_on_the_port_is_told_whose_it_is_and_may_take_the_next() {
+    let one = project("one");
+    let first = up(&one, None);
+    let port = first.port().to_string();
+    let complaint = Start::new(&one, &["up", "--port", &port]).beside(&first).run().clean(1).stderr();
+    assert!(complaint.contains(&format!("already have another process on port {port}\n")), "{complaint}");
+    let tiltfile = one.file("Tiltfile").canonicalize().expect("it is there");
+    assert!(complaint.contains(&format!("lilt up of {}", tiltfile.display())), "{complaint}");
+    assert!(complaint.contains(&format!("process {}", first.pid())), "{complaint}");
+    assert!(complaint.contains("--port=auto"), "{complaint}");
+
+    // Both may run at once, whatever else holds ports.
+    let autos = [0, 1].map(|_| Start::new(&one, &["up", "--port=auto"]).beside(&first).start());
+    let ports = autos.each_ref().map(Lilt::port);
+    assert!(ports.iter().all(|port| *port >= 10350), "{ports:?}");
+    assert_ne!(ports[0], ports[1]);
+    for lilt in autos {
+        lilt.wait_until_ready("one");
+        lilt.quit();
+    }
+    first.quit();
+}
+
+#[test]
+fn the_state_behind_the_page_can_be_dumped() {
+    let one = project("one");
+    let lilt = up(&one, None);
+    lilt.wait_for_words("one", "ran one");
+    let text = Start::new(&one, &["dump", "webview"]).beside(&lilt).run().clean(0).stdout();
+    let view: Value = serde_json::from_str(&text).expect("it is JSON");
+    let names: Vec<&str> = view["uiResources"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it["metadata"]["name"].as_str())
+        .collect();
+    assert_eq!(names, ["(Tiltfile)", "one", "second"]);
+    assert_eq!(view["isComplete"], true);
+    let segments = view["logList"]["segments"].as_array().expect("a list");
+    let line = segments.iter().find(|it| it["text"] == "ran one\n").expect("every line is there");
+    let span = line["spanId"].as_str().expect("it has a span");
+    assert_eq!(view["logList"]["spans"][span]["manifestName"], "one");
+    lilt.quit();
+}
+
+#[test]
+fn what_cannot_be_switched_is_told() {
+    let one = project("one");
+    let lilt = up(&one, None);
+    for (arguments, words) in [
+        (&["enable"][..], "must specify at least one resource"),
+        (&["enable", "--all", "one"], "cannot use --all with resource names"),
+        (&["enable", "--all", "--only"], "cannot use --all with --only"),
+        (&["disable", "absent"], "no such resource \"absent\""),
+        (&["disable", "(Tiltfile)"], "(Tiltfile) cannot be enabled or disabled"),
+        (&["disable", "-l", "nothing"], "no resource has the label \"nothing\""),
+        (&["trigger", "absent"], "there is no resource named \"absent\""),
+    ] {
+        let complaint = Start::new(&one, arguments).beside(&lilt).run().clean(1).stderr();
+        assert!(complaint.starts_with(&format!("Error: {words}")), "{arguments:?}: {complaint}");
+    }
+    lilt.quit();
+}

@@ -1,0 +1,144 @@
+//! Everything that is known at one moment, in the form of Tilt's `/api/view`: for dumps and snapshots.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use lilt_model::ResourceName;
+use lilt_model::api::UIResource;
+use lilt_model::log::{Level, Line};
+use lilt_store::Reader;
+use serde_json::json;
+
+use crate::Context;
+
+/// Lines in memory at once, however long the log is.
+const PAGE: usize = 1000;
+
+/// `GET /api/view`
+pub(crate) async fn view(State(context): State<Context>) -> Response {
+    let pieces = stream::iter(pieces(context.reader).map(Ok::<_, Infallible>));
+    ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
+}
+
+/// `GET /api/resources`: those that are there now, in the Tiltfile's order.
+pub(crate) async fn resources(State(context): State<Context>) -> Json<Vec<Arc<UIResource>>> {
+    let mut resources = context.reader.changes_since(0).resources;
+    resources.sort_by_cached_key(rank);
+    Json(resources)
+}
+
+/// The Tiltfile first, then as it declares them.
+fn rank(resource: &Arc<UIResource>) -> (bool, i32, String) {
+    let name = ResourceName::new(&resource.metadata.name);
+    (!name.is_tiltfile(), resource.status.order, name.to_string())
+}
+
+/// The view as JSON text, piece by piece: session, resources, and every line of log up to now.
+pub fn pieces(reader: Reader) -> impl Iterator<Item = String> {
+    let end = reader.logs().end();
+    let begin = format!("{},\"logList\":{{\"segments\":[", objects(&reader));
+    Pieces {
+        reader,
+        next: 0,
+        end,
+        first: true,
+        spans: BTreeMap::new(),
+        ready: VecDeque::from([begin]),
+        done: false,
+    }
+}
+
+/// The objects, without the brace that ends them.
+fn objects(reader: &Reader) -> String {
+    let mut all = reader.changes_since(0);
+    all.resources.sort_by_cached_key(rank);
+    let started = all.session.as_ref().and_then(|session| session.status.tilt_start_time);
+    let view = json!({
+        "uiSession": all.session,
+        "uiResources": all.resources,
+        "tiltStartTime": started,
+        "isComplete": true,
+    });
+    let mut text = view.to_string();
+    text.pop();
+    text
+}
+
+struct Pieces {
+    reader: Reader,
+    next: u64,
+    /// Lines that come while the view is made are left out.
+    end: u64,
+    first: bool,
+    /// The spans of the lines so far, with their resources.
+    spans: BTreeMap<String, String>,
+    ready: VecDeque<String>,
+    done: bool,
+}
+
+impl Iterator for Pieces {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        if let Some(piece) = self.ready.pop_front() {
+            return Some(piece);
+        }
+        if self.done {
+            return None;
+        }
+        let mut lines = self.reader.logs().read(self.next, PAGE);
+        lines.retain(|line| line.seq < self.end);
+        match lines.last() {
+            Some(last) => {
+                self.next = last.seq + 1;
+                Some(self.segments(&lines))
+            }
+            None => {
+                self.done = true;
+                Some(self.ending())
+            }
+        }
+    }
+}
+
+impl Pieces {
+    fn segments(&mut self, lines: &[Line]) -> String {
+        let mut text = String::new();
+        for line in lines {
+            if !std::mem::take(&mut self.first) {
+                text.push(',');
+            }
+            let segment = json!({
+                "spanId": line.span,
+                "time": line.time,
+                "text": format!("{}\n", line.text),
+                "level": level(line.level),
+            });
+            text.push_str(&segment.to_string());
+            let resource = || line.resource.as_ref().map(ToString::to_string).unwrap_or_default();
+            self.spans.entry(line.span.to_string()).or_insert_with(resource);
+        }
+        text
+    }
+
+    fn ending(&self) -> String {
+        let named = |(span, resource): (&String, &String)| (span.clone(), json!({"manifestName": resource}));
+        let spans: serde_json::Map<_, _> = self.spans.iter().map(named).collect();
+        format!("],\"spans\":{},\"toCheckpoint\":{}}}}}", serde_json::Value::Object(spans), self.end)
+    }
+}
+
+fn level(level: Level) -> &'static str {
+    match level {
+        Level::Info => "INFO",
+        Level::Warn => "WARN",
+        Level::Error => "ERROR",
+    }
+}
