@@ -11,7 +11,7 @@ mod update;
 use lilt_model::Timestamp;
 
 use crate::event::{Event, ForwardState, ServeExit};
-use crate::state::{BodyState, ServeState, State};
+use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
 
 pub fn apply(state: &mut State, at: Timestamp, event: Event) {
@@ -33,10 +33,13 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             update::synced(state, &resource, update, &container, outcome);
         }
         Event::ServeStarted { resource, generation, pid } => {
-            set_serve(state, &resource, generation, ServeState::Running { pid, since: at });
+            set_serve(state, &resource, generation, ServeState::Running { pid, since: at, probed: None });
         }
         Event::ServeEnded { resource, generation, exit } => {
             set_serve(state, &resource, generation, ServeState::Ended { exit, at });
+        }
+        Event::ProbeChanged { resource, generation, ready, cause } => {
+            set_probed(state, &resource, generation, Probed { ready, cause });
         }
         Event::ClusterConnected { info } => cluster::connected(state, *info),
         Event::ClusterFailed { failure } | Event::ClusterTroubled { failure } => {
@@ -67,6 +70,18 @@ fn set_serve(state: &mut State, name: &lilt_model::ResourceName, generation: u64
     }
 }
 
+/// Of a server that has ended meanwhile it means nothing any more.
+fn set_probed(state: &mut State, name: &lilt_model::ResourceName, generation: u64, found: Probed) {
+    if let Some(resource) = state.resources.get_mut(name)
+        && let BodyState::Local(local) = &mut resource.body
+        && let Some(serve) = local.serve.as_mut().filter(|serve| serve.generation == generation)
+        && let ServeState::Running { probed, .. } = &mut serve.state
+    {
+        *probed = Some(found);
+        state.touch(name);
+    }
+}
+
 fn set_forward(state: &mut State, name: &lilt_model::ResourceName, port: u16, forward: ForwardState) {
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(|resource| resource.kubernetes_mut()) {
         kubernetes.forwards.insert(port, forward);
@@ -84,6 +99,10 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             let generation = serve_generation(state, &name);
             let next = ServeState::Ended { exit: ServeExit::Failed(failure), at: state.now };
             set_serve(state, &name, generation, next);
+        }
+        TaskId::Probe(name) => {
+            let generation = serve_generation(state, &name);
+            set_probed(state, &name, generation, Probed { ready: false, cause: Some(failure.message) });
         }
         TaskId::Forward(name, port) => set_forward(state, &name, port, ForwardState::Failed(failure)),
         TaskId::Cleanup(cleanup) => {

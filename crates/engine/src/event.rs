@@ -59,6 +59,14 @@ pub enum Event {
         generation: u64,
         exit: ServeExit,
     },
+    /// What is known of a server's readiness has changed: whether its probe counts it as ready, and why not, or why
+    /// the last attempts failed although it still counts as ready.
+    ProbeChanged {
+        resource: ResourceName,
+        generation: u64,
+        ready: bool,
+        cause: Option<String>,
+    },
     ClusterConnected {
         info: Box<ClusterInfo>,
     },

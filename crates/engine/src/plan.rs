@@ -72,7 +72,10 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     }
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));
     match (&resource.spec.body, &resource.body) {
-        (Body::Local(_), BodyState::Local(local)) => plan.extend(serve_task(name, local)),
+        (Body::Local(_), BodyState::Local(local)) => {
+            plan.extend(serve_task(name, local));
+            plan.extend(probe_task(name, local));
+        }
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             plan_kubernetes(state, resource, spec, kubernetes, &mut plan);
         }
@@ -94,6 +97,14 @@ fn serve_task(name: &ResourceName, local: &LocalState) -> Option<(TaskId, TaskSp
     }
     let spec = TaskSpec::Serve { generation: serve.generation, command: serve.command.clone() };
     Some((TaskId::Serve(name.clone()), spec))
+}
+
+/// Only while the server runs: what a probe finds of one that does not is chance.
+fn probe_task(name: &ResourceName, local: &LocalState) -> Option<(TaskId, TaskSpec)> {
+    let serve = local.serve.as_ref()?;
+    let ServeState::Running { .. } = serve.state else { return None };
+    let spec = TaskSpec::Probe { generation: serve.generation, probe: serve.probe.clone()? };
+    Some((TaskId::Probe(name.clone()), spec))
 }
 
 fn plan_kubernetes(

@@ -7,7 +7,7 @@ use lilt_model::resource::Body;
 use serde_json::Value;
 
 use crate::event::ServeExit;
-use crate::state::{BodyState, KubernetesState, LocalState, ResourceState, ServeState, State};
+use crate::state::{BodyState, KubernetesState, LocalState, Probed, ResourceState, ServeState, State};
 
 /// A status and, where it is not good, why.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,11 +49,17 @@ fn not_begun(resource: &ResourceState) -> Runtime {
 }
 
 fn serve(local: &LocalState, resource: &ResourceState) -> Runtime {
-    match local.serve.as_ref().map(|serve| &serve.state) {
-        None => not_begun(resource),
-        Some(ServeState::Starting) => Runtime::of(RuntimeStatus::Pending),
-        Some(ServeState::Running { .. }) => Runtime::of(RuntimeStatus::Ok),
-        Some(ServeState::Ended { exit, .. }) => Runtime::because(RuntimeStatus::Error, exit_words(exit)),
+    let Some(serve) = &local.serve else { return not_begun(resource) };
+    match &serve.state {
+        ServeState::Starting => Runtime::of(RuntimeStatus::Pending),
+        ServeState::Running { probed, .. } => match (&serve.probe, probed) {
+            (None, _) | (_, Some(Probed { ready: true, .. })) => Runtime::of(RuntimeStatus::Ok),
+            (Some(_), Some(Probed { cause: Some(cause), .. })) => {
+                Runtime::because(RuntimeStatus::Pending, format!("not ready: {cause}"))
+            }
+            (Some(_), _) => Runtime::because(RuntimeStatus::Pending, "not ready: its probe has not succeeded yet"),
+        },
+        ServeState::Ended { exit, .. } => Runtime::because(RuntimeStatus::Error, exit_words(exit)),
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::task::CleanupReason;
 
 pub(crate) use kubernetes::{ImageState, KubernetesState, LiveUpdateRun, Progress};
-pub(crate) use local::{LocalState, Serve, ServeState};
+pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;
 pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, Watch};

@@ -8,6 +8,7 @@ use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::probe::Probe;
 use lilt_model::{ContainerId, Failure, ImageName, ResourceName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,6 +24,7 @@ pub enum TaskId {
     Watch(WatchId),
     Update(ResourceName),
     Serve(ResourceName),
+    Probe(ResourceName),
     Connect,
     Namespace(String),
     Follow(ResourceName, PodRef),
@@ -42,6 +44,8 @@ pub enum TaskSpec {
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Keep a server running.
     Serve { generation: u64, command: Command },
+    /// Find out whether a running server is ready, again and again. The generation is the server's.
+    Probe { generation: u64, probe: Probe },
     /// Reach the cluster, however long it takes.
     Connect,
     /// Follow the pods of a namespace.
@@ -67,9 +71,8 @@ impl TaskSpec {
             // Numbers tell them apart, and comparing whole jobs would cost.
             (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
             | (TaskSpec::Load { load: old, .. }, TaskSpec::Load { load: new, .. })
-            | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. }) => {
-                old == new
-            }
+            | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. })
+            | (TaskSpec::Probe { generation: old, .. }, TaskSpec::Probe { generation: new, .. }) => old == new,
             _ => self == next,
         }
     }

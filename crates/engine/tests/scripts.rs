@@ -102,6 +102,59 @@ fn a_server_that_ends_is_shown_and_not_restarted() {
 }
 
 #[test]
+fn a_server_with_a_probe_is_ready_when_the_probe_says_so() {
+    let mut script = Script::loaded(vec![probed(server("web")), after(local("test"), &["web"])]);
+    script.succeed("web");
+    let generation = generation(&script);
+    assert_snapshot!(script.show(), @r#"
+    watch Tiltfile
+    watch Local("test")
+    serve web: serve web
+    test holds: waiting for web
+    "#);
+    script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
+    assert_eq!(script.status("web"), "NotApplicable/Pending");
+    assert_snapshot!(script.show(), @r#"
+    watch Tiltfile
+    watch Local("test")
+    serve web: serve web
+    probe web
+    test holds: waiting for web
+    "#);
+
+    let probe = |generation, ready, cause: Option<&str>| Event::ProbeChanged {
+        resource: "web".into(),
+        generation,
+        ready,
+        cause: cause.map(str::to_owned),
+    };
+    script.event(probe(generation, false, Some("connection refused")));
+    assert_eq!(script.status("web"), "NotApplicable/Pending");
+    assert!(script.update_of("test").is_none(), "what depends on it waits");
+    script.event(probe(generation, true, None));
+    assert_eq!(script.status("web"), "NotApplicable/Ok");
+    assert!(script.update_of("test").is_some(), "and goes on");
+    script.event(probe(generation, false, Some("connection refused")));
+    assert_eq!(script.status("web"), "NotApplicable/Pending", "it may become unready again");
+    script.event(probe(generation + 1, true, None));
+    assert_eq!(script.status("web"), "NotApplicable/Pending", "another server's probe is not its own");
+    script.event(Event::ServeEnded { resource: "web".into(), generation, exit: ServeExit::Code(2) });
+    script.event(probe(generation, true, None));
+    assert_eq!(script.status("web"), "NotApplicable/Error", "what has ended is not ready");
+}
+
+#[test]
+fn ci_waits_for_probes() {
+    let mut script = Script::with_mode(Mode::Ci);
+    script.load(vec![probed(server("web"))]).succeed("web");
+    let generation = generation(&script);
+    script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
+    assert_eq!(verdict(&script.state), None);
+    script.event(Event::ProbeChanged { resource: "web".into(), generation, ready: true, cause: None });
+    assert_eq!(verdict(&script.state), Some(Verdict::Ready));
+}
+
+#[test]
 fn nothing_starts_before_its_files_are_watched() {
     let mut script = Script::new();
     let load = script.running_load().expect("it loads");

@@ -1,5 +1,7 @@
 //! How to find out whether a server is ready.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// A number of 0 means the default: no delay, 1 second of patience, every 10 seconds, ready after 1 success, no longer
@@ -17,6 +19,51 @@ pub struct Probe {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failure_threshold: i32,
     pub action: ProbeAction,
+}
+
+impl Probe {
+    /// With every number at its default.
+    pub fn new(action: ProbeAction) -> Self {
+        Self {
+            initial_delay_secs: 0,
+            timeout_secs: 0,
+            period_secs: 0,
+            success_threshold: 0,
+            failure_threshold: 0,
+            action,
+        }
+    }
+
+    pub fn initial_delay(&self) -> Duration {
+        seconds(self.initial_delay_secs, 0)
+    }
+
+    /// How long one attempt may take.
+    pub fn timeout(&self) -> Duration {
+        seconds(self.timeout_secs, 1)
+    }
+
+    pub fn period(&self) -> Duration {
+        seconds(self.period_secs, 10)
+    }
+
+    /// So many successes in a row make it ready.
+    pub fn successes(&self) -> u32 {
+        positive(self.success_threshold, 1)
+    }
+
+    /// So many failures in a row make it unready.
+    pub fn failures(&self) -> u32 {
+        positive(self.failure_threshold, 3)
+    }
+}
+
+fn positive(value: i32, default: u32) -> u32 {
+    u32::try_from(value).ok().filter(|value| *value > 0).unwrap_or(default)
+}
+
+fn seconds(value: i32, default: u32) -> Duration {
+    Duration::from_secs(positive(value, default).into())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -23,7 +23,8 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
         (BodyState::Local(local), Body::Local(spec)) => {
             local.changes.retain(|_, at| *at > update.snapshot);
             if outcome.failure.is_none() {
-                let start = |command| Serve { generation, command, state: ServeState::Starting };
+                let probe = spec.readiness_probe.clone();
+                let start = |command| Serve { generation, command, probe, state: ServeState::Starting };
                 local.serve = spec.serve.clone().map(start);
             }
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lilt_model::Timestamp;
 use lilt_model::command::Command;
+use lilt_model::probe::Probe;
 
 use crate::event::ServeExit;
 
@@ -21,12 +22,23 @@ pub(crate) struct Serve {
     pub(crate) generation: u64,
     /// As it was when it was started.
     pub(crate) command: Command,
+    /// As it was when it was started. None: it counts as ready as soon as it runs.
+    pub(crate) probe: Option<Probe>,
     pub(crate) state: ServeState,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ServeState {
     Starting,
-    Running { pid: u32, since: Timestamp },
+    /// `probed` is what its probe has found out; without a probe nothing ever sets it.
+    Running { pid: u32, since: Timestamp, probed: Option<Probed> },
     Ended { exit: ServeExit, at: Timestamp },
+}
+
+/// What a probe last found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Probed {
+    pub(crate) ready: bool,
+    /// Why the last attempts failed, if they did.
+    pub(crate) cause: Option<String>,
 }

@@ -13,6 +13,7 @@ use lilt_model::command::Command;
 use lilt_model::files::FileSet;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget, LiveUpdate, Run, Sync};
 use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, PodReadiness};
+use lilt_model::probe::{Probe, ProbeAction};
 use lilt_model::project::{Project, Settings};
 use lilt_model::request::Request;
 use lilt_model::resource::{Body, LocalResource, Resource, TriggerMode};
@@ -218,6 +219,7 @@ fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
         TaskId::Watch(watch) => format!("watch {watch:?}"),
         TaskId::Update(name) => format!("update {name}"),
         TaskId::Serve(name) => format!("serve {name}"),
+        TaskId::Probe(name) => format!("probe {name}"),
         TaskId::Follow(name, pod) => format!("follow {name} {}", pod.name),
         TaskId::Forward(name, port) => format!("forward {name} {port}"),
         TaskId::Sync(name, container) => format!("sync {name} {container}"),
@@ -274,6 +276,15 @@ pub fn server(name: &str) -> Resource {
         ..LocalResource::default()
     };
     resource(name, Body::Local(body))
+}
+
+/// With a readiness probe.
+pub fn probed(mut resource: Resource) -> Resource {
+    if let Body::Local(local) = &mut resource.body {
+        let action = ProbeAction::TcpSocket { port: 80, host: String::new() };
+        local.readiness_probe = Some(Probe::new(action));
+    }
+    resource
 }
 
 pub fn parallel(name: &str) -> Resource {
