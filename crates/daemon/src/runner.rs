@@ -9,6 +9,7 @@ mod forward;
 mod load;
 mod local;
 mod namespace;
+mod probe;
 mod report;
 mod serve;
 mod sync;
@@ -35,6 +36,9 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         },
         (TaskId::Serve(name), TaskSpec::Serve { generation, command }) => {
             serve::run(context, name, generation, command).await;
+        }
+        (TaskId::Probe(name), TaskSpec::Probe { generation, probe }) => {
+            probe::run(context, name, generation, probe).await;
         }
         (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
         (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,

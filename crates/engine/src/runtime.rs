@@ -57,7 +57,9 @@ fn serve(local: &LocalState, resource: &ResourceState) -> Runtime {
             (Some(_), Some(Probed { cause: Some(cause), .. })) => {
                 Runtime::because(RuntimeStatus::Pending, format!("not ready: {cause}"))
             }
-            (Some(_), _) => Runtime::because(RuntimeStatus::Pending, "not ready: its probe has not succeeded yet"),
+            (Some(_), _) => {
+                Runtime::because(RuntimeStatus::Pending, "not ready: its probe has not succeeded yet")
+            }
         },
         ServeState::Ended { exit, .. } => Runtime::because(RuntimeStatus::Error, exit_words(exit)),
     }

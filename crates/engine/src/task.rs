@@ -72,7 +72,9 @@ impl TaskSpec {
             (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
             | (TaskSpec::Load { load: old, .. }, TaskSpec::Load { load: new, .. })
             | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. })
-            | (TaskSpec::Probe { generation: old, .. }, TaskSpec::Probe { generation: new, .. }) => old == new,
+            | (TaskSpec::Probe { generation: old, .. }, TaskSpec::Probe { generation: new, .. }) => {
+                old == new
+            }
             _ => self == next,
         }
     }

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod environment;
 pub mod files;
 pub mod ports;
+pub mod probe;
 pub mod process;
 pub mod session_dir;
 pub mod watch;

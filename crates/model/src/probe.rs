@@ -58,6 +58,33 @@ impl Probe {
     }
 }
 
+/// What a row of attempts means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// None: not decided yet.
+    ready: Option<bool>,
+    last: Option<bool>,
+    length: u32,
+}
+
+impl Row {
+    pub fn is_ready(&self) -> bool {
+        self.ready == Some(true)
+    }
+
+    /// Notes an attempt; says whether it decides otherwise than before.
+    pub fn note(&mut self, probe: &Probe, success: bool) -> bool {
+        self.length = if self.last == Some(success) { self.length.saturating_add(1) } else { 1 };
+        self.last = Some(success);
+        let needed = if success { probe.successes() } else { probe.failures() };
+        if self.length < needed || self.ready == Some(success) {
+            return false;
+        }
+        self.ready = Some(success);
+        true
+    }
+}
+
 fn positive(value: i32, default: u32) -> u32 {
     u32::try_from(value).ok().filter(|value| *value > 0).unwrap_or(default)
 }
@@ -93,4 +120,43 @@ pub enum ProbeAction {
 // serde hands references to these predicates.
 fn is_zero(value: &i32) -> bool {
     *value == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_decides_when_it_is_long_enough() {
+        let action = ProbeAction::Exec { command: vec!["true".into()] };
+        let probe = Probe { success_threshold: 2, failure_threshold: 3, ..Probe::new(action) };
+        let mut row = Row::default();
+        let decided: Vec<(bool, bool)> =
+            [true, false, true, true, true, false, false, true, false, false, false]
+                .into_iter()
+                .map(|success| (row.note(&probe, success), row.is_ready()))
+                .collect();
+        let expected = [
+            (false, false),
+            (false, false),
+            (false, false),
+            (true, true),
+            (false, true),
+            (false, true),
+            (false, true),
+            (false, true),
+            (false, true),
+            (false, true),
+            (true, false),
+        ];
+        assert_eq!(decided, expected);
+    }
+
+    #[test]
+    fn what_is_not_said_has_kubernetes_defaults() {
+        let probe = Probe::new(ProbeAction::TcpSocket { port: 1, host: String::new() });
+        let numbers = (probe.initial_delay(), probe.timeout(), probe.period());
+        assert_eq!(numbers, (Duration::ZERO, Duration::from_secs(1), Duration::from_secs(10)));
+        assert_eq!((probe.successes(), probe.failures()), (1, 3));
+    }
 }

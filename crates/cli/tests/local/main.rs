@@ -8,5 +8,6 @@ mod commands;
 mod demo;
 mod ending;
 mod instances;
+mod probes;
 mod resources;
 mod tiltfile;

@@ -8,7 +8,7 @@ use lilt_engine::{Cause, Event};
 use lilt_model::command::Command;
 use lilt_model::log::Level;
 use lilt_model::project::Project;
-use lilt_model::resource::{Body, Resource};
+use lilt_model::resource::Body;
 use lilt_model::settings::{CiSettings, DockerPrune, ServerSideApply};
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
@@ -100,9 +100,6 @@ fn hand_to(environment: &[(String, Option<String>)], command: &mut Command) {
 
 /// What the Tiltfile asks for and lilt does not do yet.
 fn missing(project: &Project) -> Vec<String> {
-    let probed = |resource: &&Resource| matches!(&resource.body, Body::Local(local) if local.readiness_probe.is_some());
-    let probed: Vec<&str> =
-        project.resources.iter().filter(probed).map(|resource| resource.name.as_str()).collect();
     // Extensions have done their work while the Tiltfile ran.
     let objects = project.api_objects.iter().filter_map(|object| object["kind"].as_str());
     let mut objects: Vec<&str> = objects.filter(|kind| !kind.starts_with("Extension")).collect();
@@ -110,10 +107,6 @@ fn missing(project: &Project) -> Vec<String> {
     objects.dedup();
     let settings = &project.settings;
     let missing = [
-        (
-            !probed.is_empty(),
-            format!("readiness_probe: servers count as ready as soon as they run ({})", probed.join(", ")),
-        ),
         (!objects.is_empty(), format!("objects of v1alpha1 have no effect ({})", objects.join(", "))),
         (
             settings.server_side_apply == ServerSideApply::Never,
@@ -155,21 +148,11 @@ fn tell_result(span: &mut Span, project: &Result<Project, Failure>, took: Durati
 
 #[cfg(test)]
 mod tests {
-    use lilt_model::probe::{Probe, ProbeAction};
-    use lilt_model::resource::{LocalResource, TriggerMode};
+    use lilt_model::resource::{LocalResource, Resource, TriggerMode};
 
     use super::*;
 
     fn server(name: &str) -> Resource {
-        let action = ProbeAction::TcpSocket { port: 80, host: String::new() };
-        let probe = Probe {
-            initial_delay_secs: 0,
-            timeout_secs: 0,
-            period_secs: 0,
-            success_threshold: 0,
-            failure_threshold: 0,
-            action,
-        };
         Resource {
             name: ResourceName::new(name),
             labels: Vec::new(),
@@ -179,7 +162,6 @@ mod tests {
             auto_init: true,
             body: Body::Local(LocalResource {
                 serve: Some(Command::shell("serve", "/")),
-                readiness_probe: Some(probe),
                 ..LocalResource::default()
             }),
         }
@@ -191,13 +173,7 @@ mod tests {
             ["UIButton", "Cmd", "Cmd", "Extension"].map(|kind| serde_json::json!({"kind": kind})).to_vec();
         let project = Project { resources: vec![server("a")], api_objects, ..Project::default() };
         let told = missing(&project);
-        assert_eq!(
-            told,
-            [
-                "not supported yet: readiness_probe: servers count as ready as soon as they run (a)",
-                "not supported yet: objects of v1alpha1 have no effect (Cmd, UIButton)",
-            ]
-        );
+        assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (Cmd, UIButton)"]);
         assert!(missing(&Project::default()).is_empty());
     }
 

@@ -10,7 +10,7 @@ use super::local::launch;
 use crate::context::Context;
 
 pub(crate) async fn run(context: Context, resource: ResourceName, generation: u64, command: Command) {
-    let span_id = format!("localserve:{resource}:{generation}");
+    let span_id = span_id(&resource, generation);
     let mut span = context.runtime_span(&resource, span_id.clone());
     span.info(&format!("Running cmd: {}", command.display()));
     let mut process = match Process::spawn(&launch(&context, &command), move |_, bytes| span.write(bytes)) {
@@ -37,4 +37,9 @@ pub(crate) async fn run(context: Context, resource: ResourceName, generation: u6
     let line = format!("ERROR: server exited: {words}");
     context.runtime_span(&resource, span_id).print(Level::Error, &line);
     context.tell(Event::ServeEnded { resource, generation, exit }).await;
+}
+
+/// The section of log that a server and its probe share.
+pub(super) fn span_id(resource: &ResourceName, generation: u64) -> String {
+    format!("localserve:{resource}:{generation}")
 }

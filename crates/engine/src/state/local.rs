@@ -31,8 +31,15 @@ pub(crate) struct Serve {
 pub(crate) enum ServeState {
     Starting,
     /// `probed` is what its probe has found out; without a probe nothing ever sets it.
-    Running { pid: u32, since: Timestamp, probed: Option<Probed> },
-    Ended { exit: ServeExit, at: Timestamp },
+    Running {
+        pid: u32,
+        since: Timestamp,
+        probed: Option<Probed>,
+    },
+    Ended {
+        exit: ServeExit,
+        at: Timestamp,
+    },
 }
 
 /// What a probe last found.

@@ -1,0 +1,154 @@
+//! Finds out again and again whether a running server is ready, and tells when that changes.
+
+use std::time::Duration;
+
+use lilt_engine::Event;
+use lilt_host::probe::{Attempt, attempt};
+use lilt_model::ResourceName;
+use lilt_model::command::Command;
+use lilt_model::log::Level;
+use lilt_model::probe::{Probe, ProbeAction, Row};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::local::launch;
+use super::serve::span_id;
+use crate::context::Context;
+
+/// Lines of a probe's output that are worth a place in the log.
+const SHOWN_LINES: usize = 20;
+
+pub(crate) async fn run(context: Context, resource: ResourceName, generation: u64, probe: Probe) {
+    tokio::select! {
+        () = context.cancel.cancelled() => {}
+        () = watch(&context, &resource, generation, &probe) => {}
+    }
+}
+
+/// Never ends by itself; may be dropped at any point, which ends a running attempt.
+async fn watch(context: &Context, resource: &ResourceName, generation: u64, probe: &Probe) {
+    sleep(probe.initial_delay()).await;
+    let mut pace = Pace::new(probe, Instant::now());
+    let mut row = Row::default();
+    let mut told: Option<(bool, Option<String>)> = None;
+    loop {
+        let found = attempt(&probe.action, probe.timeout(), |argv| {
+            launch(context, &Command { argv: argv.to_vec(), ..Command::shell("", folder(context)) })
+        })
+        .await;
+        // What came too early to be asked for says nothing against the server.
+        if (pace.is_regular() || found.succeeded()) && row.note(probe, found.succeeded()) {
+            show(context, resource, generation, &found);
+        }
+        let now = (row.is_ready(), found.cause);
+        if told.as_ref() != Some(&now) {
+            let (ready, cause) = now.clone();
+            context.tell(Event::ProbeChanged { resource: resource.clone(), generation, ready, cause }).await;
+            told = Some(now);
+        }
+        sleep_until(pace.next(row.is_ready(), Instant::now())).await;
+    }
+}
+
+/// Commands of probes run where Tilt runs them: beside the Tiltfile, whatever `serve_dir` says.
+fn folder(context: &Context) -> &std::path::Path {
+    context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"))
+}
+
+/// In Tilt's form, which scripts look for.
+fn show(context: &Context, resource: &ResourceName, generation: u64, found: &Attempt) {
+    let mut span = context.runtime_span(resource, span_id(resource, generation));
+    let (word, level) = if found.succeeded() { ("success", Level::Info) } else { ("failure", Level::Warn) };
+    for line in found.output.lines().take(SHOWN_LINES) {
+        span.print(level, &format!("[readiness probe: {word}] {line}"));
+    }
+    if let Some(cause) = &found.cause {
+        span.print(level, &format!("[readiness probe: {word}] {cause}"));
+    }
+}
+
+/// When to try. Until the first success, the cheap kinds are also tried between their times, ever more seldom: the
+/// usual server listens long before the default period of ten seconds is over.
+#[derive(Debug)]
+struct Pace {
+    period: Duration,
+    regular: Instant,
+    /// None: only at regular times.
+    early: Option<Duration>,
+    is_regular: bool,
+}
+
+const FIRST_EARLY: Duration = Duration::from_millis(50);
+
+impl Pace {
+    fn new(probe: &Probe, now: Instant) -> Self {
+        // More than one success in a row is asked for by those who want to see it last.
+        let cheap = !matches!(probe.action, ProbeAction::Exec { .. }) && probe.successes() == 1;
+        Self { period: probe.period(), regular: now, early: cheap.then_some(FIRST_EARLY), is_regular: true }
+    }
+
+    fn is_regular(&self) -> bool {
+        self.is_regular
+    }
+
+    /// The time of the next attempt, after one that ended now.
+    fn next(&mut self, ready: bool, now: Instant) -> Instant {
+        if ready {
+            self.early = None;
+        }
+        if self.is_regular {
+            // An attempt that took longer than the period is followed by the next at once, not by several.
+            self.regular = (self.regular + self.period).max(now);
+        }
+        let early = self.early.map(|pause| now + pause).filter(|early| *early < self.regular);
+        self.early = self.early.map(|pause| pause * 2);
+        self.is_regular = early.is_none();
+        early.unwrap_or(self.regular)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When attempts are made that take no time and fail, in milliseconds.
+    fn times(probe: &Probe, count: usize, ready_from: usize) -> Vec<(u128, bool)> {
+        let begin = Instant::now();
+        let mut pace = Pace::new(probe, begin);
+        let mut now = begin;
+        let mut times = Vec::new();
+        for index in 0..count {
+            times.push(((now - begin).as_millis(), pace.is_regular()));
+            now = pace.next(index >= ready_from, now);
+        }
+        times
+    }
+
+    #[test]
+    fn cheap_probes_hurry_until_the_first_success() {
+        let tcp = ProbeAction::TcpSocket { port: 1, host: String::new() };
+        let probe = Probe { period_secs: 1, ..Probe::new(tcp) };
+        assert_eq!(
+            times(&probe, 8, 8),
+            [
+                (0, true),
+                (50, false),
+                (150, false),
+                (350, false),
+                (750, false),
+                (1000, true),
+                (2000, true),
+                (3000, true)
+            ]
+        );
+        assert_eq!(times(&probe, 4, 1), [(0, true), (50, false), (1000, true), (2000, true)]);
+        let steady = Probe { success_threshold: 2, ..probe };
+        assert_eq!(times(&steady, 3, 3), [(0, true), (1000, true), (2000, true)]);
+    }
+
+    #[test]
+    fn commands_run_at_their_times_only() {
+        let exec = ProbeAction::Exec { command: vec!["true".into()] };
+        let probe = Probe { period_secs: 2, ..Probe::new(exec) };
+        assert_eq!(times(&probe, 3, 3), [(0, true), (2000, true), (4000, true)]);
+    }
+}

@@ -1,0 +1,123 @@
+//! One attempt to find out whether a server on this machine is ready, as Kubernetes' probes do it.
+//!
+//! When to try and what a row of attempts means is the caller's business.
+
+mod http;
+
+use std::io;
+use std::time::Duration;
+
+use lilt_model::probe::ProbeAction;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::process::{Launch, Process};
+
+const DEFAULT_HOST: &str = "localhost";
+/// What a probe's command printed, or a server answered, is kept up to this length.
+const LONGEST_OUTPUT: usize = 10 * 1024;
+
+/// What one attempt found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// None: it succeeded. Otherwise why not, in words.
+    pub cause: Option<String>,
+    /// What the command printed or the server answered.
+    pub output: String,
+}
+
+impl Attempt {
+    fn success(output: impl Into<String>) -> Self {
+        Self { cause: None, output: output.into() }
+    }
+
+    fn failure(cause: impl Into<String>) -> Self {
+        Self { cause: Some(cause.into()), output: String::new() }
+    }
+
+    pub fn succeeded(&self) -> bool {
+        self.cause.is_none()
+    }
+}
+
+/// Tries once. `launch` says how a command of the probe is started.
+pub async fn attempt(
+    action: &ProbeAction,
+    patience: Duration,
+    launch: impl FnOnce(&[String]) -> Launch,
+) -> Attempt {
+    let too_late = |what: String| Attempt::failure(format!("{what} within {patience:?}"));
+    match action {
+        // Ends its command itself.
+        ProbeAction::Exec { command } => execute(&launch(command), patience).await,
+        ProbeAction::TcpSocket { port, host } => {
+            let host = or_default(host);
+            let tried = timeout(patience, connect(host, *port)).await;
+            tried.unwrap_or_else(|_| too_late(format!("{host}:{port} takes no connection")))
+        }
+        ProbeAction::HttpGet { port, host, scheme, path } => {
+            let target = http::Target::new(scheme, or_default(host), *port, path);
+            let words = target.to_string();
+            let tried = timeout(patience, http::get(target)).await;
+            tried.unwrap_or_else(|_| too_late(format!("no answer from {words}")))
+        }
+    }
+}
+
+fn or_default(host: &str) -> &str {
+    if host.is_empty() { DEFAULT_HOST } else { host }
+}
+
+async fn connect(host: &str, port: u16) -> Attempt {
+    match TcpStream::connect((host, port)).await {
+        Ok(_) => Attempt::success(""),
+        Err(error) => Attempt::failure(format!("{host}:{port}: {}", words(&error))),
+    }
+}
+
+/// Without the operating system's number.
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused".into(),
+        io::ErrorKind::ConnectionReset => "connection reset".into(),
+        io::ErrorKind::UnexpectedEof => "it closed the connection without an answer".into(),
+        _ => error.to_string(),
+    }
+}
+
+async fn execute(launch: &Launch, patience: Duration) -> Attempt {
+    // Unbounded: what is sent is bounded by LONGEST_OUTPUT.
+    let (sender, mut pieces) = mpsc::unbounded_channel::<Vec<u8>>();
+    let mut room = LONGEST_OUTPUT;
+    let started = Process::spawn(launch, move |_, bytes| {
+        let taken = &bytes[..bytes.len().min(room)];
+        room -= taken.len();
+        if !taken.is_empty() {
+            // The receiver lives as long as the process.
+            let _ = sender.send(taken.to_vec());
+        }
+    });
+    let mut process = match started {
+        Ok(process) => process,
+        Err(failure) => return Attempt::failure(failure.message),
+    };
+    let ended = timeout(patience, process.wait()).await;
+    if ended.is_err() {
+        process.stop(Duration::ZERO).await;
+    }
+    let mut output = Vec::new();
+    while let Ok(piece) = pieces.try_recv() {
+        output.extend(piece);
+    }
+    let output = String::from_utf8_lossy(&output).into_owned();
+    let last = || output.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let program = launch.argv.first().map_or("", String::as_str);
+    let cause = match ended {
+        Ok(exit) if exit.success() => None,
+        Ok(exit) if last().is_empty() => Some(format!("`{program}` ended with {}", exit)),
+        Ok(exit) => Some(format!("`{program}` ended with {}: {}", exit, last())),
+        Err(_) => Some(format!("`{program}` did not end within {patience:?}")),
+    };
+    Attempt { cause, output }
+}

@@ -1,0 +1,206 @@
+//! A GET request as Kubernetes' probes make it: no proxy, certificates are not checked, redirects within the host are
+//! followed, and a redirect to another host is as good as an answer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::header::{ACCEPT, CONNECTION, HOST, LOCATION, USER_AGENT};
+use http::{Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::TokioIo;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::{Attempt, LONGEST_OUTPUT, words};
+
+/// As Tilt's; servers may leave it out of their logs.
+const AGENT: &str = "tilt-probe/0.1";
+const MOST_REDIRECTS: usize = 10;
+
+/// Where a request goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    tls: bool,
+    host: String,
+    port: u16,
+    /// With the query; begins with `/`.
+    path: String,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+impl Target {
+    pub(super) fn new(scheme: &str, host: &str, port: u16, path: &str) -> Self {
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        Self { tls: scheme.eq_ignore_ascii_case("https"), host: host.to_owned(), port, path }
+    }
+
+    /// An IPv6 address needs brackets.
+    fn authority(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
+    /// Where a `Location` leads; none: to another host, or nowhere that can be understood.
+    fn redirected(&self, location: &str) -> Option<Target> {
+        if !location.contains("://") {
+            let folder = self.path.split(['?', '#']).next().unwrap_or("/").rsplit_once('/');
+            let path = match location.strip_prefix('/') {
+                Some(_) => location.to_owned(),
+                None => format!("{}/{location}", folder.map_or("", |(folder, _)| folder)),
+            };
+            return Some(Self { path, ..self.clone() });
+        }
+        let uri: Uri = location.parse().ok()?;
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let host = uri.host()?.trim_matches(['[', ']']);
+        let tls = uri.scheme_str().map_or(self.tls, |scheme| scheme == "https");
+        let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        (host == self.host).then(|| Self { tls, host: host.to_owned(), port, path: path.to_owned() })
+    }
+}
+
+pub(super) async fn get(mut target: Target) -> Attempt {
+    for _ in 0..MOST_REDIRECTS {
+        let response = match ask(&target).await {
+            Ok(response) => response,
+            Err(cause) => return Attempt::failure(format!("{target}: {cause}")),
+        };
+        let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+        let next = location.and_then(|location| target.redirected(location));
+        match next.filter(|_| response.status().is_redirection()) {
+            Some(next) => target = next,
+            None => return judge(&target, response).await,
+        }
+    }
+    Attempt::failure(format!("{target}: it redirects more than {MOST_REDIRECTS} times"))
+}
+
+async fn judge(target: &Target, response: Response<Incoming>) -> Attempt {
+    let status = response.status();
+    if !(StatusCode::OK..StatusCode::BAD_REQUEST).contains(&status) {
+        return Attempt::failure(format!("{target} answers {status}"));
+    }
+    // The answer's head decides; a body that breaks off is shown as far as it came.
+    let mut body = response.into_body();
+    let mut output = Vec::new();
+    while output.len() < LONGEST_OUTPUT
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        output.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+    }
+    output.truncate(LONGEST_OUTPUT);
+    Attempt::success(String::from_utf8_lossy(&output))
+}
+
+async fn ask(target: &Target) -> Result<Response<Incoming>, String> {
+    let request = Request::get(target.path.as_str())
+        .header(HOST, target.authority())
+        .header(USER_AGENT, AGENT)
+        .header(ACCEPT, "*/*")
+        .header(CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| error.to_string())?;
+    let stream =
+        TcpStream::connect((target.host.as_str(), target.port)).await.map_err(|error| words(&error))?;
+    if !target.tls {
+        return send(stream, request).await;
+    }
+    let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
+    let stream = TlsConnector::from(Arc::new(unchecked_tls()?)).connect(name, stream).await;
+    send(stream.map_err(|error| format!("no TLS: {}", words(&error)))?, request).await
+}
+
+async fn send(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    request: Request<Empty<Bytes>>,
+) -> Result<Response<Incoming>, String> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| error.to_string())?;
+    // Ends with the response's body, or with the attempt: whichever is dropped first closes it.
+    let connection = tokio::spawn(connection);
+    let answered = sender.send_request(request).await;
+    if answered.is_err() {
+        connection.abort();
+    }
+    answered.map_err(|error| if error.is_incomplete_message() { NO_ANSWER.into() } else { error.to_string() })
+}
+
+const NO_ANSWER: &str = "it closed the connection without an answer";
+
+fn unchecked_tls() -> Result<ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = Arc::new(Unchecked(provider.clone()));
+    let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = versions.map_err(|error| error.to_string())?.dangerous();
+    Ok(config.with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+/// A probe asks whether a server answers, not who it is: certificates of local servers are their own.
+#[derive(Debug)]
+struct Unchecked(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unchecked {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_stay_within_the_host() {
+        let target = Target::new("", "localhost", 8080, "a/b?c=1");
+        assert_eq!(target.to_string(), "http://localhost:8080/a/b?c=1");
+        let to = |location: &str| target.redirected(location).map(|target| target.to_string());
+        assert_eq!(to("/x?y=2").as_deref(), Some("http://localhost:8080/x?y=2"));
+        assert_eq!(to("x").as_deref(), Some("http://localhost:8080/a/x"));
+        assert_eq!(to("https://localhost:8443/").as_deref(), Some("https://localhost:8443/"));
+        assert_eq!(to("http://localhost/z").as_deref(), Some("http://localhost:80/z"));
+        assert_eq!(to("http://example.com/"), None);
+        assert_eq!(Target::new("HTTPS", "::1", 1, "").to_string(), "https://[::1]:1/");
+    }
+}
