@@ -1,23 +1,69 @@
-//! What can be typed. Flags and their meaning are Tilt's.
+//! What can be typed. Flags and their meaning are Tilt's. Commands whose arguments are theirs alone have them beside
+//! their code, in `commands/`.
 
+mod cobra;
+
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
+use crate::commands;
+use crate::commands::analytics::Analytics;
+use crate::commands::completion::Completion;
+use crate::commands::doctor::Doctor;
 use crate::commands::dump::Dump;
+use crate::commands::snapshot::Snapshot;
 use crate::commands::switch::{Disable, Enable};
+use crate::commands::tree_view::TreeView;
 use crate::commands::trigger::Trigger;
+use crate::commands::verify_install::VerifyInstall;
+use crate::diagnostics::Verbosity;
 
 /// The inner development loop on Kubernetes: reads a Tiltfile, brings up what it describes and keeps it up to date
 /// while you edit.
 #[derive(Debug, Parser)]
-#[command(name = "lilt", version = version(), propagate_version = false, infer_long_args = false)]
-#[command(
-    after_help = "Examples:\n  lilt demo                 try it, without cluster or Docker\n  lilt up                   bring up the project of this folder\n  lilt ci                   bring it up once, for scripts\n  lilt down                 delete what it deployed"
-)]
+#[command(name = "lilt", version = version(), args_override_self = true, disable_help_subcommand = false)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  lilt demo                 try it, without cluster or Docker
+  lilt up                   bring up the project of this folder
+  lilt up web api           only these resources
+  lilt up -- --env=test     arguments for the Tiltfile's config.parse()
+  lilt ci                   bring it up once, for scripts
+  lilt logs -f web          follow the log of a resource
+  lilt trigger web          update it now
+  lilt down                 delete what was deployed")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) verbosity: Verbosity,
+}
+
+/// All commands, for parsing, help, completion and documentation.
+pub(crate) fn definition() -> clap::Command {
+    Arguments::command()
+}
+
+/// Reads what was typed as Tilt's parser does.
+pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let mut definition = definition();
+    definition.build();
+    let adapted = cobra::adapt(&definition, typed)
+        .map_err(|error| definition.error(clap::error::ErrorKind::InvalidValue, error))?;
+    // A command can be used once: parsing changes it.
+    let matches = self::definition().try_get_matches_from(adapted)?;
+    Arguments::from_arg_matches(&matches)
+}
+
+/// The name by which it was called: `lilt`, or `tilt` through a link.
+pub(crate) fn program_name() -> String {
+    let name = std::env::args_os().next().map(PathBuf::from);
+    let name =
+        name.as_deref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+    name.filter(|name| name == "tilt").unwrap_or_else(|| "lilt".to_owned())
 }
 
 /// lilt's own version.
@@ -27,25 +73,30 @@ pub(crate) fn version() -> &'static str {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Bring everything up and keep it up to date until Ctrl-C
     Up(Up),
-    /// Bring everything up once: exit 0 when all is ready, 1 when something is broken
     Ci(Ci),
-    /// Delete the objects that the Tiltfile names
     Down(Down),
     Trigger(Trigger),
     Enable(Enable),
     Disable(Disable),
+    Args(commands::args::Args),
+    Doctor(Doctor),
+    /// Keep what a session knows in a file, and look at it later
+    #[command(subcommand)]
+    Snapshot(Snapshot),
     /// Print what lilt knows, for people who look into it
     #[command(subcommand)]
     Dump(Dump),
-    /// Try lilt on a small project that needs no cluster and no Docker
     Demo(Demo),
     /// Commands whose output may still change
     #[command(subcommand)]
     Alpha(Alpha),
-    /// Print lilt's version and the version of Tilt it is compatible with
     Version(Version),
+    VerifyInstall(VerifyInstall),
+    /// Print completions for a shell
+    #[command(subcommand)]
+    Completion(Completion),
+    Analytics(Analytics),
     /// The servers of the demo
     #[command(hide = true)]
     DemoServer(DemoServer),
@@ -53,17 +104,18 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Alpha {
-    /// Evaluate the Tiltfile and print what came of it as JSON: exit 0, 5 if the Tiltfile is wrong, 1 for all else
     TiltfileResult(TiltfileResult),
+    TreeView(TreeView),
 }
 
+/// Evaluate the Tiltfile and print what came of it as JSON: exit 0, 5 if the Tiltfile is wrong, 1 for all else
+///
+/// With -v the lines that the Tiltfile prints go to stderr, also if nothing is wrong.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt alpha tiltfile-result | jq '.Manifests[].Name'")]
 pub(crate) struct TiltfileResult {
     #[command(flatten)]
     pub(crate) project: Project,
-    /// Print to stderr what the Tiltfile prints, also if nothing is wrong
-    #[arg(short, long)]
-    pub(crate) verbose: bool,
 }
 
 #[derive(Args, Debug)]
@@ -74,11 +126,12 @@ pub(crate) struct Project {
     /// Kubernetes context to use instead of the current one
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// Namespace for objects that name none
+    /// Namespace for objects that name none, instead of the context's
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// Arguments for the Tiltfile
-    #[arg(last = true, value_name = "TILTFILE ARGS")]
+    /// Arguments for the Tiltfile: the resources to enable, or what its config.parse() defines. Those that begin with
+    /// a dash stand after --
+    #[arg(value_name = "TILTFILE ARGS")]
     pub(crate) args: Vec<String>,
 }
 
@@ -92,6 +145,23 @@ pub(crate) struct Web {
     /// TILT_PORT, else 10350
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<Port>,
+    /// Where the page comes from: lilt carries it. local is for those who work on the page
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = WebMode::Default)]
+    pub(crate) web_mode: WebMode,
+    /// Port of the page's development server, for --web-mode=local
+    #[arg(long, value_name = "PORT", default_value_t = 46764)]
+    pub(crate) webdev_port: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WebMode {
+    Default,
+    Local,
+    Prod,
+    #[value(hide = true)]
+    Embedded,
+    #[value(hide = true)]
+    Precompiled,
 }
 
 /// Which port to open.
@@ -117,7 +187,21 @@ impl std::str::FromStr for Port {
     }
 }
 
+/// Bring everything up and keep it up to date until Ctrl-C
+///
+/// Without arguments for the Tiltfile all its resources are enabled, otherwise those that are named; a Tiltfile that
+/// calls config.parse() or config.set_enabled_resources() decides itself.
+///
+/// At the end commands and servers of this machine are stopped. What was deployed goes on running: `lilt down` deletes
+/// it.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  lilt up                          bring up the project of this folder
+  lilt up web api                  only these resources
+  lilt up -f deploy/Tiltfile       another Tiltfile
+  lilt up --port=auto              beside a session that already runs
+  lilt up -- --env=test web        arguments for the Tiltfile's config.parse()")]
 pub(crate) struct Up {
     #[command(flatten)]
     pub(crate) project: Project,
@@ -129,29 +213,69 @@ pub(crate) struct Up {
     /// Do not open port forwards
     #[arg(long)]
     pub(crate) disable_port_forwards: bool,
+    /// How running containers are changed: auto; exec, which is what auto does; image, to build and deploy always
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = UpdateMode::Auto)]
+    pub(crate) update_mode: UpdateMode,
+    /// Write a snapshot of all that is known to this file at the end, for `lilt snapshot view`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) output_snapshot_on_exit: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UpdateMode {
+    Auto,
+    Image,
+    Container,
+    Exec,
+}
+
+/// Bring everything up once: exit 0 when all is ready, 1 when something is broken
+///
+/// Commands must have succeeded, servers and pods must be ready, jobs must be done.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  lilt ci                                            everything, at most half an hour
+  lilt ci --timeout=5m web                           one resource, at most five minutes
+  lilt ci --output-snapshot-on-exit=snapshot.json    keep what happened, for `lilt snapshot view`")]
 pub(crate) struct Ci {
     #[command(flatten)]
     pub(crate) project: Project,
     #[command(flatten)]
     pub(crate) web: Web,
-    /// How long to wait for everything to be ready, for example 90s or 30m
-    #[arg(long, default_value = "30m", value_parser = duration)]
+    /// How long to wait for everything to be ready, for example 90s or 30m; 0 for as long as it takes
+    #[arg(long, default_value = "30m0s", value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: std::time::Duration,
+    /// Write a snapshot of all that is known to this file at the end, for `lilt snapshot view`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) output_snapshot_on_exit: Option<PathBuf>,
 }
 
+/// Delete what the Tiltfile names, whoever deployed it
+///
+/// Objects with the annotation `tilt.dev/down-policy: keep` stay, and so do namespaces and volumes unless asked for.
+/// What is already gone is no error.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  lilt down                          delete what was deployed
+  lilt down web                      only what belongs to web
+  lilt down --delete-namespaces      namespaces of the Tiltfile, too
+  lilt down -- --env=test            with arguments for the Tiltfile's config.parse()")]
 pub(crate) struct Down {
     #[command(flatten)]
     pub(crate) project: Project,
     /// Delete namespaces too
     #[arg(long)]
     pub(crate) delete_namespaces: bool,
+    /// Delete volumes of Docker Compose too
+    #[arg(long)]
+    pub(crate) delete_volumes: bool,
 }
 
+/// Try lilt on a small project that needs no cluster and no Docker
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt demo            try it\n  lilt demo --once     watch it, and exit")]
 pub(crate) struct Demo {
     #[command(flatten)]
     pub(crate) web: Web,
@@ -160,7 +284,9 @@ pub(crate) struct Demo {
     pub(crate) once: bool,
 }
 
+/// Print the version of Tilt that lilt is compatible with, and lilt's own
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt version\n  lilt version --json | jq -r .lilt")]
 pub(crate) struct Version {
     /// Print as JSON
     #[arg(long)]
@@ -176,24 +302,31 @@ pub(crate) struct DemoServer {
     pub(crate) folder: PathBuf,
 }
 
-/// Go's durations, as far as people write them: `90s`, `1h30m`, `500ms`.
-fn duration(text: &str) -> Result<std::time::Duration, String> {
+/// Go's durations: `90s`, `1h30m`, `1.5h`, `500ms`, `0`.
+pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || format!("{text:?} is no duration; write for example 90s, 30m or 1h30m");
+    if text == "0" {
+        return Ok(std::time::Duration::ZERO);
+    }
     let mut rest = text;
     let mut total = std::time::Duration::ZERO;
     while !rest.is_empty() {
-        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(wrong)?;
-        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.').ok_or_else(wrong)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
         rest = &rest[digits..];
-        let letters = rest.find(|letter: char| letter.is_ascii_digit()).unwrap_or(rest.len());
-        let milliseconds: u64 = match &rest[..letters] {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
+        let letters =
+            rest.find(|letter: char| letter.is_ascii_digit() || letter == '.').unwrap_or(rest.len());
+        let seconds = match &rest[..letters] {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
             _ => return Err(wrong()),
         };
-        total += std::time::Duration::from_millis(number.saturating_mul(milliseconds));
+        let part = std::time::Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
+        total = total.checked_add(part).ok_or_else(wrong)?;
         rest = &rest[letters..];
     }
     if text.is_empty() { Err(wrong()) } else { Ok(total) }
@@ -211,6 +344,8 @@ mod tests {
         assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
         assert_eq!(duration("30m0s"), Ok(Duration::from_secs(1800)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
         assert!(duration("").is_err());
         assert!(duration("10").is_err());
         assert!(duration("5 minutes").is_err());
@@ -218,7 +353,6 @@ mod tests {
 
     #[test]
     fn the_arguments_are_consistent() {
-        use clap::CommandFactory as _;
-        Arguments::command().debug_assert();
+        definition().debug_assert();
     }
 }

@@ -62,6 +62,11 @@ impl Client {
         format!("http://{}:{}/", self.host, self.port)
     }
 
+    /// `host:port`.
+    pub(crate) fn host(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
     /// Asks for a path such as `/api/view`. An answer that is no success is a failure with the words of the session.
     pub(crate) async fn get(&self, path: &str) -> Result<Answer, Failure> {
         self.ask(Method::GET, path, Bytes::new()).await
@@ -90,7 +95,7 @@ impl Client {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(header::HOST, format!("{}:{}", self.host, self.port))
+            .header(header::HOST, self.host())
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|error| Failure::internal(format!("a request for {path}: {error}")))?;

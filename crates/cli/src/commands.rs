@@ -1,10 +1,17 @@
 //! One file per command.
 
+pub(crate) mod analytics;
+pub(crate) mod args;
 pub(crate) mod ci;
+pub(crate) mod completion;
+pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod dump;
+pub(crate) mod snapshot;
 pub(crate) mod switch;
 pub(crate) mod tiltfile_result;
+pub(crate) mod tree_view;
 pub(crate) mod trigger;
 pub(crate) mod up;
+pub(crate) mod verify_install;
 pub(crate) mod version;

@@ -25,6 +25,8 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         project: Project { file: tiltfile, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,
         forwards: false,
+        live_update: true,
+        snapshot: None,
         environment: Vec::new(),
     };
     let mut result = Ok(());

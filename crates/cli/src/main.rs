@@ -2,30 +2,32 @@
 //! the same.
 
 mod arguments;
+mod browser;
 mod client;
 mod commands;
 mod demo;
+mod diagnostics;
 mod instances;
+mod reference;
 mod session;
 mod signals;
+mod snapshot;
 mod stream;
 mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::error::ErrorKind;
 
-use arguments::{Alpha, Arguments, Command};
+use arguments::{Alpha, Command};
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match arguments::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help or a complaint, to where it belongs. A wrong argument is 1, as everything is that Tilt refuses.
-            let _ = error.print();
-            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-        }
+        Err(error) => return answer(&error),
     };
+    let verbosity = arguments.verbosity;
+    verbosity.start();
     let result = match arguments.command {
         Command::Version(version) => commands::version::run(&version),
         Command::DemoServer(server) => block_on(demo::server::run(server)),
@@ -35,8 +37,17 @@ fn main() -> ExitCode {
         Command::Trigger(trigger) => block_on(commands::trigger::run(trigger)),
         Command::Enable(enable) => block_on(commands::switch::enable(enable)),
         Command::Disable(disable) => block_on(commands::switch::disable(disable)),
+        Command::Args(args) => block_on(commands::args::run(args)),
+        Command::Doctor(doctor) => block_on(commands::doctor::run(doctor)),
+        Command::Snapshot(snapshot) => block_on(commands::snapshot::run(snapshot)),
+        Command::Analytics(analytics) => commands::analytics::run(&analytics),
+        Command::Completion(completion) => commands::completion::run(&completion),
+        Command::VerifyInstall(_) => commands::verify_install::run(),
+        Command::Alpha(Alpha::TreeView(tree)) => block_on(commands::tree_view::run(tree)),
         Command::Dump(dump) => block_on(commands::dump::run(dump)),
-        Command::Alpha(Alpha::TiltfileResult(result)) => block_on(commands::tiltfile_result::run(result)),
+        Command::Alpha(Alpha::TiltfileResult(result)) => {
+            block_on(commands::tiltfile_result::run(result, verbosity))
+        }
         Command::Demo(demo) => block_on(demo::run(demo)),
     };
     match result {
@@ -48,6 +59,22 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Help, the version or a complaint, to where it belongs. A wrong argument is 1, as everything is that Tilt refuses.
+fn answer(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayVersion => terminal::line(&commands::version::text()),
+        // No command, or none of a group: that is a question, not a mistake.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => terminal::print(&error.render().to_string()),
+        _ => {
+            // A reader that went away is told nothing.
+            let _ = error.print();
+        }
+    }
+    let is_mistake =
+        error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if is_mistake { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 fn block_on(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {

@@ -13,11 +13,11 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{Port, Project, Web, version};
+use crate::arguments::{Port, Project, Web, WebMode, version};
 use crate::client::Client;
 use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
 use crate::signals::Signals;
-use crate::{stream, terminal};
+use crate::{snapshot, stream, terminal};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
 const REQUESTS: usize = 64;
@@ -27,6 +27,9 @@ pub(crate) struct Plan {
     pub(crate) project: Project,
     pub(crate) mode: Mode,
     pub(crate) forwards: bool,
+    pub(crate) live_update: bool,
+    /// Where to write what is known at the end.
+    pub(crate) snapshot: Option<PathBuf>,
     /// Given to commands and to the Tiltfile.
     pub(crate) environment: Vec<(String, String)>,
 }
@@ -76,6 +79,14 @@ pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
 
 /// Opens the port that was asked for, or the next free one.
 async fn open(web: &Web) -> Result<(TcpListener, String), Failure> {
+    if web.web_mode == WebMode::Local {
+        let message = "--web-mode=local: lilt carries its page and starts no server for it";
+        let hint = format!(
+            "in lilt's folder web/, `LILT_PORT=10350 npx vite --port {}` serves a page that you work on",
+            web.webdev_port
+        );
+        return Err(Failure::user(message).hint(hint));
+    }
     let host = web.host.clone().or_else(|| environment::variable(environment::TILT_HOST));
     let host = host.unwrap_or_else(|| DEFAULT_HOST.to_owned());
     let port = match &web.port {
@@ -119,7 +130,7 @@ fn taken(port: u16) -> Failure {
 
 /// Runs a session to its end. `beside` runs along with it and may end it by cancelling.
 pub(crate) async fn run<F: Future<Output = ()>>(
-    plan: Plan,
+    mut plan: Plan,
     bound: Bound,
     beside: impl FnOnce(Reader, CancellationToken) -> F,
 ) -> anyhow::Result<Ended> {
@@ -132,6 +143,8 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let options = ServeOptions { allowed_hosts: vec![bound.host.clone()], version: version().to_owned() };
     let server = lilt_server::serve(bound.listener, options, reader.clone(), requests, outputs.clone());
     let printer = stream::follow(log_reader, outputs.clone());
+    let snapshot = plan.snapshot.take().map(|path| (path, reader.clone()));
+    tracing::info!(port = bound.port, folder = %bound.folder.path().display(), "the session begins");
     let settings = settings(plan, &bound.host, bound.port, &bound.folder)?;
     let session = async {
         let ended = lilt_daemon::run(settings, incoming, writer, logs, cancel.clone()).await;
@@ -146,6 +159,12 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         }
     };
     let (ended, (), (), ()) = tokio::join!(session, server, printer, beside);
+    if let Some((path, reader)) = snapshot
+        && let Err(failure) = snapshot::write(reader, &path)
+    {
+        // How the session ended counts, not that nobody will be able to look at it.
+        terminal::aside(&failure.to_string());
+    }
     Ok(ended?)
 }
 
@@ -180,6 +199,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         environment,
         programs,
         forwards: plan.forwards,
+        live_update: plan.live_update,
         forward_host: host.to_owned(),
     })
 }
@@ -215,6 +235,7 @@ pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
         environment: Vec::new(),
         programs: Vec::new(),
         forwards: false,
+        live_update: false,
         forward_host: String::new(),
     })
 }

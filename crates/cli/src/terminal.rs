@@ -1,5 +1,5 @@
 //! Writing to the terminal. The only module that does.
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 
 use lilt_host::environment;
 use lilt_model::Failure;
@@ -9,9 +9,20 @@ pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// Whether a person can also answer.
+pub(crate) fn is_interactive() -> bool {
+    is_terminal() && std::io::stdin().is_terminal()
+}
+
 /// Whether to use colours: for people who did not say no.
 pub(crate) fn has_colours() -> bool {
     is_terminal() && environment::variable(environment::NO_COLOR).is_none_or(|value| value.is_empty())
+}
+
+/// The same for what goes to stderr.
+pub(crate) fn has_coloured_stderr() -> bool {
+    std::io::stderr().is_terminal()
+        && environment::variable(environment::NO_COLOR).is_none_or(|value| value.is_empty())
 }
 
 /// Prints text as it is. A reader that went away ends nothing: the session is told by its signals.
@@ -35,6 +46,13 @@ pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
 
 pub(crate) fn line(text: &str) {
     print(&format!("{text}\n"));
+}
+
+/// What comes in, to its end.
+pub(crate) fn read_all() -> std::io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut all)?;
+    Ok(all)
 }
 
 /// A line that must not get between the output.

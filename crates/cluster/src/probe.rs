@@ -58,6 +58,14 @@ impl Cluster {
         Some(format!("{}/{}", info.operating_system, info.architecture))
     }
 
+    /// What runs containers on the first node, as `containerd://2.0.1`; none if this user may not look at nodes.
+    pub async fn container_runtime(&self) -> Option<String> {
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let first = ListParams::default().limit(1);
+        let node = quietly("nodes", nodes.list(&first)).await?.items.into_iter().next()?;
+        Some(node.status?.node_info?.container_runtime_version)
+    }
+
     async fn registry(&self) -> Option<Registry> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), "kube-public");
         let map = quietly("the local registry", maps.get_opt("local-registry-hosting")).await??;

@@ -6,11 +6,13 @@
 
 mod context;
 mod down;
+mod examine;
 mod runner;
 mod session;
 mod settings;
 mod tasks;
 
 pub use down::down;
+pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};
 pub use session::{Ended, run};
 pub use settings::Settings;

@@ -24,6 +24,8 @@ pub struct Settings {
     /// Folders where commands find programs after those of `PATH`.
     pub programs: Vec<PathBuf>,
     pub forwards: bool,
+    /// Whether running containers are changed; otherwise every change is built and deployed.
+    pub live_update: bool,
     /// Where forwards listen that name no host: the dashboard's.
     pub forward_host: String,
 }

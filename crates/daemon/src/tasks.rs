@@ -83,6 +83,7 @@ impl Tasks {
     }
 
     fn start(&mut self, owner: &Owner, id: TaskId, spec: TaskSpec) {
+        tracing::debug!(task = ?id, "starting");
         let cancel = CancellationToken::new();
         let (feed, fed) = watch::channel(spec.clone());
         let context = Context { cancel: cancel.clone(), ..self.context.clone() };
@@ -103,6 +104,7 @@ impl Tasks {
             Err(error) => error.id(),
         };
         let (owner, id) = self.names.remove(&number)?;
+        tracing::debug!(task = ?id, "ended");
         let slots = self.slots.get_mut(&owner)?;
         match slots.remove(&id) {
             Some(Slot::Running { spec, .. }) => {

@@ -128,13 +128,28 @@ impl Engine {
 
     /// Whether the engine holds an image of this name or id.
     pub async fn image_exists(&self, reference: &str) -> Result<bool, Failure> {
+        Ok(self.image_id(reference).await?.is_some())
+    }
+
+    /// The id of the image of this name; none if the engine does not hold it.
+    pub async fn image_id(&self, reference: &str) -> Result<Option<String>, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Image {
+            id: String,
+        }
         let path = format!("/images/{}/json", encode_path(reference));
         let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
         match response.status {
-            StatusCode::OK => Ok(true),
-            StatusCode::NOT_FOUND => Ok(false),
+            StatusCode::OK => self.read::<Image>(&path, response).await.map(|image| Some(image.id)),
+            StatusCode::NOT_FOUND => Ok(None),
             _ => Err(refusal(response, &format!("cannot look up the image {reference}")).await),
         }
+    }
+
+    /// Which builder the engine uses: BuildKit, or the classic one where BuildKit is off or not there.
+    pub async fn uses_buildkit(&self) -> Result<bool, Failure> {
+        Ok(!self.buildkit_off && self.ping().await?.buildkit)
     }
 
     /// Gives an image another name, with a tag.
@@ -210,6 +225,10 @@ impl Engine {
         if !response.status.is_success() {
             return Err(refusal(response, &format!("the Docker engine refused {path}")).await);
         }
+        self.read(path, response).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T, Failure> {
         let body = response.bytes().await.map_err(|error| transport::lost(&self.address, &error))?;
         serde_json::from_slice(&body).map_err(|error| {
             Failure::environment(format!("cannot understand the Docker engine's answer to {path}: {error}"))

@@ -63,6 +63,10 @@ fn object(status: UIResourceStatus) -> UIResource {
 fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
     let mut metadata = ObjectMeta { name: resource.spec.name.to_string(), ..ObjectMeta::default() };
     metadata.labels = resource.spec.labels.iter().map(|label| (label.clone(), label.clone())).collect();
+    if !resource.spec.resource_deps.is_empty() {
+        let deps = json_list(&resource.spec.resource_deps);
+        metadata.annotations.insert(annotation::RESOURCE_DEPS.into(), deps);
+    }
     let mut annotate = |key: &str, words: Option<String>| {
         if let Some(words) = words {
             metadata.annotations.insert(key.to_owned(), words);
@@ -124,7 +128,8 @@ pub fn project_tiltfile(state: &State) -> UIResource {
         conditions: conditions(update_status, RuntimeStatus::NotApplicable, false, last_change),
         ..UIResourceStatus::default()
     };
-    let metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
+    let mut metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
+    metadata.annotations.insert(annotation::ARGS.into(), json_list(&tiltfile.args));
     UIResource { metadata, ..object(status) }
 }
 
@@ -145,6 +150,11 @@ pub fn project_session(state: &State) -> UISession {
             tiltfile_key: state.options.tiltfile.display().to_string(),
         },
     }
+}
+
+fn json_list<T: ToString>(list: &[T]) -> String {
+    let list: Vec<String> = list.iter().map(ToString::to_string).collect();
+    serde_json::json!(list).to_string()
 }
 
 fn span(name: &ResourceName, update: u64) -> String {

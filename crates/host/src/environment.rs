@@ -15,11 +15,18 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const HOME: &str = "HOME";
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
+/// Where Tilt keeps the user's choices, in place of `~/.tilt-dev`.
+pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
+/// The editor of `lilt args`; first this one.
+pub const TILT_EDITOR: &str = "TILT_EDITOR";
+/// Then this one.
+pub const EDITOR: &str = "EDITOR";
 /// The folder for what may be deleted at any time; session folders live there.
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 
 /// Every variable above.
-pub const ALL: &[&str] = &[TILT_HOST, TILT_PORT, NO_COLOR, HOME, PATH, XDG_CACHE_HOME];
+pub const ALL: &[&str] =
+    &[TILT_HOST, TILT_PORT, NO_COLOR, HOME, PATH, TILT_DEV_DIR, TILT_EDITOR, EDITOR, XDG_CACHE_HOME];
 
 /// The value of a variable; an empty one counts as not set, as in Tilt.
 pub fn variable(name: &str) -> Option<String> {

@@ -75,6 +75,11 @@ pub fn save_private(path: &Path, content: &[u8]) -> io::Result<()> {
     std::fs::rename(&aside, path)
 }
 
+/// Opens a file to be written from its beginning.
+pub fn create(path: &Path) -> io::Result<std::fs::File> {
+    std::fs::File::create(path)
+}
+
 /// What a file holds; none if it is not there or cannot be read.
 pub fn read(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()

@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod environment;
 pub mod files;
+pub mod limits;
 pub mod ports;
 pub mod probe;
 pub mod process;

@@ -2,6 +2,7 @@
 //!
 //! Commands are started without a terminal and without input. What their output means is the caller's business.
 
+mod foreground;
 mod launch;
 mod stop;
 mod supervise;
@@ -13,6 +14,7 @@ use lilt_model::Failure;
 use nix::unistd::Pid;
 use tokio::task::JoinHandle;
 
+pub use foreground::in_terminal;
 pub use launch::Launch;
 pub use stop::reap_adopted;
 

@@ -23,6 +23,10 @@ pub mod annotation {
     pub const CAUSE: &str = "lilt.dev/cause";
     /// Why a running resource is not healthy, in words.
     pub const RUNTIME_MESSAGE: &str = "lilt.dev/runtime-message";
+    /// The Tiltfile's arguments, as a JSON list; at the resource of the Tiltfile.
+    pub const ARGS: &str = "lilt.dev/args";
+    /// The resources that must be ready before the first update, as a JSON list.
+    pub const RESOURCE_DEPS: &str = "lilt.dev/resource-deps";
     /// State of the forwards that do not work, in words.
     pub const FORWARDS: &str = "lilt.dev/forwards";
 }

@@ -15,6 +15,7 @@ pub(crate) fn router(context: Context, allowed: Allowed) -> Router {
         .route("/favicon.svg", get(assets::icon))
         .route("/assets/{file}", get(assets::asset))
         .route("/api/view", get(view::view))
+        .route("/api/dump/logstore", get(view::logs))
         .route("/api/resources", get(view::resources))
         .route("/api/request", post(requests::request))
         .route("/api/trigger", post(requests::trigger))

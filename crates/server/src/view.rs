@@ -1,6 +1,6 @@
 //! Everything that is known at one moment, in the form of Tilt's `/api/view`: for dumps and snapshots.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -27,6 +27,13 @@ pub(crate) async fn view(State(context): State<Context>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
 }
 
+/// `GET /api/dump/logstore`: every line of log up to now.
+pub(crate) async fn logs(State(context): State<Context>) -> Response {
+    let pieces = Pieces::new(context.reader, "{\"segments\":[".to_owned(), "}");
+    let pieces = stream::iter(pieces.map(Ok::<_, Infallible>));
+    ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
+}
+
 /// `GET /api/resources`: those that are there now, in the Tiltfile's order.
 pub(crate) async fn resources(State(context): State<Context>) -> Json<Vec<Arc<UIResource>>> {
     let mut resources = context.reader.changes_since(0).resources;
@@ -42,17 +49,8 @@ fn rank(resource: &Arc<UIResource>) -> (bool, i32, String) {
 
 /// The view as JSON text, piece by piece: session, resources, and every line of log up to now.
 pub fn pieces(reader: Reader) -> impl Iterator<Item = String> {
-    let end = reader.logs().end();
     let begin = format!("{},\"logList\":{{\"segments\":[", objects(&reader));
-    Pieces {
-        reader,
-        next: 0,
-        end,
-        first: true,
-        spans: BTreeMap::new(),
-        ready: VecDeque::from([begin]),
-        done: false,
-    }
+    Pieces::new(reader, begin, "}}")
 }
 
 /// The objects, without the brace that ends them.
@@ -71,6 +69,7 @@ fn objects(reader: &Reader) -> String {
     text
 }
 
+/// A list of log segments, with what stands before and behind it.
 struct Pieces {
     reader: Reader,
     next: u64,
@@ -79,20 +78,19 @@ struct Pieces {
     first: bool,
     /// The spans of the lines so far, with their resources.
     spans: BTreeMap<String, String>,
-    ready: VecDeque<String>,
-    done: bool,
+    begin: Option<String>,
+    /// None once it was given.
+    closing: Option<&'static str>,
 }
 
 impl Iterator for Pieces {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
-        if let Some(piece) = self.ready.pop_front() {
-            return Some(piece);
+        if let Some(begin) = self.begin.take() {
+            return Some(begin);
         }
-        if self.done {
-            return None;
-        }
+        let closing = self.closing?;
         let mut lines = self.reader.logs().read(self.next, PAGE);
         lines.retain(|line| line.seq < self.end);
         match lines.last() {
@@ -101,14 +99,20 @@ impl Iterator for Pieces {
                 Some(self.segments(&lines))
             }
             None => {
-                self.done = true;
-                Some(self.ending())
+                self.closing = None;
+                Some(self.ending(closing))
             }
         }
     }
 }
 
 impl Pieces {
+    fn new(reader: Reader, begin: String, closing: &'static str) -> Self {
+        let end = reader.logs().end();
+        let (begin, closing) = (Some(begin), Some(closing));
+        Pieces { reader, next: 0, end, first: true, spans: BTreeMap::new(), begin, closing }
+    }
+
     fn segments(&mut self, lines: &[Line]) -> String {
         let mut text = String::new();
         for line in lines {
@@ -128,10 +132,10 @@ impl Pieces {
         text
     }
 
-    fn ending(&self) -> String {
+    fn ending(&self, closing: &str) -> String {
         let named = |(span, resource): (&String, &String)| (span.clone(), json!({"manifestName": resource}));
         let spans: serde_json::Map<_, _> = self.spans.iter().map(named).collect();
-        format!("],\"spans\":{},\"toCheckpoint\":{}}}}}", serde_json::Value::Object(spans), self.end)
+        format!("],\"spans\":{},\"toCheckpoint\":{}{closing}", serde_json::Value::Object(spans), self.end)
     }
 }
 

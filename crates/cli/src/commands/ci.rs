@@ -16,11 +16,21 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let bound = session::bind(&ci.web).await?;
     bound.announce("ci", &ci.project.file)?;
     let timeout = ci.timeout;
-    let plan = Plan { project: ci.project, mode: Mode::Ci, forwards: true, environment: Vec::new() };
+    let plan = Plan {
+        project: ci.project,
+        mode: Mode::Ci,
+        forwards: true,
+        live_update: true,
+        snapshot: ci.output_snapshot_on_exit,
+        environment: Vec::new(),
+    };
     let mut unfinished = None;
     let ended = session::run(plan, bound, |reader, cancel| {
         let unfinished = &mut unfinished;
         async move {
+            if timeout.is_zero() {
+                return std::future::pending().await;
+            }
             tokio::time::sleep(timeout).await;
             *unfinished = Some(waiting(&reader));
             cancel.cancel();

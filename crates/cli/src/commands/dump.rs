@@ -1,15 +1,23 @@
 //! `lilt dump`: what lilt knows, for people who look into it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use lilt_host::files;
+use lilt_model::Failure;
 
 use crate::instances::{self, Connect};
-use crate::terminal;
+use crate::{reference, terminal};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Dump {
     Webview(Webview),
+    Engine(Engine),
+    Logstore(LogStore),
+    Openapi(OpenApi),
+    CliDocs(CliDocs),
+    ImageDeployRef(ImageDeployRef),
 }
 
 /// Print the state behind the page as JSON: session, resources and log
@@ -20,9 +28,64 @@ pub(crate) struct Webview {
     connect: Connect,
 }
 
+/// Print the state of the engine as JSON. Its form may change with every version
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt dump engine > engine.json")]
+pub(crate) struct Engine {
+    #[command(flatten)]
+    connect: Connect,
+}
+
+/// Print every line of log as JSON, with times and spans
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt dump logstore | jq -r '.segments[].text'")]
+pub(crate) struct LogStore {
+    #[command(flatten)]
+    connect: Connect,
+}
+
+/// Print the OpenAPI document of the object API
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt dump openapi > swagger.json")]
+pub(crate) struct OpenApi {}
+
+/// Write a Markdown page for every command
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt dump cli-docs --dir docs/cli")]
+pub(crate) struct CliDocs {
+    /// The folder to write to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+}
+
+/// Print the name and content tag under which an image of the Docker engine is deployed
+///
+/// For scripts of custom_build that have built the image $EXPECTED_REF.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt dump image-deploy-ref $EXPECTED_REF")]
+pub(crate) struct ImageDeployRef {
+    /// An image that the engine has
+    #[arg(value_name = "REF")]
+    reference: String,
+}
+
 pub(crate) async fn run(dump: Dump) -> anyhow::Result<ExitCode> {
     match dump {
         Dump::Webview(webview) => print(&webview.connect, "/api/view").await,
+        Dump::Engine(engine) => print(&engine.connect, "/api/dump/engine").await,
+        Dump::Logstore(store) => print(&store.connect, "/api/dump/logstore").await,
+        Dump::Openapi(OpenApi {}) => {
+            Err(Failure::user("lilt has no object API yet, so there is no document of it")
+                .hint("`lilt dump webview` prints the objects that there are")
+                .into())
+        }
+        Dump::CliDocs(docs) => write(&docs),
+        Dump::ImageDeployRef(image) => {
+            let reference = lilt_daemon::deploy_reference(&image.reference).await?;
+            // Without a line end, as scripts know it.
+            terminal::write(reference.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 
@@ -33,5 +96,14 @@ async fn print(connect: &Connect, path: &str) -> anyhow::Result<ExitCode> {
         terminal::write(&piece)?;
     }
     terminal::write(b"\n")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(docs: &CliDocs) -> anyhow::Result<ExitCode> {
+    for (name, text) in reference::pages() {
+        let path = docs.dir.join(name);
+        files::save(&path, text.as_bytes())
+            .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,13 +7,14 @@ use lilt_tiltfile::{LoadRequest, Loaded, RealOutside};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::TiltfileResult;
+use crate::diagnostics::Verbosity;
 use crate::signals::Signals;
 use crate::{session, terminal};
 
 /// The Tiltfile is wrong, and not something around it.
 const TILTFILE_ERROR: u8 = 5;
 
-pub(crate) async fn run(command: TiltfileResult) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     let started = lilt_host::clock::now();
@@ -26,7 +27,8 @@ pub(crate) async fn run(command: TiltfileResult) -> anyhow::Result<ExitCode> {
     };
     let outside = RealOutside { context: project.context, namespace: project.namespace };
     let interrupted = cancel.clone();
-    let load = move || evaluate(&request, &outside, &interrupted, command.verbose);
+    let shown = verbosity.verbose || verbosity.debug;
+    let load = move || evaluate(&request, &outside, &interrupted, shown);
     let (loaded, unseen) = tokio::task::spawn_blocking(load).await?;
     if cancel.is_cancelled() {
         return Err(Failure::user("interrupted before the Tiltfile was done").into());

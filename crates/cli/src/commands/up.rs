@@ -3,21 +3,38 @@
 use std::process::ExitCode;
 
 use lilt_engine::Mode;
+use lilt_model::Failure;
 
-use crate::arguments::Up;
+use crate::arguments::{Up, UpdateMode};
 use crate::session::{self, Plan};
 
 pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     // Streaming is the only way yet, with or without the flag.
     let _ = up.stream;
+    let live_update = changes_containers(up.update_mode)?;
     let bound = session::bind(&up.web).await?;
     bound.announce("up", &up.project.file)?;
     let plan = Plan {
         project: up.project,
         mode: Mode::Up,
         forwards: !up.disable_port_forwards,
+        live_update,
+        snapshot: up.output_snapshot_on_exit,
         environment: Vec::new(),
     };
     session::run(plan, bound, |_, _| std::future::pending()).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether changed files are put into running containers.
+fn changes_containers(mode: UpdateMode) -> Result<bool, Failure> {
+    match mode {
+        UpdateMode::Auto | UpdateMode::Exec => Ok(true),
+        UpdateMode::Image => Ok(false),
+        UpdateMode::Container => Err(Failure::user(
+            "--update-mode=container is not supported: lilt changes containers through the Kubernetes API, \
+             not through their Docker engine",
+        )
+        .hint("leave it out, or use --update-mode=exec")),
+    }
 }

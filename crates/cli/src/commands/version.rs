@@ -7,13 +7,18 @@ use lilt_model::COMPATIBLE_TILT_VERSION;
 use crate::arguments::Version;
 use crate::{arguments, terminal};
 
+/// What `lilt version` and `lilt --version` print.
+pub(crate) fn text() -> String {
+    format!("v{COMPATIBLE_TILT_VERSION}, lilt v{}", arguments::version())
+}
+
 pub(crate) fn run(version: &Version) -> anyhow::Result<ExitCode> {
     let own = arguments::version();
     if version.json {
         let json = serde_json::json!({"lilt": own, "tilt": COMPATIBLE_TILT_VERSION});
         terminal::line(&json.to_string());
     } else {
-        terminal::line(&format!("v{COMPATIBLE_TILT_VERSION}, lilt v{own}"));
+        terminal::line(&text());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -19,6 +19,8 @@ fn version_tells_its_own_and_the_compatible_one() {
     assert!(tilt.starts_with("v0.37."), "{version:?}");
     assert_eq!(own, env!("CARGO_PKG_VERSION"));
 
+    assert_eq!(Start::new(&project, &["--version"]).run().clean(0).stdout(), version);
+
     let json = Start::new(&project, &["version", "--json"]).run().clean(0).stdout();
     let json: Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(json["lilt"], own);
@@ -43,8 +45,13 @@ fn what_it_does_not_know_is_an_error_that_says_what_it_knows() {
         (&["down", "--no-such-flag"], "--no-such-flag"),
         (&["ci", "--timeout", "soon"], "30m"),
         (&["up", "--port", "many"], "many"),
-        (&["upp"], "upp"),
-        (&[], "Usage"),
+        (&["upp"], "'up'"),
+        (&["dump", "engin"], "'engine'"),
+        (&["up", "--stream=maybe"], "true or false"),
+        (&["up", "--update-mode=quick"], "image"),
+        (&["up", "--update-mode=container"], "--update-mode=exec"),
+        (&["up", "--web-mode=local"], "vite"),
+        (&["analytics", "opt", "maybe"], "maybe"),
     ] {
         // As Tilt does: 1, not the 2 of other programs.
         let ended = Start::new(&project, arguments).run().clean(1);
@@ -57,6 +64,12 @@ fn what_it_does_not_know_is_an_error_that_says_what_it_knows() {
 fn help_is_no_error() {
     let project = Project::new(&[]);
     let help = Start::new(&project, &["--help"]).run().clean(0).stdout();
+    // As Tilt does: no command is a question, too, and so is a group of commands.
+    assert_eq!(Start::new(&project, &[]).run().clean(0).stdout(), help);
+    for group in ["alpha", "completion", "dump", "snapshot"] {
+        let ended = Start::new(&project, &[group]).run().clean(0);
+        assert!(ended.stdout().contains("Commands:"), "{}", ended.output());
+    }
     for command in ["up", "ci", "down", "demo", "version"] {
         assert!(help.contains(&format!("\n  {command} ")), "{help}");
     }

@@ -4,6 +4,8 @@
 #[path = "../support/support.rs"]
 mod support;
 
+mod arguments;
+mod clients;
 mod commands;
 mod demo;
 mod ending;

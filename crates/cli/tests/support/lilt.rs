@@ -53,7 +53,9 @@ impl Start {
             .stderr(Stdio::piped())
             // As a shell does: Ctrl-C goes to this group, the test is in another one.
             .process_group(0);
-        for name in ["KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "TILT_PORT", "TILT_HOST", "NO_COLOR"] {
+        for name in
+            ["KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "TILT_PORT", "TILT_HOST", "NO_COLOR", "COLUMNS"]
+        {
             command.env_remove(name);
         }
         Start { command, mark, home }

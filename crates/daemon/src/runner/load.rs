@@ -70,6 +70,9 @@ pub(crate) fn evaluate(
         lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
         hand_down(&loaded.environment, project);
+        if !settings.live_update {
+            drop_live_updates(project);
+        }
         project.warnings.extend(missing(project));
     }
     loaded
@@ -96,6 +99,18 @@ fn hand_to(environment: &[(String, Option<String>)], command: &mut Command) {
         }
     }
     command.env.extend(own);
+}
+
+/// As if no image had one.
+fn drop_live_updates(project: &mut Project) {
+    for resource in &mut project.resources {
+        let images = match &mut resource.body {
+            Body::Kubernetes(kubernetes) => kubernetes.images.as_mut_slice(),
+            Body::Compose(compose) => &mut compose.images,
+            Body::Local(_) => &mut [],
+        };
+        images.iter_mut().for_each(|image| image.live_update = None);
+    }
 }
 
 /// What the Tiltfile asks for and lilt does not do yet.

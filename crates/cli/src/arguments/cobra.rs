@@ -1,0 +1,189 @@
+//! Rewrites what was typed as Tilt's parser understands it into what ours does.
+//!
+//! Tilt's flags take values that begin with a dash (`--tail -1`), booleans take a value (`--stream=false`) and short
+//! flags an equals sign (`-d=false`). What is not known is passed on as it is: the parser then says what is wrong.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, ArgAction, Command};
+
+/// A boolean with a value that is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NoBoolean {
+    flag: String,
+    value: String,
+}
+
+impl std::fmt::Display for NoBoolean {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "invalid argument {:?} for {}: it takes true or false", self.value, self.flag)
+    }
+}
+
+/// `typed` begins with the name of the program. `root` must be built.
+pub(crate) fn adapt(
+    root: &Command,
+    typed: impl IntoIterator<Item = OsString>,
+) -> Result<Vec<OsString>, NoBoolean> {
+    let mut typed = typed.into_iter();
+    let mut adapted = Adapted { path: vec![root], words: Vec::new(), has_positional: false };
+    adapted.words.extend(typed.next());
+    while let Some(word) = typed.next() {
+        match word.to_str() {
+            Some("--") => {
+                adapted.words.push(word);
+                adapted.words.extend(typed.by_ref());
+            }
+            Some(text) if text.starts_with("--") => adapted.long(&text[2..], &mut typed)?,
+            Some(text) if text.starts_with('-') && text.len() > 1 => adapted.short(&text[1..], &mut typed)?,
+            _ => adapted.positional(word),
+        }
+    }
+    Ok(adapted.words)
+}
+
+struct Adapted<'a> {
+    /// The command that was named so far, from the root on.
+    path: Vec<&'a Command>,
+    words: Vec<OsString>,
+    has_positional: bool,
+}
+
+impl<'a> Adapted<'a> {
+    fn positional(&mut self, word: OsString) {
+        let command = self.path.last().expect("invariant: the path begins with the root");
+        match command.find_subcommand(&word) {
+            Some(found) if !self.has_positional => self.path.push(found),
+            _ => self.has_positional = true,
+        }
+        self.words.push(word);
+    }
+
+    fn find(&self, is_it: impl Fn(&Arg) -> bool) -> Option<&'a Arg> {
+        self.path.iter().rev().find_map(|command| command.get_arguments().find(|arg| is_it(arg)))
+    }
+
+    fn long(&mut self, text: &str, rest: &mut impl Iterator<Item = OsString>) -> Result<(), NoBoolean> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let Some(arg) = self.find(|arg| arg.get_long() == Some(name)) else {
+            self.words.push(format!("--{text}").into());
+            return Ok(());
+        };
+        match value {
+            _ if takes_value(arg) => self.valued(name, value.map(OsString::from), rest),
+            Some(value) => self.boolean(name, value, format!("--{name}"))?,
+            None => self.words.push(format!("--{name}").into()),
+        }
+        Ok(())
+    }
+
+    /// Letters that stand together: booleans, and at last perhaps one that takes a value.
+    fn short(&mut self, text: &str, rest: &mut impl Iterator<Item = OsString>) -> Result<(), NoBoolean> {
+        for (at, letter) in text.char_indices() {
+            let after = &text[at + letter.len_utf8()..];
+            let named = self.find(|arg| arg.get_short() == Some(letter));
+            let Some((arg, name)) = named.and_then(|arg| Some((arg, arg.get_long()?))) else {
+                self.words.push(format!("-{}", &text[at..]).into());
+                return Ok(());
+            };
+            if takes_value(arg) {
+                let value = (!after.is_empty()).then(|| after.strip_prefix('=').unwrap_or(after));
+                self.valued(name, value.map(OsString::from), rest);
+                return Ok(());
+            }
+            if let Some(value) = after.strip_prefix('=') {
+                return self.boolean(name, value, format!("-{letter}"));
+            }
+            self.words.push(format!("--{name}").into());
+        }
+        Ok(())
+    }
+
+    fn valued(&mut self, name: &str, value: Option<OsString>, rest: &mut impl Iterator<Item = OsString>) {
+        let mut word = OsString::from(format!("--{name}"));
+        // Whatever comes next is the value, even if it looks like a flag.
+        if let Some(value) = value.or_else(|| rest.next()) {
+            word.push(OsStr::new("="));
+            word.push(value);
+        }
+        self.words.push(word);
+    }
+
+    fn boolean(&mut self, name: &str, value: &str, flag: String) -> Result<(), NoBoolean> {
+        let on = OsString::from(format!("--{name}"));
+        match value {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => self.words.push(on),
+            // The last one counts.
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => self.words.retain(|word| *word != on),
+            _ => return Err(NoBoolean { flag, value: value.to_owned() }),
+        }
+        Ok(())
+    }
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adapted(typed: &str) -> String {
+        let mut root = Command::new("lilt")
+            .arg(Arg::new("debug").short('d').long("debug").global(true).action(ArgAction::SetTrue))
+            .subcommand(
+                Command::new("up")
+                    .arg(Arg::new("stream").long("stream").action(ArgAction::SetTrue))
+                    .arg(Arg::new("file").short('f').long("file"))
+                    .arg(Arg::new("args").num_args(0..)),
+            );
+        root.build();
+        let typed = typed.split(' ').map(OsString::from);
+        match adapt(&root, typed) {
+            Ok(words) => {
+                let words: Vec<String> =
+                    words.into_iter().map(|word| word.into_string().expect("it is text")).collect();
+                words.join(" ")
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn booleans_take_values() {
+        assert_eq!(adapted("lilt up --stream=true"), "lilt up --stream");
+        assert_eq!(adapted("lilt up --stream=false"), "lilt up");
+        assert_eq!(adapted("lilt up --stream --stream=F"), "lilt up");
+        assert_eq!(adapted("lilt up --stream=0 --stream"), "lilt up --stream");
+        assert_eq!(adapted("lilt up -d=false"), "lilt up");
+        assert_eq!(
+            adapted("lilt up --stream=maybe"),
+            "invalid argument \"maybe\" for --stream: it takes true or false"
+        );
+    }
+
+    #[test]
+    fn values_may_look_like_flags_and_letters_stand_together() {
+        assert_eq!(adapted("lilt up --file -x"), "lilt up --file=-x");
+        assert_eq!(adapted("lilt up --file --stream"), "lilt up --file=--stream");
+        assert_eq!(adapted("lilt up -f x"), "lilt up --file=x");
+        assert_eq!(adapted("lilt up -f=x"), "lilt up --file=x");
+        assert_eq!(adapted("lilt -dfx up"), "lilt --debug -fx up", "f is not known before up");
+        assert_eq!(adapted("lilt up -dfx"), "lilt up --debug --file=x");
+    }
+
+    #[test]
+    fn what_is_not_ours_stays_as_it_is() {
+        assert_eq!(
+            adapted("lilt up a --nothing=1 -- --stream=false -f"),
+            "lilt up a --nothing=1 -- --stream=false -f"
+        );
+        assert_eq!(adapted("lilt up --file"), "lilt up --file");
+        assert_eq!(adapted("lilt up - --stream=1"), "lilt up - --stream");
+        assert_eq!(adapted("lilt up -xd"), "lilt up -xd");
+    }
+}

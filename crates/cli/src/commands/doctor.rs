@@ -1,0 +1,245 @@
+//! `lilt doctor`: what lilt finds around it, for bug reports.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use lilt_daemon::{ClusterFacts, DockerFacts};
+use lilt_host::process::{Launch, Process};
+use lilt_host::{environment, limits};
+use lilt_model::{COMPATIBLE_TILT_VERSION, Failure};
+use serde_json::{Map, Value, json};
+
+use crate::commands::{analytics, version};
+use crate::{arguments, instances, terminal};
+
+/// Docker or a cluster that does not answer must not hold the rest up for long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Watching a large repository takes more than some systems allow by default.
+const FEW_WATCHES: u64 = 65_536;
+
+/// Print what lilt finds around it: versions, Docker, the cluster, limits. For bug reports
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  lilt doctor\n  lilt doctor --context kind-test\n  lilt doctor --json | jq .Kubernetes"
+)]
+pub(crate) struct Doctor {
+    /// Kubernetes context to use instead of the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
+    let (docker, compose, cluster) = tokio::join!(
+        patiently("Docker", lilt_daemon::examine_docker()),
+        compose_version(),
+        patiently("the cluster", lilt_daemon::examine_cluster(doctor.context)),
+    );
+    let sections = [
+        docker_section(docker, compose),
+        cluster_section(cluster),
+        machine_section(),
+        sessions_section(),
+        Section { title: "Analytics Settings", fields: vec![("User Mode", Ok(analytics::status()))] },
+    ];
+    if doctor.json {
+        terminal::line(&serde_json::to_string_pretty(&as_json(&sections))?);
+    } else {
+        terminal::print(&as_text(&sections));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn patiently<T>(what: &str, asking: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let gave_up =
+        |_| Failure::environment(format!("{what} gave no answer within {} seconds", PATIENCE.as_secs()));
+    tokio::time::timeout(PATIENCE, asking).await.map_err(gave_up)?
+}
+
+/// What is known of one thing; an error in place of what should be known.
+struct Section {
+    title: &'static str,
+    fields: Vec<(&'static str, Result<String, Failure>)>,
+}
+
+fn system() -> String {
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}-{arch}", std::env::consts::OS)
+}
+
+fn as_text(sections: &[Section]) -> String {
+    let mut text = format!("Tilt: {}\nSystem: {}\n", version::text(), system());
+    for section in sections {
+        text.push_str(&format!("---\n{}\n", section.title));
+        for (name, value) in &section.fields {
+            text.push_str(&match value {
+                Ok(value) => format!("- {name}: {value}\n"),
+                // Details and hints stand under the cause.
+                Err(failure) => format!("- {name}: Error: {}\n", failure.to_string().replace('\n', "\n    ")),
+            });
+        }
+    }
+    text
+}
+
+fn as_json(sections: &[Section]) -> Value {
+    let mut all = Map::new();
+    all.insert("lilt".into(), arguments::version().into());
+    all.insert("tilt".into(), COMPATIBLE_TILT_VERSION.into());
+    all.insert("system".into(), system().into());
+    for section in sections {
+        let fields = section.fields.iter().map(|(name, value)| {
+            let value = match value {
+                Ok(value) => json!(value),
+                Err(failure) => json!({"error": failure}),
+            };
+            ((*name).to_owned(), value)
+        });
+        all.insert(section.title.to_owned(), Value::Object(fields.collect()));
+    }
+    Value::Object(all)
+}
+
+fn docker_section(facts: Result<DockerFacts, Failure>, compose: Option<String>) -> Section {
+    let mut fields = match facts {
+        Err(failure) => vec![("Host", Err(failure))],
+        Ok(facts) => {
+            let mut fields = vec![("Host", Ok(facts.address))];
+            match facts.version {
+                Err(failure) => fields.push(("Server Version", Err(failure))),
+                Ok(info) => fields.extend([
+                    ("Server Version", Ok(info.version)),
+                    ("API Version", Ok(info.api_version)),
+                    ("Platform", Ok(format!("{}/{}", info.os, info.arch))),
+                    ("Image Store", Ok(format!("{:?}", info.image_store).to_lowercase())),
+                ]),
+            }
+            if let Ok(buildkit) = facts.buildkit {
+                fields
+                    .push(("Builder", Ok(if buildkit { "2 (BuildKit)" } else { "1 (classic)" }.to_owned())));
+            }
+            fields
+        }
+    };
+    fields.extend(compose.map(|version| ("Compose Version", Ok(version))));
+    Section { title: "Docker", fields }
+}
+
+fn cluster_section(facts: Result<ClusterFacts, Failure>) -> Section {
+    let fields = match facts {
+        Err(failure) => vec![("Context", Err(failure))],
+        Ok(facts) => {
+            let mut fields = vec![
+                ("Env", Ok(product(&facts.context).to_owned())),
+                ("Context", Ok(facts.context)),
+                ("Server", Ok(facts.server)),
+                ("Namespace", Ok(facts.namespace)),
+            ];
+            match facts.info {
+                Err(failure) => fields.push(("Version", Err(failure))),
+                Ok(info) => {
+                    let none = || "none".to_owned();
+                    let registry =
+                        info.registry.map_or_else(none, |registry| match registry.host_from_cluster {
+                            Some(inside) => format!("{} ({inside} from the cluster)", registry.host),
+                            None => registry.host,
+                        });
+                    let runtime = facts.container_runtime.unwrap_or_else(|| "unknown".to_owned());
+                    fields.extend([
+                        ("Container Runtime", Ok(runtime)),
+                        ("Version", Ok(info.server_version)),
+                        ("Cluster Local Registry", Ok(registry)),
+                    ]);
+                }
+            }
+            fields
+        }
+    };
+    Section { title: "Kubernetes", fields }
+}
+
+/// What made the cluster, as far as its context's name tells.
+fn product(context: &str) -> &'static str {
+    let begins = [
+        ("kind-", "kind"),
+        ("k3d-", "k3d"),
+        ("minikube", "minikube"),
+        ("docker-desktop", "docker-desktop"),
+        ("docker-for-desktop", "docker-desktop"),
+        ("rancher-desktop", "rancher-desktop"),
+        ("colima", "colima"),
+        ("orbstack", "orbstack"),
+        ("microk8s", "microk8s"),
+        ("crc", "crc"),
+        ("gke_", "gke"),
+        ("arn:aws:eks:", "eks"),
+    ];
+    begins.iter().find(|(begin, _)| context.starts_with(begin)).map_or("unknown", |(_, product)| product)
+}
+
+fn machine_section() -> Section {
+    let mut fields = Vec::new();
+    if let Some(limits) = limits::inotify() {
+        let note = if limits.watches < FEW_WATCHES {
+            "; few: sudo sysctl fs.inotify.max_user_watches=524288"
+        } else {
+            ""
+        };
+        fields.push(("Inotify Watches", Ok(format!("{}{note}", limits.watches))));
+        fields.push(("Inotify Instances", Ok(limits.instances.to_string())));
+        fields.push(("Inotify Queue", Ok(limits.queued_events.to_string())));
+    }
+    for program in ["docker", "kubectl", "helm", "kustomize", "git"] {
+        let found = environment::find_program(program).map(|path| path.display().to_string());
+        fields.push((program, Ok(found.unwrap_or_else(|| "not found".to_owned()))));
+    }
+    Section { title: "Machine", fields }
+}
+
+fn sessions_section() -> Section {
+    let running = instances::all().iter().map(|instance| ("Running", Ok(instance.describe()))).collect();
+    Section { title: "Sessions", fields: running }
+}
+
+/// None if there is no Compose.
+async fn compose_version() -> Option<String> {
+    let launch = Launch {
+        argv: ["docker", "compose", "version", "--short"].map(str::to_owned).to_vec(),
+        dir: "/".into(),
+        env: Vec::new(),
+        unset: Vec::new(),
+    };
+    // Unbounded would do: it prints one line.
+    let (sender, mut output) = tokio::sync::mpsc::unbounded_channel();
+    let mut process = Process::spawn(&launch, move |_, bytes| {
+        let _ = sender.send(bytes.to_vec());
+    })
+    .ok()?;
+    let exit = tokio::time::timeout(PATIENCE, process.wait()).await.ok()?;
+    let mut text = Vec::new();
+    while let Ok(piece) = output.try_recv() {
+        text.extend(piece);
+    }
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    (exit.success() && !text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_are_known_by_their_contexts() {
+        assert_eq!(product("kind-test"), "kind");
+        assert_eq!(product("gke_project_zone_name"), "gke");
+        assert_eq!(product("prod"), "unknown");
+    }
+}

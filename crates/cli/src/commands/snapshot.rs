@@ -1,0 +1,123 @@
+//! `lilt snapshot`: a session's state in a file, to be looked at later or elsewhere.
+
+mod stored;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use lilt_host::{environment, files};
+use lilt_model::Failure;
+use lilt_server::ServeOptions;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::instances::{self, Connect, DEFAULT_HOST};
+use crate::signals::Signals;
+use crate::snapshot::{self, unwritten};
+use crate::{arguments, browser, terminal};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Snapshot {
+    Create(Create),
+    View(View),
+}
+
+/// Write all that a running session knows to a file, or to stdout
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  lilt snapshot create snapshot.json       to a file
+  lilt snapshot create | gzip > it.gz      to stdout
+  lilt snapshot view snapshot.json         look at it")]
+pub(crate) struct Create {
+    /// The file; without it stdout
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+/// Show a snapshot on the page, as if its session still ran
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  lilt ci --output-snapshot-on-exit=snapshot.json
+  lilt snapshot view snapshot.json
+  curl https://ci.example/snapshot.json | lilt snapshot view -")]
+pub(crate) struct View {
+    /// The file, of lilt or of Tilt; - for stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Do not open it in a browser
+    #[arg(long)]
+    no_open: bool,
+    /// Host to listen on; else TILT_HOST, else localhost
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Port to listen on; 0 for any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+}
+
+pub(crate) async fn run(command: Snapshot) -> anyhow::Result<ExitCode> {
+    match command {
+        Snapshot::Create(create) => self::create(create).await,
+        Snapshot::View(view) => self::view(view).await,
+    }
+}
+
+async fn create(create: Create) -> anyhow::Result<ExitCode> {
+    let mut answer = instances::choose(&create.connect)?.get("/api/view").await?;
+    let mut file = match &create.file {
+        Some(path) => Some(files::create(path).map_err(|error| unwritten(path, &error))?),
+        None => None,
+    };
+    let mut put = |bytes: &[u8]| match (&mut file, &create.file) {
+        (Some(file), Some(path)) => file.write_all(bytes).map_err(|error| unwritten(path, &error).into()),
+        _ => terminal::write(bytes),
+    };
+    put(snapshot::BEGIN.as_bytes())?;
+    while let Some(piece) = answer.next().await? {
+        put(&piece)?;
+    }
+    put(snapshot::end().as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn view(view: View) -> anyhow::Result<ExitCode> {
+    let text = read(&view.file)?;
+    let reader = stored::open(&text).map_err(|failure| describe(failure, &view.file))?;
+    let host = view.host.or_else(|| environment::variable(environment::TILT_HOST));
+    let host = host.unwrap_or_else(|| DEFAULT_HOST.to_owned());
+    let cancel = CancellationToken::new();
+    let _signals = Signals::cancel(cancel.clone())?;
+    let listener = lilt_server::bind(&host, view.port).await.map_err(Failure::from)?;
+    let address = Client::new(&host, listener.local_addr()?.port()).address();
+    terminal::line(&format!("Serving snapshot at {address}\nCtrl-C ends it"));
+    if !view.no_open {
+        browser::open(&address).await;
+    }
+    let options = ServeOptions { allowed_hosts: vec![host], version: arguments::version().to_owned() };
+    // Nothing can be asked of a snapshot: with the receiver gone the server refuses every request.
+    let (requests, _) = mpsc::channel(1);
+    lilt_server::serve(listener, options, reader, requests, cancel).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    if path == Path::new("-") {
+        return terminal::read_all()
+            .map_err(|error| Failure::environment(format!("cannot read the snapshot from stdin: {error}")));
+    }
+    files::read(path).ok_or_else(|| {
+        Failure::user(format!("cannot read the snapshot {}", path.display())).hint("does it exist?")
+    })
+}
+
+fn describe(failure: Failure, path: &Path) -> Failure {
+    let message = format!("{} is no snapshot: {}", path.display(), failure.message);
+    Failure::user(message).hint("`lilt snapshot create` and --output-snapshot-on-exit write them")
+}

@@ -1,0 +1,215 @@
+//! `lilt alpha tree-view`: who waits for whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use clap::Args;
+use lilt_model::ResourceName;
+use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
+
+use crate::instances::{self, Connect};
+use crate::terminal;
+
+/// Print the resources as a tree: under each one those that depend on it
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  lilt alpha tree-view                 all resources
+  lilt alpha tree-view --blockers      only what is not well, and what waits for it
+  lilt alpha tree-view --dedupe        each branch once")]
+pub(crate) struct TreeView {
+    /// Only resources that are not well and depend on none that is not, with what depends on them
+    #[arg(long)]
+    blockers: bool,
+    /// Print what hangs below a resource only once
+    #[arg(long)]
+    dedupe: bool,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+pub(crate) async fn run(command: TreeView) -> anyhow::Result<ExitCode> {
+    let client = instances::choose(&command.connect)?;
+    let resources: Vec<UIResource> = client.get_json("/api/resources").await?;
+    terminal::write(text(&resources, &command, terminal::has_colours()).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(resources: &[UIResource], command: &TreeView, colours: bool) -> String {
+    let graph = Graph::new(resources);
+    let (title, roots) = if command.blockers {
+        let blockers = graph.blockers();
+        if blockers.is_empty() {
+            return "No blocked resources found. All resources are OK.\n".to_owned();
+        }
+        ("Blocked resources (root blockers and their dependents):", blockers)
+    } else {
+        if graph.by_name.is_empty() {
+            return "No resources found.\n".to_owned();
+        }
+        ("Tiltfile", graph.roots())
+    };
+    let mut tree = Tree {
+        graph: &graph,
+        dedupe: command.dedupe,
+        colours,
+        expanded: BTreeSet::new(),
+        out: format!("{title}\n"),
+    };
+    tree.children(&roots, "", None);
+    let mut shown = BTreeSet::new();
+    roots.iter().for_each(|root| graph.descend(root, &mut shown));
+    tree.out.push_str(&graph.summary(&shown));
+    tree.out
+}
+
+/// How a resource is, in one word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Ok,
+    Pending,
+    Building,
+    Error,
+}
+
+impl Health {
+    fn of(resource: &UIResource) -> Health {
+        let status = &resource.status;
+        match (status.update_status, status.runtime_status) {
+            (UpdateStatus::Error, _) | (_, RuntimeStatus::Error) => Health::Error,
+            (UpdateStatus::InProgress, _) => Health::Building,
+            (UpdateStatus::Pending, _) | (_, RuntimeStatus::Pending | RuntimeStatus::Unknown) => {
+                Health::Pending
+            }
+            _ => Health::Ok,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Health::Ok => "ok",
+            Health::Pending => "pending",
+            Health::Building => "building",
+            Health::Error => "error",
+        }
+    }
+
+    fn colour(self) -> u8 {
+        match self {
+            Health::Ok => 32,
+            Health::Pending | Health::Building => 33,
+            Health::Error => 31,
+        }
+    }
+}
+
+struct Graph<'a> {
+    by_name: BTreeMap<&'a str, &'a UIResource>,
+    parents: BTreeMap<&'a str, Vec<String>>,
+    children: BTreeMap<String, Vec<String>>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(resources: &'a [UIResource]) -> Graph<'a> {
+        let is_resource = |it: &&UIResource| !ResourceName::new(&it.metadata.name).is_tiltfile();
+        let resources = resources.iter().filter(is_resource);
+        let by_name: BTreeMap<&str, &UIResource> =
+            resources.map(|resource| (resource.metadata.name.as_str(), resource)).collect();
+        let mut children: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut parents = BTreeMap::new();
+        for (name, resource) in &by_name {
+            let deps = resource.metadata.annotations.get(annotation::RESOURCE_DEPS);
+            let deps: Vec<String> = deps.and_then(|deps| serde_json::from_str(deps).ok()).unwrap_or_default();
+            let known: Vec<String> =
+                deps.into_iter().filter(|dep| by_name.contains_key(dep.as_str())).collect();
+            for dep in &known {
+                children.entry(dep.clone()).or_default().push((*name).to_owned());
+            }
+            parents.insert(*name, known);
+        }
+        Graph { by_name, parents, children }
+    }
+
+    fn health(&self, name: &str) -> Health {
+        self.by_name.get(name).map_or(Health::Ok, |resource| Health::of(resource))
+    }
+
+    fn parents(&self, name: &str) -> &[String] {
+        self.parents.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn roots(&self) -> Vec<String> {
+        let names = self.by_name.keys().filter(|name| self.parents(name).is_empty());
+        names.map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Those that are not well and wait for none that is not; those that hold most others up first.
+    fn blockers(&self) -> Vec<String> {
+        let unwell = |name: &str| self.health(name) != Health::Ok;
+        let names = self.by_name.keys().filter(|name| unwell(name));
+        let roots = names.filter(|name| !self.parents(name).iter().any(|parent| unwell(parent)));
+        let mut roots: Vec<String> = roots.map(|name| (*name).to_owned()).collect();
+        roots.sort_by_cached_key(|root| {
+            let mut below = BTreeSet::new();
+            self.descend(root, &mut below);
+            (usize::MAX - below.len(), root.clone())
+        });
+        roots
+    }
+
+    fn descend(&self, name: &str, seen: &mut BTreeSet<String>) {
+        if seen.insert(name.to_owned()) {
+            self.children.get(name).into_iter().flatten().for_each(|child| self.descend(child, seen));
+        }
+    }
+
+    fn summary(&self, shown: &BTreeSet<String>) -> String {
+        let count = |health: Health| shown.iter().filter(|name| self.health(name) == health).count();
+        format!(
+            "\n{} resources: {} ok, {} pending, {} building, {} error\n",
+            shown.len(),
+            count(Health::Ok),
+            count(Health::Pending),
+            count(Health::Building),
+            count(Health::Error)
+        )
+    }
+}
+
+struct Tree<'a> {
+    graph: &'a Graph<'a>,
+    dedupe: bool,
+    colours: bool,
+    expanded: BTreeSet<String>,
+    out: String,
+}
+
+impl Tree<'_> {
+    fn children(&mut self, names: &[String], indent: &str, parent: Option<&str>) {
+        for (at, name) in names.iter().enumerate() {
+            let last = at + 1 == names.len();
+            let (branch, below) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
+            let again = !self.expanded.insert(name.clone());
+            let also = if self.dedupe && again { self.also(name, parent) } else { String::new() };
+            let words = self.painted(name, &format!("{name} ({})", self.graph.health(name).word()));
+            self.out.push_str(&format!("{indent}{branch}{words}{also}\n"));
+            if !(self.dedupe && again) {
+                let children = self.graph.children.get(name).cloned().unwrap_or_default();
+                self.children(&children, &format!("{indent}{below}"), Some(name));
+            }
+        }
+    }
+
+    fn also(&self, name: &str, parent: Option<&str>) -> String {
+        let others = self.graph.parents(name).iter().filter(|other| Some(other.as_str()) != parent);
+        let others: Vec<String> = others.map(|other| self.painted(other, other)).collect();
+        if others.is_empty() { String::new() } else { format!(" [also depends on: {}]", others.join(", ")) }
+    }
+
+    fn painted(&self, name: &str, words: &str) -> String {
+        if !self.colours {
+            return words.to_owned();
+        }
+        format!("\x1b[{}m{words}\x1b[0m", self.graph.health(name).colour())
+    }
+}

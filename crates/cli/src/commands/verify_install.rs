@@ -1,0 +1,23 @@
+//! `lilt verify-install`: whether lilt can work here.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lilt_host::session_dir::SessionDir;
+
+use crate::commands::version;
+use crate::terminal;
+
+/// Check that lilt starts and may write where it keeps its logs
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt verify-install && echo fine")]
+pub(crate) struct VerifyInstall {}
+
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    SessionDir::create()?;
+    // A script looks at the exit code.
+    if terminal::is_terminal() {
+        terminal::line(&format!("{} works here", version::text()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
