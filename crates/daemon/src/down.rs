@@ -1,4 +1,7 @@
-//! `lilt down`: evaluates the Tiltfile and deletes the objects it names.
+//! `lilt down`: evaluates the Tiltfile and deletes what it names.
+
+mod commands;
+mod order;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,9 +9,11 @@ use std::time::Duration;
 
 use lilt_cluster::{Cluster, ConnectOptions, DeleteOutcome};
 use lilt_model::Failure;
+use lilt_model::command::Command;
+use lilt_model::compose::ComposeProject;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::project::Project;
-use lilt_model::resource::Body;
+use lilt_model::resource::{Body, Resource};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -21,33 +26,71 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an interrupted evaluation may take to end what it runs.
 const LONGEST_STOP: Duration = Duration::from_millis(1500);
 
-/// Deletes what the Tiltfile names, whoever applied it. Namespaces stay unless asked. `print` gets lines as they come.
+/// What is deleted besides workloads and their like: only what was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extent {
+    pub namespaces: bool,
+    /// Of Docker Compose.
+    pub volumes: bool,
+}
+
+/// Deletes what the Tiltfile names, whoever applied it. `print` gets text as it comes.
 pub async fn down(
     settings: Settings,
-    delete_namespaces: bool,
+    extent: Extent,
     cancel: CancellationToken,
     mut print: impl FnMut(&str),
 ) -> Result<(), Failure> {
     let settings = Arc::new(settings);
     let project = load(Arc::clone(&settings), &cancel, &mut print).await?;
     tokio::select! {
-        result = delete(&settings, project, delete_namespaces, print) => result,
+        result = delete(&settings, Doomed::of(project), extent, &mut print) => result,
         () = cancel.cancelled() => Err(Failure::user("interrupted; some objects may be left")),
     }
 }
 
+/// What a project has deployed, that of dependents first.
+#[derive(Default)]
+struct Doomed {
+    objects: Vec<Value>,
+    commands: Vec<Command>,
+    compose: Vec<ComposeProject>,
+}
+
+impl Doomed {
+    /// Of the enabled resources alone: `down -- web` leaves the rest alone.
+    fn of(mut project: Project) -> Doomed {
+        let all = std::mem::take(&mut project.resources).into_iter();
+        let enabled: Vec<Resource> = all.filter(|resource| project.is_enabled(&resource.name)).collect();
+        let mut doomed = Doomed::default();
+        for resource in order::dependents_first(enabled) {
+            match resource.body {
+                Body::Kubernetes(kubernetes) => match kubernetes.custom_deploy {
+                    Some(custom) => doomed.commands.push(custom.delete),
+                    None => doomed.objects.extend(kubernetes.objects),
+                },
+                Body::Compose(compose) => {
+                    if !doomed.compose.contains(&compose.project) {
+                        doomed.compose.push(compose.project);
+                    }
+                }
+                Body::Local(_) => {}
+            }
+        }
+        doomed
+    }
+}
+
+/// One thing that cannot be deleted does not save the others.
 async fn delete(
     settings: &Settings,
-    project: Project,
-    delete_namespaces: bool,
-    mut print: impl FnMut(&str),
+    doomed: Doomed,
+    extent: Extent,
+    print: &mut impl FnMut(&str),
 ) -> Result<(), Failure> {
-    let (objects, kept): (Vec<Value>, Vec<Value>) =
-        objects(project).into_iter().partition(|object| is_deleted(object, delete_namespaces));
-    for object in kept.iter().filter_map(ObjectRef::of) {
-        print(&format!("Keeping {object}\n"));
-    }
-    if objects.is_empty() {
+    let mut failures = Vec::new();
+    let objects = spare(doomed.objects, extent, print);
+    if objects.is_empty() && doomed.commands.is_empty() && doomed.compose.is_empty() {
         print("Nothing to delete\n");
         return Ok(());
     }
@@ -56,9 +99,51 @@ async fn delete(
         context: settings.context.clone(),
         namespace: settings.namespace.clone(),
     };
+    if !objects.is_empty() {
+        failures.extend(delete_objects(options.clone(), &objects, print).await.err());
+    }
+    failures.extend(commands::run_all(settings, options, doomed.commands, print).await);
+    for project in &doomed.compose {
+        failures.extend(commands::compose_down(project, extent.volumes, print).await.err());
+    }
+    summary(failures)
+}
+
+fn summary(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    match failures.len() {
+        0 => Ok(()),
+        1 => Err(failures.remove(0)),
+        _ => {
+            let all: Vec<String> = failures.iter().map(ToString::to_string).collect();
+            Err(Failure::environment("not everything could be deleted").detail(all.join("\n")))
+        }
+    }
+}
+
+/// Says what stays, and returns the rest.
+fn spare(objects: Vec<Value>, extent: Extent, print: &mut impl FnMut(&str)) -> Vec<Value> {
+    let (kept, objects): (Vec<Value>, Vec<Value>) = objects.into_iter().partition(is_kept);
+    for object in kept.iter().filter_map(ObjectRef::of) {
+        print(&format!("Keeping {object}, as its annotation tilt.dev/down-policy says\n"));
+    }
+    let (namespaces, objects): (Vec<Value>, Vec<Value>) =
+        objects.into_iter().partition(|object| !extent.namespaces && is_namespace(object));
+    if !namespaces.is_empty() {
+        let names: Vec<String> = namespaces.iter().filter_map(ObjectRef::of).map(|it| it.name).collect();
+        print(&format!("Not deleting namespaces: {}\n", names.join(", ")));
+        print("Run with --delete-namespaces to delete namespaces as well.\n");
+    }
+    objects
+}
+
+async fn delete_objects(
+    options: ConnectOptions,
+    objects: &[Value],
+    print: &mut impl FnMut(&str),
+) -> Result<(), Failure> {
     let cluster = Cluster::connect(options).await?;
     print("Deleting kubernetes objects:\n");
-    for (object, outcome) in cluster.delete(&objects, Some(PATIENCE)).await? {
+    for (object, outcome) in cluster.delete(objects, Some(PATIENCE)).await? {
         let note = match outcome {
             DeleteOutcome::Deleted => "",
             DeleteOutcome::AlreadyGone => " (already gone)",
@@ -106,23 +191,13 @@ async fn load(
     }
 }
 
-fn objects(mut project: Project) -> Vec<Value> {
-    // `down -- web` deletes what web deployed and leaves the rest alone.
-    let all = std::mem::take(&mut project.resources).into_iter();
-    let bodies = all.filter(|resource| project.is_enabled(&resource.name)).map(|resource| resource.body);
-    bodies
-        .flat_map(|body| match body {
-            Body::Kubernetes(kubernetes) => kubernetes.objects,
-            // Docker Compose is not supported yet: nothing of it was started.
-            Body::Local(_) | Body::Compose(_) => Vec::new(),
-        })
-        .collect()
+fn is_kept(object: &Value) -> bool {
+    let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
+    policy == Some("keep")
 }
 
-fn is_deleted(object: &Value, delete_namespaces: bool) -> bool {
-    let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
-    let is_namespace = object.get("kind").and_then(Value::as_str) == Some("Namespace");
-    policy != Some("keep") && (delete_namespaces || !is_namespace)
+fn is_namespace(object: &Value) -> bool {
+    object.get("kind").and_then(Value::as_str) == Some("Namespace")
 }
 
 #[cfg(test)]
@@ -133,12 +208,17 @@ mod tests {
 
     #[test]
     fn namespaces_and_what_is_to_be_kept_stay() {
-        let namespace = json!({"kind": "Namespace", "metadata": {"name": "n"}});
-        let kept = json!({"kind": "Secret", "metadata": {"name": "s", "annotations": {"tilt.dev/down-policy": "keep"}}});
-        let service = json!({"kind": "Service", "metadata": {"name": "s"}});
-        assert!(!is_deleted(&namespace, false));
-        assert!(is_deleted(&namespace, true));
-        assert!(!is_deleted(&kept, true));
-        assert!(is_deleted(&service, false));
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
+        let annotations = json!({"tilt.dev/down-policy": "keep"});
+        let kept = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": annotations}});
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}});
+        let all = vec![namespace.clone(), kept, service.clone()];
+        let mut said = String::new();
+        let left = spare(all.clone(), Extent::default(), &mut |text| said.push_str(text));
+        assert_eq!(left, std::slice::from_ref(&service));
+        assert!(said.contains("Not deleting namespaces: n\nRun with --delete-namespaces"), "{said}");
+        assert!(said.contains("Keeping s:secret"), "{said}");
+        let left = spare(all, Extent { namespaces: true, volumes: false }, &mut |_| {});
+        assert_eq!(left, [namespace, service]);
     }
 }

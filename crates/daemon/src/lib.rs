@@ -12,7 +12,7 @@ mod session;
 mod settings;
 mod tasks;
 
-pub use down::down;
+pub use down::{Extent, down};
 pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};
 pub use session::{Ended, run};
 pub use settings::Settings;

@@ -21,12 +21,24 @@ pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
 pub const TILT_EDITOR: &str = "TILT_EDITOR";
 /// Then this one.
 pub const EDITOR: &str = "EDITOR";
+/// The program that is called for Docker Compose.
+pub const TILT_DOCKER_COMPOSE_CMD: &str = "TILT_DOCKER_COMPOSE_CMD";
 /// The folder for what may be deleted at any time; session folders live there.
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 
 /// Every variable above.
-pub const ALL: &[&str] =
-    &[TILT_HOST, TILT_PORT, NO_COLOR, HOME, PATH, TILT_DEV_DIR, TILT_EDITOR, EDITOR, XDG_CACHE_HOME];
+pub const ALL: &[&str] = &[
+    TILT_HOST,
+    TILT_PORT,
+    NO_COLOR,
+    HOME,
+    PATH,
+    TILT_DEV_DIR,
+    TILT_EDITOR,
+    EDITOR,
+    TILT_DOCKER_COMPOSE_CMD,
+    XDG_CACHE_HOME,
+];
 
 /// The value of a variable; an empty one counts as not set, as in Tilt.
 pub fn variable(name: &str) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use lilt_daemon::Extent;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Down;
@@ -9,9 +10,10 @@ use crate::signals::Signals;
 use crate::{session, terminal};
 
 pub(crate) async fn run(down: Down) -> anyhow::Result<ExitCode> {
+    let extent = Extent { namespaces: down.delete_namespaces, volumes: down.delete_volumes };
     let settings = session::settings_for_down(down.project)?;
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
-    lilt_daemon::down(settings, down.delete_namespaces, cancel, terminal::print).await?;
+    lilt_daemon::down(settings, extent, cancel, terminal::print).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,5 +10,6 @@ mod down;
 mod ending;
 mod errors;
 mod logs;
+mod machine;
 mod path;
 mod reload;

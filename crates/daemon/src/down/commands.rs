@@ -1,0 +1,125 @@
+//! What is deleted by commands: the user's own, and Docker Compose.
+
+use lilt_cluster::ConnectOptions;
+use lilt_host::process::{Launch, Process};
+use lilt_host::session_dir::SessionDir;
+use lilt_host::{environment, files};
+use lilt_model::Failure;
+use lilt_model::command::Command;
+use lilt_model::compose::{ComposeConfig, ComposeProject};
+use tokio::sync::mpsc;
+
+use crate::settings::Settings;
+
+/// Runs the user's delete commands, one after the other. They see the cluster that lilt would use, whatever becomes
+/// of the kubeconfig meanwhile.
+pub(super) async fn run_all(
+    settings: &Settings,
+    options: ConnectOptions,
+    commands: Vec<Command>,
+    print: &mut impl FnMut(&str),
+) -> Vec<Failure> {
+    if commands.is_empty() {
+        return Vec::new();
+    }
+    let kubeconfig = match Kubeconfig::write(&options) {
+        Ok(kubeconfig) => kubeconfig,
+        Err(failure) => return vec![failure],
+    };
+    let mut failures = Vec::new();
+    for command in commands {
+        let mut launch = Launch::from(&command);
+        let mut env = settings.environment.clone();
+        env.push(("KUBECONFIG".to_owned(), kubeconfig.path.clone()));
+        env.append(&mut launch.env);
+        launch.env = env;
+        print(&format!("Running cmd: {}\n", command.display()));
+        failures.extend(run(&launch, &command.display(), print).await.err());
+    }
+    failures
+}
+
+/// A file that goes with it.
+struct Kubeconfig {
+    path: String,
+    _folder: SessionDir,
+}
+
+impl Kubeconfig {
+    fn write(options: &ConnectOptions) -> Result<Kubeconfig, Failure> {
+        let folder = SessionDir::create()?;
+        let path = folder.path().join("kubeconfig");
+        files::save_private(&path, &lilt_cluster::frozen_kubeconfig(options)?)
+            .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))?;
+        Ok(Kubeconfig { path: path.display().to_string(), _folder: folder })
+    }
+}
+
+/// Stops and removes the containers of a project, and its volumes if asked.
+pub(super) async fn compose_down(
+    project: &ComposeProject,
+    volumes: bool,
+    print: &mut impl FnMut(&str),
+) -> Result<(), Failure> {
+    let folder = SessionDir::create()?;
+    let mut argv = compose();
+    argv.extend(words(project, &folder)?);
+    argv.push("down".to_owned());
+    if volumes {
+        argv.push("--volumes".to_owned());
+    }
+    let launch = Launch { argv, dir: project.directory.clone(), env: Vec::new(), unset: Vec::new() };
+    run(&launch, "docker compose down", print).await
+}
+
+fn compose() -> Vec<String> {
+    match environment::variable(environment::TILT_DOCKER_COMPOSE_CMD) {
+        Some(program) => vec![program],
+        None if environment::find_program("docker").is_some() => {
+            vec!["docker".to_owned(), "compose".to_owned()]
+        }
+        None => vec!["docker-compose".to_owned()],
+    }
+}
+
+/// Which project, as Compose is told. Texts of the Tiltfile become files of the folder.
+fn words(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String>, Failure> {
+    let mut words = vec!["--project-directory".to_owned(), project.directory.display().to_string()];
+    if !project.name.is_empty() {
+        words.extend(["--project-name".to_owned(), project.name.clone()]);
+    }
+    if let Some(path) = &project.env_file {
+        words.extend(["--env-file".to_owned(), path.display().to_string()]);
+    }
+    for (at, config) in project.configs.iter().enumerate() {
+        let path = match config {
+            ComposeConfig::File(path) => path.clone(),
+            ComposeConfig::Text(text) => {
+                let path = folder.path().join(format!("compose-{at}.yaml"));
+                files::save_private(&path, text.as_bytes()).map_err(|error| {
+                    Failure::environment(format!("cannot write {}: {error}", path.display()))
+                })?;
+                path
+            }
+        };
+        words.extend(["-f".to_owned(), path.display().to_string()]);
+    }
+    words.extend(project.profiles.iter().flat_map(|profile| ["--profile".to_owned(), profile.clone()]));
+    Ok(words)
+}
+
+/// Runs a command to its end and shows what it prints.
+async fn run(launch: &Launch, name: &str, print: &mut impl FnMut(&str)) -> Result<(), Failure> {
+    // Unbounded: such commands print little, and it is printed at once.
+    let (sender, mut output) = mpsc::unbounded_channel();
+    let mut process = Process::spawn(launch, move |_, bytes| {
+        // The receiver lives as long as the process is waited for.
+        let _ = sender.send(bytes.to_vec());
+    })?;
+    // Ends with the process: its supervisor holds the sender.
+    while let Some(bytes) = output.recv().await {
+        print(&String::from_utf8_lossy(&bytes));
+    }
+    let exit = process.wait().await;
+    if exit.success() { Ok(()) } else { Err(Failure::user(format!("Command {name:?} failed: {exit}"))) }
+}
