@@ -23,9 +23,11 @@ mod language;
 mod live_update;
 mod local;
 mod methods;
+mod operators;
 mod os;
 mod probes;
 mod settings;
+mod strings;
 mod system;
 mod tool;
 mod v1alpha1;
@@ -61,7 +63,7 @@ type Functions = fn(&mut GlobalsBuilder);
 
 /// The functions that are names of every file, by the page of the reference that they stand on.
 pub(crate) const TOPICS: [(&str, &[Functions]); 9] = [
-    ("language", &[language::functions, methods::functions]),
+    ("language", &[language::functions, methods::functions, operators::functions, strings::functions]),
     ("images", &[docker::functions, custom_build::functions]),
     ("live-update", &[live_update::functions]),
     ("kubernetes", &[kubernetes::functions, kubernetes_resource::functions, kubernetes_kinds::functions]),

@@ -13,7 +13,8 @@ use starlark::values::{FreezeError, OwnedFrozenValue, Value};
 
 use crate::failure::{Trouble, raise};
 use crate::session::Session;
-use crate::source::{ASSERT, COMPARISONS, PERCENT, Source, TIMES};
+use crate::source::{ASSERT, COMPARISONS, PERCENT, PLUS, SHIFT, Source, TIMES};
+use crate::values::limits::HEAP_SIZE;
 use crate::values::text;
 use crate::{builtins, extension, workload_function};
 
@@ -21,8 +22,6 @@ use crate::{builtins, extension, workload_function};
 pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
 /// Of the thread that evaluates.
 pub(crate) const STACK_SIZE: usize = 64 << 20;
-/// What the values of one file may take; a Tiltfile that needs more is running wild.
-const HEAP_SIZE: usize = 2 << 30;
 /// How deep values may nest that a file leaves behind: freezing them calls itself for every level.
 const VALUE_DEPTH: usize = 1_000;
 
@@ -105,8 +104,10 @@ fn replace_operators(ast: &mut AstModule, source: &Source) {
     if source.text().contains('%') {
         replaced.insert("%".to_owned(), PERCENT.to_owned());
     }
-    if source.text().contains('*') {
-        replaced.insert("*".to_owned(), TIMES.to_owned());
+    for (operator, builtin) in [("*", TIMES), ("+", PLUS), ("<<", SHIFT)] {
+        if source.text().contains(operator) {
+            replaced.insert(operator.to_owned(), builtin.to_owned());
+        }
     }
     if source.mentions("set") {
         let comparisons =

@@ -35,6 +35,10 @@ impl Place {
         Location { path: self.source.path().to_owned(), line, column: Some(column) }
     }
 
+    pub(crate) fn text(&self) -> &str {
+        self.source.text().get(self.start..self.end).unwrap_or_default()
+    }
+
     /// The line (or first lines) with the place underlined.
     pub(crate) fn excerpt(&self) -> String {
         excerpt(self.source.path(), self.source.text(), self.start, self.end)
@@ -157,9 +161,17 @@ pub(crate) fn place_of(span: &FileSpan, sources: &dyn Sources) -> Option<Place> 
 impl Trouble {
     pub(crate) fn of(error: starlark::Error, sources: &dyn Sources) -> Self {
         let place = error.span().and_then(|span| place_of(span, sources));
-        let (call, frames) = frames(&error, place.as_ref(), sources);
+        let (call, mut frames) = frames(&error, place.as_ref(), sources);
         let message = error.without_diagnostic().to_string();
         let kind = error.into_kind();
+        let mut place = place;
+        // An operator is a call, too, but nobody thinks of it as one: the call around it is meant.
+        if matches!(kind, starlark::ErrorKind::StackOverflow(_))
+            && !frames.is_empty()
+            && place.as_ref().is_some_and(|place| !place.text().ends_with(')'))
+        {
+            place = Some(frames.remove(0).1);
+        }
         let cause = cause(&kind);
         if let Some(loaded) = cause.and_then(|cause| cause.downcast_ref::<LoadFailed>()) {
             return loaded.0.loaded_from(place, frames);
@@ -239,7 +251,7 @@ pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Failure {
     let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
     let too_much = ["overflow", "memory", "AlignedSize"].iter().any(|sign| message.contains(sign));
     match too_much {
-        true => translate::too_much_memory(),
+        true => crate::values::limits::too_much_memory(),
         false => Failure::internal("the evaluation of the Tiltfile panicked").detail(message),
     }
 }

@@ -27,6 +27,10 @@ pub(crate) const FOREVER: &str = "__forever__";
 pub(crate) const PERCENT: &str = "__percent__";
 /// What `*` calls.
 pub(crate) const TIMES: &str = "__times__";
+/// What `+` calls.
+pub(crate) const PLUS: &str = "__plus__";
+/// What `<<` calls.
+pub(crate) const SHIFT: &str = "__shift__";
 /// What comparisons call where there may be sets, which the interpreter does not order.
 pub(crate) const COMPARISONS: [(&str, &str); 4] =
     [("<", "__less__"), ("<=", "__at_most__"), (">", "__greater__"), (">=", "__at_least__")];

@@ -10,7 +10,9 @@ pub(crate) mod elements;
 pub(crate) mod environ;
 mod forever;
 mod kubernetes;
+pub(crate) mod limits;
 pub(crate) mod mapping;
+pub(crate) mod piece;
 pub(crate) mod structure;
 pub(crate) mod text;
 

@@ -5,10 +5,11 @@ use starlark::collections::SmallMap;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
-use starlark::values::Value;
+use starlark::values::bytes::StarlarkBytes;
 use starlark::values::dict::{AllocDict, DictMut};
 use starlark::values::none::NoneType;
 use starlark::values::tuple::UnpackTuple;
+use starlark::values::{Value, ValueLike};
 
 use crate::arguments::Function;
 use crate::evaluate;
@@ -77,6 +78,54 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<String> {
         Ok(represent(x, eval.heap()))
+    }
+
+    /// How many elements a value has; of a string, how many bytes.
+    fn len<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<i32> {
+        let length = match x.unpack_str() {
+            Some(text) => Ok(i32::try_from(text.len()).unwrap_or(i32::MAX)),
+            None => x.length(),
+        };
+        length.map_err(|_| refuse(format!("len: value of type {} has no len", type_name(x))))
+    }
+
+    /// The number of the one character of a string, or of the one byte of bytes.
+    fn ord<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<i32> {
+        let number = |character: char| i32::try_from(u32::from(character)).unwrap_or(i32::MAX);
+        if let Some(bytes) = x.downcast_ref::<StarlarkBytes>() {
+            return match bytes.as_bytes() {
+                [byte] => Ok((*byte).into()),
+                others => Err(refuse(format!("ord: bytes has length {}, want 1", others.len()))),
+            };
+        }
+        let wrong = || refuse(format!("ord: got {}, want string or bytes", type_name(x)));
+        let text = x.unpack_str().ok_or_else(wrong)?;
+        let mut characters = text.chars();
+        match (characters.next(), characters.next()) {
+            (Some(character), None) => Ok(number(character)),
+            _ => {
+                let count = text.chars().count();
+                Err(refuse(format!("ord: string encodes {count} Unicode code points, want 1")))
+            }
+        }
+    }
+
+    /// The character of that number, as a string.
+    fn chr<'v>(#[starlark(require = pos)] i: Value<'v>) -> starlark::Result<char> {
+        match i.unpack_i32() {
+            Some(number) if number < 0 => {
+                Err(refuse(format!("chr: Unicode code point {number} out of range (<0)")))
+            }
+            // A surrogate is no character.
+            Some(number @ 0..=0x0010_ffff) => {
+                Ok(u32::try_from(number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER))
+            }
+            Some(number) => {
+                Err(refuse(format!("chr: Unicode code point U+{number:X} out of range (>0x10FFFF)")))
+            }
+            None if i.get_type() == "int" => Err(refuse(format!("chr: {} out of range", i.to_str()))),
+            None => Err(refuse(format!("chr: got {}, want int", type_name(i)))),
+        }
     }
 
     /// The name of the value's type.

@@ -7,6 +7,7 @@ use lilt_model::Failure;
 
 use super::{Place, cancelled};
 use crate::nearest::nearest;
+use crate::values::limits::too_much_memory;
 use crate::values::text::defined_name;
 
 /// `call` is the builtin that was called at the place, if it was one.
@@ -58,7 +59,7 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
     }
     if begins("Operation") && message.contains("not supported on type") {
         // A call with constant arguments is tried before there is a call.
-        let call = call.or(place.filter(|place| text(place).starts_with("len(")).map(|_| "len"));
+        let call = call.or(place.filter(|place| place.text().starts_with("len(")).map(|_| "len"));
         return unary(first, second, call);
     }
     if begins("Object of type") {
@@ -78,7 +79,7 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
         return wrong_type(message, call);
     }
     if begins("Index `") {
-        let step = place.is_some_and(|place| text(place).replace(' ', "").ends_with(":0]"));
+        let step = place.is_some_and(|place| place.text().replace(' ', "").ends_with(":0]"));
         let problem = match step {
             true => "zero is not a valid slice step".to_owned(),
             // A negative one may be counted from the other end already.
@@ -111,7 +112,7 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
 }
 
 fn by_zero(message: &str, place: Option<&Place>) -> Failure {
-    let has = |operator: &str| place.is_some_and(|place| text(place).contains(operator));
+    let has = |operator: &str| place.is_some_and(|place| place.text().contains(operator));
     Failure::user(match message {
         _ if message.starts_with("Floor") || has("//") => "floored division by zero",
         _ if message.starts_with("Modulo") => "integer modulo by zero",
@@ -170,10 +171,6 @@ fn short(message: &str, first: &str, second: &str, call: Option<&str>) -> Failur
         }
         _ => Failure::user(message),
     }
-}
-
-pub(super) fn too_much_memory() -> Failure {
-    Failure::user("the Tiltfile needs too much memory").hint("does a loop or a list grow without end?")
 }
 
 fn binary(operation: &str, left: &str, right: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
@@ -259,14 +256,10 @@ fn number(message: &str) -> Failure {
     Failure::user(format!("int: invalid literal with base {base}: {text}"))
 }
 
-fn text(place: &Place) -> &str {
-    place.source.text().get(place.start..place.end).unwrap_or_default()
-}
-
 /// The operator of a comparison: the first one outside of brackets and quotes.
 fn comparison(place: &Place) -> &'static str {
     let (mut depth, mut quote) = (0_usize, None);
-    let text = text(place);
+    let text = place.text();
     for (at, character) in text.char_indices() {
         match character {
             _ if quote.is_some() => quote = quote.filter(|open| *open != character),

@@ -4,24 +4,49 @@
 //! Works on tokens, without a grammar: an expression that a method is called on is found by walking back over names,
 //! dots and whole brackets.
 
+mod assignment;
+mod index;
+
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::token::{Kind, Token};
 
 /// Methods that behave otherwise here than the interpreter's; see the builtins of these names.
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 23] = [
+    "capitalize",
     "codepoint_ords",
     "codepoints",
+    "count",
     "elem_ords",
     "elems",
+    "endswith",
+    "find",
     "format",
+    "index",
+    "join",
+    "lower",
     "pop",
     "replace",
+    "rfind",
+    "rindex",
     "rsplit",
     "split",
     "splitlines",
+    "startswith",
+    "title",
     "update",
+    "upper",
 ];
+/// Those of them that are no methods of strings.
+const OF_COLLECTIONS: [&str; 2] = ["pop", "update"];
+/// What reading `x[i]` calls.
+const INDEX: &str = "__index__";
+/// What reading `x[a:b]` calls.
+const SLICE: &str = "__slice__";
+/// Looks at what `+=` adds.
+const ADDEND: &str = "__addend__";
+const ADDEND_OF: &str = "= __addend__(";
 /// Makes of what stands after `**` something the interpreter takes.
 const MAPPING: &str = "__mapping__";
 /// The same for `*`.
@@ -29,15 +54,30 @@ const SEQUENCE: &str = "__sequence__";
 
 const METHOD_PREFIX: &str = "__method_";
 
-/// What a method's calls are rewritten to.
-fn method_builtin(method: &str) -> String {
-    format!("{METHOD_PREFIX}{method}")
+/// The begin of what a method's calls are rewritten to.
+fn method_call(method: &str) -> String {
+    match OF_COLLECTIONS.contains(&method) {
+        true => format!("{METHOD_PREFIX}{method}("),
+        false => format!("{METHOD_PREFIX}of_text(\"{method}\", "),
+    }
 }
 
 /// Whether a name is one that only the front end writes.
 pub(crate) fn is_internal(name: &str) -> bool {
     let comparison = super::COMPARISONS.iter().any(|(_, builtin)| *builtin == name);
-    let other = [MAPPING, SEQUENCE, super::FOREVER, super::PERCENT, super::TIMES].contains(&name);
+    let others = [
+        MAPPING,
+        SEQUENCE,
+        INDEX,
+        SLICE,
+        ADDEND,
+        super::FOREVER,
+        super::PERCENT,
+        super::TIMES,
+        super::PLUS,
+        super::SHIFT,
+    ];
+    let other = others.contains(&name);
     name.starts_with(METHOD_PREFIX) || comparison || other
 }
 
@@ -46,12 +86,15 @@ pub(crate) fn is_internal(name: &str) -> bool {
 pub(super) struct Edit {
     pub(super) before: String,
     pub(super) instead: Option<&'static str>,
+    /// After that, these tokens once more, and something behind them.
+    pub(super) again: Option<(Range<usize>, &'static str)>,
 }
 
-/// By index of the token.
+/// By index of the token; one past the last is the end of the text.
 pub(super) fn edits(text: &str, tokens: &[Token]) -> HashMap<usize, Edit> {
     let mut scan = Scan { text, tokens, partners: partners(text, tokens), edits: HashMap::new() };
-    scan.methods();
+    let bound = scan.assignments();
+    scan.methods(&bound);
     // After the methods: what is put around an expression goes around its calls, too.
     scan.stars();
     scan.edits
@@ -104,36 +147,46 @@ impl<'t> Scan<'t> {
         (index + 1..self.tokens.len()).find(|index| !blank(index))
     }
 
-    fn methods(&mut self) {
-        for dot in 0..self.tokens.len() {
-            if !self.is(dot, ".") {
-                continue;
+    /// Calls of methods and, in the same go because one may stand on the other, what is read by index.
+    fn methods(&mut self, bound: &[Range<usize>]) {
+        let mut bound = bound.iter().peekable();
+        for index in 0..self.tokens.len() {
+            while bound.next_if(|targets| targets.end <= index).is_some() {}
+            if self.is(index, ".") {
+                self.method(index);
+            } else if self.is(index, "[") && !bound.peek().is_some_and(|targets| targets.contains(&index)) {
+                self.read_by_index(index);
             }
-            let Some(name) = self.after(dot).filter(|name| self.tokens[*name].kind == Kind::Name) else {
-                continue;
-            };
-            let Some(method) = METHODS.into_iter().find(|method| *method == self.word(name)) else {
-                continue;
-            };
-            let Some(open) = self.after(name).filter(|open| self.is(*open, "(")) else { continue };
-            let Some(close) = self.partners.get(&open).copied() else { continue };
-            // With an argument it is a list's or a dict's, and those are as they should be.
-            if method == "pop" && self.after(open) != Some(close) {
-                continue;
-            }
-            let Some(start) = self.expression_start(dot) else { continue };
-            self.edits
-                .entry(start)
-                .or_default()
-                .before
-                .insert_str(0, &format!("{}(", method_builtin(method)));
-            self.edits.entry(dot).or_default().instead = Some("");
-            self.edits.entry(name).or_default().instead = Some("");
-            self.edits.entry(open).or_default().instead = Some(", ");
         }
     }
 
-    /// Where the expression begins that the dot applies to.
+    fn method(&mut self, dot: usize) -> Option<()> {
+        let name = self.after(dot).filter(|name| self.tokens[*name].kind == Kind::Name)?;
+        let method = METHODS.into_iter().find(|method| *method == self.word(name))?;
+        let open = self.after(name).filter(|open| self.is(*open, "("))?;
+        let close = self.partners.get(&open).copied()?;
+        // With an argument it is a list's or a dict's, and those are as they should be.
+        if method == "pop" && self.after(open) != Some(close) {
+            return None;
+        }
+        let start = self.expression_start(dot)?;
+        self.open_before(start, &method_call(method));
+        self.replace(dot, "");
+        self.replace(name, "");
+        self.replace(open, ", ");
+        Some(())
+    }
+
+    /// Opens a call that goes around what stands here, and around the calls that were opened here before.
+    fn open_before(&mut self, start: usize, call: &str) {
+        self.edits.entry(start).or_default().before.insert_str(0, call);
+    }
+
+    fn replace(&mut self, index: usize, text: &'static str) {
+        self.edits.entry(index).or_default().instead = Some(text);
+    }
+
+    /// Where the expression begins that the dot or bracket applies to.
     fn expression_start(&self, dot: usize) -> Option<usize> {
         let mut end = self.before(dot)?;
         loop {

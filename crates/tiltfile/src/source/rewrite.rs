@@ -64,6 +64,9 @@ impl Rewriter<'_> {
             self.token(index);
             index += 1;
         }
+        if let Some(edit) = self.edits.remove(&self.tokens.len()) {
+            self.insert(&edit.before, self.text.len()..self.text.len());
+        }
     }
 
     fn is_while(&self, index: usize) -> bool {
@@ -130,10 +133,15 @@ impl Rewriter<'_> {
         let token = &self.tokens[index];
         let text = &self.text[token.range()];
         if let Some(edit) = self.edits.get(&index) {
-            let (before, instead) = (edit.before.clone(), edit.instead);
+            let (before, instead, again) = (edit.before.clone(), edit.instead, edit.again.clone());
             self.insert(&before, token.start..token.start);
             if let Some(instead) = instead {
-                return self.insert(instead, token.range());
+                self.insert(instead, token.range());
+                if let Some((tokens, behind)) = again {
+                    self.copy(&(self.tokens[tokens.start].start..self.tokens[tokens.end - 1].end));
+                    self.insert(behind, token.range());
+                }
+                return;
             }
         }
         self.follow_load(index, text);

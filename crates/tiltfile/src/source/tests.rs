@@ -41,7 +41,7 @@ fn while_becomes_an_endless_for() {
         ),
         (
             "while {1: 2}[1] and (lambda: x)():\n  pass",
-            "for __while__ in __forever__:\n  if not ( {1: 2}[1] and (lambda: x)()): break\n  pass",
+            "for __while__ in __forever__:\n  if not ( __index__({1: 2}, (1)) and (lambda: x)()): break\n  pass",
         ),
     ];
     for (text, expected) in cases {
@@ -91,18 +91,65 @@ fn assert_is_a_name_through_load() {
 #[test]
 fn methods_become_calls() {
     let cases = [
-        ("'{}'.format(1)\n", "__method_format('{}', 1)\n"),
-        ("a.b[0](1).split().format ( x )\n", "__method_format(__method_split(a.b[0](1), ) ,  x )\n"),
-        ("x = (a\n  .elems())\n", "x = (__method_elems(a\n  , ))\n"),
+        ("'{}'.format(1)\n", "__method_of_text(\"format\", '{}', 1)\n"),
+        (
+            "a.b['c'](1).split().format ( x )\n",
+            "__method_of_text(\"format\", __method_of_text(\"split\", a.b['c'](1), ) ,  x )\n",
+        ),
+        ("x = (a\n  .elems())\n", "x = (__method_of_text(\"elems\", a\n  , ))\n"),
         ("return (a + b).update(c)\n", "return __method_update((a + b), c)\n"),
         ("not {}.update(c)\n", "not __method_update({}, c)\n"),
-        ("f('{}'.format(a), b=c.split(','))\n", "f(__method_format('{}', a), b=__method_split(c, ','))\n"),
+        (
+            "f(a.upper(), b=c.find(','))\n",
+            "f(__method_of_text(\"upper\", a, ), b=__method_of_text(\"find\", c, ','))\n",
+        ),
         ("x.pop()\nx.pop(0)\n", "__method_pop(x, )\nx.pop(0)\n"),
         ("x.format\nx.format = 1\n.format()\nformat(1)\n", "x.format\nx.format = 1\n.format()\nformat(1)\n"),
         (
             "while x.split(): pass\n",
-            "for __while__ in __forever__:\n if not ( __method_split(x, )): break\n pass\n",
+            "for __while__ in __forever__:\n if not ( __method_of_text(\"split\", x, )): break\n pass\n",
         ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(rewrite(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn what_is_read_by_index_goes_through_a_builtin() {
+    let cases = [
+        ("x = y[0]\n", "x = __index__(y, (0))\n"),
+        ("f(a.b[i + 1][j], c['key'])\n", "f(__index__(__index__(a.b, (i + 1)), (j)), c['key'])\n"),
+        ("y[1:]; y[:n]; y[:]\n", "__slice__(y, 1, None); __slice__(y, None, n); __slice__(y, None, None)\n"),
+        ("y[a:b:-1]\ny[::2]\n", "__slice__(y, a, b, -1)\n__slice__(y, None, None, 2)\n"),
+        ("'abc'[0].upper()[1]\n", "__index__(__method_of_text(\"upper\", __index__('abc', (0)), ), (1))\n"),
+        (
+            "y[lambda: 1]\ny[f(a[0]):]\n",
+            "__index__(y, (lambda: 1))\n__slice__(y, f(__index__(a, (0))), None)\n",
+        ),
+        // What is bound is not read.
+        ("x[0] = y[1]\n", "x[0] = __index__(y, (1))\n"),
+        ("x[0], y.z[1] = z\n", "x[0], y.z[1] = z\n"),
+        ("if x[0] == 1: y[0] = x[1]\n", "if __index__(x, (0)) == 1: y[0] = __index__(x, (1))\n"),
+        ("for x[0] in y[1]: pass\n", "for x[0] in __index__(y, (1)): pass\n"),
+        ("return [1]\nx = [a, [b]]\ny[]\n[0]\n", "return [1]\nx = [a, [b]]\ny[]\n[0]\n"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(rewrite(text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn assignments_with_an_operator_are_written_out() {
+    let cases = [
+        ("x *= 2\n", "x = x * ( 2)\n"),
+        ("x %= 1, 2 # why\n", "x = x % ( 1, 2) # why\n"),
+        ("x[i].y <<= n; z = 1\n", "x[i].y = x[i].y << ( n); z = 1\n"),
+        ("if a: x *= f(\n  b)", "if a: x = x * ( f(\n  b))"),
+        ("x += y\n", "x += __addend__(x, ( y))\n"),
+        ("x += 1\nx += 'a' # more\n", "x += 1\nx += 'a' # more\n"),
+        ("f()[0] *= 2\nx -= y\nx == y\nx <= y\nx >= y\n", "f()[0] *= 2\nx -= y\nx == y\nx <= y\nx >= y\n"),
+        ("f(a *= b)\nx *=\n", "f(a *= b)\nx *=\n"),
     ];
     for (text, expected) in cases {
         assert_eq!(rewrite(text), expected, "{text:?}");
@@ -114,7 +161,7 @@ fn stars_of_calls_take_any_sequence_and_mapping() {
     let cases = [
         ("f(*a, **b)\n", "f(*__sequence__(a), **__mapping__(b))\n"),
         ("f(1, **dict(a=1), )\n", "f(1, **__mapping__(dict(a=1)), )\n"),
-        ("f(**a.split())\n", "f(**__mapping__(__method_split(a, )))\n"),
+        ("f(**a.update())\n", "f(**__mapping__(__method_update(a, )))\n"),
         ("def f(*a, **b): pass\n", "def f(*a, **b): pass\n"),
         ("def f(a=g(*b), *c): pass\n", "def f(a=g(*__sequence__(b)), *c): pass\n"),
         ("f(lambda x, *a, **b: x, *c)\n", "f(lambda x, *a, **b: x, *__sequence__(c))\n"),

@@ -1,12 +1,19 @@
 //! What `elems`, `codepoints` and their numbered kin return: a view of a string that can be iterated.
 
+// The interpreter's trait declares iteration unsafe to call; nothing unsafe is done here.
+#![allow(unsafe_code)]
+
 use std::fmt;
 
 use allocative::Allocative;
 use starlark::any::ProvidesStaticType;
 use starlark::starlark_simple_value;
+use starlark::values::ValueError;
+use starlark::values::tuple::AllocTuple;
 use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, starlark_value};
 
+use super::limits::check_list;
+use super::piece::{at, character, place};
 use super::text::quote;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Allocative)]
@@ -38,21 +45,57 @@ impl fmt::Display for Elements {
     }
 }
 
+impl Elements {
+    /// Whether the bytes are the elements.
+    fn by_byte(&self) -> bool {
+        matches!(self.unit, Unit::Element | Unit::ElementNumber)
+    }
+}
+
 #[starlark_value(type = "string.elems")]
 impl<'v> StarlarkValue<'v> for Elements {
     fn length(&self) -> starlark::Result<i32> {
-        Ok(i32::try_from(self.text.chars().count()).unwrap_or(i32::MAX))
+        match self.by_byte() {
+            true => Ok(i32::try_from(self.text.len()).unwrap_or(i32::MAX)),
+            false => ValueError::unsupported(self, "len()"),
+        }
     }
 
-    fn iterate_collect(&self, heap: Heap<'v>) -> starlark::Result<Vec<Value<'v>>> {
-        let number = |number: u32| heap.alloc(i32::try_from(number).unwrap_or(i32::MAX));
-        Ok(match self.unit {
-            Unit::ElementNumber => self.text.bytes().map(|byte| number(byte.into())).collect(),
-            Unit::CodepointNumber => self.text.chars().map(|character| number(character.into())).collect(),
-            // Strings count by characters here, so an element is one.
-            Unit::Element | Unit::Codepoint => {
-                self.text.chars().map(|character| heap.alloc(character)).collect()
+    fn at(&self, index: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        match self.unit {
+            Unit::Element => Ok(heap.alloc(at(&self.text, index)?)),
+            Unit::ElementNumber => {
+                let found = place("string.elems", self.text.len(), index)?;
+                Ok(heap.alloc(i32::from(self.text.as_bytes()[found])))
             }
+            _ => ValueError::unsupported_with(self, "[]", index),
+        }
+    }
+
+    // SAFETY: the value is immutable and keeps no count of those who iterate over it, so no call can find it in a wrong
+    // state. What is not itself iterated over is a tuple, which answers for itself.
+    unsafe fn iterate(&self, me: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
+        if self.by_byte() || self.text.is_ascii() {
+            return Ok(me);
+        }
+        // Where a character begins is not known beforehand.
+        check_list(self.text.len(), heap)?;
+        let number = |character: char| heap.alloc(i32::try_from(u32::from(character)).unwrap_or(i32::MAX));
+        Ok(match self.unit {
+            Unit::CodepointNumber => heap.alloc(AllocTuple(self.text.chars().map(number))),
+            _ => heap.alloc(AllocTuple(self.text.chars())),
         })
     }
+
+    // SAFETY: as above.
+    unsafe fn iter_next(&self, index: usize, heap: Heap<'v>) -> Option<Value<'v>> {
+        let byte = *self.text.as_bytes().get(index)?;
+        Some(match self.unit {
+            Unit::ElementNumber | Unit::CodepointNumber => heap.alloc(i32::from(byte)),
+            Unit::Element | Unit::Codepoint => heap.alloc(character(byte)),
+        })
+    }
+
+    // SAFETY: as above.
+    unsafe fn iter_stop(&self) {}
 }

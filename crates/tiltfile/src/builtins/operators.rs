@@ -1,0 +1,155 @@
+//! The operators that the front end sends here, because the interpreter's own behave otherwise than under Tilt, or know
+//! no end.
+
+use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
+use starlark::starlark_module;
+use starlark::values::none::NoneOr;
+use starlark::values::{Heap, Value};
+
+use super::format;
+use super::methods::is_set;
+use crate::values::{limits, piece};
+
+#[starlark_module]
+pub(super) fn functions(builder: &mut GlobalsBuilder) {
+    fn __percent__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let heap = eval.heap();
+        match left.unpack_str() {
+            Some(text) => Ok(heap.alloc(format::percent(text, right, heap)?)),
+            None => left.percent(right, heap),
+        }
+    }
+
+    fn __plus__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        limits::check_sum(left, right, heap)?;
+        left.add(right, heap)
+    }
+
+    /// What `left += …` adds, if it may.
+    fn __addend__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        limits::check_sum(left, right, heap)?;
+        Ok(right)
+    }
+
+    fn __times__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        limits::check_product(left, right, heap)?;
+        left.mul(right, heap)
+    }
+
+    fn __shift__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        limits::check_shift(left, right)?;
+        left.left_shift(right, heap)
+    }
+
+    fn __index__<'v>(
+        #[starlark(require = pos)] value: Value<'v>,
+        #[starlark(require = pos)] index: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        match value.unpack_str() {
+            Some(text) => Ok(heap.alloc(piece::at(text, index)?)),
+            None => {
+                // Checked here for the words of the error.
+                if let (kind @ ("list" | "tuple"), Ok(length)) = (value.get_type(), value.length()) {
+                    piece::place(kind, usize::try_from(length).unwrap_or(0), index)?;
+                }
+                value.at(index, heap)
+            }
+        }
+    }
+
+    fn __slice__<'v>(
+        #[starlark(require = pos)] value: Value<'v>,
+        #[starlark(require = pos)] start: Value<'v>,
+        #[starlark(require = pos)] end: Value<'v>,
+        #[starlark(require = pos, default = NoneOr::None)] step: NoneOr<Value<'v>>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        let given = |part: Value<'v>| Some(part).filter(|part| !part.is_none());
+        let (start, end, step) = (given(start), given(end), step.into_option());
+        match value.unpack_str() {
+            Some(text) => Ok(heap.alloc(&*piece::slice(text, start, end, step)?)),
+            None => value.slice(start, end, step, heap),
+        }
+    }
+
+    fn __less__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<bool> {
+        match subset(left, right, heap)? {
+            Some((all, fewer)) => Ok(all && fewer),
+            None => Ok(left.compare(right)?.is_lt()),
+        }
+    }
+
+    fn __at_most__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<bool> {
+        match subset(left, right, heap)? {
+            Some((all, _)) => Ok(all),
+            None => Ok(left.compare(right)?.is_le()),
+        }
+    }
+
+    fn __greater__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<bool> {
+        match subset(right, left, heap)? {
+            Some((all, fewer)) => Ok(all && fewer),
+            None => Ok(left.compare(right)?.is_gt()),
+        }
+    }
+
+    fn __at_least__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<bool> {
+        match subset(right, left, heap)? {
+            Some((all, _)) => Ok(all),
+            None => Ok(left.compare(right)?.is_ge()),
+        }
+    }
+}
+
+/// Of two sets: whether all of the one is in the other, and whether the one has fewer elements.
+fn subset<'v>(one: Value<'v>, other: Value<'v>, heap: Heap<'v>) -> starlark::Result<Option<(bool, bool)>> {
+    if !is_set(one) || !is_set(other) {
+        return Ok(None);
+    }
+    let mut count = 0;
+    for element in one.iterate(heap)? {
+        if !other.is_in(element)? {
+            return Ok(Some((false, false)));
+        }
+        count += 1;
+    }
+    Ok(Some((true, count < other.iterate(heap)?.count())))
+}

@@ -1,0 +1,118 @@
+//! Ends to what an operator makes of its operands: one that is taken in a gulp cannot be cancelled, and what is larger
+//! than memory takes all of lilt with it. Far above what a Tiltfile needs.
+
+use lilt_model::Failure;
+use starlark::values::float::UnpackFloat;
+use starlark::values::{Heap, UnpackValue, Value};
+
+use crate::failure::{raise, refuse};
+
+/// What the values of one file may take, in bytes; a Tiltfile that needs more is running wild.
+pub(crate) const HEAP_SIZE: usize = 1 << 30;
+/// Of a string, in bytes.
+pub(crate) const LONGEST_TEXT: usize = 1 << 27;
+/// Of a list or tuple, in elements.
+const LONGEST_LIST: usize = 1 << 25;
+/// Of a number, in decimal digits: longer ones take long to multiply and to print.
+pub(crate) const MOST_DIGITS: usize = 50_000;
+/// What is left of a shift must not be shifted further, as under Tilt.
+const WIDEST_SHIFT: i32 = 512;
+/// What is smaller than this the interpreter's own look at its heap finds in time.
+const SMALL: usize = 1 << 16;
+
+pub(crate) fn too_much_memory() -> Failure {
+    Failure::user("the Tiltfile needs too much memory").hint("does a loop or a list grow without end?")
+}
+
+/// Of a new string.
+pub(crate) fn check_text(length: usize, heap: Heap<'_>) -> starlark::Result<()> {
+    check(length, LONGEST_TEXT, 1, heap)
+}
+
+/// Of a new list or tuple.
+pub(crate) fn check_list(length: usize, heap: Heap<'_>) -> starlark::Result<()> {
+    check(length, LONGEST_LIST, size_of::<Value<'_>>(), heap)
+}
+
+fn check(length: usize, longest: usize, each: usize, heap: Heap<'_>) -> starlark::Result<()> {
+    let size = length.saturating_mul(each);
+    match length > longest || (size > SMALL && heap.allocated_bytes().saturating_add(size) > HEAP_SIZE) {
+        true => Err(raise(too_much_memory())),
+        false => Ok(()),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Text,
+    List,
+}
+
+/// How long a string, list or tuple is.
+fn extent(value: Value<'_>) -> Option<(Kind, usize)> {
+    if let Some(text) = value.unpack_str() {
+        return Some((Kind::Text, text.len()));
+    }
+    matches!(value.get_type(), "list" | "tuple")
+        .then(|| (Kind::List, value.length().map_or(0, |length| usize::try_from(length).unwrap_or(0))))
+}
+
+pub(crate) fn check_sum<'v>(left: Value<'v>, right: Value<'v>, heap: Heap<'v>) -> starlark::Result<()> {
+    match (extent(left), extent(right)) {
+        (Some((Kind::Text, one)), Some((Kind::Text, other))) => check_text(one + other, heap),
+        (Some((Kind::List, one)), Some((Kind::List, other))) => check_list(one + other, heap),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn check_product<'v>(left: Value<'v>, right: Value<'v>, heap: Heap<'v>) -> starlark::Result<()> {
+    match (left.get_type(), right.get_type()) {
+        ("int", "int") if left.unpack_i32().is_none() || right.unpack_i32().is_none() => {
+            match digits(left) + digits(right) > MOST_DIGITS {
+                true => Err(refuse("the product is too large a number")),
+                false => Ok(()),
+            }
+        }
+        ("int", _) => check_repeat(right, left, heap),
+        (_, "int") => check_repeat(left, right, heap),
+        _ => Ok(()),
+    }
+}
+
+/// About how many digits a number has. Those of a usual size are not counted.
+fn digits(number: Value<'_>) -> usize {
+    let usual = UnpackFloat::unpack_value(number).ok().flatten().is_some_and(|number| number.0.is_finite());
+    if usual { 0 } else { number.to_str().len() }
+}
+
+fn check_repeat<'v>(sequence: Value<'v>, count: Value<'v>, heap: Heap<'v>) -> starlark::Result<()> {
+    let Some((kind, length)) = extent(sequence).filter(|(_, length)| *length > 0) else { return Ok(()) };
+    let Some(count) = count.unpack_i32() else {
+        return Err(refuse(format!("repeat count {} too large", count.to_str())));
+    };
+    let product = length.saturating_mul(usize::try_from(count).unwrap_or(0));
+    let longest = match kind {
+        Kind::Text => LONGEST_TEXT,
+        Kind::List => LONGEST_LIST,
+    };
+    if product > longest {
+        return Err(refuse(format!("excessive repeat ({length} * {count} elements)")));
+    }
+    match kind {
+        Kind::Text => check_text(product, heap),
+        Kind::List => check_list(product, heap),
+    }
+}
+
+pub(crate) fn check_shift(left: Value<'_>, right: Value<'_>) -> starlark::Result<()> {
+    if left.get_type() != "int" || right.get_type() != "int" {
+        return Ok(());
+    }
+    match right.unpack_i32() {
+        Some(count) if count < 0 => Err(refuse(format!("negative shift count: {count}"))),
+        Some(_) if digits(left) > MOST_DIGITS => Err(refuse("too large a number to be shifted")),
+        Some(count) if count >= WIDEST_SHIFT => Err(refuse(format!("shift count too large: {count}"))),
+        Some(_) => Ok(()),
+        None => Err(refuse(format!("{} out of range", right.to_str()))),
+    }
+}

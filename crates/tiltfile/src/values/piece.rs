@@ -1,0 +1,118 @@
+//! Strings by bytes, as Tilt counts them.
+//!
+//! The interpreter's strings are always UTF-8, Tilt's need not be: a byte that a cut has left alone becomes the character
+//! U+FFFD, which is also what a terminal or a browser shows of it.
+
+use std::borrow::Cow;
+
+use starlark::values::Value;
+
+use super::text::type_name;
+use crate::failure::refuse;
+
+/// The byte at a place, as a string.
+pub(crate) fn at(text: &str, index: Value<'_>) -> starlark::Result<char> {
+    Ok(character(text.as_bytes()[place("string", text.len(), index)?]))
+}
+
+/// Which element of a value of this type an index means.
+pub(crate) fn place(kind: &str, length: usize, index: Value<'_>) -> starlark::Result<usize> {
+    let given = number(index).map_err(|why| refuse(format!("{kind} index: {why}")))?;
+    let length = i64::try_from(length).unwrap_or(i64::MAX);
+    let found = if given < 0 { given + length } else { given };
+    match usize::try_from(found).ok().filter(|_| found < length) {
+        Some(found) => Ok(found),
+        None if length == 0 => Err(refuse(format!("index {given} out of range: empty {kind}"))),
+        None => {
+            let last = length - 1;
+            Err(refuse(format!("{kind} index {given} out of range [{}:{last}]", -length)))
+        }
+    }
+}
+
+pub(crate) fn slice<'t>(
+    text: &'t str,
+    start: Option<Value<'_>>,
+    end: Option<Value<'_>>,
+    step: Option<Value<'_>>,
+) -> starlark::Result<Cow<'t, str>> {
+    let step = match step.filter(|step| !step.is_none()) {
+        None => 1,
+        Some(step) => number(step).map_err(|why| refuse(format!("invalid slice step: {why}")))?,
+    };
+    match step {
+        0 => Err(refuse("zero is not a valid slice step")),
+        1 => range(text, start, end).map(|(start, end)| of_bytes(text, start, end)),
+        _ => Ok(Cow::Owned(stride(text.as_bytes(), start, end, step)?)),
+    }
+}
+
+/// Where a part of a string begins and ends; the end is not before the begin.
+pub(crate) fn range(
+    text: &str,
+    start: Option<Value<'_>>,
+    end: Option<Value<'_>>,
+) -> starlark::Result<(usize, usize)> {
+    let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let start = bound("start", start, length, 0)?.clamp(0, length);
+    let end = bound("end", end, length, length)?.clamp(0, length);
+    let position = |at: i64| usize::try_from(at).unwrap_or(0);
+    Ok((position(start), position(end.max(start))))
+}
+
+/// The bytes of that range. Those that are no whole character become one each.
+pub(crate) fn of_bytes(text: &str, start: usize, end: usize) -> Cow<'_, str> {
+    match text.get(start..end) {
+        Some(part) => Cow::Borrowed(part),
+        None => Cow::Owned(decode(&text.as_bytes()[start..end])),
+    }
+}
+
+/// A byte alone: only ASCII is a character.
+pub(crate) fn character(byte: u8) -> char {
+    if byte.is_ascii() { char::from(byte) } else { char::REPLACEMENT_CHARACTER }
+}
+
+fn decode(bytes: &[u8]) -> String {
+    let mut decoded = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        decoded.push_str(chunk.valid());
+        decoded.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    decoded
+}
+
+fn stride(
+    bytes: &[u8],
+    start: Option<Value<'_>>,
+    end: Option<Value<'_>>,
+    step: i64,
+) -> starlark::Result<String> {
+    let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+    let forward = step > 0;
+    let (first, last, default_start, default_end) =
+        if forward { (0, length, 0, length) } else { (-1, length - 1, length - 1, -1) };
+    let mut at = bound("start", start, length, default_start)?.clamp(first, last);
+    let end = bound("end", end, length, default_end)?.clamp(first, last);
+    let mut taken = Vec::new();
+    while if forward { at < end } else { at > end } {
+        taken.extend(usize::try_from(at).ok().and_then(|at| bytes.get(at)));
+        at += step;
+    }
+    Ok(decode(&taken))
+}
+
+/// A negative one counts from the end.
+fn bound(which: &str, given: Option<Value<'_>>, length: i64, default: i64) -> starlark::Result<i64> {
+    let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(default) };
+    let given = number(given).map_err(|why| refuse(format!("invalid {which} index: {why}")))?;
+    Ok(if given < 0 { given + length } else { given })
+}
+
+fn number(value: Value<'_>) -> Result<i64, String> {
+    match value.unpack_i32() {
+        Some(number) => Ok(number.into()),
+        None if value.get_type() == "int" => Err(format!("{} out of range", value.to_str())),
+        None => Err(format!("got {}, want int", type_name(value))),
+    }
+}
