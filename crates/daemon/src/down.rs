@@ -165,9 +165,9 @@ async fn load(
     // Unbounded would do as well: a Tiltfile prints little. The evaluation waits when the terminal does.
     let (lines, mut printed) = mpsc::channel::<String>(64);
     let evaluation = tokio::task::spawn_blocking(move || {
-        evaluate(&settings, settings.args.clone(), &stopped, &mut |text| {
+        evaluate(&settings, settings.args.clone(), &stopped, &mut |said| {
             // After an interruption nobody listens.
-            let _ = lines.blocking_send(text.to_owned());
+            let _ = lines.blocking_send(said.to_string());
         })
     });
     let passing_on = async {

@@ -22,7 +22,6 @@ fn main() {
         match loaded.project {
             Ok(project) => {
                 println!("round {round}: {took:?}, {} resources", project.resources.len());
-                project.warnings.iter().for_each(|warning| println!("warning: {warning}"));
             }
             Err(failure) => println!("round {round}: {took:?}\n{failure}"),
         }

@@ -17,6 +17,7 @@ use starlark::values::{Value, ValueLike};
 use crate::failure::raise;
 use crate::forward;
 use crate::session::Session;
+use crate::values::text::excerpt;
 use crate::values::{Blob, Environ, ForwardValue, LinkValue, TriggerModeValue};
 
 /// One argument of a call, with its names for messages.
@@ -213,7 +214,7 @@ impl<'v> Argument<'v> {
 
 /// For a value of another type than the builtin takes.
 pub(crate) fn wrong(function: &str, name: &str, wanted: &str, found: Value<'_>) -> starlark::Error {
-    let shown: String = found.to_repr().chars().take(60).collect();
+    let shown = excerpt(found);
     let found = type_name(found);
     raise(Failure::user(format!("{function}: {name} must be {wanted}, not {found}: {shown}")))
 }

@@ -14,7 +14,7 @@ use starlark::values::{FreezeError, OwnedFrozenValue, Value};
 use crate::failure::{Trouble, raise};
 use crate::session::Session;
 use crate::source::{ASSERT, COMPARISONS, PERCENT, PLUS, SHIFT, Source, TIMES};
-use crate::values::limits::HEAP_SIZE;
+use crate::values::limits::{HEAP_SIZE, too_much_memory};
 use crate::values::text;
 use crate::{builtins, extension, workload_function};
 
@@ -81,12 +81,18 @@ fn run_file(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trou
         let mut eval = Evaluator::new(&module);
         eval.extra = Some(session);
         eval.set_loader(&loader);
-        eval.set_check_cancelled(Box::new(|| session.is_cancelled()));
+        eval.set_check_cancelled(Box::new(|| session.is_cancelled() || session.is_out_of_memory()));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
         // Collecting garbage calls itself for every level of a nested value: no stack is deep enough for some.
         eval.disable_gc();
         eval.set_max_heap_size(HEAP_SIZE).expect("invariant: not zero and set once");
-        eval.eval_module(ast, builtins::globals()).map_err(|error| Box::new(Trouble::of(error, session)))?;
+        eval.eval_module(ast, builtins::globals()).map_err(|error| {
+            let mut trouble = Box::new(Trouble::of(error, session));
+            if session.out_of_memory.get() {
+                trouble.failure = too_much_memory();
+            }
+            trouble
+        })?;
         drop(eval);
         let names = builtins::bound_names(&module);
         if let Some(name) = names.iter().find(|name| module.get(name).is_some_and(nests_too_deep)) {

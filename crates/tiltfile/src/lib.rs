@@ -23,6 +23,7 @@ mod nearest;
 mod outside;
 pub mod reference;
 mod result;
+mod said;
 mod secrets;
 mod session;
 mod source;
@@ -41,8 +42,10 @@ use lilt_model::project::Project;
 pub use hashes::Hashes;
 pub use outside::{Entry, KubeContext, Output, Outside, RealOutside};
 pub use result::tiltfile_result;
+pub use said::Said;
 
 use assemble::Surroundings;
+use said::Message;
 use session::Session;
 
 /// Which Tiltfile to load, and how lilt was called.
@@ -77,16 +80,16 @@ pub struct Loaded {
     pub hashes: Hashes,
 }
 
-/// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets the lines that the Tiltfile prints, on this
-/// thread.
+/// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets what it says meanwhile, warnings too,
+/// on this thread.
 pub fn load(
     request: &LoadRequest,
     outside: &dyn Outside,
     cancelled: &(dyn Fn() -> bool + Sync),
-    print: &mut dyn FnMut(&str),
+    print: &mut dyn FnMut(Said<'_>),
 ) -> Loaded {
     // Bounded, so that a Tiltfile that prints without end waits for its reader instead of filling the memory.
-    let (printed, lines) = sync_channel(64);
+    let (printed, messages) = sync_channel(64);
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("tiltfile".into()).stack_size(evaluate::STACK_SIZE);
         let evaluation = match builder
@@ -99,8 +102,8 @@ pub fn load(
                 return nothing(request, failure);
             }
         };
-        for line in lines {
-            print(&line);
+        for message in messages {
+            print(message.as_said());
         }
         evaluation.join().unwrap_or_else(|panic| nothing(request, failure::of_panic(&*panic)))
     })
@@ -110,10 +113,10 @@ fn evaluate_and_assemble(
     request: &LoadRequest,
     outside: &dyn Outside,
     cancelled: &(dyn Fn() -> bool + Sync),
-    printed: SyncSender<String>,
+    printed: SyncSender<Message>,
 ) -> Loaded {
     environment::begin(outside.environment(), &request.environment);
-    let session = Session::new(request, outside, cancelled, printed);
+    let session = Session::new(request, outside, cancelled, printed.clone());
     let result = evaluate::run_main(&session);
     let (tiltignore, result) = match read_tiltignore(&session) {
         Ok(tiltignore) => (tiltignore, result),
@@ -124,9 +127,6 @@ fn evaluate_and_assemble(
         Err(failure) => (None, Err(failure)),
     };
     let warnings = session.take_warnings();
-    if result.is_err() {
-        warnings.iter().for_each(|warning| session.print(&format!("WARNING: {warning}")));
-    }
     let secrets = session.secrets();
     let hashes = session.hashes();
     let (mut declared, read, contents) = session.into_parts();
@@ -141,11 +141,16 @@ fn evaluate_and_assemble(
         let surroundings = Surroundings { ignored_everywhere, context, arguments, workload_names: names };
         assemble::assemble(declared, surroundings).map_err(together)
     });
+    let said = warnings.len();
     let project = project.map(|mut project| {
         project.warnings.splice(..0, warnings);
         project
     });
     let project = secrets.keep_out_of(project);
+    for warning in project.iter().flat_map(|project| &project.warnings).skip(said) {
+        // Fails only when nobody listens any more.
+        let _ = printed.send(Message::Warning(warning.clone()));
+    }
     Loaded { project, files, contents, hashes, environment: environment::changes() }
 }
 

@@ -56,6 +56,11 @@ pub trait Outside: Sync {
         None
     }
 
+    /// What this process takes, in bytes; none where that is not known.
+    fn memory(&self) -> Option<usize> {
+        None
+    }
+
     /// The path with its links resolved.
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
@@ -199,6 +204,14 @@ impl Outside for RealOutside {
 
     fn executable(&self) -> Option<PathBuf> {
         std::env::current_exe().ok()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn memory(&self) -> Option<usize> {
+        // The second number is what is in memory, in pages, which are never smaller than this.
+        const PAGE: usize = 4096;
+        let numbers = std::fs::read_to_string("/proc/self/statm").ok()?;
+        numbers.split(' ').nth(1)?.parse::<usize>().ok().map(|pages| pages * PAGE)
     }
 
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {

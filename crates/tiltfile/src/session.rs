@@ -5,7 +5,7 @@
 // Only for what the derives of starlark generate.
 #![allow(unsafe_code)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
@@ -26,9 +26,15 @@ use crate::evaluate::LoadedFile;
 use crate::failure::{Place, Sources, place_of, raise};
 use crate::hashes::{Hasher, Hashes};
 use crate::outside::{Output, Outside};
+use crate::said::Message;
 use crate::secrets::Secrets;
 use crate::source::Source;
 use crate::workload_function::Kept;
+
+/// What a load may take, in bytes.
+const MOST_MEMORY: usize = 2 << 30;
+/// The interpreter looks every thousand steps.
+const LOOKS_PER_MEASUREMENT: u32 = 8;
 
 #[derive(ProvidesStaticType)]
 pub(crate) struct Session<'a> {
@@ -36,8 +42,8 @@ pub(crate) struct Session<'a> {
     pub(crate) outside: &'a dyn Outside,
     pub(crate) cancelled: &'a (dyn Fn() -> bool + Sync),
     pub(crate) declared: RefCell<Declarations>,
-    /// Goes to the thread that asked for the load, line by line.
-    printed: SyncSender<String>,
+    /// Goes to the thread that asked for the load, as it comes.
+    printed: SyncSender<Message>,
     /// Everything that was read or looked for.
     files: RefCell<BTreeSet<PathBuf>>,
     /// What the files that were read held.
@@ -49,8 +55,12 @@ pub(crate) struct Session<'a> {
     pub(crate) modules: RefCell<HashMap<PathBuf, LoadedFile>>,
     /// The files that run now, the innermost last.
     pub(crate) running: RefCell<Vec<PathBuf>>,
-    /// What `warn()` was called with.
+    /// What `warn()` was called with; it has been shown.
     warnings: RefCell<Vec<String>>,
+    /// What lilt took when the load began, in bytes, and how often it was asked since.
+    memory: (Option<usize>, Cell<u32>),
+    /// The load took more than it may.
+    pub(crate) out_of_memory: Cell<bool>,
     /// What names the resources of workloads.
     pub(crate) workload_function: RefCell<Kept>,
     /// Of the objects that were given so far.
@@ -75,7 +85,7 @@ impl<'a> Session<'a> {
         request: &'a LoadRequest,
         outside: &'a dyn Outside,
         cancelled: &'a (dyn Fn() -> bool + Sync),
-        printed: SyncSender<String>,
+        printed: SyncSender<Message>,
     ) -> Self {
         Self {
             request,
@@ -90,6 +100,8 @@ impl<'a> Session<'a> {
             modules: RefCell::default(),
             running: RefCell::default(),
             warnings: RefCell::default(),
+            memory: (outside.memory(), Cell::default()),
+            out_of_memory: Cell::default(),
             workload_function: RefCell::default(),
             secrets: RefCell::default(),
         }
@@ -97,7 +109,7 @@ impl<'a> Session<'a> {
 
     pub(crate) fn print(&self, line: &str) {
         // Fails only when nobody listens any more, and then nobody misses it.
-        let _ = self.printed.send(self.without_secrets(line));
+        let _ = self.printed.send(Message::Line(self.without_secrets(line)));
     }
 
     /// Secrets of objects that were given so far are not shown.
@@ -124,8 +136,9 @@ impl<'a> Session<'a> {
         secrets
     }
 
-    /// Shown with the result of the load.
+    /// Shown at once, and kept with the result of the load.
     pub(crate) fn warn(&self, message: String) {
+        let _ = self.printed.send(Message::Warning(self.without_secrets(&message)));
         self.warnings.borrow_mut().push(message);
     }
 
@@ -146,6 +159,19 @@ impl<'a> Session<'a> {
 
     pub(crate) fn is_cancelled(&self) -> bool {
         (self.cancelled)()
+    }
+
+    /// The interpreter counts strings and lists, but not what dicts and sets take: this does.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        let (begun, looks) = &self.memory;
+        looks.set(looks.get().wrapping_add(1));
+        if let Some(begun) = begun
+            && looks.get() % LOOKS_PER_MEASUREMENT == 0
+        {
+            let taken = self.outside.memory().unwrap_or(0).saturating_sub(*begun);
+            self.out_of_memory.set(taken > MOST_MEMORY);
+        }
+        self.out_of_memory.get()
     }
 
     /// The file that runs now; a function runs in the file that called it, as in Tilt.

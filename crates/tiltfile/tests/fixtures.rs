@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use lilt_model::Failure;
 use lilt_model::command::Command;
-use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, RealOutside, load};
+use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, RealOutside, Said, load};
 use serde_json::Value;
 
 /// This machine, but for what differs between machines: variables and the Kubernetes context.
@@ -102,7 +102,11 @@ fn outcome(case: &str) -> String {
         ..LoadRequest::default()
     };
     let mut text = String::new();
-    let loaded = load(&request, &machine, &|| false, &mut |line| writeln!(text, "{line}").unwrap());
+    // Warnings stand in the result, too.
+    let loaded = load(&request, &machine, &|| false, &mut |said| match said {
+        Said::Line(line) => writeln!(text, "{line}").unwrap(),
+        Said::Warning(_) => {}
+    });
     match &loaded.project {
         Ok(project) => {
             write!(text, "--- project\n{}\n", yaml(&serde_json::to_value(project).unwrap(), 0)).unwrap();

@@ -33,7 +33,7 @@ fn outcome(directory: &Path, code: &str) -> String {
     fs::write(&path, code).unwrap();
     let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };
     let mut lines = Vec::new();
-    let loaded = load(&request, &RealOutside::default(), &|| false, &mut |line| lines.push(line.to_owned()));
+    let loaded = load(&request, &RealOutside::default(), &|| false, &mut |line| lines.push(line.to_string()));
     if let Err(failure) = loaded.project {
         lines.push(format!("error: {}", failure.message));
     }

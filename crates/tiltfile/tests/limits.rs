@@ -58,15 +58,48 @@ fn values_that_nest_without_end_are_an_error() {
 
 #[test]
 fn more_memory_than_there_is_is_an_error() {
+    let too_much = "the Tiltfile needs too much memory";
     for (text, message) in [
         ("x = [0] * 2000000000\n", "excessive repeat (1 * 2000000000 elements)"),
         ("x = 2000000000 * 'ab'\n", "excessive repeat (2 * 2000000000 elements)"),
-        ("x = list(range(2000000000))\n", "the Tiltfile needs too much memory"),
+        ("x = 'a' * 10000000000\n", "repeat count 10000000000 too large"),
+        ("x = [1]\nx *= 2000000000\n", "excessive repeat (1 * 2000000000 elements)"),
+        ("x = {'a': (1, 2)}\nx['a'] *= 2000000000\n", "excessive repeat (2 * 2000000000 elements)"),
+        ("x = 'a'\nfor _ in range(100): x += x\n", too_much),
+        ("x = 'a'\nfor _ in range(100): x = x + x\n", too_much),
+        ("x = ('a' * 1000) * 1000\nx.replace('', x)\n", too_much),
+        ("x = ('a' * 1000) * 1000\nx.join([x] * 1000)\n", too_much),
+        ("x = ('a' * 1000) * 1000\n('%s' * 1000) % tuple([x] * 1000)\n", too_much),
+        ("x = ('a' * 1000) * 1000\n('{0}' * 1000).format(x)\n", too_much),
     ] {
         let failure = failure_of(text, &|| false);
         assert_eq!(failure.message, message, "{text}");
         assert_eq!(failure.class, Class::User);
     }
+}
+
+#[test]
+fn numbers_that_grow_without_end_are_an_error() {
+    for (text, message) in [
+        ("1 << 1000000000\n", "shift count too large: 1000000000"),
+        ("x = 10\nwhile True: x *= x\n", "the product is too large a number"),
+        ("x = 10\nwhile True: x = x * x\n", "the product is too large a number"),
+        ("x = 1\nwhile True: x <<= 511\n", "too large a number to be shifted"),
+    ] {
+        assert_eq!(failure_of(text, &|| false).message, message, "{text}");
+    }
+}
+
+#[test]
+fn values_that_hold_each_other_many_times_are_not_written_without_end() {
+    let grow = "x = 'a' * 1000\nfor _ in range(60): x = [x, x]\n";
+    for (last, message) in [
+        ("print(x)", "the Tiltfile needs too much memory"),
+    ] {
+        assert_eq!(failure_of(&format!("{grow}{last}\n"), &|| false).message, message, "{last}");
+    }
+    let wrong = failure_of(&format!("{grow}docker_build(x, '.')\n"), &|| false);
+    assert_eq!(wrong.class, Class::User);
 }
 
 #[test]

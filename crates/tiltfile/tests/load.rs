@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lilt_model::resource::Body;
-use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, load};
+use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said, load};
 
 fn load_text(
     directory: &Path,
     text: &str,
     cancelled: &(dyn Fn() -> bool + Sync),
-    print: &mut dyn FnMut(&str),
+    print: &mut dyn FnMut(Said<'_>),
 ) -> Loaded {
     let path = directory.join("Tiltfile");
     fs::write(&path, text).unwrap();
@@ -55,8 +55,8 @@ fn a_running_command_is_cancelled_with_its_children() {
     let stop = AtomicBool::new(false);
     let text = "local('sleep 1000 & echo $!; wait', echo_off=True)\n";
     let mut child = String::new();
-    let failure = load_text(directory.path(), text, &|| stop.load(Ordering::Relaxed), &mut |line| {
-        child = line.trim_start_matches(" → ").to_owned();
+    let failure = load_text(directory.path(), text, &|| stop.load(Ordering::Relaxed), &mut |said| {
+        child = said.to_string().trim_start_matches(" → ").to_owned();
         stop.store(true, Ordering::Relaxed);
     });
     assert!(failure.project.unwrap_err().message.contains("cancelled"));
@@ -81,12 +81,36 @@ fn what_is_printed_comes_while_it_runs() {
         directory.path(),
         "print('ready')\nwhile True: pass\n",
         &|| seen.load(Ordering::Relaxed),
-        &mut |line| {
-            assert_eq!(line, "ready");
+        &mut |said| {
+            assert_eq!(said, Said::Line("ready"));
             seen.store(true, Ordering::Relaxed);
         },
     );
     assert!(loaded.project.is_err());
+}
+
+#[test]
+fn warnings_come_between_the_lines_and_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "print('a')\nwarn('b')\nprint('c')\nwarn('d\\ne')\ndocker_build('unused', '.', dockerfile_contents='FROM x')\n";
+    let mut said = Vec::new();
+    let loaded = load_text(directory.path(), text, &|| false, &mut |what| said.push(what.to_string()));
+    let unused = said.pop().unwrap();
+    assert!(unused.starts_with("WARNING: ") && unused.contains("unused"), "{unused}");
+    assert_eq!(said, ["a", "WARNING: b", "c", "WARNING: d\ne"]);
+    let warnings = loaded.project.unwrap().warnings;
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    assert_eq!(warnings[..2], ["b", "d\ne"]);
+}
+
+#[test]
+fn warnings_of_a_load_that_fails_are_shown_where_they_were_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut said = Vec::new();
+    let text = "warn('b')\nprint('c')\nfail('d')\n";
+    let loaded = load_text(directory.path(), text, &|| false, &mut |what| said.push(what.to_string()));
+    assert!(loaded.project.is_err());
+    assert_eq!(said, ["WARNING: b", "c"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use lilt_model::Failure;
-use lilt_tiltfile::{LoadRequest, Loaded, RealOutside};
+use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::TiltfileResult;
@@ -55,15 +55,13 @@ fn evaluate(
     verbose: bool,
 ) -> (Loaded, Vec<String>) {
     let mut unseen = Vec::new();
-    let mut print = |line: &str| {
+    let mut print = |said: Said<'_>| {
         if verbose {
-            terminal::aside(line);
+            terminal::aside(&said.to_string());
         } else {
-            unseen.push(line.to_owned());
+            unseen.push(said.to_string());
         }
     };
     let loaded = lilt_tiltfile::load(request, outside, &|| cancel.is_cancelled(), &mut print);
-    let warnings = loaded.project.as_ref().map(|project| project.warnings.as_slice()).unwrap_or_default();
-    warnings.iter().for_each(|warning| print(&format!("WARNING: {warning}")));
     (loaded, unseen)
 }

@@ -12,7 +12,7 @@ use lilt_model::resource::Body;
 use lilt_model::settings::{CiSettings, DockerPrune, ServerSideApply};
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
-use lilt_tiltfile::{LoadRequest, Loaded, RealOutside};
+use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
 
 use super::report;
 use crate::context::Context;
@@ -28,7 +28,10 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
     let guard = RaiseOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
     let mut evaluation = tokio::task::spawn_blocking(move || {
-        let loaded = evaluate(&settings, args, &cancelled, &mut |line| span.info(line));
+        let loaded = evaluate(&settings, args, &cancelled, &mut |said| match said {
+            Said::Line(line) => span.info(line),
+            Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
+        });
         (loaded, span)
     });
     let (loaded, mut span) = tokio::select! {
@@ -55,7 +58,7 @@ pub(crate) fn evaluate(
     settings: &Settings,
     args: Vec<String>,
     cancelled: &AtomicBool,
-    print: &mut dyn FnMut(&str),
+    print: &mut dyn FnMut(Said<'_>),
 ) -> Loaded {
     let request = LoadRequest {
         path: settings.tiltfile.clone(),
@@ -73,7 +76,9 @@ pub(crate) fn evaluate(
         if !settings.live_update {
             drop_live_updates(project);
         }
-        project.warnings.extend(missing(project));
+        let missing = missing(project);
+        missing.iter().for_each(|warning| print(Said::Warning(warning)));
+        project.warnings.extend(missing);
     }
     loaded
 }
@@ -151,12 +156,7 @@ impl Drop for RaiseOnDrop {
 
 fn tell_result(span: &mut Span, project: &Result<Project, Failure>, took: Duration) {
     match project {
-        Ok(project) => {
-            for warning in &project.warnings {
-                span.print(Level::Warn, &format!("WARNING: {warning}"));
-            }
-            span.info(&format!("Successfully loaded Tiltfile ({took:?})"));
-        }
+        Ok(_) => span.info(&format!("Successfully loaded Tiltfile ({took:?})")),
         Err(failure) => span.print(Level::Error, &format!("ERROR: {failure}")),
     }
 }

@@ -1,5 +1,6 @@
 //! JSON and YAML: `read_*`, `decode_*`, `encode_*`.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use lilt_model::Failure;
@@ -17,6 +18,7 @@ use crate::arguments::Function;
 use crate::failure::raise;
 use crate::session::{Session, session};
 use crate::values::structure::Structure;
+use crate::values::text::excerpt;
 use crate::values::{Blob, Environ};
 use crate::yaml;
 
@@ -189,17 +191,28 @@ pub(super) fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
 }
 
 fn to_json(function: &'static str, value: Value<'_>) -> starlark::Result<Json> {
-    to_json_at(function, value, 0)
+    to_json_at(function, value, 0, &Cell::new(0))
 }
 
 /// Deeper than what any reader takes back.
 const DEPTH: usize = 500;
+/// A value that holds another many times, which again does so, is larger than it looks.
+const VALUES: usize = 1_000_000;
 
-fn to_json_at(function: &'static str, value: Value<'_>, depth: usize) -> starlark::Result<Json> {
+fn to_json_at(
+    function: &'static str,
+    value: Value<'_>,
+    depth: usize,
+    seen: &Cell<usize>,
+) -> starlark::Result<Json> {
+    seen.set(seen.get() + 1);
+    if seen.get() > VALUES {
+        return Err(Function(function).refuse("the value is too large"));
+    }
     if depth > DEPTH {
         return Err(Function(function).refuse("the value is nested too deep"));
     }
-    let inner = |value| to_json_at(function, value, depth + 1);
+    let inner = |value| to_json_at(function, value, depth + 1, seen);
     if let Some(blob) = value.downcast_ref::<Blob>() {
         return Ok(Json::String(blob.text.clone()));
     }
@@ -210,7 +223,7 @@ fn to_json_at(function: &'static str, value: Value<'_>, depth: usize) -> starlar
                 Function(function).refuse(format!(
                     "keys must be strings, not {}: {}",
                     key.get_type(),
-                    key.to_repr()
+                    excerpt(key)
                 ))
             })?;
             fields.insert(name.to_owned(), inner(value)?);
@@ -245,6 +258,6 @@ fn to_json_at(function: &'static str, value: Value<'_>, depth: usize) -> starlar
             let number = UnpackFloat::unpack_value(value).ok().flatten().map(|number| number.0);
             Ok(number.map_or(Json::Null, Json::from))
         }
-        other => Err(Function(function).refuse(format!("a {other} cannot be encoded: {}", value.to_repr()))),
+        other => Err(Function(function).refuse(format!("a {other} cannot be encoded: {}", excerpt(value)))),
     }
 }

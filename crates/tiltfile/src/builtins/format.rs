@@ -66,11 +66,11 @@ fn member<'v>(values: Value<'v>, name: &str, heap: Heap<'v>) -> starlark::Result
 
 fn convert<'v>(verb: char, value: Value<'v>, heap: Heap<'v>, out: &mut String) -> starlark::Result<()> {
     match verb {
-        's' => write_display(value, heap, out),
-        'r' => write_represent(value, heap, out),
+        's' => write_display(value, heap, out)?,
+        'r' => write_represent(value, heap, out)?,
         'd' | 'i' | 'o' | 'x' | 'X' => out.push_str(&integer(verb, value, heap)?),
         'e' | 'f' | 'g' | 'E' | 'F' | 'G' => out.push_str(&real(verb, value)?),
-        'c' => out.push(character(value, heap)?),
+        'c' => out.push(character(value)?),
         other => return Err(refuse(format!("unknown conversion %{other}"))),
     }
     Ok(())
@@ -121,7 +121,7 @@ fn real(verb: char, value: Value<'_>) -> starlark::Result<String> {
     })
 }
 
-fn character<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<char> {
+fn character(value: Value<'_>) -> starlark::Result<char> {
     if let Some(text) = value.unpack_str() {
         let mut characters = text.chars();
         return match (characters.next(), characters.next()) {
@@ -134,7 +134,7 @@ fn character<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<char> {
         return Err(refuse(format!("{message} {}", type_name(value))));
     }
     let number = value.unpack_i32().and_then(|number| u32::try_from(number).ok());
-    let shown = || crate::values::text::represent(value, heap);
+    let shown = || crate::values::text::excerpt(value);
     let wrong = || refuse(format!("%c format requires a valid Unicode code point, got {}", shown()));
     number.and_then(char::from_u32).ok_or_else(wrong)
 }
@@ -169,8 +169,8 @@ pub(super) fn braces<'v>(
             return Err(refuse(format!("format spec features not supported in replacement fields: {spec}")));
         }
         match conversion {
-            "s" => write_display(value, heap, &mut out),
-            "r" => write_represent(value, heap, &mut out),
+            "s" => write_display(value, heap, &mut out)?,
+            "r" => write_represent(value, heap, &mut out)?,
             other => {
                 let mut shown = String::new();
                 quote(other, &mut shown);

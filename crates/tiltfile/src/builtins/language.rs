@@ -17,7 +17,7 @@ use crate::failure::{raise, refuse, stop};
 use crate::session::session;
 use crate::values::mapping::pairs;
 use crate::values::structure::{NamedModule, Structure};
-use crate::values::text::{display, represent, type_name};
+use crate::values::text::{display, represent, type_name, write_display};
 
 /// For a builtin that takes one value and nothing else.
 fn only<'v>(function: &str, args: UnpackTuple<Value<'v>>) -> starlark::Result<Value<'v>> {
@@ -35,14 +35,18 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         #[starlark(require = named, default = " ")] sep: &str,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let shown: Vec<String> = args.items.iter().map(|value| display(*value, eval.heap())).collect();
-        session(eval).print(&shown.join(sep));
+        let mut line = String::new();
+        for (index, value) in args.items.iter().enumerate() {
+            line.push_str(if index > 0 { sep } else { "" });
+            write_display(*value, eval.heap(), &mut line)?;
+        }
+        session(eval).print(&line);
         Ok(NoneType)
     }
 
     /// Stops the load of the Tiltfile with the error `msg`.
     fn fail<'v>(msg: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
-        Err(raise(Failure::user(display(msg, eval.heap()))))
+        Err(raise(Failure::user(display(msg, eval.heap())?)))
     }
 
     /// Shows the warning `msg` and goes on.
@@ -55,7 +59,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// Ends the load here, without an error: what was declared so far counts. `code` is printed, if given.
     fn exit<'v>(code: Option<Value<'v>>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         if let Some(code) = code.filter(|code| !code.is_none()) {
-            session(eval).print(&represent(code, eval.heap()));
+            session(eval).print(&represent(code, eval.heap())?);
         }
         Err(stop())
     }
@@ -69,7 +73,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if value.unpack_str().is_some() {
             return Ok(value);
         }
-        Ok(eval.heap().alloc(display(value, eval.heap())))
+        Ok(eval.heap().alloc(display(value, eval.heap())?))
     }
 
     /// The value as it is written in a Tiltfile: strings are quoted.
@@ -77,7 +81,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         #[starlark(require = pos)] x: Value<'v>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<String> {
-        Ok(represent(x, eval.heap()))
+        represent(x, eval.heap())
     }
 
     /// How many elements a value has; of a string, how many bytes.

@@ -8,6 +8,7 @@ use starlark::values::{Value, ValueLike};
 
 use crate::arguments::{Argument, Function};
 use crate::session::{Session, clean, session};
+use crate::values::text::excerpt;
 use crate::values::{LiveUpdateStep, Step};
 
 #[starlark_module]
@@ -94,7 +95,7 @@ pub(super) fn live_update(
     for (index, value) in elements.iter().enumerate() {
         let Some(step) = value.downcast_ref::<LiveUpdateStep>() else {
             return Err(argument
-                .refuse(format!("{} is no live update step such as sync() or run()", value.to_repr())));
+                .refuse(format!("{} is no live update step such as sync() or run()", excerpt(*value))));
         };
         add(&mut update, step.step.clone(), index).map_err(|problem| argument.refuse(problem))?;
         let same = |place: &crate::failure::Place| {

@@ -101,7 +101,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
                 Some("") => {}
                 Some(part) => parts.push(part),
                 None => {
-                    let given = represent(part, eval.heap());
+                    let given = represent(part, eval.heap())?;
                     let message = "os.path.join() only accepts strings. Argument";
                     return Err(refuse(format!("{message} #{index}: {given}")));
                 }

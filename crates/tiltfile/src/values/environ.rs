@@ -76,7 +76,7 @@ impl<'v> StarlarkValue<'v> for Environ {
     fn at(&self, index: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         match text_of(index).and_then(|name| environment::get(&name)) {
             Some(value) => Ok(heap.alloc(value)),
-            None => Err(refuse(format!("key {} not in environ", represent(index, heap)))),
+            None => Err(refuse(format!("key {} not in environ", represent(index, heap)?))),
         }
     }
 

@@ -11,6 +11,8 @@ use crate::failure::{raise, refuse};
 pub(crate) const HEAP_SIZE: usize = 1 << 30;
 /// Of a string, in bytes.
 pub(crate) const LONGEST_TEXT: usize = 1 << 27;
+/// Of a value that is written, in bytes: nobody reads more.
+pub(crate) const LONGEST_WRITTEN: usize = 1 << 24;
 /// Of a list or tuple, in elements.
 const LONGEST_LIST: usize = 1 << 25;
 /// Of a number, in decimal digits: longer ones take long to multiply and to print.

@@ -14,39 +14,64 @@ use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 
 use super::elements::{Elements, Unit};
+use super::limits::{LONGEST_WRITTEN, check_text, too_much_memory};
 use super::structure::Structure;
+use crate::failure::raise;
 
+/// How much of a value a message shows, in characters.
+const EXCERPT: usize = 60;
 /// Deeper than this nobody reads, and the walk calls itself.
 const DEPTH: usize = 500;
 
 /// The value as `print` shows it: strings as they are.
-pub(crate) fn display<'v>(value: Value<'v>, heap: Heap<'v>) -> String {
+pub(crate) fn display<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
     let mut out = String::new();
-    write_display(value, heap, &mut out);
-    out
+    write_display(value, heap, &mut out)?;
+    Ok(out)
 }
 
 /// The value as it is written in a Tiltfile: strings quoted.
-pub(crate) fn represent<'v>(value: Value<'v>, heap: Heap<'v>) -> String {
+pub(crate) fn represent<'v>(value: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
     let mut out = String::new();
-    Writer::new(heap, &mut out).value(value);
-    out
+    write_represent(value, heap, &mut out)?;
+    Ok(out)
 }
 
-pub(crate) fn write_display<'v>(value: Value<'v>, heap: Heap<'v>, out: &mut String) {
+pub(crate) fn write_display<'v>(value: Value<'v>, heap: Heap<'v>, out: &mut String) -> starlark::Result<()> {
     match (value.unpack_str(), value.downcast_ref::<StarlarkBytes>()) {
         (Some(text), _) => out.push_str(text),
         (None, Some(bytes)) => out.push_str(&String::from_utf8_lossy(bytes.as_bytes())),
-        (None, None) => Writer::new(heap, out).value(value),
+        (None, None) => return write_represent(value, heap, out),
+    }
+    check_text(out.len(), heap)
+}
+
+/// A value that holds another many times, which again does so, would be written without end.
+pub(crate) fn write_represent<'v>(
+    value: Value<'v>,
+    heap: Heap<'v>,
+    out: &mut String,
+) -> starlark::Result<()> {
+    let longest = out.len() + LONGEST_WRITTEN;
+    Writer::new(Some(heap), longest, out).value(value);
+    match out.len() > longest {
+        true => Err(raise(too_much_memory())),
+        false => check_text(out.len(), heap),
     }
 }
 
-pub(crate) fn write_represent<'v>(value: Value<'v>, heap: Heap<'v>, out: &mut String) {
-    Writer::new(heap, out).value(value);
+/// The begin of what the value looks like, for messages.
+pub(crate) fn excerpt(value: Value<'_>) -> String {
+    let mut out = String::new();
+    Writer::new(None, EXCERPT, &mut out).value(value);
+    out.chars().take(EXCERPT).collect()
 }
 
 struct Writer<'v, 'o> {
-    heap: Heap<'v>,
+    /// Needed to look into a set.
+    heap: Option<Heap<'v>>,
+    /// What is longer need not be written to its end.
+    longest: usize,
     out: &'o mut String,
     /// The values around the one being written.
     path: Vec<Value<'v>>,
@@ -55,11 +80,14 @@ struct Writer<'v, 'o> {
 }
 
 impl<'v, 'o> Writer<'v, 'o> {
-    fn new(heap: Heap<'v>, out: &'o mut String) -> Self {
-        Self { heap, out, path: Vec::new(), first: true }
+    fn new(heap: Option<Heap<'v>>, longest: usize, out: &'o mut String) -> Self {
+        Self { heap, longest, out, path: Vec::new(), first: true }
     }
 
     fn value(&mut self, value: Value<'v>) {
+        if self.out.len() > self.longest {
+            return;
+        }
         if let Some(text) = value.unpack_str() {
             return quote(text, self.out);
         }
@@ -113,7 +141,7 @@ impl<'v, 'o> Writer<'v, 'o> {
                 self.out.push_str(" = ");
                 self.value(element);
             }
-        } else if let Ok(set) = value.iterate(self.heap) {
+        } else if let Some(Ok(set)) = self.heap.map(|heap| value.iterate(heap)) {
             set.for_each(|element| self.element(element));
         }
     }
