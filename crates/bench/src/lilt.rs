@@ -53,8 +53,20 @@ impl Lilt {
 
     /// Runs a command to its end: from before the process exists to after it is gone.
     pub(crate) fn run(&self, folder: &Path, arguments: &[&str]) -> Duration {
+        self.run_with(folder, arguments, [])
+    }
+
+    /// The same, with these variables.
+    pub(crate) fn run_with<'a>(
+        &self,
+        folder: &Path,
+        arguments: &[&str],
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Duration {
+        let mut command = self.command(folder, arguments);
+        command.envs(variables);
         let begin = Instant::now();
-        let child = self.command(folder, arguments).spawn().expect("lilt starts");
+        let child = command.spawn().expect("lilt starts");
         end_well(child, arguments);
         begin.elapsed()
     }

@@ -5,6 +5,7 @@ mod live;
 mod many;
 mod one;
 mod size;
+mod tiltfile;
 mod version;
 
 use crate::Effort;
@@ -14,8 +15,9 @@ use crate::lilt::Lilt;
 /// Panics with a sentence when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
-pub(crate) const ALL: [(&str, Measure); 6] = [
+pub(crate) const ALL: [(&str, Measure); 7] = [
     ("version", version::measure),
+    ("tiltfile", tiltfile::measure),
     ("one", one::measure),
     ("many", many::measure),
     ("idle", idle::measure),
@@ -23,6 +25,6 @@ pub(crate) const ALL: [(&str, Measure); 6] = [
     ("size", size::measure),
 ];
 
-pub(crate) fn names() -> [&'static str; 6] {
+pub(crate) fn names() -> [&'static str; 7] {
     ALL.map(|(name, _)| name)
 }

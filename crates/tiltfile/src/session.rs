@@ -46,6 +46,8 @@ pub(crate) struct Session<'a> {
     printed: SyncSender<Message>,
     /// Everything that was read or looked for.
     files: RefCell<BTreeSet<PathBuf>>,
+    /// The places that were looked at for a `.git`.
+    repositories: RefCell<HashMap<PathBuf, bool>>,
     /// What the files that were read held.
     contents: RefCell<BTreeMap<PathBuf, Option<u64>>>,
     sources: RefCell<HashMap<PathBuf, Arc<Source>>>,
@@ -94,6 +96,7 @@ impl<'a> Session<'a> {
             printed,
             declared: RefCell::default(),
             files: RefCell::default(),
+            repositories: RefCell::default(),
             contents: RefCell::default(),
             sources: RefCell::default(),
             hasher: RefCell::default(),
@@ -186,6 +189,16 @@ impl<'a> Session<'a> {
     /// Absolute and clean; relative paths count from the file that runs.
     pub(crate) fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         clean(&self.directory().join(path))
+    }
+
+    /// Whether there is such a `.git`. Looked up once: every resource asks for the same few.
+    pub(crate) fn is_repository(&self, path: &Path) -> bool {
+        if let Some(known) = self.repositories.borrow().get(path) {
+            return *known;
+        }
+        let is = self.outside.is_dir(path);
+        self.repositories.borrow_mut().insert(path.to_owned(), is);
+        is
     }
 
     /// A file or directory whose change reloads.

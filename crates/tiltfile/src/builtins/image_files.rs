@@ -84,7 +84,7 @@ pub(super) fn repositories(session: &Session<'_>, paths: &[PathBuf]) -> Vec<Igno
     let mut found: Vec<IgnoreRule> = Vec::new();
     for path in paths {
         let rule = IgnoreRule::path(path.join(".git"));
-        if session.outside.is_dir(&rule.base) && !found.contains(&rule) {
+        if session.is_repository(&rule.base) && !found.contains(&rule) {
             found.push(rule);
         }
     }
