@@ -92,11 +92,8 @@ fn numbers_that_grow_without_end_are_an_error() {
 #[test]
 fn values_that_hold_each_other_many_times_are_not_written_without_end() {
     let grow = "x = 'a' * 1000\nfor _ in range(60): x = [x, x]\n";
-    for (last, message) in [
-        ("print(x)", "the Tiltfile needs too much memory"),
-    ] {
-        assert_eq!(failure_of(&format!("{grow}{last}\n"), &|| false).message, message, "{last}");
-    }
+    let printed = failure_of(&format!("{grow}print(x)\n"), &|| false);
+    assert_eq!(printed.message, "the Tiltfile needs too much memory");
     let wrong = failure_of(&format!("{grow}docker_build(x, '.')\n"), &|| false);
     assert_eq!(wrong.class, Class::User);
 }

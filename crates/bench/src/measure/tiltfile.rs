@@ -30,7 +30,8 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         let project = Project::new(&files);
         let kubeconfig = project.path().join("kubeconfig").display().to_string();
         let arguments = ["alpha", "tiltfile-result"];
-        let run = || milliseconds(lilt.run_with(project.path(), &arguments, [("KUBECONFIG", kubeconfig.as_str())]));
+        let run =
+            || milliseconds(lilt.run_with(project.path(), &arguments, [("KUBECONFIG", kubeconfig.as_str())]));
         // The first one reads the program from the disk.
         run();
         Samples::collect(effort.samples(samples), |_| run())
