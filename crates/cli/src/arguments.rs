@@ -2,6 +2,8 @@
 //! their code, in `commands/`.
 
 mod cobra;
+#[cfg(test)]
+mod facts;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

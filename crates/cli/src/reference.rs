@@ -4,6 +4,31 @@ use clap::{Arg, ArgAction, Command};
 
 use crate::arguments;
 
+/// What is true of all commands.
+const INTRODUCTION: &str = "\
+# Commands
+
+<!-- Written by `lilt dump cli-docs`. -->
+
+Names, flags, defaults, environment variables and exit codes are Tilt's. Flags may stand before and behind arguments,
+the last of several counts, and switches take a value: `--stream=false`. What stands behind `--` goes to the Tiltfile.
+
+**Which session.** `lilt up` and `lilt ci` open a port, 10350 unless `--port` or `TILT_PORT` says otherwise; with
+`--port=auto` the next one that is free. Commands that speak to a session take, in this order, that of `--port` or
+`TILT_PORT`, that of the nearest Tiltfile at or above the current folder, the only one that runs, the one on port 10350.
+Commands that a session itself runs get `TILT_HOST` and `TILT_PORT` and so speak to their own.
+
+**Output.** What was asked for goes to stdout, everything else to stderr. `--json` prints what programs can read.
+Colours are only for terminals, and not with `NO_COLOR`. A reader that stops reading is no error.
+
+**Exit codes.** 0 if it went well, 1 if not, and 5 from `alpha tiltfile-result` if the Tiltfile is wrong. Ctrl-C, SIGTERM
+and SIGHUP end `up` with 0 and `ci` with 1.
+
+**Variables.** `TILT_HOST`, `TILT_PORT`, `TILT_EDITOR` and `EDITOR` (for `args`), `TILT_DEV_DIR` (where the choice on
+analytics is kept, else `~/.tilt-dev`), `TILT_DOCKER_COMPOSE_CMD`, `NO_COLOR`, `XDG_CACHE_HOME` (logs of running
+sessions, else `~/.cache`), `KUBECONFIG`, `DOCKER_HOST`, `DOCKER_CONTEXT`, `DOCKER_CONFIG`.
+";
+
 /// File names with their texts: one page per command, and `README.md` that lists them.
 pub(crate) fn pages() -> Vec<(String, String)> {
     let mut root = arguments::definition().term_width(0);
@@ -33,9 +58,7 @@ fn file(path: &str) -> String {
 }
 
 fn index(commands: &[(String, &Command)]) -> String {
-    let mut text = String::from(
-        "# Commands\n\n<!-- Written by `lilt dump cli-docs`. -->\n\n| command | what it does |\n|---|---|\n",
-    );
+    let mut text = format!("{INTRODUCTION}\n| command | what it does |\n|---|---|\n");
     for (path, command) in commands {
         text.push_str(&format!("| [`{path}`]({}) | {} |\n", file(path), cell(&about(command))));
     }

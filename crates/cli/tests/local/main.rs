@@ -8,6 +8,7 @@ mod arguments;
 mod clients;
 mod commands;
 mod demo;
+mod documentation;
 mod ending;
 mod instances;
 mod probes;

@@ -1,0 +1,130 @@
+//! Compares what can be typed with what Tilt takes.
+
+use std::collections::BTreeSet;
+
+use clap::{Arg, ArgAction, Command};
+
+use super::definition;
+
+const FACTS: &str = include_str!("../../tests/data/commands.txt");
+
+/// What is not there, and why.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("alpha/api-resources", OBJECTS),
+    ("alpha/get", OBJECTS),
+    ("alpha/updog", OBJECTS),
+    ("api-resources", OBJECTS),
+    ("apply", OBJECTS),
+    ("create", OBJECTS),
+    ("create/cmd", OBJECTS),
+    ("create/ext", OBJECTS),
+    ("create/filewatch", OBJECTS),
+    ("create/repo", OBJECTS),
+    ("delete", OBJECTS),
+    ("describe", OBJECTS),
+    ("edit", OBJECTS),
+    ("explain", OBJECTS),
+    ("get", OBJECTS),
+    ("patch", OBJECTS),
+    ("wait", OBJECTS),
+    ("alpha/shell", "not yet"),
+    ("alpha/tiltfile-result --builtin-timings", "not yet: the calls are not timed"),
+    ("alpha/tiltfile-result --dur-threshold", "not yet: the calls are not timed"),
+    ("demo --file", DEMO),
+    ("demo --no-cluster", DEMO),
+    ("demo --repo", DEMO),
+    ("demo --teardown", DEMO),
+    ("docker", "not yet"),
+    ("docker-prune", "not yet: nothing is pruned"),
+    ("dump/api-docs", "not yet: comes with the language server"),
+    ("lsp", "not yet"),
+    ("lsp/start", "not yet"),
+];
+
+/// Being added.
+const UNDERWAY: &[&str] = &[
+    "ci --log-level",
+    "ci --log-resource",
+    "ci --log-source",
+    "logs",
+    "up --legacy",
+    "up --log-level",
+    "up --log-resource",
+    "up --log-source",
+];
+
+const OBJECTS: &str = "comes with the object API";
+const DEMO: &str = "lilt's demo needs no cluster and carries its project";
+
+#[test]
+fn every_command_and_flag_of_tilt_is_there() {
+    let mut root = definition();
+    root.build();
+    let mut missing = BTreeSet::new();
+    let mut count = 0;
+    for fact in FACTS.lines().filter(|line| !line.starts_with('#')) {
+        count += 1;
+        let mut words = fact.split(' ');
+        let path = words.next().expect("a line has a first word");
+        let Some(command) = find(&root, path) else {
+            missing.insert(path.to_owned());
+            continue;
+        };
+        for flag in words {
+            let flag = Flag::read(flag);
+            match command.get_arguments().find(|arg| arg.get_long() == Some(flag.name)) {
+                None => drop(missing.insert(format!("{path} --{}", flag.name))),
+                Some(arg) => flag.check(path, arg),
+            }
+        }
+    }
+    assert_eq!(count, 56, "commands of Tilt");
+    missing.retain(|name| !UNDERWAY.contains(&name.as_str()));
+    let exceptions: BTreeSet<String> = EXCEPTIONS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(missing, exceptions, "missing (left), or an exception that is none any more (right)");
+}
+
+fn find<'a>(root: &'a Command, path: &str) -> Option<&'a Command> {
+    if path == "-" {
+        return Some(root);
+    }
+    path.split('/').try_fold(root, |command, name| command.find_subcommand(name))
+}
+
+struct Flag<'a> {
+    name: &'a str,
+    short: Option<char>,
+    takes_value: bool,
+    default: Option<&'a str>,
+}
+
+impl<'a> Flag<'a> {
+    /// `--file,-f:string=Tiltfile`
+    fn read(word: &'a str) -> Flag<'a> {
+        let (word, default) = match word.split_once('=') {
+            Some((word, default)) => (word, Some(default)),
+            None => (word, None),
+        };
+        let (word, takes_value) = match word.split_once(':') {
+            Some((word, _)) => (word, true),
+            None => (word, false),
+        };
+        let (name, short) = match word.split_once(",-") {
+            Some((name, short)) => (name, short.chars().next()),
+            None => (word, None),
+        };
+        Flag { name: name.trim_start_matches("--"), short, takes_value, default }
+    }
+
+    fn check(&self, path: &str, arg: &Arg) {
+        let name = format!("{path} --{}", self.name);
+        assert_eq!(arg.get_short(), self.short.or(arg.get_short()), "{name}");
+        let is_switch = !matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+        assert_eq!(!is_switch, self.takes_value, "{name}");
+        let Some(default) = self.default else { return };
+        // Where something else is looked at first, the help says what comes at last.
+        let own = arg.get_default_values().iter().any(|value| value == default);
+        let told = arg.get_help().is_some_and(|help| help.to_string().contains(default));
+        assert!(own || told, "{name}: Tilt's default is {default}");
+    }
+}
