@@ -1,7 +1,7 @@
 //! Opening a page in the user's browser.
 
 use lilt_host::environment;
-use lilt_host::process::{Launch, Process};
+use lilt_host::process::{Launch, detached};
 
 use crate::terminal;
 
@@ -17,12 +17,9 @@ pub(crate) async fn open(address: &str) {
         env: Vec::new(),
         unset: Vec::new(),
     };
-    let failed = match Process::spawn(&launch, |_, _| {}) {
-        // It ends at once; the browser goes on by itself.
-        Ok(mut process) => {
-            let exit = process.wait().await;
-            (!exit.success()).then(|| exit.to_string())
-        }
+    // It ends at once; the browser goes on by itself.
+    let failed = match detached(&launch).await {
+        Ok(exit) => (!exit.success()).then(|| exit.to_string()),
         Err(failure) => Some(failure.message),
     };
     if let Some(how) = failed {

@@ -22,6 +22,10 @@ use clap::error::ErrorKind;
 use arguments::{Alpha, Command};
 
 fn main() -> ExitCode {
+    // Not a command for people, and it should take no time: see `lilt_host::process::Guardian`.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == lilt_host::process::GUARDIAN_ARGUMENT) {
+        return guard();
+    }
     let arguments = match arguments::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => return answer(&error),
@@ -75,6 +79,16 @@ fn answer(error: &clap::Error) -> ExitCode {
     let is_mistake =
         error.use_stderr() && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if is_mistake { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn guard() -> ExitCode {
+    match lilt_host::process::guard() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::complain(&anyhow::Error::new(error).context("this command is lilt's own"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn block_on(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {

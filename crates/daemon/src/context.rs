@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lilt_cluster::Cluster;
 use lilt_engine::Event;
+use lilt_host::process::{Daemons, Guardian, Process};
 use lilt_host::watch::Watcher;
 use lilt_model::log::Source;
 use lilt_model::{ResourceName, SpanId, Timestamp};
@@ -26,6 +27,8 @@ pub(crate) type Stamped = (Timestamp, Event);
 #[derive(Clone, Debug)]
 pub(crate) struct Edges {
     pub(crate) watcher: Watcher,
+    /// Starts commands, and ends them with lilt.
+    pub(crate) guardian: Guardian,
     pub(crate) docker: Arc<Result<lilt_docker::Engine, lilt_model::Failure>>,
     /// Set once by the runner that connects; tasks that need it are planned only after that.
     pub(crate) cluster: Arc<watch::Sender<Option<Cluster>>>,
@@ -69,15 +72,17 @@ impl Context {
     }
 
     /// Ends a process in the time that the occasion allows.
-    pub(crate) async fn stop(&self, process: &mut lilt_host::process::Process) {
+    pub(crate) async fn stop(&self, process: &mut Process, daemons: Daemons) {
+        // The guardian sees to them at the end; a look at all of them for each of many processes would take long.
+        let daemons = if self.shutdown.is_cancelled() { Daemons::Leave } else { daemons };
         let hurry = async {
             self.shutdown.cancelled().await;
             tokio::time::sleep(SHUTDOWN_GRACE).await;
         };
         tokio::select! {
-            _ = process.stop(GRACE) => {}
+            _ = process.stop(GRACE, daemons) => {}
             () = hurry => {
-                let _ = process.stop(Duration::ZERO).await;
+                let _ = process.stop(Duration::ZERO, Daemons::Leave).await;
             }
         }
     }

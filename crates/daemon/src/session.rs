@@ -8,6 +8,7 @@ use lilt_engine::{
     Event, Mode, Options, State, Verdict, apply, plan_resource, plan_session, project_resource,
     project_session, schedule, verdict,
 };
+use lilt_host::process::Guardian;
 use lilt_host::watch::Watcher;
 use lilt_model::log::Source;
 use lilt_model::request::Request;
@@ -52,9 +53,11 @@ pub async fn run(
         version: settings.version.clone(),
         args: settings.args.clone(),
     };
+    let guardian = Guardian::of_this_program()?;
     let context = Context {
         edges: Edges {
             watcher: Watcher::start()?,
+            guardian: guardian.clone(),
             docker: Arc::new(lilt_docker::Engine::connect(
                 &lilt_host::environment::variable,
                 lilt_host::environment::home().as_deref(),
@@ -89,6 +92,7 @@ pub async fn run(
     };
     shutdown.cancel();
     session.stop(&mut incoming).await;
+    guardian.close().await;
     Ok(ended)
 }
 

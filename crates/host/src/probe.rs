@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::process::{Launch, Process};
+use crate::process::{Daemons, Guardian, Launch, Process};
 
 const DEFAULT_HOST: &str = "localhost";
 /// What a probe's command printed, or a server answered, is kept up to this length.
@@ -41,8 +41,9 @@ impl Attempt {
     }
 }
 
-/// Tries once. `launch` says how a command of the probe is started.
+/// Tries once. `launch` says how a command of the probe is started, by the guardian.
 pub async fn attempt(
+    guardian: &Guardian,
     action: &ProbeAction,
     patience: Duration,
     launch: impl FnOnce(&[String]) -> Launch,
@@ -50,7 +51,7 @@ pub async fn attempt(
     let too_late = |what: String| Attempt::failure(format!("{what} within {patience:?}"));
     match action {
         // Ends its command itself.
-        ProbeAction::Exec { command } => execute(&launch(command), patience).await,
+        ProbeAction::Exec { command } => execute(guardian, &launch(command), patience).await,
         ProbeAction::TcpSocket { port, host } => {
             let host = or_default(host);
             let tried = timeout(patience, connect(host, *port)).await;
@@ -86,11 +87,11 @@ fn words(error: &io::Error) -> String {
     }
 }
 
-async fn execute(launch: &Launch, patience: Duration) -> Attempt {
+async fn execute(guardian: &Guardian, launch: &Launch, patience: Duration) -> Attempt {
     // Unbounded: what is sent is bounded by LONGEST_OUTPUT.
     let (sender, mut pieces) = mpsc::unbounded_channel::<Vec<u8>>();
     let mut room = LONGEST_OUTPUT;
-    let started = Process::spawn(launch, move |_, bytes| {
+    let started = Process::spawn(guardian, launch, move |bytes| {
         let taken = &bytes[..bytes.len().min(room)];
         room -= taken.len();
         if !taken.is_empty() {
@@ -98,13 +99,13 @@ async fn execute(launch: &Launch, patience: Duration) -> Attempt {
             let _ = sender.send(taken.to_vec());
         }
     });
-    let mut process = match started {
+    let mut process = match started.await {
         Ok(process) => process,
         Err(failure) => return Attempt::failure(failure.message),
     };
     let ended = timeout(patience, process.wait()).await;
     if ended.is_err() {
-        process.stop(Duration::ZERO).await;
+        process.stop(Duration::ZERO, Daemons::End).await;
     }
     let mut output = Vec::new();
     while let Ok(piece) = pieces.try_recv() {

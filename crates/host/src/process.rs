@@ -1,39 +1,57 @@
 //! Processes on this machine, each the leader of a group of its own, none of which outlives its [`Process`].
 //!
-//! Commands are started without a terminal and without input. What their output means is the caller's business.
+//! Commands are started without a terminal and without input, by a [`Guardian`], so that they end with lilt however
+//! that ends. What their output means is the caller's business.
 
+mod detached;
 mod foreground;
+mod guardian;
 mod launch;
 mod stop;
 mod supervise;
 mod tree;
 
 use std::fmt;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lilt_model::Failure;
 use nix::unistd::Pid;
 use tokio::task::JoinHandle;
 
+pub use detached::detached;
 pub use foreground::in_terminal;
+pub use guardian::duty::guard;
+pub use guardian::{ARGUMENT as GUARDIAN_ARGUMENT, Guardian};
 pub use launch::Launch;
-pub use stop::reap_adopted;
+pub use stop::{Daemons, reap_adopted};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stream {
-    Stdout,
-    Stderr,
-}
+/// Tells what a command started from what others did, also when it has left the command's group and session.
+const MARK: &str = "LILT_COMMAND";
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Code(i32),
     Signal(i32),
+    /// Its guardian was killed, and with it all commands.
+    Lost,
 }
 
 impl Exit {
     pub fn success(self) -> bool {
         self == Exit::Code(0)
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+        }
     }
 }
 
@@ -45,34 +63,47 @@ impl fmt::Display for Exit {
                 Ok(name) => write!(f, "signal {}", name.as_str().trim_start_matches("SIG")),
                 Err(_) => write!(f, "signal {signal}"),
             },
+            Exit::Lost => write!(f, "the end of lilt's guardian, which something has killed"),
         }
     }
 }
 
 /// A running process and all that it starts. Dropping it kills them at once.
 ///
-/// Once the process has ended by itself, what it left running in the background stays: a command may mean to start a
-/// server. [`Process::stop`] still ends that.
+/// When it ends by itself, its group is killed, as Tilt does it. What has left the group stays, until [`Process::stop`]
+/// or the end of the session: a command may mean to start a daemon.
 #[derive(Debug)]
 pub struct Process {
     pid: Pid,
+    id: u64,
+    runs: Arc<AtomicBool>,
+    guardian: Guardian,
+    /// The value of [`MARK`].
+    mark: String,
     /// Passes output on and waits for the end.
     supervisor: JoinHandle<Exit>,
     exit: Option<Exit>,
 }
 
 impl Process {
-    /// Starts a command. `on_output` gets its output as it comes, in pieces of any length; it is called from a task of
-    /// the current tokio runtime and must not block for long.
-    pub fn spawn(
+    /// Starts a command. `on_output` gets what it writes to either stream, in order, in pieces of any length; it is
+    /// called from a task of the current tokio runtime and must not block for long.
+    pub async fn spawn(
+        guardian: &Guardian,
         launch: &Launch,
-        on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
+        on_output: impl FnMut(&[u8]) + Send + 'static,
     ) -> Result<Process, Failure> {
-        let child = launch.start()?;
-        let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw);
-        let pid = pid.expect("invariant: a child that was not waited for has a process id");
-        let supervisor = tokio::spawn(supervise::supervise(child, on_output));
-        Ok(Process { pid, supervisor, exit: None })
+        launch.check()?;
+        let (output, writer) = supervise::Output::new()
+            .map_err(|error| Failure::environment(format!("cannot start a command: {error}")))?;
+        let id = guardian.next_id();
+        let mark = format!("{}.{id}", std::process::id());
+        let mut launch = launch.clone();
+        launch.env.push((MARK.to_owned(), mark.clone()));
+        let started = guardian.start(id, &launch, writer).await?;
+        let supervisor = tokio::spawn(supervise::supervise(output, started.ended, on_output));
+        let (pid, runs) = (started.pid, started.runs);
+        Ok(Process { pid, id, runs, guardian: guardian.clone(), mark, supervisor, exit: None })
     }
 
     pub fn pid(&self) -> u32 {
@@ -89,7 +120,7 @@ impl Process {
             // The receiver of the output panicked: let the panic be seen where the process is waited for.
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             // Only the drop aborts it; or the runtime is ending, and everything with it.
-            Err(_) => Exit::Signal(nix::sys::signal::Signal::SIGKILL as i32),
+            Err(_) => Exit::Lost,
         };
         self.exit = Some(exit);
         exit
@@ -98,7 +129,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if self.exit.is_none() {
+        if self.runs.load(Ordering::Acquire) {
             stop::kill(self.pid);
         }
         self.supervisor.abort();
@@ -106,9 +137,9 @@ impl Drop for Process {
 }
 
 /// Makes lilt the parent of what its commands leave behind, so that it can be found and reaped; without it, that is
-/// the init process. Call [`reap_adopted`] now and then after it.
+/// the init process.
 #[cfg(target_os = "linux")]
-pub fn become_subreaper() -> Result<(), Failure> {
+fn become_subreaper() -> Result<(), Failure> {
     nix::sys::prctl::set_child_subreaper(true).map_err(|error| {
         Failure::environment(format!("cannot become the reaper of orphaned processes: {error}"))
     })

@@ -3,6 +3,8 @@
 // The rule names host as the place for all of this; these are its tests.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod guarded;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 async fn probe(action: ProbeAction, patience: Duration) -> Attempt {
     let launch =
         |argv: &[String]| Launch { argv: argv.to_vec(), dir: "/".into(), env: vec![], unset: vec![] };
-    timeout(DEADLINE, attempt(&action, patience, launch)).await.expect("in time")
+    timeout(DEADLINE, attempt(&guarded::guardian(), &action, patience, launch)).await.expect("in time")
 }
 
 async fn http(port: u16, path: &str) -> Attempt {

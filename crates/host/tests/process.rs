@@ -3,11 +3,13 @@
 // The rule names host as the place for all of this; these are its tests.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod guarded;
+
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use lilt_host::process::{Exit, Launch, Process, Stream};
+use lilt_host::process::{Daemons, Exit, Guardian, Launch, Process};
 use lilt_model::command::Command;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -21,17 +23,21 @@ fn shell(line: &str) -> Launch {
 }
 
 /// A process whose output arrives in a channel (unbounded: the tests read all of it).
-fn start(launch: &Launch) -> (Process, Output) {
+async fn start(launch: &Launch) -> (Process, Output) {
+    start_with(&guarded::guardian(), launch).await
+}
+
+async fn start_with(guardian: &Guardian, launch: &Launch) -> (Process, Output) {
     let (sender, receiver) = mpsc::channel();
-    let process = Process::spawn(launch, move |stream, bytes: &[u8]| {
+    let process = Process::spawn(guardian, launch, move |bytes: &[u8]| {
         // The test may have stopped listening.
-        let _ = sender.send((stream, bytes.to_vec()));
+        let _ = sender.send(bytes.to_vec());
     });
-    (process.expect("it starts"), Output { receiver, text: String::new() })
+    (within(process).await.expect("it starts"), Output { receiver, text: String::new() })
 }
 
 struct Output {
-    receiver: mpsc::Receiver<(Stream, Vec<u8>)>,
+    receiver: mpsc::Receiver<Vec<u8>>,
     text: String,
 }
 
@@ -46,15 +52,15 @@ impl Output {
                 return line;
             }
             match self.receiver.try_recv() {
-                Ok((_, bytes)) => self.text += &String::from_utf8(bytes).expect("text"),
+                Ok(bytes) => self.text += &String::from_utf8(bytes).expect("text"),
                 Err(_) if Instant::now() > deadline => panic!("no line came, only {:?}", self.text),
                 Err(_) => sleep(Duration::from_millis(2)).await,
             }
         }
     }
 
-    fn rest(&self, stream: Stream) -> Vec<u8> {
-        self.receiver.try_iter().filter(|(from, _)| *from == stream).flat_map(|(_, bytes)| bytes).collect()
+    fn rest(&self) -> Vec<u8> {
+        self.receiver.try_iter().flatten().collect()
     }
 }
 
@@ -85,7 +91,7 @@ async fn tells_how_it_ended() {
         ("kill -9 $$", Exit::Signal(9)),
         ("kill -15 $$", Exit::Signal(15)),
     ] {
-        let (mut process, _output) = start(&shell(line));
+        let (mut process, _output) = start(&shell(line)).await;
         assert_eq!(within(process.wait()).await, exit, "{line}");
         assert_eq!(within(process.wait()).await, exit, "{line}, asked again");
     }
@@ -94,22 +100,19 @@ async fn tells_how_it_ended() {
 }
 
 #[tokio::test]
-async fn passes_on_both_streams() {
-    let (mut process, output) = start(&shell("echo out; echo err >&2; printf unfinished"));
+async fn passes_on_both_streams_in_order() {
+    let line = "for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done; printf unfinished";
+    let (mut process, output) = start(&shell(line)).await;
     within(process.wait()).await;
-    let pieces: Vec<_> = output.receiver.try_iter().collect();
-    let of = |stream| -> Vec<u8> {
-        pieces.iter().filter(|(from, _)| *from == stream).flat_map(|(_, bytes)| bytes.clone()).collect()
-    };
-    assert_eq!(of(Stream::Stdout), b"out\nunfinished");
-    assert_eq!(of(Stream::Stderr), b"err\n");
+    let expected: String = (1..10).map(|i| format!("out {i}\nerr {i}\n")).collect();
+    assert_eq!(String::from_utf8(output.rest()).expect("text"), expected + "unfinished");
 }
 
 #[tokio::test]
 async fn passes_on_ten_megabytes() {
-    let (mut process, output) = start(&shell("head -c 10000000 /dev/zero | tr '\\0' x; printf end"));
+    let (mut process, output) = start(&shell("head -c 10000000 /dev/zero | tr '\\0' x; printf end")).await;
     assert!(within(process.wait()).await.success());
-    let bytes = output.rest(Stream::Stdout);
+    let bytes = output.rest();
     assert_eq!(bytes.len(), 10_000_003);
     assert!(bytes.ends_with(b"xend") && bytes[..10_000_000].iter().all(|byte| *byte == b'x'));
 }
@@ -121,15 +124,17 @@ async fn runs_in_its_directory_with_its_environment_and_no_input() {
     let mut launch = shell("pwd; echo $LILT_TEST_VALUE; echo ${PATH:+path}; cat");
     launch.dir = dir.clone();
     launch.env = vec![("LILT_TEST_VALUE".into(), "1 2".into())];
-    let (mut process, output) = start(&launch);
+    let (mut process, output) = start(&launch).await;
     assert!(within(process.wait()).await.success());
     let expected = format!("{}\n1 2\npath\n", dir.display());
-    assert_eq!(String::from_utf8(output.rest(Stream::Stdout)).expect("text"), expected);
+    assert_eq!(String::from_utf8(output.rest()).expect("text"), expected);
 }
 
 #[tokio::test]
 async fn says_why_it_did_not_start() {
-    let spawn = |launch: &Launch| Process::spawn(launch, |_, _| {}).expect_err("it cannot start");
+    let guardian = guarded::guardian();
+    let spawn =
+        async |launch: &Launch| Process::spawn(&guardian, launch, |_| {}).await.expect_err("it cannot start");
     let launch = |program: &str, dir: &str| Launch {
         argv: vec![program.into()],
         dir: dir.into(),
@@ -137,61 +142,62 @@ async fn says_why_it_did_not_start() {
         unset: vec![],
     };
 
-    let failure = spawn(&launch("no-such-program-of-lilt", "/"));
+    let failure = spawn(&launch("no-such-program-of-lilt", "/")).await;
     assert_eq!(failure.message, "the program `no-such-program-of-lilt` was not found");
     assert!(failure.hint.expect("a hint").contains("PATH"));
-    let failure = spawn(&launch("sh", "/no/such/directory"));
+    let failure = spawn(&launch("sh", "/no/such/directory")).await;
     assert_eq!(failure.message, "the directory /no/such/directory does not exist");
-    let failure = spawn(&launch("/no/such/program", "/"));
+    let failure = spawn(&launch("/no/such/program", "/")).await;
     assert_eq!(failure.message, "the program /no/such/program does not exist");
-    let failure = spawn(&launch("/etc/passwd", "/"));
+    let failure = spawn(&launch("/etc/passwd", "/")).await;
     assert_eq!(failure.message, "the program /etc/passwd may not be run");
-    let failure = spawn(&Launch { argv: vec![], dir: "/".into(), env: vec![], unset: vec![] });
+    let failure = spawn(&Launch { argv: vec![], dir: "/".into(), env: vec![], unset: vec![] }).await;
     assert_eq!(failure.message, "the command is empty");
 }
 
 #[tokio::test]
 async fn stop_lets_it_end_by_itself() {
     let (mut process, mut output) =
-        start(&shell(&format!("trap 'echo bye; exit 7' TERM; echo ready; {FOR_EVER} & wait")));
+        start(&shell(&format!("trap 'echo bye; exit 7' TERM; echo ready; {FOR_EVER} & wait"))).await;
     assert_eq!(output.line().await, "ready");
-    assert_eq!(within(process.stop(DEADLINE)).await, Exit::Code(7));
+    assert_eq!(within(process.stop(DEADLINE, Daemons::End)).await, Exit::Code(7));
     assert_eq!(output.line().await, "bye");
 }
 
 #[tokio::test]
 async fn stop_kills_what_ignores_the_polite_signal() {
     let (mut process, mut output) =
-        start(&shell(&format!("trap '' TERM; echo ready; while true; do {FOR_EVER}; done")));
+        start(&shell(&format!("trap '' TERM; echo ready; while true; do {FOR_EVER}; done"))).await;
     assert_eq!(output.line().await, "ready");
-    assert_eq!(within(process.stop(Duration::from_millis(100))).await, Exit::Signal(9));
+    assert_eq!(within(process.stop(Duration::from_millis(100), Daemons::End)).await, Exit::Signal(9));
     until_gone(&process.pid().to_string()).await;
 }
 
 #[tokio::test]
 async fn stop_ends_a_stubborn_child_of_a_polite_leader() {
     let child = format!("(trap '' TERM; echo $(exec sh -c 'echo $PPID'); {FOR_EVER}; {FOR_EVER}) & wait");
-    let (mut process, mut output) = start(&shell(&child));
+    let (mut process, mut output) = start(&shell(&child)).await;
     let pid = output.line().await;
     assert!(runs(&pid));
-    assert_eq!(within(process.stop(Duration::from_millis(100))).await, Exit::Signal(15));
+    assert_eq!(within(process.stop(Duration::from_millis(100), Daemons::End)).await, Exit::Signal(15));
     until_gone(&pid).await;
 }
 
 #[tokio::test]
 async fn stop_ends_what_has_left_the_group() {
     let (mut process, mut output) =
-        start(&shell(&format!("setsid sh -c 'trap \"\" TERM; echo $$; {FOR_EVER}; {FOR_EVER}' & wait")));
+        start(&shell(&format!("setsid sh -c 'trap \"\" TERM; echo $$; {FOR_EVER}; {FOR_EVER}' & wait")))
+            .await;
     let pid = output.line().await;
     assert!(runs(&pid));
-    within(process.stop(Duration::from_millis(100))).await;
+    within(process.stop(Duration::from_millis(100), Daemons::End)).await;
     until_gone(&pid).await;
 }
 
 #[tokio::test]
 async fn dropping_it_kills_the_group_and_those_who_left_it() {
     let line = format!("{FOR_EVER} & echo $!; setsid sh -c 'echo $$; {FOR_EVER}' & wait");
-    let (process, mut output) = start(&shell(&line));
+    let (process, mut output) = start(&shell(&line)).await;
     let leader = process.pid().to_string();
     let (first, second) = (output.line().await, output.line().await);
     assert!(runs(&leader) && runs(&first) && runs(&second));
@@ -202,57 +208,96 @@ async fn dropping_it_kills_the_group_and_those_who_left_it() {
 }
 
 #[tokio::test]
-async fn a_background_process_that_holds_the_pipes_does_not_hold_up_the_end() {
-    let (mut process, mut output) = start(&shell(&format!("{FOR_EVER} & echo $!; echo last; exit 4")));
+async fn what_a_command_leaves_in_its_group_ends_with_it() {
+    let (mut process, mut output) = start(&shell(&format!("{FOR_EVER} & echo $!; echo last; exit 4"))).await;
     assert_eq!(within(process.wait()).await, Exit::Code(4));
     let pid = output.line().await;
     assert_eq!(output.line().await, "last");
-    assert!(runs(&pid), "a command may leave something running");
-    within(process.stop(Duration::from_millis(500))).await;
     until_gone(&pid).await;
+}
+
+/// Leaves its group and session, and its parent ends.
+fn daemon() -> String {
+    let daemon = format!("(setsid sh -c 'echo $$; trap \"\" TERM; {FOR_EVER}; {FOR_EVER}' &)");
+    // Whoever is still in the group when the command ends is killed with it.
+    format!("{daemon} | {{ read -r pid; echo $pid; }}")
+}
+
+#[tokio::test]
+async fn a_daemon_of_a_command_that_ended_stays_until_the_session_ends() {
+    let guardian = guarded::guardian();
+    let (mut process, mut output) = start_with(&guardian, &shell(&format!("{}; exit 4", daemon()))).await;
+    // It holds the pipe, which does not hold up the end.
+    assert_eq!(within(process.wait()).await, Exit::Code(4));
+    let pid = output.line().await;
+    assert!(runs(&pid), "a command may start a daemon");
+    drop(process);
+    assert!(runs(&pid));
+    within(guardian.close()).await;
+    until_gone(&pid).await;
+}
+
+#[tokio::test]
+async fn stop_ends_daemons_and_those_of_others_stay() {
+    let guardian = guarded::guardian();
+    let line = format!("{}; {FOR_EVER}", daemon());
+    let (mut first, mut output) = start_with(&guardian, &shell(&line)).await;
+    let daemon = output.line().await;
+    let (mut second, mut output) = start_with(&guardian, &shell(&line)).await;
+    let other = output.line().await;
+    assert!(runs(&daemon) && runs(&other));
+    within(first.stop(Duration::from_millis(50), Daemons::End)).await;
+    until_gone(&daemon).await;
+    assert!(runs(&other));
+    within(second.stop(Duration::from_millis(50), Daemons::Leave)).await;
+    assert!(runs(&other));
+    drop(guardian);
+    drop((first, second));
+    until_gone(&other).await;
+}
+
+#[tokio::test]
+async fn nothing_outlives_the_guardian_either() {
+    let guardian = guarded::guardian();
+    let line = format!("{}; sed -n 's/^PPid:.//p' /proc/$$/status; {FOR_EVER}", daemon());
+    let (mut process, mut output) = start_with(&guardian, &shell(&line)).await;
+    let lines = [output.line().await, output.line().await];
+    let leader = process.pid().to_string();
+    let parent = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        status.lines().find_map(|line| line.strip_prefix("PPid:\t")).expect("a parent").to_owned()
+    };
+    let guard = parent(&leader);
+    let daemon = lines.iter().find(|line| **line != guard).expect("one is the daemon").clone();
+    let guard: i32 = guard.parse().expect("a number");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(guard), nix::sys::signal::Signal::SIGKILL)
+        .expect("it runs");
+    assert_eq!(within(process.wait()).await, Exit::Lost);
+    until_gone(&leader).await;
+    until_gone(&daemon).await;
+    let failure = Process::spawn(&guardian, &shell("true"), |_| {}).await.expect_err("nobody starts it");
+    assert!(failure.message.contains("guards lilt's commands"), "{failure}");
 }
 
 #[tokio::test]
 async fn a_cancelled_wait_can_be_repeated() {
     let (mut process, mut output) =
-        start(&shell("echo ready; read -r never < /dev/null; exec cat /dev/zero > /dev/null"));
+        start(&shell("echo ready; read -r never < /dev/null; exec cat /dev/zero > /dev/null")).await;
     assert_eq!(output.line().await, "ready");
     assert!(timeout(Duration::from_millis(1), process.wait()).await.is_err(), "it runs");
-    assert_eq!(within(process.stop(DEADLINE)).await, Exit::Signal(15));
-}
-
-/// A daemon (parent gone, own session) comes to us and is reaped when it has ended.
-#[tokio::test]
-async fn adopted_processes_are_reaped_and_own_ones_are_not() {
-    lilt_host::process::become_subreaper().expect("Linux");
-    let (mut own, _output) = start(&shell("exit 5"));
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut launch = shell(
-        "(setsid sh -c 'echo $$ > new; mv new pid; exec sleep 0.05' &); until test -e pid; do sleep 0.01; done; cat pid",
-    );
-    launch.dir = folder.path().to_path_buf();
-    let (mut process, mut output) = start(&launch);
-    let daemon = output.line().await;
-    within(async {
-        while Path::new("/proc").join(&daemon).exists() {
-            lilt_host::process::reap_adopted();
-            sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
-    assert_eq!(within(process.wait()).await, Exit::Code(0));
-    assert_eq!(within(own.wait()).await, Exit::Code(5));
+    assert_eq!(within(process.stop(DEADLINE, Daemons::End)).await, Exit::Signal(15));
 }
 
 #[tokio::test]
 async fn a_thousand_in_a_row_leave_nothing() {
     let descriptors = || std::fs::read_dir("/proc/self/fd").expect("Linux").count();
-    let (mut first, _output) = start(&shell("true"));
+    let guardian = guarded::guardian();
+    let (mut first, _output) = start_with(&guardian, &shell("true")).await;
     within(first.wait()).await;
     let before = descriptors();
     for _ in 0..1_000 {
         let launch = Launch { argv: vec!["true".into()], dir: "/".into(), env: vec![], unset: vec![] };
-        let mut process = Process::spawn(&launch, |_, _| {}).expect("it starts");
+        let mut process = Process::spawn(&guardian, &launch, |_| {}).await.expect("it starts");
         assert!(within(process.wait()).await.success());
     }
     // Other tests of this program run at the same time; a leak would be a thousand and more.

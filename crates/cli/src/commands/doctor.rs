@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use lilt_daemon::{ClusterFacts, DockerFacts};
-use lilt_host::process::{Launch, Process};
+use lilt_host::process::{Guardian, Launch, Process};
 use lilt_host::{environment, limits};
 use lilt_model::{COMPATIBLE_TILT_VERSION, Failure};
 use serde_json::{Map, Value, json};
@@ -219,10 +219,11 @@ async fn compose_version() -> Option<String> {
     };
     // Unbounded would do: it prints one line.
     let (sender, mut output) = tokio::sync::mpsc::unbounded_channel();
-    let mut process = Process::spawn(&launch, move |_, bytes| {
+    let guardian = Guardian::of_this_program().ok()?;
+    let started = Process::spawn(&guardian, &launch, move |bytes| {
         let _ = sender.send(bytes.to_vec());
-    })
-    .ok()?;
+    });
+    let mut process = started.await.ok()?;
     let exit = tokio::time::timeout(PATIENCE, process.wait()).await.ok()?;
     let mut text = Vec::new();
     while let Ok(piece) = output.try_recv() {

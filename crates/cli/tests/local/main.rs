@@ -11,6 +11,7 @@ mod demo;
 mod documentation;
 mod ending;
 mod instances;
+mod orphans;
 mod probes;
 mod resources;
 mod tiltfile;

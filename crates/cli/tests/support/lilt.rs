@@ -283,9 +283,10 @@ impl Lilt {
         kill(Pid::from_raw(self.pid()), signal).expect("lilt runs");
     }
 
-    /// The processes that lilt started and that run now.
+    /// The commands that lilt started, what they started, and that run now.
     pub(crate) fn processes(&self) -> Vec<i32> {
-        processes::marked(&self.mark).into_iter().filter(|pid| *pid != self.pid()).collect()
+        let marked = processes::marked(&self.mark).into_iter();
+        marked.filter(|pid| *pid != self.pid() && !processes::is_guardian(*pid)).collect()
     }
 
     /// Presses Ctrl-C, waits for the end and checks that it is a good one.
@@ -370,12 +371,18 @@ impl Ended {
         self.leaves_nothing()
     }
 
-    /// No process, no folder, no temporary file.
+    /// No process is left.
     #[track_caller]
-    pub(crate) fn leaves_nothing(self) -> Ended {
+    pub(crate) fn leaves_no_process(&self) {
         eventually("every process that lilt started is gone", || {
             processes::marked(&self.lilt.mark).is_empty().then_some(())
         });
+    }
+
+    /// No process, no folder, no temporary file.
+    #[track_caller]
+    pub(crate) fn leaves_nothing(self) -> Ended {
+        self.leaves_no_process();
         let home = &self.lilt.home;
         let folders = [home.file("cache/lilt/sessions"), home.file("tmp")];
         let left: Vec<PathBuf> = folders.iter().flat_map(|folder| entries(folder)).collect();

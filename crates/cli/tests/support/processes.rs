@@ -20,6 +20,14 @@ pub(crate) fn with_argument(argument: &str) -> Vec<i32> {
     running().filter(is_it).collect()
 }
 
+/// Whether it is lilt's helper, which stays as long as lilt.
+pub(crate) fn is_guardian(pid: i32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    // Before it has named itself it is called with its argument.
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    name.trim() == "lilt-guardian" || line.split(|byte| *byte == 0).any(|part| part == b"__guardian")
+}
+
 pub(crate) fn runs(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name comes before it, in parentheses, and may contain anything.

@@ -1,7 +1,7 @@
 //! What is deleted by commands: the user's own, and Docker Compose.
 
 use lilt_cluster::ConnectOptions;
-use lilt_host::process::{Launch, Process};
+use lilt_host::process::{Guardian, Launch, Process};
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
 use lilt_model::Failure;
@@ -112,14 +112,17 @@ fn words(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String>, F
 async fn run(launch: &Launch, name: &str, print: &mut impl FnMut(&str)) -> Result<(), Failure> {
     // Unbounded: such commands print little, and it is printed at once.
     let (sender, mut output) = mpsc::unbounded_channel();
-    let mut process = Process::spawn(launch, move |_, bytes| {
+    let guardian = Guardian::of_this_program()?;
+    let started = Process::spawn(&guardian, launch, move |bytes: &[u8]| {
         // The receiver lives as long as the process is waited for.
         let _ = sender.send(bytes.to_vec());
-    })?;
+    });
+    let mut process = started.await?;
     // Ends with the process: its supervisor holds the sender.
     while let Some(bytes) = output.recv().await {
         print(&String::from_utf8_lossy(&bytes));
     }
     let exit = process.wait().await;
+    guardian.close().await;
     if exit.success() { Ok(()) } else { Err(Failure::user(format!("Command {name:?} failed: {exit}"))) }
 }

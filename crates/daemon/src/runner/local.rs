@@ -1,7 +1,7 @@
 //! An update of a local resource: run its command.
 
 use lilt_engine::{Cause, Event, LocalJob, UpdateOutcome};
-use lilt_host::process::{Exit, Launch, Process};
+use lilt_host::process::{Daemons, Exit, Launch, Process};
 use lilt_model::command::Command;
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
@@ -41,14 +41,15 @@ async fn run_command(
     mut span: Span,
 ) -> Result<Option<Failure>, Cancelled> {
     let launch = launch(context, command);
-    let mut process = match Process::spawn(&launch, move |_, bytes| span.write(bytes)) {
+    let started = Process::spawn(&context.edges.guardian, &launch, move |bytes| span.write(bytes));
+    let mut process = match started.await {
         Ok(process) => process,
         Err(failure) => return Ok(Some(failure)),
     };
     tokio::select! {
         exit = process.wait() => Ok(failure_of(command, exit)),
         () = context.cancel.cancelled() => {
-            context.stop(&mut process).await;
+            context.stop(&mut process, Daemons::Leave).await;
             Err(Cancelled)
         }
     }
@@ -67,7 +68,7 @@ fn failure_of(command: &Command, exit: Exit) -> Option<Failure> {
     let how = match exit {
         Exit::Code(0) => return None,
         Exit::Code(code) => format!("exit status {code}"),
-        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::Signal(_) | Exit::Lost => exit.to_string(),
     };
     Some(Failure::user(format!("Command {:?} failed: {how}", command.display())))
 }

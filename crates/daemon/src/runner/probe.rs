@@ -31,7 +31,7 @@ async fn watch(context: &Context, resource: &ResourceName, generation: u64, prob
     let mut row = Row::default();
     let mut told: Option<(bool, Option<String>)> = None;
     loop {
-        let found = attempt(&probe.action, probe.timeout(), |argv| {
+        let found = attempt(&context.edges.guardian, &probe.action, probe.timeout(), |argv| {
             launch(context, &Command { argv: argv.to_vec(), ..Command::shell("", folder(context)) })
         })
         .await;

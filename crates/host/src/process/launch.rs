@@ -1,11 +1,11 @@
 //! What to start, and the reasons why it does not start.
 
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::Command;
 
 use lilt_model::Failure;
-use tokio::process::{Child, Command};
 
 use crate::environment;
 
@@ -33,28 +33,24 @@ impl From<&lilt_model::command::Command> for Launch {
 }
 
 impl Launch {
-    /// No `pre_exec` here: without one the child is made by `posix_spawn`, which does not copy our page tables.
-    pub(super) fn start(&self) -> Result<Child, Failure> {
-        let Some((program, arguments)) = self.argv.split_first() else {
-            return Err(Failure::user("the command is empty"));
-        };
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if self.argv.is_empty() { Err(Failure::user("the command is empty")) } else { Ok(()) }
+    }
+
+    /// In a group of its own. Whoever starts it says where its output goes.
+    pub(super) fn command(&self) -> io::Result<Command> {
+        let (program, arguments) = self.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         for name in &self.unset {
             command.env_remove(name);
         }
-        command
-            .args(arguments)
-            .current_dir(&self.dir)
-            .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|error| self.explain(program, &error))
+        command.args(arguments).current_dir(&self.dir).process_group(0);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        Ok(command)
     }
 
-    fn explain(&self, program: &str, error: &io::Error) -> Failure {
+    pub(super) fn explain(&self, error: &io::Error) -> Failure {
+        let program = self.argv.first().map_or("", String::as_str);
         if !self.dir.is_dir() {
             return Failure::user(format!("the directory {} does not exist", self.dir.display()))
                 .hint(format!("`{program}` was to run there"));

@@ -1,5 +1,6 @@
 //! The end of a process: of its group, and of descendants that left the group.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -8,33 +9,49 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, getpgrp, getpid};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::tree::{Member, children, descendants};
-use super::{Exit, Process};
+use super::tree::{Member, carries, children, descendants};
+use super::{Exit, MARK, Process};
 
 /// How often we look whether those that were asked to end have done so.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long the kernel may take to end what was killed. Only a process stuck in a system call takes longer.
 const DEATH: Duration = Duration::from_secs(1);
+/// Those that are killed may have started others meanwhile.
+const ROUNDS: usize = 100;
+
+/// What has left its command altogether: parent gone, own session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Daemons {
+    /// Ends with the command. Looks at all that have no parent any more.
+    End,
+    /// Is left for the guardian, which ends everything with the session.
+    Leave,
+}
 
 impl Process {
     /// Ends the process, its group and all that descend from it: SIGTERM first, SIGKILL to what is left after `grace`.
+    /// Also of a process that has ended: what it left.
     ///
     /// Cancelling it leaves the process running (or ending); dropping the `Process` then kills it.
-    pub async fn stop(&mut self, grace: Duration) -> Exit {
+    pub async fn stop(&mut self, grace: Duration, daemons: Daemons) -> Exit {
         let deadline = Instant::now() + grace;
-        let mut victims = Victims::of(self);
+        self.guardian.spare(self.id);
+        let mut victims = Victims::of(self, daemons);
+        let asked = descendants(self.pid);
         victims.send(Signal::SIGTERM);
         // Too late is as good as not at all: what is left is looked at below.
-        let _ = timeout_at(deadline, self.wait()).await;
-        while victims.any_left(self.exit.is_some()) {
+        if timeout_at(deadline, self.wait()).await.is_ok() && victims.any_left() {
+            self.ask_newcomers(&asked);
+        }
+        while victims.any_left() {
             if Instant::now() >= deadline {
-                victims.look_again(self.exit.is_none());
+                victims.look_again();
                 victims.send(Signal::SIGKILL);
                 break;
             }
             sleep(LOOK).await;
         }
-        let exit = match timeout(DEATH, self.wait()).await {
+        match timeout(DEATH, self.wait()).await {
             Ok(exit) => exit,
             Err(_) => {
                 tracing::warn!(
@@ -43,9 +60,27 @@ impl Process {
                 );
                 Exit::Signal(Signal::SIGKILL as i32)
             }
-        };
-        victims.reap(self.exit.is_some());
-        exit
+        }
+    }
+
+    /// A leader may start another process in the very moment when its group is asked to end. Those who were asked are
+    /// not asked twice: to some that means to hurry.
+    fn ask_newcomers(&self, asked: &[Member]) {
+        let Some(guardian) = self.guardian.pid() else { return };
+        for orphan in children(guardian).into_iter().filter_map(Member::read) {
+            let ours = orphan.group == self.pid && !orphan.ended;
+            if ours && !asked.iter().any(|member| member.is_same(&orphan)) {
+                report(signal::kill(orphan.pid, Signal::SIGTERM), orphan.pid);
+            }
+        }
+    }
+
+    /// Those that this command started and that the guardian has adopted.
+    fn daemons(&self) -> Vec<Member> {
+        let Some(guardian) = self.guardian.pid() else { return Vec::new() };
+        let adopted = children(guardian).into_iter().filter(|pid| *pid != self.pid);
+        let ours = adopted.filter(|pid| carries(*pid, MARK, &self.mark));
+        ours.flat_map(|pid| Member::read(pid).into_iter().chain(descendants(pid))).collect()
     }
 }
 
@@ -58,21 +93,25 @@ pub(super) fn kill(pid: Pid) {
 /// Whom to end.
 struct Victims {
     leader: Pid,
-    /// None: nobody is left in it, and its number may mean another one by now.
+    /// None: it ended with its leader, and its number may mean another one by now.
     group: Option<Pid>,
     /// Descendants that have left the group.
     outsiders: Vec<Member>,
 }
 
 impl Victims {
-    fn of(process: &Process) -> Victims {
+    fn of(process: &Process, daemons: Daemons) -> Victims {
         let leader = process.pid;
-        // While a group has members, no process gets its number. So a process of that number, after the leader was
-        // reaped, is a stranger.
-        let strange = process.exit.is_some() && Member::read(leader).is_some();
-        let group = (!strange).then_some(leader);
-        let outsiders = if process.exit.is_some() { Vec::new() } else { outsiders(leader) };
-        Victims { leader, group, outsiders }
+        let runs = process.runs.load(Ordering::Acquire);
+        let mut victims = Victims {
+            leader,
+            group: runs.then_some(leader),
+            outsiders: if runs { outsiders(leader) } else { Vec::new() },
+        };
+        if daemons == Daemons::End {
+            victims.add(process.daemons());
+        }
+        victims
     }
 
     fn send(&self, signal: Signal) {
@@ -84,30 +123,20 @@ impl Victims {
         }
     }
 
-    fn any_left(&self, leader_reaped: bool) -> bool {
-        // Those that have ended but were not reaped still count as members of the group.
-        self.reap(leader_reaped);
+    /// Those that have ended were reaped by the guardian, and no longer count as members of the group.
+    fn any_left(&self) -> bool {
         let in_group = self.group.is_some_and(|group| signal::killpg(group, None).is_ok());
         in_group || self.outsiders.iter().any(Member::runs)
     }
 
-    /// Reaps those that were left to us (see [`super::become_subreaper`]), and never the leader: that is the
-    /// supervisor's.
-    fn reap(&self, leader_reaped: bool) {
-        let members = self.group.filter(|_| leader_reaped).map(|group| Pid::from_raw(-group.as_raw()));
-        for pid in members.into_iter().chain(self.outsiders.iter().map(|member| member.pid)) {
-            while matches!(waitpid(pid, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some()) {}
-        }
-    }
-
     /// Adds what was started since.
-    fn look_again(&mut self, leader_runs: bool) {
+    fn look_again(&mut self) {
         let running: Vec<Pid> =
             self.outsiders.iter().filter(|member| member.runs()).map(|member| member.pid).collect();
         for pid in running {
             self.add(descendants(pid));
         }
-        if leader_runs {
+        if self.group.is_some() {
             self.add(outsiders(self.leader));
         }
     }
@@ -134,16 +163,36 @@ fn report(result: nix::Result<()>, pid: Pid) {
     }
 }
 
-/// Reaps processes that were left to us by parents that ended (see [`super::become_subreaper`]); says how many.
-///
-/// Our own children lead a group in our session, those of other libraries stay in our group; both are left to those
-/// who wait for them.
+/// Children that came to us because their parents ended, and not by our own doing: our own commands lead a group in our
+/// session, those of other libraries stay in our group; both are left to those who wait for them.
+fn adopted() -> Vec<Member> {
+    let Some(own) = Member::read(getpid()) else { return Vec::new() };
+    let strange = |member: &Member| member.group != member.pid || member.session != own.session;
+    let members = children(getpid()).into_iter().filter_map(Member::read);
+    members
+        .filter(|member| strange(member) && member.group != getpgrp() && !member.is_guardian(&own))
+        .collect()
+}
+
+/// Reaps processes that were left to us by parents that ended; says how many.
 pub fn reap_adopted() -> usize {
-    let own = Member::read(getpid()).map(|own| own.session);
-    let adopted = children(getpid()).into_iter().filter_map(Member::read).filter(|member| {
-        member.ended
-            && (member.group != member.pid || Some(member.session) != own)
-            && member.group != getpgrp()
-    });
-    adopted.filter(|member| waitpid(member.pid, Some(WaitPidFlag::WNOHANG)).is_ok()).count()
+    let ended = adopted().into_iter().filter(|member| member.ended);
+    ended.filter(|member| waitpid(member.pid, Some(WaitPidFlag::WNOHANG)).is_ok()).count()
+}
+
+/// Kills and reaps all that was left to us.
+pub(super) fn kill_adopted() {
+    for _ in 0..ROUNDS {
+        let mut left = adopted();
+        if left.is_empty() {
+            return;
+        }
+        let below: Vec<Member> = left.iter().flat_map(|member| descendants(member.pid)).collect();
+        left.extend(below);
+        for member in left.into_iter().filter(Member::runs) {
+            report(signal::kill(member.pid, Signal::SIGKILL), member.pid);
+        }
+        std::thread::sleep(LOOK);
+        reap_adopted();
+    }
 }

@@ -15,6 +15,7 @@ pub(super) struct Member {
     pub(super) session: Pid,
     pub(super) ended: bool,
     started: u64,
+    name: Name,
 }
 
 impl Member {
@@ -23,21 +24,44 @@ impl Member {
         parse_stat(pid, &stat)
     }
 
+    /// Whether it is one of the processes that guard commands: they are nobody's to reap but their owner's.
+    pub(super) fn is_guardian(&self, own: &Member) -> bool {
+        self.name == own.name || self.name == Name::of("lilt-guardian")
+    }
+
+    pub(super) fn is_same(&self, other: &Member) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
+    }
+
     /// Whether this very process still runs.
     pub(super) fn runs(&self) -> bool {
-        Member::read(self.pid).is_some_and(|now| now.started == self.started && !now.ended)
+        Member::read(self.pid).is_some_and(|now| self.is_same(&now) && !now.ended)
+    }
+}
+
+/// What the kernel calls it: at most 15 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Name([u8; 16]);
+
+impl Name {
+    fn of(text: &str) -> Name {
+        let mut name = [0; 16];
+        name.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
+        Name(name)
     }
 }
 
 /// The name in the second field may contain anything, so fields are counted from its closing parenthesis.
 fn parse_stat(pid: Pid, stat: &str) -> Option<Member> {
-    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+    let (before, after) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = after.split_ascii_whitespace().collect();
     Some(Member {
         pid,
         ended: matches!(*fields.first()?, "Z" | "X"),
         group: Pid::from_raw(fields.get(2)?.parse().ok()?),
         session: Pid::from_raw(fields.get(3)?.parse().ok()?),
         started: fields.get(19)?.parse().ok()?,
+        name: Name::of(before.split_once('(')?.1),
     })
 }
 
@@ -67,6 +91,13 @@ pub(super) fn children(pid: Pid) -> Vec<Pid> {
         .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
         .map(Pid::from_raw)
         .collect()
+}
+
+/// Whether a process was started with this variable. Some programs overwrite what tells of it: then not.
+pub(super) fn carries(pid: Pid, name: &str, value: &str) -> bool {
+    let wanted = format!("{name}={value}");
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }
 
 #[cfg(test)]

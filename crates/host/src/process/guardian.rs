@@ -1,0 +1,260 @@
+//! The guardian: a small process between lilt and its commands, which sees to it that none of them outlives lilt, also
+//! when lilt is killed.
+//!
+//! It is lilt's own program, started with the first command. It starts commands for lilt, with the descriptors that
+//! lilt gives it, and tells how they ended; when its socket closes, it ends all that is left and then itself. Being
+//! their parent, it also gets what leaves its group or its session: no record of who is who could be as complete.
+
+pub(super) mod duty;
+mod wire;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
+
+use lilt_model::Failure;
+use nix::unistd::Pid;
+use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
+use tokio::sync::{oneshot, watch};
+
+use super::{Exit, Launch};
+use wire::{Reply, Request};
+
+/// What lilt's program is called with to be a guardian.
+pub const ARGUMENT: &str = "__guardian";
+
+/// Longer than the guardian itself takes for its last work.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Starts commands. Cheap to clone; with the last clone, all that was started ends.
+#[derive(Clone, Debug)]
+pub struct Guardian {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    program: PathBuf,
+    arguments: Vec<String>,
+    line: OnceLock<Result<Line, Failure>>,
+    next: AtomicU64,
+}
+
+/// The connection to the running guardian.
+#[derive(Debug)]
+struct Line {
+    pid: Pid,
+    socket: Arc<OwnedFd>,
+    /// Unbounded: one for each command, and the reader takes them before it needs them.
+    expected: mpsc::Sender<(u64, Expected)>,
+    /// Whether the guardian has ended.
+    gone: watch::Receiver<bool>,
+    null: OwnedFd,
+}
+
+/// Who wants to know of a command.
+#[derive(Debug)]
+struct Expected {
+    started: Option<oneshot::Sender<Result<Pid, io::Error>>>,
+    ended: oneshot::Sender<Exit>,
+    /// Until it has ended: from then on its number may mean another process.
+    runs: Arc<AtomicBool>,
+}
+
+/// A command that the guardian has started.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) pid: Pid,
+    /// Comes when it has ended. Closed without a word: the guardian is gone, and everything with it.
+    pub(super) ended: oneshot::Receiver<Exit>,
+    pub(super) runs: Arc<AtomicBool>,
+}
+
+impl Guardian {
+    /// `program` with `arguments` must call [`guard`](super::guard). It is not started before it is needed.
+    pub fn new(program: PathBuf, arguments: Vec<String>) -> Guardian {
+        let shared = Shared { program, arguments, line: OnceLock::new(), next: AtomicU64::new(1) };
+        Guardian { shared: Arc::new(shared) }
+    }
+
+    /// With lilt's own program.
+    pub fn of_this_program() -> Result<Guardian, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::environment(format!("lilt does not find its own program: {error}")))?;
+        Ok(Guardian::new(program, vec![ARGUMENT.to_owned()]))
+    }
+
+    fn line(&self) -> Result<&Line, Failure> {
+        let line = self.shared.line.get_or_init(|| {
+            Line::open(&self.shared.program, &self.shared.arguments).map_err(|error| {
+                Failure::environment(format!(
+                    "cannot start {}, which guards lilt's commands: {error}",
+                    self.shared.program.display()
+                ))
+            })
+        });
+        line.as_ref().map_err(Clone::clone)
+    }
+
+    /// The process of the guardian, if it was started.
+    pub(super) fn pid(&self) -> Option<Pid> {
+        self.shared.line.get()?.as_ref().ok().map(|line| line.pid)
+    }
+
+    /// A number that no other command of this lilt has.
+    pub(super) fn next_id(&self) -> u64 {
+        self.shared.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Starts a command whose output and errors go to one descriptor, so that they stay in order.
+    pub(super) async fn start(&self, id: u64, launch: &Launch, output: OwnedFd) -> Result<Started, Failure> {
+        let line = self.line()?;
+        let (started, is_started) = oneshot::channel();
+        let (ended, has_ended) = oneshot::channel();
+        let descriptors = [line.null.as_fd(), output.as_fd(), output.as_fd()];
+        let runs = Arc::new(AtomicBool::new(true));
+        line.send(id, launch, &descriptors, Expected { started: Some(started), ended, runs: runs.clone() })
+            .map_err(|error| lost(&error))?;
+        drop(output);
+        match is_started.await {
+            Ok(Ok(pid)) => Ok(Started { pid, ended: has_ended, runs }),
+            Ok(Err(error)) => Err(launch.explain(&error)),
+            Err(_) => Err(lost(&io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// Whoever stops a command gives its group time; the guardian would kill it with its leader.
+    pub(super) fn spare(&self, id: u64) {
+        if let Some(Ok(line)) = self.shared.line.get() {
+            // A guardian that is gone kills nobody.
+            let _ = Request::Spare { id }.send(&*line.socket, &[]);
+        }
+    }
+
+    /// Ends all that is left of what was started, and the guardian.
+    pub async fn close(&self) {
+        let Some(Ok(line)) = self.shared.line.get() else { return };
+        // It may have ended already.
+        let _ = Request::Farewell.send(&*line.socket, &[]);
+        let mut gone = line.gone.clone();
+        let ended = tokio::time::timeout(PATIENCE, gone.wait_for(|gone| *gone)).await;
+        if ended.is_err() {
+            tracing::warn!("something that a command started does not end");
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(Ok(line)) = self.line.get() {
+            // The reader's own descriptor would keep it open.
+            let _ = rustix::net::shutdown(&*line.socket, Shutdown::Both);
+        }
+    }
+}
+
+impl Line {
+    fn open(program: &std::path::Path, arguments: &[String]) -> io::Result<Line> {
+        // Should the guardian itself be killed, its commands come to us.
+        super::become_subreaper().map_err(|failure| io::Error::other(failure.message))?;
+        let (ours, theirs) = sockets()?;
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let pid = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
+        let socket = Arc::new(ours);
+        let (expected, received) = mpsc::channel();
+        let (tell_gone, gone) = watch::channel(false);
+        let reader = Reader { socket: socket.clone(), received, known: HashMap::new() };
+        std::thread::Builder::new().name("lilt-guardian".into()).spawn(move || {
+            reader.run(child);
+            tell_gone.send_replace(true);
+        })?;
+        let null = OwnedFd::from(std::fs::File::open("/dev/null")?);
+        Ok(Line { pid, socket, expected, gone, null })
+    }
+
+    fn send(
+        &self,
+        id: u64,
+        launch: &Launch,
+        descriptors: &[BorrowedFd<'_>],
+        expected: Expected,
+    ) -> io::Result<()> {
+        // Before the request: the reader must know of it when the answer comes.
+        self.expected.send((id, expected)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Request::Start { id, launch: launch.clone() }.send(&*self.socket, descriptors)
+    }
+}
+
+/// Ours, and the guardian's.
+fn sockets() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+fn lost(error: &io::Error) -> Failure {
+    Failure::environment(format!("the process that guards lilt's commands has ended: {error}"))
+        .hint("something has killed it; start lilt anew")
+}
+
+/// Hands the guardian's answers to those who wait for them.
+struct Reader {
+    socket: Arc<OwnedFd>,
+    received: mpsc::Receiver<(u64, Expected)>,
+    known: HashMap<u64, Expected>,
+}
+
+impl Reader {
+    fn run(mut self, mut guardian: Child) {
+        loop {
+            match Reply::receive(&*self.socket) {
+                Ok(Some(reply)) => self.pass_on(reply),
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::error!(%error, "the guardian cannot be understood");
+                    break;
+                }
+            }
+        }
+        if let Err(error) = guardian.wait() {
+            tracing::warn!(%error, "the end of the guardian was not seen");
+        }
+        // Those who wait are told by what they wait on being dropped.
+        super::stop::kill_adopted();
+    }
+
+    fn pass_on(&mut self, reply: Reply) {
+        self.known.extend(self.received.try_iter());
+        match reply {
+            Reply::Started { id, pid } => {
+                let pid = Pid::from_raw(pid);
+                let started = self.known.get_mut(&id).and_then(|expected| expected.started.take());
+                if started.is_none_or(|started| started.send(Ok(pid)).is_err()) {
+                    // Nobody wants it any more.
+                    super::stop::kill(pid);
+                }
+            }
+            Reply::Refused { id, errno } => {
+                if let Some(started) = self.known.remove(&id).and_then(|expected| expected.started) {
+                    // Whoever asked may have lost interest.
+                    let _ = started.send(Err(io::Error::from_raw_os_error(errno)));
+                }
+            }
+            Reply::Ended { id, status } => {
+                if let Some(expected) = self.known.remove(&id) {
+                    expected.runs.store(false, Ordering::Release);
+                    let _ = expected.ended.send(Exit::from(ExitStatus::from_raw(status)));
+                }
+            }
+        }
+    }
+}
