@@ -2,6 +2,8 @@
 //!
 //! `default` stands at fields too, though the types have it: the TypeScript types learn from there what may be absent.
 
+pub mod check;
+pub mod kinds;
 mod meta;
 mod resource;
 mod session;
