@@ -5,9 +5,11 @@
 //! lock; no lock is held while waiting.
 #![expect(clippy::disallowed_types, reason = "the store is where locks may be")]
 
+mod api;
 mod logs;
 mod objects;
 mod segments;
 
+pub use api::{ApiReader, ApiWriter, Change, Draft, Expired, Happening, Key, Snapshot, open as open_api};
 pub use logs::{LogReader, LogWriter, Span};
 pub use objects::{Changes, Commit, Reader, Writer, open};

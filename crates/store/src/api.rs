@@ -1,0 +1,324 @@
+//! The objects of the API: all kinds in one sequence of versions, with the newest changes for those who watch.
+//!
+//! An object is kept as text. Every change is written out once, whoever reads it; a watcher holds a place in the
+//! sequence and nothing else, so that a slow one costs nothing and one that fell behind what is remembered starts anew.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use lilt_model::Timestamp;
+use tokio::sync::watch;
+
+/// How much of the newest changes is remembered, in bytes.
+const REMEMBERED: usize = 4 * 1024 * 1024;
+
+/// Which object: its kind and its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub kind: &'static str,
+    pub name: Arc<str>,
+}
+
+impl Key {
+    pub fn new(kind: &'static str, name: &str) -> Self {
+        Self { kind, name: Arc::from(name) }
+    }
+}
+
+/// An object as it is to be shown, without what the store adds: uid, version and time of creation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    pub key: Key,
+    /// Only counts for an object that is not there yet.
+    pub uid: Arc<str>,
+    /// What follows in the text behind `"metadata":{"creationTimestamp":…,`; see [`Draft::new`].
+    tail: Arc<str>,
+}
+
+impl Draft {
+    /// `metadata` and `rest` are the members of the object's metadata (with the name, without what the store adds) and
+    /// of the object itself (`spec`, `status` …), written as JSON objects.
+    pub fn new(key: Key, uid: &str, metadata: &str, rest: &str) -> Self {
+        let inner = |object: &str| object.trim().trim_start_matches('{').to_owned();
+        let metadata = inner(metadata);
+        let rest = inner(rest);
+        let comma = if rest.starts_with('}') { "" } else { "," };
+        Self { key, uid: Arc::from(uid), tail: Arc::from(format!("{metadata}{comma}{rest}")) }
+    }
+}
+
+/// An object as it was at a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    pub key: Key,
+    pub uid: Arc<str>,
+    pub version: u64,
+    /// The whole object as JSON.
+    pub text: Arc<str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// One change, as watchers see it.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub happening: Happening,
+    pub object: Snapshot,
+    /// The object before, if it was there.
+    pub before: Option<Arc<str>>,
+}
+
+/// The version asked for is older than what is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// The newest version there is.
+    pub newest: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    uid: Arc<str>,
+    created: Timestamp,
+    version: u64,
+    tail: Arc<str>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    version: u64,
+    objects: BTreeMap<Key, Entry>,
+    history: VecDeque<Change>,
+    history_size: usize,
+    /// Changes up to this version may have been forgotten.
+    forgotten: u64,
+}
+
+/// Makes an empty table of objects. The writer is unique.
+pub fn open() -> (ApiWriter, ApiReader) {
+    let inner = Arc::new(RwLock::new(Inner::default()));
+    let (announce, announced) = watch::channel(0);
+    (ApiWriter { inner: Arc::clone(&inner), announce }, ApiReader { inner, announced })
+}
+
+#[derive(Debug)]
+pub struct ApiWriter {
+    inner: Arc<RwLock<Inner>>,
+    announce: watch::Sender<u64>,
+}
+
+impl ApiWriter {
+    /// Puts and removes objects in one step; what is as it was is no change. Each change gets a version of its own.
+    pub fn commit(
+        &self,
+        now: Timestamp,
+        put: impl IntoIterator<Item = Draft>,
+        removed: impl IntoIterator<Item = Key>,
+    ) {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let before = inner.version;
+        for key in removed {
+            inner.remove(&key);
+        }
+        for draft in put {
+            inner.put(now, draft);
+        }
+        inner.forget();
+        let version = inner.version;
+        drop(inner);
+        if version > before {
+            self.announce.send_replace(version);
+        }
+    }
+}
+
+impl Inner {
+    fn put(&mut self, now: Timestamp, draft: Draft) {
+        let known = self.objects.get(&draft.key);
+        if known.is_some_and(|known| known.tail == draft.tail) {
+            return;
+        }
+        self.version += 1;
+        let (uid, created) = match known {
+            Some(known) => (Arc::clone(&known.uid), known.created),
+            None => (draft.uid, now),
+        };
+        let before = known.map(|known| text(&draft.key, known));
+        let entry = Entry { uid, created, version: self.version, tail: draft.tail };
+        let happening = if before.is_some() { Happening::Modified } else { Happening::Added };
+        self.remember(Change { happening, object: snapshot(&draft.key, &entry), before });
+        self.objects.insert(draft.key, entry);
+    }
+
+    fn remove(&mut self, key: &Key) {
+        let Some(mut entry) = self.objects.remove(key) else { return };
+        let before = Some(text(key, &entry));
+        self.version += 1;
+        entry.version = self.version;
+        self.remember(Change { happening: Happening::Deleted, object: snapshot(key, &entry), before });
+    }
+
+    fn remember(&mut self, change: Change) {
+        self.history_size += size(&change);
+        self.history.push_back(change);
+    }
+
+    fn forget(&mut self) {
+        while self.history_size > REMEMBERED {
+            let Some(oldest) = self.history.pop_front() else { break };
+            self.history_size -= size(&oldest);
+            self.forgotten = oldest.object.version;
+        }
+    }
+}
+
+fn size(change: &Change) -> usize {
+    change.object.text.len() + change.before.as_ref().map_or(0, |before| before.len())
+}
+
+fn snapshot(key: &Key, entry: &Entry) -> Snapshot {
+    Snapshot { key: key.clone(), uid: Arc::clone(&entry.uid), version: entry.version, text: text(key, entry) }
+}
+
+fn text(key: &Key, entry: &Entry) -> Arc<str> {
+    let Entry { uid, created, version, tail } = entry;
+    // Kubernetes tells times of creation in whole seconds.
+    let created = Timestamp(created.0 - created.0.rem_euclid(1_000_000)).to_string();
+    let created = created.replace(".000000Z", "Z");
+    let kind = key.kind;
+    Arc::from(format!(
+        "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{kind}\",\"metadata\":{{\"creationTimestamp\":\"{created}\",\
+         \"resourceVersion\":\"{version}\",\"uid\":\"{uid}\",{tail}"
+    ))
+}
+
+#[derive(Clone, Debug)]
+pub struct ApiReader {
+    inner: Arc<RwLock<Inner>>,
+    announced: watch::Receiver<u64>,
+}
+
+impl ApiReader {
+    /// The version of the newest change.
+    pub fn version(&self) -> u64 {
+        *self.announced.borrow()
+    }
+
+    /// Waits until there is a version after this one. Never returns once the writer is gone.
+    pub async fn changed(&self, after: u64) -> u64 {
+        let mut announced = self.announced.clone();
+        let found = announced.wait_for(|version| *version > after).await.map(|found| *found);
+        match found {
+            Ok(found) => found,
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    pub fn get(&self, key: &Key) -> Option<Snapshot> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        inner.objects.get(key).map(|entry| snapshot(key, entry))
+    }
+
+    /// The objects of a kind by name, from behind `after` on, at most so many; and the version at which this is so.
+    pub fn list(&self, kind: &'static str, after: Option<&str>, at_most: usize) -> (u64, Vec<Snapshot>) {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let from = Key::new(kind, after.unwrap_or_default());
+        let objects = inner.objects.range(from..).take_while(|(key, _)| key.kind == kind);
+        let objects = objects.filter(|(key, _)| after.is_none_or(|after| *key.name != *after));
+        (inner.version, objects.take(at_most).map(|(key, entry)| snapshot(key, entry)).collect())
+    }
+
+    /// How many objects of a kind there are.
+    pub fn count(&self, kind: &'static str) -> usize {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        inner.objects.range(Key::new(kind, "")..).take_while(|(key, _)| key.kind == kind).count()
+    }
+
+    /// The changes to objects of a kind after a version, and the version up to which that is all.
+    pub fn changes(&self, kind: &'static str, after: u64) -> Result<(u64, Vec<Change>), Expired> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        if after < inner.forgotten || after > inner.version {
+            return Err(Expired { newest: inner.version });
+        }
+        let first = inner.history.partition_point(|change| change.object.version <= after);
+        let changes = inner.history.range(first..).filter(|change| change.object.key.kind == kind);
+        Ok((inner.version, changes.cloned().collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(name: &str, spec: &str) -> Draft {
+        let metadata = format!("{{\"name\":\"{name}\"}}");
+        Draft::new(
+            Key::new("Cmd", name),
+            &format!("uid-{name}"),
+            &metadata,
+            &format!("{{\"spec\":\"{spec}\"}}"),
+        )
+    }
+
+    fn names(objects: &[Snapshot]) -> Vec<&str> {
+        objects.iter().map(|object| &*object.key.name).collect()
+    }
+
+    #[test]
+    fn objects_are_whole_and_versions_grow() {
+        let (writer, reader) = open();
+        let at = Timestamp(1_500_000);
+        writer.commit(at, [draft("a", "1"), draft("b", "1")], []);
+        writer.commit(at, [draft("a", "1")], []);
+        assert_eq!(reader.version(), 2, "what is as it was is no change");
+        writer.commit(Timestamp(9_000_000), [draft("a", "2")], []);
+        let object = reader.get(&Key::new("Cmd", "a")).expect("it is there");
+        assert_eq!(
+            &*object.text,
+            "{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"Cmd\",\"metadata\":{\"creationTimestamp\":\"1970-01-01T00:00:01Z\",\
+             \"resourceVersion\":\"3\",\"uid\":\"uid-a\",\"name\":\"a\"},\"spec\":\"2\"}"
+        );
+        let no_rest = Draft::new(Key::new("Cmd", "c"), "u", "{\"name\":\"c\"}", "{}");
+        writer.commit(at, [no_rest], []);
+        assert!(reader.get(&Key::new("Cmd", "c")).expect("it is there").text.ends_with("\"name\":\"c\"}}"));
+    }
+
+    #[test]
+    fn lists_come_in_pages_of_one_kind() {
+        let (writer, reader) = open();
+        writer.commit(Timestamp::ZERO, [draft("a", ""), draft("b", ""), draft("c", "")], []);
+        writer.commit(
+            Timestamp::ZERO,
+            [Draft::new(Key::new("ConfigMap", "x"), "u", "{\"name\":\"x\"}", "{}")],
+            [],
+        );
+        let (version, page) = reader.list("Cmd", None, 2);
+        assert_eq!((version, names(&page)), (4, vec!["a", "b"]));
+        assert_eq!(names(&reader.list("Cmd", Some("b"), 2).1), ["c"]);
+        assert_eq!((reader.count("Cmd"), reader.count("ConfigMap"), reader.count("UIButton")), (3, 1, 0));
+    }
+
+    #[test]
+    fn watchers_see_every_change_until_they_fall_behind() {
+        let (writer, reader) = open();
+        writer.commit(Timestamp::ZERO, [draft("a", "1")], []);
+        writer.commit(Timestamp::ZERO, [draft("a", "2")], []);
+        writer.commit(Timestamp::ZERO, [], [Key::new("Cmd", "a"), Key::new("Cmd", "unknown")]);
+        let (version, changes) = reader.changes("Cmd", 0).expect("all is remembered");
+        let seen: Vec<_> = changes.iter().map(|change| (change.happening, change.object.version)).collect();
+        assert_eq!(version, 3);
+        assert_eq!(seen, [(Happening::Added, 1), (Happening::Modified, 2), (Happening::Deleted, 3)]);
+        assert!(reader.changes("Cmd", 3).expect("nothing since").1.is_empty());
+        assert_eq!(reader.changes("Cmd", 4).map(|_| ()), Err(Expired { newest: 3 }), "of another session");
+        let big = "x".repeat(REMEMBERED / 3);
+        for round in 0..4 {
+            writer.commit(Timestamp::ZERO, [draft("b", &format!("{big}{round}"))], []);
+        }
+        assert_eq!(reader.changes("Cmd", 3).map(|_| ()), Err(Expired { newest: 7 }));
+        assert_eq!(reader.changes("Cmd", 6).expect("the newest is remembered").1.len(), 1);
+    }
+}
