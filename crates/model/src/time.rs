@@ -24,6 +24,12 @@ impl Timestamp {
         Timestamp(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
+    /// As Kubernetes writes a `Time`: without fractions of a second.
+    pub fn whole_seconds(self) -> String {
+        let whole = Timestamp(self.0 - self.0.rem_euclid(1_000_000)).to_string();
+        whole.replace(".000000Z", "Z")
+    }
+
     pub fn from_rfc3339(text: &str) -> Option<Timestamp> {
         text.parse::<jiff::Timestamp>().ok().map(|time| Timestamp(time.as_microsecond()))
     }

@@ -4,6 +4,7 @@
 //! [`guard`]: a page of another site must not be able to read or steer a session. A slow reader costs nothing: it
 //! gets the newest state when it can take it, never a queue of changes.
 
+mod api;
 mod assets;
 mod connections;
 mod guard;

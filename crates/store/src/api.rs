@@ -186,9 +186,7 @@ fn snapshot(key: &Key, entry: &Entry) -> Snapshot {
 
 fn text(key: &Key, entry: &Entry) -> Arc<str> {
     let Entry { uid, created, version, tail } = entry;
-    // Kubernetes tells times of creation in whole seconds.
-    let created = Timestamp(created.0 - created.0.rem_euclid(1_000_000)).to_string();
-    let created = created.replace(".000000Z", "Z");
+    let created = created.whole_seconds();
     let kind = key.kind;
     Arc::from(format!(
         "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{kind}\",\"metadata\":{{\"creationTimestamp\":\"{created}\",\

@@ -9,7 +9,9 @@ mod api;
 mod logs;
 mod objects;
 mod segments;
+mod writes;
 
 pub use api::{ApiReader, ApiWriter, Change, Draft, Expired, Happening, Key, Snapshot, open as open_api};
 pub use logs::{LogReader, LogWriter, Span};
 pub use objects::{Changes, Commit, Reader, Writer, open};
+pub use writes::{Action, Refusal, WriteRequest};

@@ -1,0 +1,153 @@
+//! The object API: everything the session knows, as Kubernetes-style objects of `tilt.dev/v1alpha1`.
+//!
+//! Reads come from the store; writes are worked out here and decided by the session, so that there is no second truth.
+//! An unmodified kubectl works against it.
+
+mod apply;
+mod discovery;
+mod failure;
+mod openapi;
+mod patch;
+mod read;
+mod rules;
+mod select;
+mod table;
+mod write;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use lilt_model::Timestamp;
+use lilt_model::api::kinds::{Kind, kinds};
+use lilt_store::{ApiReader, WriteRequest};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use failure::{Failure, json_response};
+use openapi::Edition;
+use read::ListQuery;
+use write::{Half, Write, WriteQuery};
+
+/// Charts with large CRDs go through `KubernetesApply` objects.
+const LARGEST_BODY: usize = 20 * 1024 * 1024;
+
+/// What every route of the API sees.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    pub(crate) reader: ApiReader,
+    pub(crate) writes: mpsc::Sender<WriteRequest>,
+    pub(crate) clock: fn() -> Timestamp,
+    /// lilt's own version.
+    pub(crate) version: std::sync::Arc<str>,
+    /// Ends the watches.
+    pub(crate) closing: CancellationToken,
+}
+
+pub(crate) fn router(api: Api) -> Router {
+    Router::new()
+        .route("/api", get(|| async { say(&discovery::core_versions()) }))
+        .route("/apis", get(|| async { say(&discovery::groups()) }))
+        .route("/apis/tilt.dev", get(|| async { say(&discovery::one_group()) }))
+        .route("/apis/tilt.dev/v1alpha1", get(|| async { say(&discovery::resources()) }))
+        .route("/apis/tilt.dev/v1alpha1/{plural}", any(collection))
+        .route("/apis/tilt.dev/v1alpha1/{plural}/{name}", any(object))
+        .route("/apis/tilt.dev/v1alpha1/{plural}/{name}/status", any(status))
+        .route("/openapi/v2", get(|| async { say(&openapi::document(Edition::V2)) }))
+        .route("/openapi/v3", get(|| async { say(&openapi::index()) }))
+        .route("/openapi/v3/apis/tilt.dev/v1alpha1", get(|| async { say(&openapi::document(Edition::V3)) }))
+        .route("/version", get(version))
+        .route("/healthz", get(|| async { "ok" }))
+        .route("/livez", get(|| async { "ok" }))
+        .route("/readyz", get(|| async { "ok" }))
+        .fallback(|| async { Failure::no_such_path() })
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(api)
+}
+
+fn say(document: &Value) -> Response {
+    json_response(StatusCode::OK, document.to_string())
+}
+
+async fn version(State(api): State<Api>) -> Response {
+    say(&discovery::version(&api.version))
+}
+
+fn kind_of(plural: &str) -> Result<&'static Kind, Failure> {
+    kinds().with_plural(plural).ok_or_else(Failure::no_such_path)
+}
+
+type Body = Result<Bytes, BytesRejection>;
+
+fn whole(body: Body) -> Result<Bytes, Failure> {
+    body.map_err(|_| Failure::too_large())
+}
+
+async fn collection(
+    State(api): State<Api>,
+    Path(plural): Path<String>,
+    method: Method,
+    Query(list): Query<ListQuery>,
+    Query(query): Query<WriteQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Failure> {
+    let kind = kind_of(&plural)?;
+    let write = Write { api: &api, kind, query: &query };
+    match method {
+        Method::GET | Method::HEAD if list.is_watch() => read::watch(&api, kind, &list, &headers),
+        Method::GET | Method::HEAD => read::list(&api, kind, &list, &headers),
+        Method::POST => write.create(&whole(body)?).await,
+        Method::DELETE => write.delete_collection(&list, &whole(body)?).await,
+        _ => Err(Failure::not_allowed()),
+    }
+}
+
+async fn object(
+    State(api): State<Api>,
+    Path((plural, name)): Path<(String, String)>,
+    method: Method,
+    Query(query): Query<WriteQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Failure> {
+    let kind = kind_of(&plural)?;
+    let write = Write { api: &api, kind, query: &query };
+    match method {
+        Method::GET | Method::HEAD => read::get(&api, kind, &name, &headers),
+        Method::PUT => write.replace(&name, Half::Main, &whole(body)?).await,
+        Method::PATCH => write.patch(&name, Half::Main, &headers, &whole(body)?).await,
+        Method::DELETE => write.delete(&name, &whole(body)?).await,
+        _ => Err(Failure::not_allowed()),
+    }
+}
+
+async fn status(
+    State(api): State<Api>,
+    Path((plural, name)): Path<(String, String)>,
+    method: Method,
+    Query(query): Query<WriteQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Failure> {
+    let kind = kind_of(&plural)?;
+    if !kind.has_status() {
+        return Err(Failure::no_such_path());
+    }
+    let write = Write { api: &api, kind, query: &query };
+    match method {
+        Method::GET | Method::HEAD => read::get(&api, kind, &name, &headers),
+        Method::PUT => write.replace(&name, Half::Status, &whole(body)?).await,
+        Method::PATCH => write.patch(&name, Half::Status, &headers, &whole(body)?).await,
+        _ => Err(Failure::not_allowed()),
+    }
+}
+
+/// Credentials are asked for before anything else is looked at.
+pub(crate) fn refuse_stranger() -> Response {
+    Failure::unauthorized().into_response()
+}

@@ -1,0 +1,301 @@
+//! Getting, listing and watching objects.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use futures_util::stream;
+use lilt_model::api::kinds::Kind;
+use lilt_store::{Change, Happening, Key, Snapshot};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Api;
+use super::failure::{Failure, json_response};
+use super::select::Selection;
+use super::table::{Attached, partial, table};
+
+/// Bookmarks tell a quiet watcher how far it is.
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(30);
+
+/// What a list or a watch may ask for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ListQuery {
+    label_selector: Option<String>,
+    field_selector: Option<String>,
+    limit: Option<usize>,
+    r#continue: Option<String>,
+    watch: Option<String>,
+    resource_version: Option<String>,
+    allow_watch_bookmarks: Option<String>,
+    send_initial_events: Option<String>,
+    timeout_seconds: Option<u64>,
+    include_object: Option<String>,
+}
+
+pub(crate) fn is_yes(value: Option<&str>) -> bool {
+    value.is_some_and(|value| value != "false" && value != "0")
+}
+
+impl ListQuery {
+    pub(crate) fn is_watch(&self) -> bool {
+        is_yes(self.watch.as_deref())
+    }
+
+    pub(crate) fn selection(&self) -> Result<Selection, Failure> {
+        Selection::read(self.label_selector.as_deref(), self.field_selector.as_deref())
+    }
+
+    fn attached(&self) -> Attached {
+        match self.include_object.as_deref() {
+            Some("Object") => Attached::Whole,
+            Some("None") => Attached::Nothing,
+            _ => Attached::Metadata,
+        }
+    }
+}
+
+/// The form in which a client wants objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Whole,
+    Table(Attached),
+    Metadata,
+}
+
+impl Shape {
+    fn wanted(headers: &HeaderMap, attached: Attached) -> Self {
+        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        // The first form that we have; what comes without one takes the plain one.
+        for form in accept.split(',') {
+            if form.contains("as=Table") && form.contains("g=meta.k8s.io") {
+                return Shape::Table(attached);
+            }
+            if form.contains("as=PartialObjectMetadata") {
+                return Shape::Metadata;
+            }
+            if form.trim() == "application/json" {
+                return Shape::Whole;
+            }
+        }
+        Shape::Whole
+    }
+
+    /// One object in this form.
+    fn of(self, api: &Api, kind: &Kind, text: &str) -> String {
+        let read = || serde_json::from_str::<Value>(text).unwrap_or_default();
+        match self {
+            Shape::Whole => text.to_owned(),
+            Shape::Table(attached) => table(kind, &[read()], attached, (api.clock)()).to_string(),
+            Shape::Metadata => partial(&read()).to_string(),
+        }
+    }
+}
+
+pub(crate) fn get(api: &Api, kind: &'static Kind, name: &str, headers: &HeaderMap) -> Result<Response, Failure> {
+    let found = api.reader.get(&Key::new(kind.name, name)).ok_or_else(|| Failure::not_found(kind, name))?;
+    let shape = Shape::wanted(headers, Attached::Metadata);
+    Ok(json_response(StatusCode::OK, shape.of(api, kind, &found.text)))
+}
+
+pub(crate) fn list(
+    api: &Api,
+    kind: &'static Kind,
+    query: &ListQuery,
+    headers: &HeaderMap,
+) -> Result<Response, Failure> {
+    let selection = query.selection()?;
+    let after = query.r#continue.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?;
+    let limit = query.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+    let (version, found) = api.reader.list(kind.name, after.as_deref(), usize::MAX);
+    let mut chosen: Vec<Snapshot> =
+        found.into_iter().filter(|object| selection.takes_text(&object.text)).collect();
+    let remaining = chosen.len().saturating_sub(limit);
+    chosen.truncate(limit);
+    let mut metadata = json!({"resourceVersion": version.to_string()});
+    if remaining > 0 {
+        let last = chosen.last().map(|object| &*object.key.name).unwrap_or_default();
+        metadata["continue"] = json!(BASE64_URL_SAFE_NO_PAD.encode(last));
+        if selection.is_everything() {
+            metadata["remainingItemCount"] = json!(remaining);
+        }
+    }
+    let shape = Shape::wanted(headers, query.attached());
+    Ok(json_response(StatusCode::OK, list_text(api, kind, shape, &metadata, &chosen)))
+}
+
+fn read_token(token: &str) -> Result<String, Failure> {
+    let name = BASE64_URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    name.ok_or_else(|| Failure::bad_request("continue key is not valid"))
+}
+
+fn list_text(api: &Api, kind: &Kind, shape: Shape, metadata: &Value, objects: &[Snapshot]) -> String {
+    let read = || objects.iter().filter_map(|object| serde_json::from_str(&object.text).ok());
+    match shape {
+        Shape::Whole => {
+            let items: Vec<&str> = objects.iter().map(|object| &*object.text).collect();
+            let items = items.join(",");
+            format!(
+                "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{}List\",\"metadata\":{metadata},\"items\":[{items}]}}",
+                kind.name
+            )
+        }
+        Shape::Table(attached) => {
+            let mut table = table(kind, &read().collect::<Vec<Value>>(), attached, (api.clock)());
+            table["metadata"] = metadata.clone();
+            table.to_string()
+        }
+        Shape::Metadata => {
+            let items: Vec<Value> = read().map(|object: Value| partial(&object)).collect();
+            json!({
+                "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": metadata, "items": items,
+            })
+            .to_string()
+        }
+    }
+}
+
+/// Streams changes, one JSON document per line, until the client goes, its time is over or the session ends.
+pub(crate) fn watch(
+    api: &Api,
+    kind: &'static Kind,
+    query: &ListQuery,
+    headers: &HeaderMap,
+) -> Result<Response, Failure> {
+    let shape = Shape::wanted(headers, query.attached());
+    let from = query.resource_version.as_deref().filter(|text| !text.is_empty() && *text != "0");
+    let initial = from.is_none() || is_yes(query.send_initial_events.as_deref());
+    let mut watch = Watch {
+        api: api.clone(),
+        kind,
+        shape,
+        selection: query.selection()?,
+        version: 0,
+        bookmarks: is_yes(query.allow_watch_bookmarks.as_deref()),
+        ends: query.timeout_seconds.map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
+        ended: false,
+    };
+    let first = if initial {
+        watch.initial_events(is_yes(query.send_initial_events.as_deref()))
+    } else {
+        let wrong = || Failure::bad_request("the resourceVersion is no number");
+        watch.version = from.unwrap_or_default().parse().map_err(|_| wrong())?;
+        // A version that is too old is said at once.
+        api.reader.changes(kind.name, watch.version).map_err(|expired| Failure::expired(expired.newest))?;
+        String::new()
+    };
+    let events = stream::unfold((watch, Some(first)), |(mut watch, first)| async move {
+        let text = match first.filter(|text| !text.is_empty()) {
+            Some(text) => text,
+            None => watch.next().await?,
+        };
+        Some((Ok::<_, Infallible>(Bytes::from(text)), (watch, None)))
+    });
+    Ok(json_response(StatusCode::OK, Body::from_stream(events)))
+}
+
+struct Watch {
+    api: Api,
+    kind: &'static Kind,
+    shape: Shape,
+    selection: Selection,
+    /// All changes up to this one were told.
+    version: u64,
+    bookmarks: bool,
+    ends: Option<tokio::time::Instant>,
+    ended: bool,
+}
+
+impl Watch {
+    /// What there is, as if it had just been added.
+    fn initial_events(&mut self, say_end: bool) -> String {
+        let (version, objects) = self.api.reader.list(self.kind.name, None, usize::MAX);
+        self.version = version;
+        let chosen = objects.iter().filter(|object| self.selection.takes_text(&object.text));
+        let mut text: String = chosen.map(|object| self.event("ADDED", &object.text)).collect();
+        if say_end && self.bookmarks {
+            text.push_str(&self.bookmark(true));
+        }
+        text
+    }
+
+    /// The next changes, as many as there are; none when the stream ends.
+    async fn next(&mut self) -> Option<String> {
+        if self.ended {
+            return None;
+        }
+        loop {
+            let end = async {
+                match self.ends {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.api.closing.cancelled() => return None,
+                () = end => return None,
+                () = tokio::time::sleep(BOOKMARK_PERIOD), if self.bookmarks => return Some(self.bookmark(false)),
+                _ = self.api.reader.changed(self.version) => {}
+            }
+            match self.api.reader.changes(self.kind.name, self.version) {
+                Err(expired) => {
+                    // It fell behind what is remembered: it lists again.
+                    self.ended = true;
+                    let status = Failure::expired(expired.newest).to_json();
+                    return Some(format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n"));
+                }
+                Ok((version, changes)) => {
+                    self.version = version;
+                    let text: String = changes.iter().filter_map(|change| self.change(change)).collect();
+                    if !text.is_empty() {
+                        return Some(text);
+                    }
+                }
+            }
+        }
+    }
+
+    /// An object that comes into the selection is added for this watcher, one that leaves it is deleted.
+    fn change(&self, change: &Change) -> Option<String> {
+        let text = &change.object.text;
+        if self.selection.is_everything() {
+            let word = match change.happening {
+                Happening::Added => "ADDED",
+                Happening::Modified => "MODIFIED",
+                Happening::Deleted => "DELETED",
+            };
+            return Some(self.event(word, text));
+        }
+        let takes = |text: &Arc<str>| self.selection.takes_text(text);
+        let before = change.before.as_ref().is_some_and(takes);
+        let now = change.happening != Happening::Deleted && takes(text);
+        match (before, now) {
+            (false, true) => Some(self.event("ADDED", text)),
+            (true, true) => Some(self.event("MODIFIED", text)),
+            (true, false) => Some(self.event("DELETED", text)),
+            (false, false) => None,
+        }
+    }
+
+    fn event(&self, word: &str, text: &str) -> String {
+        match self.shape {
+            Shape::Whole => format!("{{\"type\":\"{word}\",\"object\":{text}}}\n"),
+            shape => format!("{{\"type\":\"{word}\",\"object\":{}}}\n", shape.of(&self.api, self.kind, text)),
+        }
+    }
+
+    fn bookmark(&self, initial_end: bool) -> String {
+        let mut metadata = json!({"resourceVersion": self.version.to_string(), "creationTimestamp": null});
+        if initial_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let object = json!({"apiVersion": "tilt.dev/v1alpha1", "kind": self.kind.name, "metadata": metadata});
+        format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n")
+    }
+}

@@ -1,0 +1,120 @@
+//! Objects as a table, for people who type `get`.
+
+use lilt_model::Timestamp;
+use lilt_model::api::kinds::Kind;
+use serde_json::{Value, json};
+
+/// A column beside name and age: its head and where its value is in the object.
+type Column = (&'static str, &'static str);
+
+fn columns(kind: &Kind) -> &'static [Column] {
+    match kind.name {
+        "UIResource" => &[
+            ("Update", "/status/updateStatus"),
+            ("Runtime", "/status/runtimeStatus"),
+            ("Waiting", "/status/waiting/reason"),
+            ("Pod", "/status/k8sResourceInfo/podName"),
+        ],
+        "Cmd" => &[("Args", "/spec/args"), ("Pid", "/status/running/pid"), ("Exit", "/status/terminated/exitCode")],
+        "UIButton" => &[
+            ("Text", "/spec/text"),
+            ("Component", "/spec/location/componentID"),
+            ("Clicked", "/status/lastClickedAt"),
+        ],
+        "ToggleButton" => &[("Component", "/spec/location/componentID"), ("Error", "/status/error")],
+        "FileWatch" => &[("Paths", "/spec/watchedPaths"), ("Last Event", "/status/lastEventTime"), ("Error", "/status/error")],
+        "Session" => &[("Tiltfile", "/spec/tiltfilePath"), ("Done", "/status/done"), ("Error", "/status/error")],
+        "UISession" => &[("Version", "/status/runningTiltBuild/version")],
+        "Tiltfile" => &[("Path", "/spec/path"), ("Error", "/status/terminated/error")],
+        "Cluster" => &[
+            ("Version", "/status/version"),
+            ("Context", "/status/connection/kubernetes/context"),
+            ("Error", "/status/error"),
+        ],
+        "KubernetesApply" => &[("Applied", "/status/lastApplyTime"), ("Error", "/status/error")],
+        "KubernetesDiscovery" => &[("Pods", "/status/pods")],
+        "PortForward" => &[("Pod", "/spec/podName"), ("Forwards", "/spec/forwards")],
+        "PodLogStream" => &[("Pod", "/spec/pod"), ("Namespace", "/spec/namespace"), ("Error", "/status/error")],
+        "ImageMap" => &[("Selector", "/spec/selector"), ("Image", "/status/image")],
+        "DockerImage" | "CmdImage" => &[("Ref", "/spec/ref"), ("Built", "/status/ref"), ("Error", "/status/completed/error")],
+        "LiveUpdate" => &[("Base Path", "/spec/basePath"), ("Failed", "/status/failed/reason")],
+        "DockerComposeService" => {
+            &[("Service", "/spec/service"), ("State", "/status/containerState/status"), ("Error", "/status/applyError")]
+        }
+        "DockerComposeLogStream" => &[("Service", "/spec/service"), ("Error", "/status/error")],
+        "Extension" => &[("Repo", "/spec/repoName"), ("Path", "/status/path"), ("Error", "/status/error")],
+        "ExtensionRepo" => &[("Url", "/spec/url"), ("Ref", "/spec/ref"), ("Error", "/status/error")],
+        "ConfigMap" => &[("Data", "/data")],
+        _ => &[],
+    }
+}
+
+/// What `includeObject` asks for with each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attached {
+    Metadata,
+    Whole,
+    Nothing,
+}
+
+pub(crate) fn table(kind: &Kind, objects: &[Value], attached: Attached, now: Timestamp) -> Value {
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "columnDefinitions": heads(kind),
+        "rows": objects.iter().map(|object| row(kind, object, attached, now)).collect::<Vec<_>>(),
+    })
+}
+
+fn heads(kind: &Kind) -> Vec<Value> {
+    let head = |name: &str, format: &str, priority: u8| {
+        json!({"name": name, "type": "string", "format": format, "description": "", "priority": priority})
+    };
+    let mut heads = vec![head("Name", "name", 0)];
+    heads.extend(columns(kind).iter().map(|(name, _)| head(name, "", 0)));
+    heads.push(head("Age", "", 0));
+    heads
+}
+
+fn row(kind: &Kind, object: &Value, attached: Attached, now: Timestamp) -> Value {
+    let mut cells = vec![object["metadata"]["name"].clone()];
+    cells.extend(columns(kind).iter().map(|(_, place)| cell(object.pointer(place))));
+    cells.push(json!(age(object, now)));
+    let mut row = json!({"cells": cells});
+    match attached {
+        Attached::Metadata => row["object"] = partial(object),
+        Attached::Whole => row["object"] = object.clone(),
+        Attached::Nothing => {}
+    }
+    row
+}
+
+/// The object's metadata alone.
+pub(crate) fn partial(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+fn cell(value: Option<&Value>) -> Value {
+    match value {
+        None | Some(Value::Null) => json!(""),
+        Some(Value::Array(items)) if items.iter().all(Value::is_string) => {
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            json!(words.join(" "))
+        }
+        Some(Value::Array(items)) => json!(items.len().to_string()),
+        Some(Value::Object(members)) => json!(members.len().to_string()),
+        Some(Value::String(text)) => json!(text.lines().next().unwrap_or_default()),
+        Some(plain) => json!(plain.to_string()),
+    }
+}
+
+/// How long ago it was made, as kubectl says it.
+fn age(object: &Value, now: Timestamp) -> String {
+    let created = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+    let Some(created) = created.and_then(Timestamp::from_rfc3339) else { return "<unknown>".into() };
+    let seconds = now.since(created).as_secs();
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}

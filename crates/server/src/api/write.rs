@@ -1,0 +1,373 @@
+//! Creating, changing and deleting objects: what is to become of one is worked out here, the session decides.
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use lilt_model::api::check::{Fault, check, prune};
+use lilt_model::api::kinds::Kind;
+use lilt_store::{Action, Key, Refusal, Snapshot, WriteRequest};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+
+use super::Api;
+use super::apply::{applied, manager};
+use super::failure::{Failure, json_response};
+use super::patch::{Form, patched};
+use super::read::ListQuery;
+use super::rules::{fill, violations};
+
+/// How often a change that names no version is tried again after somebody else was faster.
+const ATTEMPTS: usize = 16;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WriteQuery {
+    dry_run: Option<String>,
+    field_validation: Option<String>,
+    field_manager: Option<String>,
+    force: Option<String>,
+}
+
+/// Which half of an object a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// All but the status.
+    Main,
+    Status,
+}
+
+/// A request to write, and what it may do.
+pub(crate) struct Write<'r> {
+    pub(crate) api: &'r Api,
+    pub(crate) kind: &'static Kind,
+    pub(crate) query: &'r WriteQuery,
+}
+
+/// An answer with the warnings that belong to it.
+struct Written {
+    code: StatusCode,
+    text: String,
+    warnings: Vec<String>,
+}
+
+impl From<Written> for Response {
+    fn from(written: Written) -> Response {
+        let mut response = json_response(written.code, written.text);
+        for warning in written.warnings {
+            let quoted = warning.replace(['\\', '"', '\n', '\r'], " ");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+                response.headers_mut().append(header::WARNING, value);
+            }
+        }
+        response
+    }
+}
+
+impl Write<'_> {
+    pub(crate) async fn create(&self, body: &Bytes) -> Result<Response, Failure> {
+        let mut object = read_body(body)?;
+        self.name_it(&mut object)?;
+        let (object, warnings) = self.ready(object, None)?;
+        let name = name_of(&object);
+        let written = if self.is_dry_run()? {
+            if self.current(&name).is_some() {
+                return Err(Failure::exists(self.kind, &name));
+            }
+            object.to_string()
+        } else {
+            self.send(&name, Action::Create { object }).await?.text.to_string()
+        };
+        Ok(Written { code: StatusCode::CREATED, text: written, warnings }.into())
+    }
+
+    pub(crate) async fn replace(&self, name: &str, half: Half, body: &Bytes) -> Result<Response, Failure> {
+        let given = read_body(body)?;
+        self.change(name, half, |_| Ok(given.clone())).await
+    }
+
+    pub(crate) async fn patch(
+        &self,
+        name: &str,
+        half: Half,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Response, Failure> {
+        let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let form = Form::of(content).ok_or_else(|| Failure::unsupported_media(content))?;
+        let change = read_body(body)?;
+        if form != Form::Apply {
+            return self.change(name, half, |object| patched(form, object, change.clone())).await;
+        }
+        let manager = manager(self.query.field_manager.as_deref())?;
+        let force = super::read::is_yes(self.query.force.as_deref());
+        if self.current(name).is_none() && half == Half::Main {
+            return self.apply_new(name, &change, &manager).await;
+        }
+        self.change(name, half, |object| {
+            let result = applied(object, &change, &manager, force, (self.api.clock)());
+            result.map_err(|conflicts| Failure::conflict(self.kind, name, &conflicts.words()))
+        })
+        .await
+    }
+
+    /// Server-side apply makes what is not there.
+    async fn apply_new(&self, name: &str, configuration: &Value, manager: &str) -> Result<Response, Failure> {
+        let empty = json!({"metadata": {"name": name}});
+        let object = applied(&empty, configuration, manager, true, (self.api.clock)());
+        let mut object = object.map_err(|conflicts| Failure::conflict(self.kind, name, &conflicts.words()))?;
+        object["metadata"]["name"] = json!(name);
+        self.create(&Bytes::from(object.to_string())).await
+    }
+
+    /// Makes a change to what is there now. One that names no version is made again when somebody else was faster.
+    async fn change(
+        &self,
+        name: &str,
+        half: Half,
+        change: impl Fn(&Value) -> Result<Value, Failure>,
+    ) -> Result<Response, Failure> {
+        let dry_run = self.is_dry_run()?;
+        for _ in 0..ATTEMPTS {
+            let current = self.current(name).ok_or_else(|| Failure::not_found(self.kind, name))?;
+            let before: Value = serde_json::from_str(&current.text).unwrap_or_default();
+            let wanted = change(&before)?;
+            let version = given_version(&wanted);
+            let pinned = version.as_ref().is_some_and(|version| *version != before["metadata"]["resourceVersion"]);
+            if pinned {
+                return Err(Failure::outdated(self.kind, name));
+            }
+            let (object, warnings) = self.ready(joined(&before, wanted, half), Some(name))?;
+            if dry_run {
+                return Ok(Written { code: StatusCode::OK, text: object.to_string(), warnings }.into());
+            }
+            let finalized = is_finalized(&object);
+            let action = if finalized {
+                Action::Delete { version: current.version }
+            } else {
+                Action::Replace { version: current.version, object }
+            };
+            match self.send(name, action).await {
+                Ok(stored) => {
+                    return Ok(Written { code: StatusCode::OK, text: stored.text.to_string(), warnings }.into());
+                }
+                Err(failure) if failure.reason == "Conflict" => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(Failure::outdated(self.kind, name))
+    }
+
+    pub(crate) async fn delete(&self, name: &str, body: &Bytes) -> Result<Response, Failure> {
+        let options = if body.is_empty() { Value::Null } else { read_body(body)? };
+        let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
+        let details = self.delete_one(name, &options, dry_run).await?;
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+        });
+        Ok(json_response(StatusCode::OK, status.to_string()))
+    }
+
+    async fn delete_one(&self, name: &str, options: &Value, dry_run: bool) -> Result<Value, Failure> {
+        for _ in 0..ATTEMPTS {
+            let current = self.current(name).ok_or_else(|| Failure::not_found(self.kind, name))?;
+            self.check_preconditions(name, &current, options)?;
+            let details =
+                json!({"name": name, "group": "tilt.dev", "kind": self.kind.plural, "uid": &*current.uid});
+            if dry_run {
+                return Ok(details);
+            }
+            match self.send(name, self.deletion(&current)).await {
+                Ok(_) => return Ok(details),
+                Err(failure) if failure.reason == "Conflict" => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(Failure::outdated(self.kind, name))
+    }
+
+    /// An object with finalizers stays, marked, until the last of them is taken off.
+    fn deletion(&self, current: &Snapshot) -> Action {
+        let mut object: Value = serde_json::from_str(&current.text).unwrap_or_default();
+        let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+        if finalizers.is_none_or(Vec::is_empty) {
+            return Action::Delete { version: current.version };
+        }
+        if object["metadata"].get("deletionTimestamp").is_none() {
+            object["metadata"]["deletionTimestamp"] = json!((self.api.clock)().whole_seconds());
+        }
+        Action::Replace { version: current.version, object }
+    }
+
+    fn check_preconditions(&self, name: &str, current: &Snapshot, options: &Value) -> Result<(), Failure> {
+        let wanted = |field: &str| options.pointer(&format!("/preconditions/{field}")).and_then(Value::as_str);
+        if wanted("uid").is_some_and(|uid| *uid != *current.uid) {
+            let why = "the UID in the precondition is not that of the object";
+            return Err(Failure::conflict(self.kind, name, why));
+        }
+        match wanted("resourceVersion") {
+            Some(version) if version != current.version.to_string() => Err(Failure::outdated(self.kind, name)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) async fn delete_collection(&self, list: &ListQuery, body: &Bytes) -> Result<Response, Failure> {
+        let options = if body.is_empty() { Value::Null } else { read_body(body)? };
+        let selection = list.selection()?;
+        let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
+        let (version, found) = self.api.reader.list(self.kind.name, None, usize::MAX);
+        let mut items = Vec::new();
+        for object in found.into_iter().filter(|object| selection.takes_text(&object.text)) {
+            match self.delete_one(&object.key.name, &options, dry_run).await {
+                Ok(_) => items.push(object.text),
+                // Somebody else did it.
+                Err(failure) if failure.code == StatusCode::NOT_FOUND => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        let items = items.join(",");
+        let text = format!(
+            "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{}List\",\"metadata\":{{\"resourceVersion\":\"{version}\"}},\
+             \"items\":[{items}]}}",
+            self.kind.name
+        );
+        Ok(json_response(StatusCode::OK, text))
+    }
+
+    fn current(&self, name: &str) -> Option<Snapshot> {
+        self.api.reader.get(&Key::new(self.kind.name, name))
+    }
+
+    fn is_dry_run(&self) -> Result<bool, Failure> {
+        match self.query.dry_run.as_deref() {
+            None | Some("") => Ok(false),
+            Some("All") => Ok(true),
+            Some(other) => Err(Failure::bad_request(format!("dryRun: {other:?} is not supported, only \"All\" is"))),
+        }
+    }
+
+    async fn send(&self, name: &str, action: Action) -> Result<Snapshot, Failure> {
+        let (reply, answer) = oneshot::channel();
+        let request = WriteRequest { key: Key::new(self.kind.name, name), action, reply };
+        self.api.writes.send(request).await.map_err(|_| Failure::ending())?;
+        match answer.await.unwrap_or(Err(Refusal::Ending)) {
+            Ok(stored) => Ok(stored),
+            Err(Refusal::Exists) => Err(Failure::exists(self.kind, name)),
+            Err(Refusal::Missing) => Err(Failure::not_found(self.kind, name)),
+            Err(Refusal::Conflict) => Err(Failure::outdated(self.kind, name)),
+            Err(Refusal::Forbidden(why)) => Err(Failure::forbidden(self.kind, name, &why)),
+            Err(Refusal::Ending) => Err(Failure::ending()),
+        }
+    }
+
+    /// Gives a name to an object that asks for one.
+    fn name_it(&self, object: &mut Value) -> Result<(), Failure> {
+        let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+        let Some(metadata) = metadata else { return Ok(()) };
+        let named = metadata.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+        let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
+        if !named && !prefix.is_empty() {
+            let name = format!("{prefix}{}", &crate::random_id()[..5]);
+            metadata.insert("name".to_owned(), json!(name));
+        }
+        if metadata.get("resourceVersion").and_then(Value::as_str).is_some_and(|version| !version.is_empty()) {
+            return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
+        }
+        Ok(())
+    }
+
+    /// Checks an object and fills in what is assumed; with the warnings that the client is to be told.
+    fn ready(&self, mut object: Value, name: Option<&str>) -> Result<(Value, Vec<String>), Failure> {
+        self.check_identity(&object, name)?;
+        let found = check(self.kind, &object);
+        let (unknown, wrong): (Vec<_>, Vec<_>) = found.into_iter().partition(|it| it.fault == Fault::Unknown);
+        if let Some(first) = wrong.first() {
+            let message = format!("{} in version \"v1alpha1\" cannot be handled as a {}: {first}", self.kind.name, self.kind.name);
+            return Err(Failure::bad_request(message));
+        }
+        let words: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+        let warnings = match self.query.field_validation.as_deref().unwrap_or("Warn") {
+            "Strict" if !words.is_empty() => {
+                return Err(Failure::bad_request(format!("strict decoding error: {}", words.join(", "))));
+            }
+            "Ignore" => Vec::new(),
+            _ => words,
+        };
+        prune(self.kind, &mut object);
+        object["apiVersion"] = json!("tilt.dev/v1alpha1");
+        object["kind"] = json!(self.kind.name);
+        fill(self.kind, &mut object);
+        let causes = violations(self.kind, &object);
+        if !causes.is_empty() {
+            return Err(Failure::invalid(self.kind, &name_of(&object), &causes));
+        }
+        Ok((object, warnings))
+    }
+
+    /// The document must be of the kind, group and name that the address says.
+    fn check_identity(&self, object: &Value, name: Option<&str>) -> Result<(), Failure> {
+        let said = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        if !matches!(said("apiVersion"), "" | "tilt.dev/v1alpha1") || !["", self.kind.name].contains(&said("kind")) {
+            let message = format!(
+                "the object is a {} of {}, and not a {} of tilt.dev/v1alpha1",
+                said("kind"),
+                said("apiVersion"),
+                self.kind.name
+            );
+            return Err(Failure::bad_request(message));
+        }
+        match name {
+            Some(name) if name_of(object) != name => {
+                let message = format!("the name of the object ({}) is not that of the address ({name})", name_of(object));
+                Err(Failure::bad_request(message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read_body(body: &Bytes) -> Result<Value, Failure> {
+    serde_json::from_slice(body).map_err(|error| Failure::bad_request(format!("the body is no JSON: {error}")))
+}
+
+fn name_of(object: &Value) -> String {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn given_version(object: &Value) -> Option<Value> {
+    object.pointer("/metadata/resourceVersion").filter(|version| version.as_str().is_some_and(|it| !it.is_empty())).cloned()
+}
+
+/// The half that was asked for from what is wanted, the other one from what was there; what the server gives stays.
+fn joined(before: &Value, wanted: Value, half: Half) -> Value {
+    let mut object = match half {
+        Half::Main => {
+            let mut object = wanted;
+            if let Value::Object(members) = &mut object {
+                members.remove("status");
+                members.extend(before.get("status").map(|status| ("status".to_owned(), status.clone())));
+            }
+            object
+        }
+        Half::Status => {
+            let mut object = before.clone();
+            object["status"] = wanted.get("status").cloned().unwrap_or_else(|| Value::Object(Map::new()));
+            object
+        }
+    };
+    if !object.is_object() {
+        return object;
+    }
+    for field in ["uid", "creationTimestamp", "resourceVersion", "deletionTimestamp", "name"] {
+        if let Some(value) = before["metadata"].get(field) {
+            object["metadata"][field] = value.clone();
+        }
+    }
+    object
+}
+
+/// Marked for deletion, and nobody holds it any longer.
+fn is_finalized(object: &Value) -> bool {
+    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    object.pointer("/metadata/deletionTimestamp").is_some() && finalizers.is_none_or(Vec::is_empty)
+}
