@@ -6,6 +6,7 @@
 mod apply;
 mod discovery;
 mod failure;
+mod listen;
 mod openapi;
 mod patch;
 mod read;
@@ -29,6 +30,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use failure::{Failure, json_response};
+pub use listen::Credentials;
+pub(crate) use listen::serve;
 use openapi::Edition;
 use read::ListQuery;
 use write::{Half, Write, WriteQuery};

@@ -5,8 +5,10 @@ use std::time::Duration;
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 /// After a failed accept (out of file descriptors, mostly), so that the loop does not spin.
@@ -16,13 +18,44 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) async fn accept(listener: TcpListener, router: Router, cancel: CancellationToken) {
+    accept_with(listener, cancel, |stream| serve_connection(stream, router.clone())).await;
+}
+
+/// The same with TLS. Whoever does not speak it is not answered.
+pub(crate) async fn accept_tls(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    router: Router,
+    cancel: CancellationToken,
+) {
+    accept_with(listener, cancel, |stream| {
+        let (acceptor, router) = (acceptor.clone(), router.clone());
+        async move {
+            match tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await {
+                Ok(Ok(stream)) => serve_connection(stream, router).await,
+                Ok(Err(error)) => tracing::debug!(%error, "a client did not speak TLS with us"),
+                Err(_) => tracing::debug!("a client took too long to speak TLS"),
+            }
+        }
+    })
+    .await;
+}
+
+async fn accept_with<F>(listener: TcpListener, cancel: CancellationToken, serve: impl Fn(TcpStream) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             () = cancel.cancelled() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(serve_connection(stream, router.clone()));
+                    // Small messages must not wait for more to come.
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "cannot set TCP_NODELAY");
+                    }
+                    connections.spawn(serve(stream));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -35,11 +68,7 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, cancel: Cancel
     connections.shutdown().await;
 }
 
-async fn serve_connection(stream: TcpStream, router: Router) {
-    // Small messages must not wait for more to come.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
-    }
+async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)

@@ -20,12 +20,14 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use lilt_model::request::Request;
-use lilt_store::Reader;
+use lilt_model::{Failure, Timestamp};
+use lilt_store::{ApiReader, Reader, WriteRequest};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use api::Credentials;
 pub use listen::{Unbound, bind};
 
 /// Who may come in.
@@ -80,4 +82,28 @@ pub async fn serve(
 
 fn random_id() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
+/// What the API's port needs beside the store.
+#[derive(Clone, Debug)]
+pub struct ApiOptions {
+    pub credentials: Credentials,
+    /// The host's.
+    pub clock: fn() -> Timestamp,
+    /// lilt's own version.
+    pub version: String,
+}
+
+/// Serves the object API until cancelled. When this future ends, or is dropped, no connection is left.
+pub async fn serve_api(
+    listener: TcpListener,
+    options: ApiOptions,
+    reader: ApiReader,
+    writes: mpsc::Sender<WriteRequest>,
+    cancel: CancellationToken,
+) -> Result<(), Failure> {
+    let closing = cancel.child_token();
+    let _closes_watches_when_dropped = closing.clone().drop_guard();
+    let api = api::Api { reader, writes, clock: options.clock, version: options.version.into(), closing };
+    api::serve(listener, api::router(api), options.credentials, cancel).await
 }

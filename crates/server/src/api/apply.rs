@@ -89,7 +89,11 @@ impl Owners {
     }
 
     fn owned(&self, manager: &str) -> BTreeSet<Path> {
-        self.0.iter().filter(|owner| owner.manager == manager).flat_map(|owner| owner.fields.clone()).collect()
+        self.0
+            .iter()
+            .filter(|owner| owner.manager == manager)
+            .flat_map(|owner| owner.fields.clone())
+            .collect()
     }
 
     fn is_shared(&self, manager: &str, path: &Path) -> bool {
@@ -105,7 +109,9 @@ impl Owners {
     ) -> Vec<(String, Path)> {
         let others = self.0.iter().filter(|owner| owner.manager != manager);
         others
-            .flat_map(|owner| owner.fields.intersection(wanted).map(|path| (owner.manager.clone(), path.clone())))
+            .flat_map(|owner| {
+                owner.fields.intersection(wanted).map(|path| (owner.manager.clone(), path.clone()))
+            })
             .filter(|(_, path)| at(object, path) != at(configuration, path))
             .collect()
     }
@@ -223,16 +229,23 @@ mod tests {
     use super::*;
 
     fn apply(object: &Value, manager: &str, configuration: Value, force: bool) -> Result<Value, String> {
-        applied(object, &configuration, manager, force, Timestamp::ZERO).map_err(|conflicts| conflicts.words())
+        applied(object, &configuration, manager, force, Timestamp::ZERO)
+            .map_err(|conflicts| conflicts.words())
     }
 
     #[test]
     fn what_its_owner_no_longer_names_goes_away() {
         let empty = json!({"kind": "ConfigMap", "metadata": {"name": "c"}});
-        let one = apply(&empty, "me", json!({"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}), false);
+        let one = apply(
+            &empty,
+            "me",
+            json!({"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}),
+            false,
+        );
         let one = one.expect("no conflict");
         assert_eq!(one["data"], json!({"a": "1", "b": "2"}));
-        let two = apply(&one, "me", json!({"metadata": {"name": "c"}, "data": {"a": "3"}}), false).expect("no conflict");
+        let two = apply(&one, "me", json!({"metadata": {"name": "c"}, "data": {"a": "3"}}), false)
+            .expect("no conflict");
         assert_eq!(two["data"], json!({"a": "3"}));
     }
 
@@ -242,7 +255,8 @@ mod tests {
         let mine = apply(&object, "me", json!({"data": {"a": "1"}}), false).expect("no conflict");
         let refused = apply(&mine, "you", json!({"data": {"a": "2", "b": "2"}}), false);
         assert_eq!(refused, Err("Apply failed with 1 conflict(s): conflict with \"me\": .data.a".to_owned()));
-        let same = apply(&mine, "you", json!({"data": {"a": "1"}}), false).expect("the same value is no conflict");
+        let same =
+            apply(&mine, "you", json!({"data": {"a": "1"}}), false).expect("the same value is no conflict");
         let shared = apply(&same, "me", json!({"data": {"z": "9"}}), false).expect("no conflict");
         assert_eq!(shared["data"], json!({"a": "1", "z": "9"}), "it is yours too");
         let forced = apply(&mine, "you", json!({"data": {"a": "2"}}), true).expect("forced");

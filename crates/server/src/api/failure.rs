@@ -85,7 +85,8 @@ impl Failure {
     }
 
     pub(crate) fn expired(newest: u64) -> Self {
-        let message = format!("too old resource version; the newest is {newest}: list again and watch from there");
+        let message =
+            format!("too old resource version; the newest is {newest}: list again and watch from there");
         Self::new(StatusCode::GONE, "Expired", message)
     }
 

@@ -4,8 +4,14 @@ use lilt_model::api::kinds::{Field, Kind, Type, kinds};
 use serde_json::{Map, Value, json};
 
 /// Kubernetes' own parts go by their own names.
-const KUBERNETES: [&str; 6] =
-    ["Condition", "LabelSelector", "LabelSelectorRequirement", "ManagedFieldsEntry", "ObjectMeta", "OwnerReference"];
+const KUBERNETES: [&str; 6] = [
+    "Condition",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "ManagedFieldsEntry",
+    "ObjectMeta",
+    "OwnerReference",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edition {
@@ -31,7 +37,8 @@ pub(crate) fn index() -> Value {
 
 /// FNV-1a: the document differs, its address differs.
 fn digest(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 pub(crate) fn document(edition: Edition) -> Value {
@@ -40,7 +47,9 @@ pub(crate) fn document(edition: Edition) -> Value {
     let paths = paths(edition);
     match edition {
         Edition::V2 => json!({"swagger": "2.0", "info": info, "paths": paths, "definitions": schemas}),
-        Edition::V3 => json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}),
+        Edition::V3 => {
+            json!({"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}})
+        }
     }
 }
 
@@ -87,7 +96,8 @@ fn told_kind(name: &str) -> Value {
 }
 
 fn name_of(part: &str) -> String {
-    let kubernetes = KUBERNETES.contains(&part) || ["ListMeta", "Time", "MicroTime", "Duration"].contains(&part);
+    let kubernetes =
+        KUBERNETES.contains(&part) || ["ListMeta", "Time", "MicroTime", "Duration"].contains(&part);
     let prefix = if kubernetes { "io.k8s.apimachinery.pkg.apis.meta.v1" } else { "tilt.dev.v1alpha1" };
     format!("{prefix}.{part}")
 }
@@ -128,19 +138,25 @@ fn paths(edition: Edition) -> Map<String, Value> {
     for kind in kinds().all() {
         let all = format!("/apis/tilt.dev/v1alpha1/{}", kind.plural);
         let operation = |verb: &str, action: &str| operation(edition, kind, verb, action);
-        paths.insert(all.clone(), json!({
-            "get": operation("list", "list"), "post": operation("create", "post"),
-            "delete": operation("deletecollection", "deletecollection"),
-        }));
+        paths.insert(
+            all.clone(),
+            json!({
+                "get": operation("list", "list"), "post": operation("create", "post"),
+                "delete": operation("deletecollection", "deletecollection"),
+            }),
+        );
         paths.insert(format!("{all}/{{name}}"), json!({
             "get": operation("read", "get"), "put": operation("replace", "put"), "patch": operation("patch", "patch"),
             "delete": operation("delete", "delete"),
         }));
         if kind.has_status() {
-            paths.insert(format!("{all}/{{name}}/status"), json!({
-                "get": operation("readStatus", "get"), "put": operation("replaceStatus", "put"),
-                "patch": operation("patchStatus", "patch"),
-            }));
+            paths.insert(
+                format!("{all}/{{name}}/status"),
+                json!({
+                    "get": operation("readStatus", "get"), "put": operation("replaceStatus", "put"),
+                    "patch": operation("patchStatus", "patch"),
+                }),
+            );
         }
     }
     paths
@@ -150,7 +166,9 @@ fn paths(edition: Edition) -> Map<String, Value> {
 fn operation(edition: Edition, kind: &Kind, verb: &str, action: &str) -> Value {
     let parameter = |name: &str| match edition {
         Edition::V2 => json!({"name": name, "in": "query", "type": "string", "uniqueItems": true}),
-        Edition::V3 => json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}}),
+        Edition::V3 => {
+            json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}})
+        }
     };
     let names: &[&str] = match action {
         "post" | "put" => &["dryRun", "fieldManager", "fieldValidation"],

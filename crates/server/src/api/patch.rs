@@ -31,7 +31,9 @@ pub(crate) fn patched(form: Form, object: &Value, change: Value) -> Result<Value
     let mut object = object.clone();
     match form {
         Form::Json => {
-            let wrong = |error: &dyn std::fmt::Display| Failure::bad_request(format!("the patch cannot be made: {error}"));
+            let wrong = |error: &dyn std::fmt::Display| {
+                Failure::bad_request(format!("the patch cannot be made: {error}"))
+            };
             let steps: json_patch::Patch = serde_json::from_value(change).map_err(|error| wrong(&error))?;
             json_patch::patch(&mut object, &steps).map_err(|error| wrong(&error))?;
         }

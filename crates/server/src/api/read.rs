@@ -98,7 +98,12 @@ impl Shape {
     }
 }
 
-pub(crate) fn get(api: &Api, kind: &'static Kind, name: &str, headers: &HeaderMap) -> Result<Response, Failure> {
+pub(crate) fn get(
+    api: &Api,
+    kind: &'static Kind,
+    name: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Failure> {
     let found = api.reader.get(&Key::new(kind.name, name)).ok_or_else(|| Failure::not_found(kind, name))?;
     let shape = Shape::wanted(headers, Attached::Metadata);
     Ok(json_response(StatusCode::OK, shape.of(api, kind, &found.text)))

@@ -69,7 +69,11 @@ fn name(object: &Value) -> Vec<Cause> {
     }
     let mut causes = Vec::new();
     if name == "." || name == ".." || name.contains(['/', '%']) {
-        causes.push(Cause::invalid("metadata.name", &value, "may not be '.' or '..' and may not contain '/' or '%'"));
+        causes.push(Cause::invalid(
+            "metadata.name",
+            &value,
+            "may not be '.' or '..' and may not contain '/' or '%'",
+        ));
     }
     if name.len() > 253 {
         causes.push(Cause::invalid("metadata.name", &value, "may not be longer than 253 bytes"));
@@ -102,7 +106,11 @@ fn extension_repo(object: &Value, causes: &mut Vec<Cause>) {
     if file.is_none() && !url.starts_with("https://") && !url.starts_with("http://") {
         causes.push(Cause::invalid("spec.url", &value, "must begin with http://, https:// or file://"));
     } else if file.is_some_and(|path| !path.starts_with('/')) {
-        causes.push(Cause::invalid("spec.url", &value, "a file:// address must be absolute: file:///home/me/repo"));
+        causes.push(Cause::invalid(
+            "spec.url",
+            &value,
+            "a file:// address must be absolute: file:///home/me/repo",
+        ));
     } else if file.is_some() && !text(object, "/spec/gitSubpath").is_empty() {
         let subpath = &object["spec"]["gitSubpath"];
         causes.push(Cause::invalid("spec.gitSubpath", subpath, "does not go with a file:// address"));
@@ -125,9 +133,15 @@ fn kubernetes_apply(object: &Value, causes: &mut Vec<Cause>) {
     match (text(object, "/spec/yaml").is_empty(), command) {
         (false, true) => {
             let value = &object["spec"]["applyCmd"];
-            causes.push(Cause::invalid("spec.applyCmd", value, "either spec.yaml or spec.applyCmd, not both"));
+            causes.push(Cause::invalid(
+                "spec.applyCmd",
+                value,
+                "either spec.yaml or spec.applyCmd, not both",
+            ));
         }
-        (true, false) => causes.push(Cause::required("spec.yaml", "either spec.yaml or spec.applyCmd is needed")),
+        (true, false) => {
+            causes.push(Cause::required("spec.yaml", "either spec.yaml or spec.applyCmd is needed"))
+        }
         (true, true) if list(object, "/spec/applyCmd/args").is_empty() => {
             causes.push(Cause::required("spec.applyCmd.args", "the command is missing"));
         }
@@ -161,7 +175,8 @@ fn live_update(object: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::required("spec.selector.kubernetes.discoveryName", "the name is missing"));
         }
         let ways = ["image", "imageMapName", "containerName"];
-        let given = ways.iter().filter(|way| !text(object, &format!("/spec/selector/kubernetes/{way}")).is_empty());
+        let given =
+            ways.iter().filter(|way| !text(object, &format!("/spec/selector/kubernetes/{way}")).is_empty());
         if given.count() != 1 {
             let why = "exactly one of image, imageMapName and containerName is needed";
             causes.push(Cause::required("spec.selector.kubernetes", why));
@@ -193,7 +208,11 @@ fn port_forward(object: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::invalid(&field("localPort"), &json!(local), "must be from 0 to 65535"));
         }
         if !(1..=65535).contains(&container) {
-            causes.push(Cause::invalid(&field("containerPort"), &json!(container), "must be from 1 to 65535"));
+            causes.push(Cause::invalid(
+                &field("containerPort"),
+                &json!(container),
+                "must be from 1 to 65535",
+            ));
         }
     }
 }
@@ -212,7 +231,9 @@ fn session(object: &Value, causes: &mut Vec<Cause>) {
 fn toggle_button(object: &Value, causes: &mut Vec<Cause>) {
     if !is_there(object, "/spec/stateSource/configMap") {
         causes.push(Cause::required("spec.stateSource.configMap", "it says where the state is kept"));
-    } else if text(object, "/spec/stateSource/configMap/onValue") == text(object, "/spec/stateSource/configMap/offValue") {
+    } else if text(object, "/spec/stateSource/configMap/onValue")
+        == text(object, "/spec/stateSource/configMap/offValue")
+    {
         let value = &object["spec"]["stateSource"]["configMap"];
         causes.push(Cause::invalid("spec.stateSource.configMap", value, "onValue and offValue must differ"));
     }
@@ -240,10 +261,17 @@ fn ui_button(object: &Value, causes: &mut Vec<Cause>) {
         }
         let kinds = ["text", "bool", "hidden", "choice"];
         if kinds.iter().filter(|kind| is_there(input, &format!("/{kind}"))).count() != 1 {
-            causes.push(Cause::invalid(&field, input, "exactly one of text, bool, hidden and choice is needed"));
+            causes.push(Cause::invalid(
+                &field,
+                input,
+                "exactly one of text, bool, hidden and choice is needed",
+            ));
         }
         if is_there(input, "/choice") && list(input, "/choice/choices").is_empty() {
-            causes.push(Cause::required(&format!("{field}.choice.choices"), "a choice needs something to choose"));
+            causes.push(Cause::required(
+                &format!("{field}.choice.choices"),
+                "a choice needs something to choose",
+            ));
         }
     }
 }

@@ -66,7 +66,9 @@ impl Selection {
 impl Term {
     fn takes(&self, object: &Value) -> bool {
         let found = match &self.at {
-            Place::Label(key) => object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(text_of),
+            Place::Label(key) => {
+                object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(text_of)
+            }
             Place::Field(path) => {
                 let value = path.iter().try_fold(object, |value, name| value.get(name));
                 // A field that is not there is like an empty one.
@@ -166,10 +168,14 @@ mod tests {
 
     #[test]
     fn labels_are_selected_as_kubernetes_does() {
-        for selector in ["", "app", "app=shop", "app==shop,tier=2", "app in (a, shop)", "app notin (a,b)", "!other"] {
+        for selector in
+            ["", "app", "app=shop", "app==shop,tier=2", "app in (a, shop)", "app notin (a,b)", "!other"]
+        {
             assert!(takes(selector, ""), "{selector}");
         }
-        for selector in ["other", "app!=shop", "app in (a,b),tier=2", "app notin (shop)", "!app", "tier>2", "tier<2"] {
+        for selector in
+            ["other", "app!=shop", "app in (a,b),tier=2", "app notin (shop)", "!app", "tier>2", "tier<2"]
+        {
             assert!(!takes(selector, ""), "{selector}");
         }
         assert!(takes("other!=x", ""), "what is not there is not x");

@@ -15,15 +15,23 @@ fn columns(kind: &Kind) -> &'static [Column] {
             ("Waiting", "/status/waiting/reason"),
             ("Pod", "/status/k8sResourceInfo/podName"),
         ],
-        "Cmd" => &[("Args", "/spec/args"), ("Pid", "/status/running/pid"), ("Exit", "/status/terminated/exitCode")],
+        "Cmd" => {
+            &[("Args", "/spec/args"), ("Pid", "/status/running/pid"), ("Exit", "/status/terminated/exitCode")]
+        }
         "UIButton" => &[
             ("Text", "/spec/text"),
             ("Component", "/spec/location/componentID"),
             ("Clicked", "/status/lastClickedAt"),
         ],
         "ToggleButton" => &[("Component", "/spec/location/componentID"), ("Error", "/status/error")],
-        "FileWatch" => &[("Paths", "/spec/watchedPaths"), ("Last Event", "/status/lastEventTime"), ("Error", "/status/error")],
-        "Session" => &[("Tiltfile", "/spec/tiltfilePath"), ("Done", "/status/done"), ("Error", "/status/error")],
+        "FileWatch" => &[
+            ("Paths", "/spec/watchedPaths"),
+            ("Last Event", "/status/lastEventTime"),
+            ("Error", "/status/error"),
+        ],
+        "Session" => {
+            &[("Tiltfile", "/spec/tiltfilePath"), ("Done", "/status/done"), ("Error", "/status/error")]
+        }
         "UISession" => &[("Version", "/status/runningTiltBuild/version")],
         "Tiltfile" => &[("Path", "/spec/path"), ("Error", "/status/terminated/error")],
         "Cluster" => &[
@@ -34,13 +42,19 @@ fn columns(kind: &Kind) -> &'static [Column] {
         "KubernetesApply" => &[("Applied", "/status/lastApplyTime"), ("Error", "/status/error")],
         "KubernetesDiscovery" => &[("Pods", "/status/pods")],
         "PortForward" => &[("Pod", "/spec/podName"), ("Forwards", "/spec/forwards")],
-        "PodLogStream" => &[("Pod", "/spec/pod"), ("Namespace", "/spec/namespace"), ("Error", "/status/error")],
-        "ImageMap" => &[("Selector", "/spec/selector"), ("Image", "/status/image")],
-        "DockerImage" | "CmdImage" => &[("Ref", "/spec/ref"), ("Built", "/status/ref"), ("Error", "/status/completed/error")],
-        "LiveUpdate" => &[("Base Path", "/spec/basePath"), ("Failed", "/status/failed/reason")],
-        "DockerComposeService" => {
-            &[("Service", "/spec/service"), ("State", "/status/containerState/status"), ("Error", "/status/applyError")]
+        "PodLogStream" => {
+            &[("Pod", "/spec/pod"), ("Namespace", "/spec/namespace"), ("Error", "/status/error")]
         }
+        "ImageMap" => &[("Selector", "/spec/selector"), ("Image", "/status/image")],
+        "DockerImage" | "CmdImage" => {
+            &[("Ref", "/spec/ref"), ("Built", "/status/ref"), ("Error", "/status/completed/error")]
+        }
+        "LiveUpdate" => &[("Base Path", "/spec/basePath"), ("Failed", "/status/failed/reason")],
+        "DockerComposeService" => &[
+            ("Service", "/spec/service"),
+            ("State", "/status/containerState/status"),
+            ("Error", "/status/applyError"),
+        ],
         "DockerComposeLogStream" => &[("Service", "/spec/service"), ("Error", "/status/error")],
         "Extension" => &[("Repo", "/spec/repoName"), ("Path", "/status/path"), ("Error", "/status/error")],
         "ExtensionRepo" => &[("Url", "/spec/url"), ("Ref", "/spec/ref"), ("Error", "/status/error")],
@@ -65,9 +79,7 @@ pub(crate) fn table(kind: &Kind, objects: &[Value], attached: Attached, now: Tim
 }
 
 fn heads(kind: &Kind) -> Vec<Value> {
-    let head = |name: &str, format: &str, priority: u8| {
-        json!({"name": name, "type": "string", "format": format, "description": "", "priority": priority})
-    };
+    let head = |name: &str, format: &str, priority: u8| json!({"name": name, "type": "string", "format": format, "description": "", "priority": priority});
     let mut heads = vec![head("Name", "name", 0)];
     heads.extend(columns(kind).iter().map(|(name, _)| head(name, "", 0)));
     heads.push(head("Age", "", 0));

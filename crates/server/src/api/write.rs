@@ -93,7 +93,8 @@ impl Write<'_> {
         headers: &HeaderMap,
         body: &Bytes,
     ) -> Result<Response, Failure> {
-        let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let content =
+            headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let form = Form::of(content).ok_or_else(|| Failure::unsupported_media(content))?;
         let change = read_body(body)?;
         if form != Form::Apply {
@@ -115,7 +116,8 @@ impl Write<'_> {
     async fn apply_new(&self, name: &str, configuration: &Value, manager: &str) -> Result<Response, Failure> {
         let empty = json!({"metadata": {"name": name}});
         let object = applied(&empty, configuration, manager, true, (self.api.clock)());
-        let mut object = object.map_err(|conflicts| Failure::conflict(self.kind, name, &conflicts.words()))?;
+        let mut object =
+            object.map_err(|conflicts| Failure::conflict(self.kind, name, &conflicts.words()))?;
         object["metadata"]["name"] = json!(name);
         self.create(&Bytes::from(object.to_string())).await
     }
@@ -133,7 +135,8 @@ impl Write<'_> {
             let before: Value = serde_json::from_str(&current.text).unwrap_or_default();
             let wanted = change(&before)?;
             let version = given_version(&wanted);
-            let pinned = version.as_ref().is_some_and(|version| *version != before["metadata"]["resourceVersion"]);
+            let pinned =
+                version.as_ref().is_some_and(|version| *version != before["metadata"]["resourceVersion"]);
             if pinned {
                 return Err(Failure::outdated(self.kind, name));
             }
@@ -149,7 +152,9 @@ impl Write<'_> {
             };
             match self.send(name, action).await {
                 Ok(stored) => {
-                    return Ok(Written { code: StatusCode::OK, text: stored.text.to_string(), warnings }.into());
+                    return Ok(
+                        Written { code: StatusCode::OK, text: stored.text.to_string(), warnings }.into()
+                    );
                 }
                 Err(failure) if failure.reason == "Conflict" => {}
                 Err(failure) => return Err(failure),
@@ -200,18 +205,25 @@ impl Write<'_> {
     }
 
     fn check_preconditions(&self, name: &str, current: &Snapshot, options: &Value) -> Result<(), Failure> {
-        let wanted = |field: &str| options.pointer(&format!("/preconditions/{field}")).and_then(Value::as_str);
+        let wanted =
+            |field: &str| options.pointer(&format!("/preconditions/{field}")).and_then(Value::as_str);
         if wanted("uid").is_some_and(|uid| *uid != *current.uid) {
             let why = "the UID in the precondition is not that of the object";
             return Err(Failure::conflict(self.kind, name, why));
         }
         match wanted("resourceVersion") {
-            Some(version) if version != current.version.to_string() => Err(Failure::outdated(self.kind, name)),
+            Some(version) if version != current.version.to_string() => {
+                Err(Failure::outdated(self.kind, name))
+            }
             _ => Ok(()),
         }
     }
 
-    pub(crate) async fn delete_collection(&self, list: &ListQuery, body: &Bytes) -> Result<Response, Failure> {
+    pub(crate) async fn delete_collection(
+        &self,
+        list: &ListQuery,
+        body: &Bytes,
+    ) -> Result<Response, Failure> {
         let options = if body.is_empty() { Value::Null } else { read_body(body)? };
         let selection = list.selection()?;
         let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
@@ -242,7 +254,9 @@ impl Write<'_> {
         match self.query.dry_run.as_deref() {
             None | Some("") => Ok(false),
             Some("All") => Ok(true),
-            Some(other) => Err(Failure::bad_request(format!("dryRun: {other:?} is not supported, only \"All\" is"))),
+            Some(other) => {
+                Err(Failure::bad_request(format!("dryRun: {other:?} is not supported, only \"All\" is")))
+            }
         }
     }
 
@@ -270,7 +284,8 @@ impl Write<'_> {
             let name = format!("{prefix}{}", &crate::random_id()[..5]);
             metadata.insert("name".to_owned(), json!(name));
         }
-        if metadata.get("resourceVersion").and_then(Value::as_str).is_some_and(|version| !version.is_empty()) {
+        if metadata.get("resourceVersion").and_then(Value::as_str).is_some_and(|version| !version.is_empty())
+        {
             return Err(Failure::bad_request("resourceVersion should not be set on objects to be created"));
         }
         Ok(())
@@ -282,7 +297,10 @@ impl Write<'_> {
         let found = check(self.kind, &object);
         let (unknown, wrong): (Vec<_>, Vec<_>) = found.into_iter().partition(|it| it.fault == Fault::Unknown);
         if let Some(first) = wrong.first() {
-            let message = format!("{} in version \"v1alpha1\" cannot be handled as a {}: {first}", self.kind.name, self.kind.name);
+            let message = format!(
+                "{} in version \"v1alpha1\" cannot be handled as a {}: {first}",
+                self.kind.name, self.kind.name
+            );
             return Err(Failure::bad_request(message));
         }
         let words: Vec<String> = unknown.iter().map(ToString::to_string).collect();
@@ -307,7 +325,9 @@ impl Write<'_> {
     /// The document must be of the kind, group and name that the address says.
     fn check_identity(&self, object: &Value, name: Option<&str>) -> Result<(), Failure> {
         let said = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-        if !matches!(said("apiVersion"), "" | "tilt.dev/v1alpha1") || !["", self.kind.name].contains(&said("kind")) {
+        if !matches!(said("apiVersion"), "" | "tilt.dev/v1alpha1")
+            || !["", self.kind.name].contains(&said("kind"))
+        {
             let message = format!(
                 "the object is a {} of {}, and not a {} of tilt.dev/v1alpha1",
                 said("kind"),
@@ -318,7 +338,10 @@ impl Write<'_> {
         }
         match name {
             Some(name) if name_of(object) != name => {
-                let message = format!("the name of the object ({}) is not that of the address ({name})", name_of(object));
+                let message = format!(
+                    "the name of the object ({}) is not that of the address ({name})",
+                    name_of(object)
+                );
                 Err(Failure::bad_request(message))
             }
             _ => Ok(()),
@@ -327,7 +350,8 @@ impl Write<'_> {
 }
 
 fn read_body(body: &Bytes) -> Result<Value, Failure> {
-    serde_json::from_slice(body).map_err(|error| Failure::bad_request(format!("the body is no JSON: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| Failure::bad_request(format!("the body is no JSON: {error}")))
 }
 
 fn name_of(object: &Value) -> String {
@@ -335,7 +359,10 @@ fn name_of(object: &Value) -> String {
 }
 
 fn given_version(object: &Value) -> Option<Value> {
-    object.pointer("/metadata/resourceVersion").filter(|version| version.as_str().is_some_and(|it| !it.is_empty())).cloned()
+    object
+        .pointer("/metadata/resourceVersion")
+        .filter(|version| version.as_str().is_some_and(|it| !it.is_empty()))
+        .cloned()
 }
 
 /// The half that was asked for from what is wanted, the other one from what was there; what the server gives stays.

@@ -1,0 +1,96 @@
+//! The API's own port: TLS with a certificate made for this session, and a token that only its user can read.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::{Router, middleware};
+use lilt_model::Failure;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::refuse_stranger;
+use crate::connections;
+
+/// What a client needs to come in.
+#[derive(Clone)]
+pub struct Credentials {
+    pub token: Arc<str>,
+    /// The server's certificate, PEM.
+    pub certificate: String,
+    key: Vec<u8>,
+    der: Vec<u8>,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials").finish_non_exhaustive()
+    }
+}
+
+impl Credentials {
+    /// New ones, for one session.
+    pub fn make() -> Result<Self, Failure> {
+        let wrong = |error: rcgen::Error| Failure::internal(format!("cannot make a certificate: {error}"));
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names).map_err(wrong)?;
+        let mut random = [0; 32];
+        let generator = rustls::crypto::ring::default_provider().secure_random;
+        let no_random = |_| Failure::environment("this machine gives no random numbers");
+        generator.fill(&mut random).map_err(no_random)?;
+        let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self {
+            token: Arc::from(token),
+            certificate: made.cert.pem(),
+            key: made.signing_key.serialize_der(),
+            der: made.cert.der().to_vec(),
+        })
+    }
+
+    fn acceptor(&self) -> Result<TlsAcceptor, Failure> {
+        let wrong = |error: rustls::Error| Failure::internal(format!("cannot use the certificate: {error}"));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(wrong)?
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![CertificateDer::from(self.der.clone())],
+                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.clone())),
+            )
+            .map_err(wrong)?;
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    credentials: Credentials,
+    cancel: CancellationToken,
+) -> Result<(), Failure> {
+    let acceptor = credentials.acceptor()?;
+    let token = Arc::clone(&credentials.token);
+    let router = router.layer(middleware::from_fn(move |request: Request, next: Next| {
+        let token = Arc::clone(&token);
+        async move { check(&token, request, next).await }
+    }));
+    connections::accept_tls(listener, acceptor, router, cancel).await;
+    Ok(())
+}
+
+async fn check(token: &str, request: Request, next: Next) -> Response {
+    if is_known(token, request.headers()) { next.run(request).await } else { refuse_stranger() }
+}
+
+fn is_known(token: &str, headers: &HeaderMap) -> bool {
+    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    // Without telling by the time it takes how much of it is right.
+    let differs = given.bytes().zip(token.bytes()).fold(0, |sum, (one, other)| sum | (one ^ other));
+    given.len() == token.len() && differs == 0
+}
