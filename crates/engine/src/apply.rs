@@ -11,8 +11,11 @@ mod update;
 use lilt_model::Timestamp;
 
 use crate::event::{Event, ForwardState, ServeExit};
+use crate::objects;
 use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
+
+pub(crate) use request::{requested, set_args};
 
 pub fn apply(state: &mut State, at: Timestamp, event: Event) {
     state.now = at;
@@ -22,7 +25,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             state.touch_session();
             load::request(state);
         }
-        Event::Requested { request } => request::requested(state, request),
+        Event::Requested { request } => requested(state, request),
         Event::Loaded { load, files, contents, outcome } => {
             load::ended(state, load, files, contents, outcome);
         }
@@ -56,6 +59,10 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::CleanedUp { cleanup } => {
             load::cleaned_up(state, cleanup);
         }
+        Event::ObjectPut { key, object, uid } => objects::put(state, key, *object, uid, false),
+        Event::ObjectDeleted { key } => objects::delete(state, &key),
+        Event::CommandStarted { name, run, pid } => objects::command_started(state, &name, run, pid),
+        Event::CommandEnded { name, run, exit } => objects::command_ended(state, &name, run, exit),
         Event::TaskBroke { task, failure } => broke(state, task, failure),
     }
 }
@@ -109,6 +116,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             load::cleaned_up(state, cleanup);
         }
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
+        TaskId::Command(name) => objects::command_broke(state, &name, failure),
         // The daemon starts these again and says so.
         TaskId::Watch(_) | TaskId::Follow(..) => {}
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use lilt_model::api::{Object, ObjectKey};
 use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::kubernetes::ObjectRef;
@@ -101,6 +102,26 @@ pub enum Event {
     CleanedUp {
         cleanup: u64,
     },
+    /// An object of the API was written from outside; the uid counts if it is new.
+    ObjectPut {
+        key: ObjectKey,
+        object: Box<Object>,
+        uid: String,
+    },
+    ObjectDeleted {
+        key: ObjectKey,
+    },
+    /// The command of a `Cmd` runs.
+    CommandStarted {
+        name: String,
+        run: u64,
+        pid: u32,
+    },
+    CommandEnded {
+        name: String,
+        run: u64,
+        exit: ServeExit,
+    },
     /// A runner broke: a bug of ours.
     TaskBroke {
         task: TaskId,
@@ -116,6 +137,8 @@ pub enum WatchId {
     Tiltfile,
     Local(ResourceName),
     Image(ResourceName, ImageName),
+    /// What a `FileWatch` asks for.
+    Object(String),
 }
 
 /// How an update ended, and what is true since.

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lilt_model::api::ObjectKey;
 use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
 use lilt_model::log::Level;
 use lilt_model::project::Settings;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 use crate::task::CleanupReason;
 
+use crate::objects::Objects;
 pub(crate) use kubernetes::{ImageState, KubernetesState, LiveUpdateRun, Progress};
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
@@ -58,6 +60,7 @@ pub enum Mode {
 pub struct Touched {
     pub session: bool,
     pub resources: BTreeSet<ResourceName>,
+    pub objects: BTreeSet<ObjectKey>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +92,7 @@ pub struct State {
     pub(crate) settled: Settled,
     touched: Touched,
     notes: Vec<Note>,
+    pub(crate) objects: Objects,
 }
 
 /// Objects to delete.
@@ -149,12 +153,14 @@ impl State {
             settled: Settled::default(),
             touched: Touched::default(),
             notes: Vec::new(),
+            objects: Objects::default(),
         }
     }
 
     /// What was touched since this was last asked.
     pub fn take_touched(&mut self) -> Touched {
-        std::mem::take(&mut self.touched)
+        let objects = self.objects.take_touched();
+        Touched { objects, ..std::mem::take(&mut self.touched) }
     }
 
     /// What is to be written to the log since this was last asked.

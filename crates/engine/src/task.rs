@@ -31,6 +31,8 @@ pub enum TaskId {
     Forward(ResourceName, u16),
     Sync(ResourceName, ContainerId),
     Cleanup(u64),
+    /// What a `Cmd` runs.
+    Command(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,8 @@ pub enum TaskSpec {
     Watch { version: u64, files: FileSet, contents: Contents },
     /// Bring a resource up to date.
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
+    /// Run what an object of the API says; its output goes to the log of a resource.
+    Command { run: u64, command: Command, resource: Option<ResourceName> },
     /// Keep a server running.
     Serve { generation: u64, command: Command },
     /// Find out whether a running server is ready, again and again. The generation is the server's.
@@ -70,6 +74,7 @@ impl TaskSpec {
             (TaskSpec::Forward { forward: old, .. }, TaskSpec::Forward { forward: new, .. }) => old == new,
             // Numbers tell them apart, and comparing whole jobs would cost.
             (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
+            | (TaskSpec::Command { run: old, .. }, TaskSpec::Command { run: new, .. })
             | (TaskSpec::Load { load: old, .. }, TaskSpec::Load { load: new, .. })
             | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. })
             | (TaskSpec::Probe { generation: old, .. }, TaskSpec::Probe { generation: new, .. }) => {

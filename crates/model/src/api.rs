@@ -5,10 +5,12 @@
 pub mod check;
 pub mod kinds;
 mod meta;
+mod object;
 mod resource;
 mod session;
 
 pub use meta::ObjectMeta;
+pub use object::{Object, ObjectKey};
 pub use resource::{
     BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,
     RuntimeStatus, TargetSpec, UIResource, UIResourceStatus, UpdateStatus, Waiting, WaitingOn,

@@ -3,7 +3,9 @@
 //! An object is kept as text. Every change is written out once, whoever reads it; a watcher holds a place in the
 //! sequence and nothing else, so that a slow one costs nothing and one that fell behind what is remembered starts anew.
 
+use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use lilt_model::Timestamp;
@@ -29,8 +31,8 @@ impl Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     pub key: Key,
-    /// Only counts for an object that is not there yet.
-    pub uid: Arc<str>,
+    /// Only counts for an object that is not there yet; without one the store makes one.
+    pub uid: Option<Arc<str>>,
     /// What follows in the text behind `"metadata":{"creationTimestamp":…,`; see [`Draft::new`].
     tail: Arc<str>,
 }
@@ -38,12 +40,12 @@ pub struct Draft {
 impl Draft {
     /// `metadata` and `rest` are the members of the object's metadata (with the name, without what the store adds) and
     /// of the object itself (`spec`, `status` …), written as JSON objects.
-    pub fn new(key: Key, uid: &str, metadata: &str, rest: &str) -> Self {
+    pub fn new(key: Key, uid: Option<&str>, metadata: &str, rest: &str) -> Self {
         let inner = |object: &str| object.trim().trim_start_matches('{').to_owned();
         let metadata = inner(metadata);
         let rest = inner(rest);
         let comma = if rest.starts_with('}') { "" } else { "," };
-        Self { key, uid: Arc::from(uid), tail: Arc::from(format!("{metadata}{comma}{rest}")) }
+        Self { key, uid: uid.map(Arc::from), tail: Arc::from(format!("{metadata}{comma}{rest}")) }
     }
 }
 
@@ -145,7 +147,7 @@ impl Inner {
         self.version += 1;
         let (uid, created) = match known {
             Some(known) => (Arc::clone(&known.uid), known.created),
-            None => (draft.uid, now),
+            None => (draft.uid.unwrap_or_else(new_uid), now),
         };
         let before = known.map(|known| text(&draft.key, known));
         let entry = Entry { uid, created, version: self.version, tail: draft.tail };
@@ -174,6 +176,15 @@ impl Inner {
             self.forgotten = oldest.object.version;
         }
     }
+}
+
+/// A random one, in the form of a UUID.
+fn new_uid() -> Arc<str> {
+    let random = || RandomState::new().build_hasher().finish();
+    let (one, other) = (random(), random());
+    let (high, middle, low) = (one >> 32, (one >> 16) & 0xffff, one & 0xfff);
+    let (variant, node) = ((other >> 48) & 0x3fff | 0x8000, other & 0xffff_ffff_ffff);
+    Arc::from(format!("{high:08x}-{middle:04x}-4{low:03x}-{variant:04x}-{node:012x}"))
 }
 
 fn size(change: &Change) -> usize {
@@ -256,7 +267,7 @@ mod tests {
         let metadata = format!("{{\"name\":\"{name}\"}}");
         Draft::new(
             Key::new("Cmd", name),
-            &format!("uid-{name}"),
+            Some(&format!("uid-{name}")),
             &metadata,
             &format!("{{\"spec\":\"{spec}\"}}"),
         )
@@ -280,7 +291,7 @@ mod tests {
             "{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"Cmd\",\"metadata\":{\"creationTimestamp\":\"1970-01-01T00:00:01Z\",\
              \"resourceVersion\":\"3\",\"uid\":\"uid-a\",\"name\":\"a\"},\"spec\":\"2\"}"
         );
-        let no_rest = Draft::new(Key::new("Cmd", "c"), "u", "{\"name\":\"c\"}", "{}");
+        let no_rest = Draft::new(Key::new("Cmd", "c"), Some("u"), "{\"name\":\"c\"}", "{}");
         writer.commit(at, [no_rest], []);
         assert!(reader.get(&Key::new("Cmd", "c")).expect("it is there").text.ends_with("\"name\":\"c\"}}"));
     }
@@ -291,7 +302,7 @@ mod tests {
         writer.commit(Timestamp::ZERO, [draft("a", ""), draft("b", ""), draft("c", "")], []);
         writer.commit(
             Timestamp::ZERO,
-            [Draft::new(Key::new("ConfigMap", "x"), "u", "{\"name\":\"x\"}", "{}")],
+            [Draft::new(Key::new("ConfigMap", "x"), Some("u"), "{\"name\":\"x\"}", "{}")],
             [],
         );
         let (version, page) = reader.list("Cmd", None, 2);

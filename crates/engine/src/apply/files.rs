@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::apply::load;
 use crate::event::WatchId;
+use crate::objects;
 use crate::state::{BodyState, State};
 
 pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
@@ -13,6 +14,10 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
         WatchId::Tiltfile => {
             state.tiltfile.changes.extend(changes);
             load::request(state);
+            return;
+        }
+        WatchId::Object(name) => {
+            objects::files_changed(state, name, changes.map(|(path, _)| path).collect());
             return;
         }
         WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
@@ -33,6 +38,7 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
 pub(super) fn watching(state: &mut State, watch: &WatchId, version: u64) {
     let name = match watch {
         WatchId::Tiltfile => return,
+        WatchId::Object(name) => return objects::files_watching(state, name, version),
         WatchId::Local(name) | WatchId::Image(name, _) => name,
     };
     let known = state.resources.get_mut(name).and_then(|resource| resource.watches.get_mut(watch));

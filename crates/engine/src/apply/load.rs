@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::apply::{switch, update};
 use crate::cause::Cause;
 use crate::event::WatchId;
+use crate::objects;
 use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, Watch};
 use crate::task::CleanupReason;
 
@@ -87,7 +88,8 @@ pub(super) fn broke(state: &mut State, failure: Failure) {
 }
 
 /// Makes the project the truth: new resources begin, missing ones end, changed ones are updated, the rest go on.
-fn adopt(state: &mut State, project: Project, changed: &[String]) {
+fn adopt(state: &mut State, mut project: Project, changed: &[String]) {
+    let api_objects = std::mem::take(&mut project.api_objects);
     let args_changed = std::mem::take(&mut state.tiltfile.args_changed);
     let enabled: Option<BTreeSet<ResourceName>> =
         project.enabled.map(|enabled| enabled.into_iter().collect());
@@ -122,6 +124,7 @@ fn adopt(state: &mut State, project: Project, changed: &[String]) {
     }
     link_dependencies(state);
     switch::note_cluster(state);
+    objects::adopt(state, &api_objects);
 }
 
 fn define(state: &mut State, resource: Resource, order: u32, changed: &[String]) {

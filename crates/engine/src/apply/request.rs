@@ -11,7 +11,7 @@ use crate::state::{State, UpdateKind};
 /// Tilt's words: scripts look for them.
 const CANCELLED: &str = "build canceled";
 
-pub(super) fn requested(state: &mut State, request: Request) {
+pub(crate) fn requested(state: &mut State, request: Request) {
     match request {
         Request::Trigger { resource } => trigger(state, &resource),
         Request::Cancel { resource } => cancel(state, &resource),
@@ -89,7 +89,7 @@ fn set_trigger_mode(state: &mut State, name: &ResourceName, mode: TriggerMode) {
 }
 
 /// The same arguments again are no reason to load, as in Tilt.
-fn set_args(state: &mut State, args: Vec<String>) {
+pub(crate) fn set_args(state: &mut State, args: Vec<String>) {
     if state.tiltfile.args != args {
         state.tiltfile.args = args;
         state.tiltfile.args_changed = true;
