@@ -1,5 +1,7 @@
 //! What readers see, in Tilt's terms. What Tilt's fields cannot hold goes into annotations.
 
+mod objects;
+
 use lilt_model::api::{
     API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink,
     KubernetesInfo, LocalInfo, ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource,
@@ -13,6 +15,8 @@ use crate::event::ForwardState;
 use crate::hold::Hold;
 use crate::runtime::{Runtime, current_pods, runtime};
 use crate::state::{BodyState, FinishedUpdate, ResourceState, ServeState, State};
+
+pub use objects::{project_resource_objects, project_session_objects};
 
 /// The object of one resource; none if there is no such resource.
 pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {

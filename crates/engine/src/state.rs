@@ -35,6 +35,8 @@ pub struct Options {
     pub tiltfile: PathBuf,
     pub mode: Mode,
     pub version: String,
+    /// lilt's own process.
+    pub pid: u32,
     /// For the Tiltfile.
     pub args: Vec<String>,
 }
