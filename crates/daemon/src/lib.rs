@@ -4,6 +4,7 @@
 //! the work at the edges and answer with events; they share nothing with the loop and with each other but the
 //! clients in [`context::Context`].
 
+mod api;
 mod context;
 mod down;
 mod examine;
@@ -12,6 +13,7 @@ mod session;
 mod settings;
 mod tasks;
 
+pub use api::Api;
 pub use down::{Extent, down};
 pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};
 pub use session::{Ended, run};

@@ -2,6 +2,7 @@
 //! leaves nothing behind when it is cancelled.
 
 mod cleanup;
+mod command;
 mod connect;
 mod deploy;
 mod follow;
@@ -39,6 +40,9 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         }
         (TaskId::Probe(name), TaskSpec::Probe { generation, probe }) => {
             probe::run(context, name, generation, probe).await;
+        }
+        (TaskId::Command(name), TaskSpec::Command { run, command, resource }) => {
+            command::run(context, name, run, command, resource).await;
         }
         (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
         (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_engine::{
-    Event, Mode, Options, State, Verdict, apply, plan_resource, plan_session, project_resource,
+    Event, Mode, Options, State, Verdict, apply, plan_object, plan_resource, plan_session, project_resource,
     project_session, schedule, verdict,
 };
 use lilt_host::process::Guardian;
@@ -13,10 +13,11 @@ use lilt_host::watch::Watcher;
 use lilt_model::log::Source;
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName, SpanId};
-use lilt_store::{Commit, LogWriter, Writer};
+use lilt_store::{Commit, LogWriter, WriteRequest, Writer};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
 use crate::settings::Settings;
 use crate::tasks::{Owner, Tasks};
@@ -43,6 +44,7 @@ pub async fn run(
     mut requests: mpsc::Receiver<Request>,
     writer: Writer,
     logs: LogWriter,
+    mut api: Api,
     cancel: CancellationToken,
 ) -> Result<Ended, Failure> {
     let (events, mut incoming) = mpsc::channel(EVENTS);
@@ -52,6 +54,7 @@ pub async fn run(
         mode: settings.mode,
         version: settings.version.clone(),
         args: settings.args.clone(),
+        pid: std::process::id(),
     };
     let guardian = Guardian::of_this_program()?;
     let context = Context {
@@ -71,7 +74,9 @@ pub async fn run(
         cancel: CancellationToken::new(),
         shutdown: shutdown.clone(),
     };
-    let mut session = Session { state: State::new(options), tasks: Tasks::new(context), writer, logs };
+    let objects = Objects::new(api.writer, api.reader);
+    let mut session =
+        Session { state: State::new(options), tasks: Tasks::new(context), writer, logs, objects };
     session.take((lilt_host::clock::now(), Event::Started));
     let ended = loop {
         session.turn();
@@ -83,6 +88,7 @@ pub async fn run(
             () = cancel.cancelled() => break Ended::Cancelled,
             Some(event) = incoming.recv() => session.take(event),
             Some(request) = requests.recv() => session.take_now(Event::Requested { request }),
+            Some(write) = api.writes.recv() => session.take_write(write),
             broken = session.tasks.next_ended() => session.note_broken(broken),
         }
         for _ in 0..DRAINED {
@@ -102,6 +108,7 @@ struct Session {
     writer: Writer,
     /// For what the engine itself has to say.
     logs: LogWriter,
+    objects: Objects,
 }
 
 impl Session {
@@ -111,6 +118,12 @@ impl Session {
 
     fn take_now(&mut self, event: Event) {
         self.take((lilt_host::clock::now(), event));
+    }
+
+    fn take_write(&mut self, write: WriteRequest) {
+        if let Some(event) = self.objects.take(write) {
+            self.take_now(event);
+        }
     }
 
     fn note_broken(&mut self, broken: Option<(lilt_engine::TaskId, Failure)>) {
@@ -127,14 +140,22 @@ impl Session {
         let mut commit = Commit::default();
         if touched.session {
             self.tasks.reconcile(&Owner::Session, plan_session(&self.state));
-            commit.session = Some(project_session(&self.state));
+            let session = project_session(&self.state);
+            self.objects.tell_session(&self.state, &session);
+            commit.session = Some(session);
         }
         for name in touched.resources {
             self.reconcile(&name);
-            match project_resource(&self.state, &name) {
+            let resource = project_resource(&self.state, &name);
+            self.objects.tell_resource(&self.state, &name, resource.as_ref());
+            match resource {
                 Some(resource) => commit.resources.push(resource),
                 None => commit.removed.push(name),
             }
+        }
+        for key in touched.objects {
+            self.tasks.reconcile(&Owner::Object(key.clone()), plan_object(&self.state, &key));
+            self.objects.tell_object(&self.state, &key);
         }
         for note in self.state.take_notes() {
             let id = SpanId::from(format!("engine:{}", note.resource));
@@ -143,6 +164,7 @@ impl Session {
         if !commit.is_empty() {
             self.writer.commit(commit);
         }
+        self.objects.commit();
     }
 
     fn reconcile(&mut self, name: &ResourceName) {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use lilt_engine::{Plan, TaskId, TaskSpec};
+use lilt_model::api::ObjectKey;
 use lilt_model::{Failure, ResourceName};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -19,6 +20,7 @@ use crate::runner;
 pub(crate) enum Owner {
     Session,
     Resource(ResourceName),
+    Object(ObjectKey),
 }
 
 #[derive(Debug)]

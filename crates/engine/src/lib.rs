@@ -25,7 +25,8 @@ pub use hold::Hold;
 pub use objects::{RESOURCE, plan_object, project_object};
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
-    project_resource, project_resource_objects, project_session, project_session_objects, project_tiltfile,
+    project_resource, project_resource_objects, project_session, project_session_objects, project_targets,
+    project_tiltfile,
 };
 pub use schedule::schedule;
 pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};

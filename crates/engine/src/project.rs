@@ -16,7 +16,7 @@ use crate::hold::Hold;
 use crate::runtime::{Runtime, current_pods, runtime};
 use crate::state::{BodyState, FinishedUpdate, ResourceState, ServeState, State};
 
-pub use objects::{project_resource_objects, project_session_objects};
+pub use objects::{project_resource_objects, project_session_objects, project_targets};
 
 /// The object of one resource; none if there is no such resource.
 pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {

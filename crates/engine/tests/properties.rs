@@ -96,8 +96,13 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let options =
-            Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into(), args: Vec::new() };
+        let options = Options {
+            tiltfile: "/p/Tiltfile".into(),
+            mode: Mode::Up,
+            version: "0".into(),
+            args: Vec::new(),
+            pid: 1,
+        };
         let mut world = Self {
             state: State::new(options),
             time: 0,
@@ -421,7 +426,7 @@ proptest! {
         for step in steps {
             world.take(step);
         }
-        let options = Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into(), args: Vec::new() };
+        let options = Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into(), args: Vec::new(), pid: 1 };
         let mut replayed = State::new(options);
         for (at, event) in &world.recorded {
             // As a recording would bring it back.

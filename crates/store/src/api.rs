@@ -82,6 +82,17 @@ pub struct Expired {
     pub newest: u64,
 }
 
+/// The kind whose objects end with a list that is told piece by piece: with a thousand pieces, a change of one must not
+/// write them all. Its text is put together for those who read it, and its changes are told as the newest state.
+const PIECED: &str = "Session";
+
+#[derive(Debug, Default)]
+struct Pieces {
+    /// By owner: members of the list.
+    texts: BTreeMap<Arc<str>, Arc<str>>,
+    version: u64,
+}
+
 #[derive(Debug)]
 struct Entry {
     uid: Arc<str>,
@@ -98,6 +109,7 @@ struct Inner {
     history_size: usize,
     /// Changes up to this version may have been forgotten.
     forgotten: u64,
+    pieces: Pieces,
 }
 
 /// Makes an empty table of objects. The writer is unique.
@@ -114,12 +126,14 @@ pub struct ApiWriter {
 }
 
 impl ApiWriter {
-    /// Puts and removes objects in one step; what is as it was is no change. Each change gets a version of its own.
+    /// Puts and removes objects, and pieces of the session's list, in one step; what is as it was is no change. Each
+    /// change gets a version of its own.
     pub fn commit(
         &self,
         now: Timestamp,
         put: impl IntoIterator<Item = Draft>,
         removed: impl IntoIterator<Item = Key>,
+        pieces: impl IntoIterator<Item = (Arc<str>, Option<Arc<str>>)>,
     ) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         let before = inner.version;
@@ -128,6 +142,9 @@ impl ApiWriter {
         }
         for draft in put {
             inner.put(now, draft);
+        }
+        for (owner, piece) in pieces {
+            inner.tell(owner, piece);
         }
         inner.forget();
         let version = inner.version;
@@ -139,6 +156,46 @@ impl ApiWriter {
 }
 
 impl Inner {
+    fn tell(&mut self, owner: Arc<str>, piece: Option<Arc<str>>) {
+        let changed = match piece.filter(|piece| !piece.is_empty()) {
+            Some(piece) if self.pieces.texts.get(&owner) == Some(&piece) => false,
+            Some(piece) => {
+                self.pieces.texts.insert(owner, piece);
+                true
+            }
+            None => self.pieces.texts.remove(&owner).is_some(),
+        };
+        if changed {
+            self.version += 1;
+            self.pieces.version = self.version;
+        }
+    }
+
+    fn snapshot(&self, key: &Key, entry: &Entry) -> Snapshot {
+        if key.kind != PIECED {
+            return snapshot(key, entry);
+        }
+        let version = entry.version.max(self.pieces.version);
+        let whole = text(
+            key,
+            &Entry { version, uid: Arc::clone(&entry.uid), tail: Arc::clone(&entry.tail), ..*entry },
+        );
+        // The list is the last of the last: what follows its members closes it.
+        const END: &str = "]}}";
+        let begin = whole.strip_suffix(END).unwrap_or(&whole);
+        let pieces: Vec<&str> = self.pieces.texts.values().map(|piece| &**piece).collect();
+        let comma = if begin.ends_with('[') || pieces.is_empty() { "" } else { "," };
+        let text = Arc::from(format!("{begin}{comma}{}{END}", pieces.join(",")));
+        Snapshot { key: key.clone(), uid: Arc::clone(&entry.uid), version, text }
+    }
+
+    /// The newest state of objects that are told piece by piece, if it is newer.
+    fn pieced_changes(&self, after: u64) -> Vec<Change> {
+        let objects = self.objects.range(Key::new(PIECED, "")..).take_while(|(key, _)| key.kind == PIECED);
+        let newer = objects.map(|(key, entry)| self.snapshot(key, entry)).filter(|it| it.version > after);
+        newer.map(|object| Change { happening: Happening::Modified, object, before: None }).collect()
+    }
+
     fn put(&mut self, now: Timestamp, draft: Draft) {
         let known = self.objects.get(&draft.key);
         if known.is_some_and(|known| known.tail == draft.tail) {
@@ -152,7 +209,9 @@ impl Inner {
         let before = known.map(|known| text(&draft.key, known));
         let entry = Entry { uid, created, version: self.version, tail: draft.tail };
         let happening = if before.is_some() { Happening::Modified } else { Happening::Added };
-        self.remember(Change { happening, object: snapshot(&draft.key, &entry), before });
+        if draft.key.kind != PIECED {
+            self.remember(Change { happening, object: snapshot(&draft.key, &entry), before });
+        }
         self.objects.insert(draft.key, entry);
     }
 
@@ -179,7 +238,7 @@ impl Inner {
 }
 
 /// A random one, in the form of a UUID.
-fn new_uid() -> Arc<str> {
+pub fn new_uid() -> Arc<str> {
     let random = || RandomState::new().build_hasher().finish();
     let (one, other) = (random(), random());
     let (high, middle, low) = (one >> 32, (one >> 16) & 0xffff, one & 0xfff);
@@ -229,7 +288,7 @@ impl ApiReader {
 
     pub fn get(&self, key: &Key) -> Option<Snapshot> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
-        inner.objects.get(key).map(|entry| snapshot(key, entry))
+        inner.objects.get(key).map(|entry| inner.snapshot(key, entry))
     }
 
     /// The objects of a kind by name, from behind `after` on, at most so many; and the version at which this is so.
@@ -238,7 +297,7 @@ impl ApiReader {
         let from = Key::new(kind, after.unwrap_or_default());
         let objects = inner.objects.range(from..).take_while(|(key, _)| key.kind == kind);
         let objects = objects.filter(|(key, _)| after.is_none_or(|after| *key.name != *after));
-        (inner.version, objects.take(at_most).map(|(key, entry)| snapshot(key, entry)).collect())
+        (inner.version, objects.take(at_most).map(|(key, entry)| inner.snapshot(key, entry)).collect())
     }
 
     /// How many objects of a kind there are.
@@ -252,6 +311,9 @@ impl ApiReader {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         if after < inner.forgotten || after > inner.version {
             return Err(Expired { newest: inner.version });
+        }
+        if kind == PIECED {
+            return Ok((inner.version, inner.pieced_changes(after)));
         }
         let first = inner.history.partition_point(|change| change.object.version <= after);
         let changes = inner.history.range(first..).filter(|change| change.object.key.kind == kind);
@@ -281,10 +343,10 @@ mod tests {
     fn objects_are_whole_and_versions_grow() {
         let (writer, reader) = open();
         let at = Timestamp(1_500_000);
-        writer.commit(at, [draft("a", "1"), draft("b", "1")], []);
-        writer.commit(at, [draft("a", "1")], []);
+        writer.commit(at, [draft("a", "1"), draft("b", "1")], [], []);
+        writer.commit(at, [draft("a", "1")], [], []);
         assert_eq!(reader.version(), 2, "what is as it was is no change");
-        writer.commit(Timestamp(9_000_000), [draft("a", "2")], []);
+        writer.commit(Timestamp(9_000_000), [draft("a", "2")], [], []);
         let object = reader.get(&Key::new("Cmd", "a")).expect("it is there");
         assert_eq!(
             &*object.text,
@@ -292,17 +354,41 @@ mod tests {
              \"resourceVersion\":\"3\",\"uid\":\"uid-a\",\"name\":\"a\"},\"spec\":\"2\"}"
         );
         let no_rest = Draft::new(Key::new("Cmd", "c"), Some("u"), "{\"name\":\"c\"}", "{}");
-        writer.commit(at, [no_rest], []);
+        writer.commit(at, [no_rest], [], []);
         assert!(reader.get(&Key::new("Cmd", "c")).expect("it is there").text.ends_with("\"name\":\"c\"}}"));
+    }
+
+    #[test]
+    fn the_session_is_put_together_from_its_pieces() {
+        let (writer, reader) = open();
+        let key = Key::new("Session", "Tiltfile");
+        let rest = "{\"status\":{\"targets\":[1]}}";
+        let draft = Draft::new(key.clone(), Some("u"), "{\"name\":\"Tiltfile\"}", rest);
+        writer.commit(Timestamp::ZERO, [draft], [], []);
+        let piece = |text: &str| Some(Arc::from(text));
+        writer.commit(
+            Timestamp::ZERO,
+            [],
+            [],
+            [(Arc::from("b"), piece("3,4")), (Arc::from("a"), piece("2"))],
+        );
+        let session = reader.get(&key).expect("it is there");
+        assert!(session.text.ends_with("{\"targets\":[1,2,3,4]}}"), "{}", session.text);
+        let (version, changes) = reader.changes("Session", 1).expect("all is remembered");
+        assert_eq!((version, changes.len(), changes[0].object.version), (3, 1, 3));
+        writer.commit(Timestamp::ZERO, [], [], [(Arc::from("b"), None), (Arc::from("a"), piece("2"))]);
+        assert!(reader.get(&key).expect("it is there").text.ends_with("[1,2]}}"));
+        assert!(reader.changes("Session", 4).expect("nothing since").1.is_empty());
     }
 
     #[test]
     fn lists_come_in_pages_of_one_kind() {
         let (writer, reader) = open();
-        writer.commit(Timestamp::ZERO, [draft("a", ""), draft("b", ""), draft("c", "")], []);
+        writer.commit(Timestamp::ZERO, [draft("a", ""), draft("b", ""), draft("c", "")], [], []);
         writer.commit(
             Timestamp::ZERO,
             [Draft::new(Key::new("ConfigMap", "x"), Some("u"), "{\"name\":\"x\"}", "{}")],
+            [],
             [],
         );
         let (version, page) = reader.list("Cmd", None, 2);
@@ -314,9 +400,9 @@ mod tests {
     #[test]
     fn watchers_see_every_change_until_they_fall_behind() {
         let (writer, reader) = open();
-        writer.commit(Timestamp::ZERO, [draft("a", "1")], []);
-        writer.commit(Timestamp::ZERO, [draft("a", "2")], []);
-        writer.commit(Timestamp::ZERO, [], [Key::new("Cmd", "a"), Key::new("Cmd", "unknown")]);
+        writer.commit(Timestamp::ZERO, [draft("a", "1")], [], []);
+        writer.commit(Timestamp::ZERO, [draft("a", "2")], [], []);
+        writer.commit(Timestamp::ZERO, [], [Key::new("Cmd", "a"), Key::new("Cmd", "unknown")], []);
         let (version, changes) = reader.changes("Cmd", 0).expect("all is remembered");
         let seen: Vec<_> = changes.iter().map(|change| (change.happening, change.object.version)).collect();
         assert_eq!(version, 3);
@@ -325,7 +411,7 @@ mod tests {
         assert_eq!(reader.changes("Cmd", 4).map(|_| ()), Err(Expired { newest: 3 }), "of another session");
         let big = "x".repeat(REMEMBERED / 3);
         for round in 0..4 {
-            writer.commit(Timestamp::ZERO, [draft("b", &format!("{big}{round}"))], []);
+            writer.commit(Timestamp::ZERO, [draft("b", &format!("{big}{round}"))], [], []);
         }
         assert_eq!(reader.changes("Cmd", 3).map(|_| ()), Err(Expired { newest: 7 }));
         assert_eq!(reader.changes("Cmd", 6).expect("the newest is remembered").1.len(), 1);

@@ -11,7 +11,9 @@ mod objects;
 mod segments;
 mod writes;
 
-pub use api::{ApiReader, ApiWriter, Change, Draft, Expired, Happening, Key, Snapshot, open as open_api};
+pub use api::{
+    ApiReader, ApiWriter, Change, Draft, Expired, Happening, Key, Snapshot, new_uid, open as open_api,
+};
 pub use logs::{LogReader, LogWriter, Span};
 pub use objects::{Changes, Commit, Reader, Writer, open};
 pub use writes::{Action, Refusal, WriteRequest};

@@ -86,6 +86,7 @@ fn complain(context: &Context, id: &WatchId, failure: &Failure) {
     let resource = match id {
         WatchId::Tiltfile => ResourceName::tiltfile(),
         WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
+        WatchId::Object(name) => ResourceName::new(name),
     };
     let mut span =
         context.logs.span(SpanId::from(format!("watch:{resource}")), Some(resource), Source::Build);

@@ -41,7 +41,10 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
     let switch = json!({"data": {"isDisabled": resource.disabled.to_string()}});
     let mut objects = vec![owned("ConfigMap", &format!("{name}-disable"), name, switch)];
     match (&resource.spec.body, &resource.body) {
-        (Body::Local(_), BodyState::Local(local)) => local_objects(resource, local, &mut objects),
+        (Body::Local(_), BodyState::Local(local)) => {
+            let ready = runtime(state, resource).status == RuntimeStatus::Ok;
+            local_objects(resource, local, ready, &mut objects);
+        }
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             kubernetes_objects(state, resource, spec, kubernetes, &mut objects);
         }
@@ -54,7 +57,7 @@ fn disable_source(name: &ResourceName) -> Value {
     json!({"configMap": {"name": format!("{name}-disable"), "key": "isDisabled"}})
 }
 
-fn local_objects(resource: &ResourceState, local: &LocalState, objects: &mut Vec<Named>) {
+fn local_objects(resource: &ResourceState, local: &LocalState, ready: bool, objects: &mut Vec<Named>) {
     let name = &resource.spec.name;
     let Body::Local(spec) = &resource.spec.body else { return };
     let command_spec = |command: &lilt_model::command::Command| {
@@ -66,7 +69,7 @@ fn local_objects(resource: &ResourceState, local: &LocalState, objects: &mut Vec
         objects.push(owned("Cmd", &clean(&format!("{name}:update")), name, content));
     }
     if let Some(command) = &spec.serve {
-        let content = json!({"spec": command_spec(command), "status": serve_command(local)});
+        let content = json!({"spec": command_spec(command), "status": serve_command(local, ready)});
         objects.push(owned("Cmd", &clean(&format!("{name}-serve")), name, content));
     }
     if !spec.files.is_empty() {
@@ -96,11 +99,11 @@ fn update_command(resource: &ResourceState) -> Value {
     }})
 }
 
-fn serve_command(local: &LocalState) -> Value {
+fn serve_command(local: &LocalState, ready: bool) -> Value {
     match local.serve.as_ref().map(|serve| &serve.state) {
         None | Some(ServeState::Starting) => json!({"waiting": {}}),
-        Some(ServeState::Running { pid, since }) => {
-            json!({"ready": true, "running": {"pid": pid, "startedAt": since}})
+        Some(ServeState::Running { pid, since, .. }) => {
+            json!({"ready": ready, "running": {"pid": pid, "startedAt": since}})
         }
         Some(ServeState::Ended { exit, at }) => {
             let (code, reason) = match exit {
@@ -259,21 +262,25 @@ fn cluster_content(state: &State) -> Value {
     json!({"spec": {"connection": {"kubernetes": {}}}, "status": status})
 }
 
+/// The session without what resources say: with a thousand of them, a change of one must not tell them all again.
 fn session(state: &State) -> Named {
-    let mut targets = vec![tiltfile_target(state)];
-    for (name, resource) in &state.resources {
-        targets.extend(update_target(name, resource));
-        targets.extend(runtime_target(state, name, resource));
-    }
     let condition = match state.options.mode {
         Mode::Up => "manual",
         Mode::Ci => "ci",
     };
     let content = json!({
         "spec": {"tiltfilePath": state.options.tiltfile, "exitCondition": condition},
-        "status": {"pid": state.options.pid, "startTime": state.started, "targets": targets, "done": false},
+        "status": {
+            "pid": state.options.pid, "startTime": state.started, "done": false, "targets": [tiltfile_target(state)],
+        },
     });
     object("Session", "Tiltfile", content)
+}
+
+/// What the session says of one resource: its targets.
+pub fn project_targets(state: &State, name: &ResourceName) -> Vec<Value> {
+    let Some(resource) = state.resources.get(name) else { return Vec::new() };
+    update_target(name, resource).into_iter().chain(runtime_target(state, name, resource)).collect()
 }
 
 fn target(name: String, kind: &str, resource: &ResourceName, state: Value) -> Value {

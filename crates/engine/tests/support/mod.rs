@@ -32,7 +32,8 @@ impl Script {
     }
 
     pub fn with_mode(mode: Mode) -> Self {
-        let options = Options { tiltfile: "/p/Tiltfile".into(), mode, version: "0".into(), args: Vec::new() };
+        let options =
+            Options { tiltfile: "/p/Tiltfile".into(), mode, version: "0".into(), args: Vec::new(), pid: 1 };
         let mut script = Self { state: State::new(options), time: 0 };
         script.event(Event::Started);
         script

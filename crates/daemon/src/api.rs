@@ -1,0 +1,190 @@
+//! The objects of the API: what the engine tells of them goes into the store, what people write goes to the engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use lilt_engine::{
+    Event, State, project_object, project_resource_objects, project_session_objects, project_targets,
+};
+use lilt_model::ResourceName;
+use lilt_model::api::kinds::kinds;
+use lilt_model::api::{Object, ObjectKey, UIResource, UISession};
+use lilt_store::{Action, ApiReader, ApiWriter, Draft, Key, Refusal, Snapshot, WriteRequest};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+/// The table of objects with the way to write to it.
+#[derive(Debug)]
+pub struct Api {
+    pub writer: ApiWriter,
+    pub reader: ApiReader,
+    pub writes: mpsc::Receiver<WriteRequest>,
+}
+
+/// What one turn changes.
+#[derive(Default)]
+pub(crate) struct Turn {
+    put: Vec<Draft>,
+    removed: Vec<Key>,
+    pieces: Vec<(Arc<str>, Option<Arc<str>>)>,
+}
+
+pub(crate) struct Objects {
+    writer: ApiWriter,
+    reader: ApiReader,
+    /// Objects that lilt itself keeps, by the resource they tell of; the session's own under its own name.
+    kept: BTreeMap<ResourceName, BTreeSet<Key>>,
+    /// Who waits for what was written in this turn.
+    waiting: Vec<Waiting>,
+    turn: Turn,
+}
+
+struct Waiting {
+    key: Key,
+    /// As it was before it was deleted.
+    deleted: Option<Snapshot>,
+    reply: oneshot::Sender<Result<Snapshot, Refusal>>,
+}
+
+impl Objects {
+    pub(crate) fn new(writer: ApiWriter, reader: ApiReader) -> Self {
+        Self { writer, reader, kept: BTreeMap::new(), waiting: Vec::new(), turn: Turn::default() }
+    }
+
+    /// A resource as it is now, with all objects that tell of it.
+    pub(crate) fn tell_resource(
+        &mut self,
+        state: &State,
+        name: &ResourceName,
+        resource: Option<&UIResource>,
+    ) {
+        let mut drafts: Vec<Draft> = Vec::new();
+        if let Some(resource) = resource {
+            drafts.extend(typed(
+                "UIResource",
+                &resource.metadata.name,
+                &resource.metadata,
+                "status",
+                &resource.status,
+            ));
+        }
+        drafts.extend(
+            project_resource_objects(state, name).into_iter().filter_map(|it| draft(&it.0, &it.1, None)),
+        );
+        self.keep(name.clone(), drafts);
+        if !name.is_tiltfile() {
+            let targets: Vec<String> = project_targets(state, name).iter().map(Value::to_string).collect();
+            self.turn.pieces.push((Arc::from(name.as_str()), Some(Arc::from(targets.join(",")))));
+        }
+    }
+
+    pub(crate) fn tell_session(&mut self, state: &State, session: &UISession) {
+        let mut drafts: Vec<Draft> =
+            typed("UISession", &session.metadata.name, &session.metadata, "status", &session.status)
+                .into_iter()
+                .collect();
+        drafts.extend(project_session_objects(state).into_iter().filter_map(|it| draft(&it.0, &it.1, None)));
+        self.keep(ResourceName::new(""), drafts);
+    }
+
+    /// An object that was made, as it is now.
+    pub(crate) fn tell_object(&mut self, state: &State, key: &ObjectKey) {
+        match project_object(state, key) {
+            Some((uid, object)) => self.turn.put.extend(draft(key, &object, Some(&uid))),
+            None => self.turn.removed.extend(store_key(key)),
+        }
+    }
+
+    fn keep(&mut self, owner: ResourceName, drafts: Vec<Draft>) {
+        let now: BTreeSet<Key> = drafts.iter().map(|draft| draft.key.clone()).collect();
+        let before = self.kept.remove(&owner).unwrap_or_default();
+        self.turn.removed.extend(before.difference(&now).cloned());
+        self.turn.put.extend(drafts);
+        if !now.is_empty() {
+            self.kept.insert(owner, now);
+        }
+    }
+
+    /// Makes the turn visible, and answers those who wrote.
+    pub(crate) fn commit(&mut self) {
+        let Turn { put, removed, pieces } = std::mem::take(&mut self.turn);
+        self.writer.commit(lilt_host::clock::now(), put, removed, pieces);
+        for waiting in std::mem::take(&mut self.waiting) {
+            let answer = waiting.deleted.or_else(|| self.reader.get(&waiting.key));
+            // Whoever asked may have gone.
+            let _ = waiting.reply.send(answer.ok_or(Refusal::Missing));
+        }
+    }
+
+    /// The event that a request comes to, if it may be. It is answered after the turn.
+    pub(crate) fn take(&mut self, request: WriteRequest) -> Option<Event> {
+        let WriteRequest { key, action, reply } = request;
+        let current = self.reader.get(&key);
+        if let Some(refusal) = self.refusal(&key, &action, current.as_ref()) {
+            let _ = reply.send(Err(refusal));
+            return None;
+        }
+        let name = ObjectKey::new(key.kind, &*key.name);
+        let (event, deleted) = match action {
+            Action::Create { object } | Action::Replace { object, .. } => {
+                let object = Box::new(Object::read(object));
+                let uid = current.map_or_else(lilt_store::new_uid, |current| current.uid).to_string();
+                (Event::ObjectPut { key: name, object, uid }, None)
+            }
+            Action::Delete { .. } => (Event::ObjectDeleted { key: name }, current),
+        };
+        self.waiting.push(Waiting { key, deleted, reply });
+        Some(event)
+    }
+
+    fn refusal(&self, key: &Key, action: &Action, current: Option<&Snapshot>) -> Option<Refusal> {
+        match (action, current) {
+            (Action::Create { .. }, Some(_)) => return Some(Refusal::Exists),
+            (Action::Replace { .. } | Action::Delete { .. }, None) => return Some(Refusal::Missing),
+            (Action::Replace { version, .. } | Action::Delete { version }, Some(current))
+                if current.version != *version =>
+            {
+                return Some(Refusal::Conflict);
+            }
+            _ => {}
+        }
+        // A second write in the same turn would not see the first.
+        if self.waiting.iter().any(|waiting| waiting.key == *key) {
+            return Some(Refusal::Conflict);
+        }
+        let kept = self.kept.values().any(|keys| keys.contains(key));
+        let deletes = matches!(action, Action::Delete { .. });
+        let means_something = !deletes && matches!(key.kind, "ConfigMap" | "Tiltfile");
+        let own_kind = matches!(key.kind, "UIResource" | "UISession" | "Session");
+        let forbidden = (kept && !means_something) || (own_kind && !kept);
+        forbidden.then(|| Refusal::Forbidden("lilt itself keeps this object".to_owned()))
+    }
+}
+
+fn store_key(key: &ObjectKey) -> Option<Key> {
+    Some(Key::new(kinds().named(&key.kind)?.name, &key.name))
+}
+
+fn draft(key: &ObjectKey, object: &Object, uid: Option<&str>) -> Option<Draft> {
+    let metadata = serde_json::to_string(&object.metadata).ok()?;
+    let content = serde_json::to_string(&object.content).ok()?;
+    Some(Draft::new(store_key(key)?, uid, &metadata, &content))
+}
+
+fn typed(
+    kind: &'static str,
+    name: &str,
+    metadata: &impl Serialize,
+    field: &str,
+    content: &impl Serialize,
+) -> Option<Draft> {
+    let metadata = serde_json::to_string(metadata).ok()?;
+    let content = serde_json::to_string(content).ok()?;
+    Some(Draft::new(
+        Key::new(kind, name),
+        None,
+        &metadata,
+        &format!("{{\"spec\":{{}},\"{field}\":{content}}}"),
+    ))
+}
