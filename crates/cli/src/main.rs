@@ -1,6 +1,7 @@
 //! The `lilt` command: arguments become settings, settings become one command. Through a link named `tilt` it is
 //! the same.
 
+mod api;
 mod arguments;
 mod browser;
 mod client;

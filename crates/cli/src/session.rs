@@ -7,6 +7,7 @@ use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
 use lilt_model::Failure;
+use lilt_server::ApiOptions;
 use lilt_server::{ServeOptions, Unbound};
 use lilt_store::{LogWriter, Reader};
 use tokio::net::TcpListener;
@@ -17,7 +18,7 @@ use crate::arguments::{Port, Project, Web, WebMode, version};
 use crate::client::Client;
 use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
 use crate::signals::Signals;
-use crate::{snapshot, stream, terminal};
+use crate::{api, snapshot, stream, terminal};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
 const REQUESTS: usize = 64;
@@ -139,15 +140,36 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let (logs, log_reader) = LogWriter::open(Some(logs_folder), lilt_host::clock::now);
     let (writer, reader) = lilt_store::open(log_reader.clone());
     let (requests, incoming) = mpsc::channel(REQUESTS);
+    let (api_writer, api_reader) = lilt_store::open_api();
+    let (writes, api_writes) = mpsc::channel(REQUESTS);
+    let mut announced = api::announce(bound.port).await?;
     let outputs = CancellationToken::new();
     let options = ServeOptions { allowed_hosts: vec![bound.host.clone()], version: version().to_owned() };
     let server = lilt_server::serve(bound.listener, options, reader.clone(), requests, outputs.clone());
+    let api_options = ApiOptions {
+        credentials: announced.credentials.clone(),
+        clock: lilt_host::clock::now,
+        version: version().to_owned(),
+    };
+    let api_listener = announced.listener.take();
+    let api_server = {
+        let (reader, outputs) = (api_reader.clone(), outputs.clone());
+        async move {
+            match api_listener {
+                Some(listener) => {
+                    lilt_server::serve_api(listener, api_options, reader, writes, outputs).await
+                }
+                None => Ok(()),
+            }
+        }
+    };
+    let api = lilt_daemon::Api { writer: api_writer, reader: api_reader, writes: api_writes };
     let printer = stream::follow(log_reader, outputs.clone());
     let snapshot = plan.snapshot.take().map(|path| (path, reader.clone()));
     tracing::info!(port = bound.port, folder = %bound.folder.path().display(), "the session begins");
     let settings = settings(plan, &bound.host, bound.port, &bound.folder)?;
     let session = async {
-        let ended = lilt_daemon::run(settings, incoming, writer, logs, cancel.clone()).await;
+        let ended = lilt_daemon::run(settings, incoming, writer, logs, api, cancel.clone()).await;
         // Page and terminal see the end of it before they end.
         outputs.cancel();
         ended
@@ -158,7 +180,8 @@ pub(crate) async fn run<F: Future<Output = ()>>(
             () = outputs.cancelled() => {}
         }
     };
-    let (ended, (), (), ()) = tokio::join!(session, server, printer, beside);
+    let (ended, (), (), (), served) = tokio::join!(session, server, printer, beside, api_server);
+    served?;
     if let Some((path, reader)) = snapshot
         && let Err(failure) = snapshot::write(reader, &path)
     {

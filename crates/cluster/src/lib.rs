@@ -7,6 +7,7 @@
 mod apply;
 mod archive;
 mod connect;
+pub mod contexts;
 mod delete;
 mod error;
 mod forward;

@@ -9,14 +9,18 @@ use std::path::{Path, PathBuf};
 pub const TILT_HOST: &str = "TILT_HOST";
 /// The port of the web server.
 pub const TILT_PORT: &str = "TILT_PORT";
+/// The file with the addresses of running sessions' APIs.
+pub const TILT_CONFIG: &str = "TILT_CONFIG";
+/// The folder of Tilt's own settings, under its names of three times.
+pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
+pub const WMDAEMON_HOME: &str = "WMDAEMON_HOME";
+pub const WINDMILL_DIR: &str = "WINDMILL_DIR";
 /// If set and not empty, no colours in the terminal.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// The user's home: `~`, and where the cache folder is if nothing else says so.
 pub const HOME: &str = "HOME";
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
-/// Where Tilt keeps the user's choices, in place of `~/.tilt-dev`.
-pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
 /// The editor of `lilt args`; first this one.
 pub const TILT_EDITOR: &str = "TILT_EDITOR";
 /// Then this one.
@@ -30,10 +34,13 @@ pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 pub const ALL: &[&str] = &[
     TILT_HOST,
     TILT_PORT,
+    TILT_CONFIG,
+    TILT_DEV_DIR,
+    WMDAEMON_HOME,
+    WINDMILL_DIR,
     NO_COLOR,
     HOME,
     PATH,
-    TILT_DEV_DIR,
     TILT_EDITOR,
     EDITOR,
     TILT_DOCKER_COMPOSE_CMD,

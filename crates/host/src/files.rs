@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use lilt_model::Timestamp;
 
@@ -91,4 +91,33 @@ pub fn link(target: &Path, path: &Path) -> io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     std::os::unix::fs::symlink(target, path)
+}
+
+/// A file that says somebody is at work; it goes when this is dropped.
+#[derive(Debug)]
+pub struct Lock(PathBuf);
+
+/// Takes a lock file, as Kubernetes' clients do. One that stays longer than anybody works is left over and is taken.
+pub fn lock(path: &Path, patience: Duration, pause: Duration) -> io::Result<Lock> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mut waited = Duration::ZERO;
+    loop {
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Ok(_) => return Ok(Lock(path.to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && waited < patience => {
+                std::thread::sleep(pause);
+                waited += pause;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Lock(path.to_owned())),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Somebody else may have taken it away as left over.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }

@@ -1,0 +1,98 @@
+//! The object API of a session: its port, and where clients find it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use lilt_cluster::contexts::{self, Entry};
+use lilt_host::{environment, files};
+use lilt_model::Failure;
+use lilt_server::Credentials;
+use tokio::net::TcpListener;
+
+use crate::instances::DEFAULT_PORT;
+
+/// How long another session may hold the file; one that was killed does so for ever.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The name of a session's context.
+pub(crate) fn context_name(port: u16) -> String {
+    if port == DEFAULT_PORT { "tilt-default".to_owned() } else { format!("tilt-{port}") }
+}
+
+/// The file with the contexts of all sessions of this user.
+pub(crate) fn config_file() -> Option<PathBuf> {
+    if let Some(path) = environment::variable(environment::TILT_CONFIG) {
+        return Some(PathBuf::from(path));
+    }
+    let named = [environment::TILT_DEV_DIR, environment::WMDAEMON_HOME, environment::WINDMILL_DIR];
+    let folder = named.iter().find_map(|name| environment::variable(name)).map(PathBuf::from);
+    let folder = folder.or_else(|| {
+        let home = environment::home()?;
+        let old = home.join(".windmill");
+        Some(if old.is_dir() { old } else { home.join(".tilt-dev") })
+    });
+    folder.map(|folder| folder.join("config"))
+}
+
+/// The API's port with its credentials, told to clients as long as this lives.
+pub(crate) struct Announced {
+    pub(crate) listener: Option<TcpListener>,
+    pub(crate) credentials: Credentials,
+    file: Option<PathBuf>,
+    entry: Entry,
+}
+
+pub(crate) async fn announce(web_port: u16) -> Result<Announced, Failure> {
+    let unbound = |error: std::io::Error| Failure::environment(format!("no port for the API: {error}"));
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(unbound)?;
+    let port = listener.local_addr().map_err(unbound)?.port();
+    let credentials = Credentials::make()?;
+    let entry = Entry {
+        name: context_name(web_port),
+        server: format!("https://127.0.0.1:{port}"),
+        certificate: BASE64_STANDARD.encode(&credentials.certificate),
+        token: credentials.token.to_string(),
+    };
+    let file = config_file();
+    if let Some(file) = &file {
+        change(file, |text| contexts::with_entry(text, &entry))?;
+    }
+    Ok(Announced { listener: Some(listener), credentials, file, entry })
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        let Some(file) = &self.file else { return };
+        let (name, server) = (&self.entry.name, &self.entry.server);
+        let taken_back = change(file, |text| {
+            // A session that began on the same port since has its own entry there.
+            if contexts::leads_to(text, name, server) {
+                contexts::without_entry(text, name)
+            } else {
+                Ok(text.to_owned())
+            }
+        });
+        if let Err(failure) = taken_back {
+            tracing::warn!(%failure, "the entry of this session stays");
+        }
+    }
+}
+
+/// Changes the file while no other session does.
+fn change(file: &Path, edit: impl Fn(&str) -> Result<String, Failure>) -> Result<(), Failure> {
+    let told = |failure: Failure| failure.detail(format!("in {}", file.display()));
+    let unwritten =
+        |error: std::io::Error| Failure::environment(format!("cannot write {}: {error}", file.display()));
+    let lock = files::lock(&file.with_extension("lock"), PATIENCE, PAUSE).map_err(unwritten)?;
+    let text =
+        files::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let new = edit(&text).map_err(told)?;
+    if new != text {
+        files::save_private(file, new.as_bytes()).map_err(unwritten)?;
+    }
+    drop(lock);
+    Ok(())
+}
