@@ -1,0 +1,10 @@
+//! The object API of a session, through an unmodified kubectl.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+#[path = "../support/support.rs"]
+mod support;
+
+mod acting;
+mod client;
+mod reading;
+mod writing;
