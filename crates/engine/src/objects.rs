@@ -43,7 +43,7 @@ pub(crate) struct Made {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Run {
     Nothing,
-    Command(CommandRun),
+    Command(Box<CommandRun>),
     Files(FilesRun),
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn adopt(state: &mut State, objects: &[Value]) {
 
 fn fresh(key: &ObjectKey) -> Run {
     match key.kind.as_str() {
-        "Cmd" => Run::Command(CommandRun::default()),
+        "Cmd" => Run::Command(Box::default()),
         "FileWatch" => Run::Files(FilesRun::default()),
         _ => Run::Nothing,
     }

@@ -62,7 +62,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let Some(Made { run: Run::Command(run), .. }) = state.objects.made.get_mut(key) else { return };
     if disabled {
         // As if it had never run.
-        *run = CommandRun { run: run.run, ..CommandRun::default() };
+        **run = CommandRun { run: run.run, ..CommandRun::default() };
         return;
     }
     if run.started_with.as_ref() == Some(&recipe) {
