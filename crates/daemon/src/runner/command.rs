@@ -1,10 +1,10 @@
 //! Runs what a `Cmd` object says until it ends or is no longer wanted.
 
 use lilt_engine::{Event, ServeExit};
-use lilt_host::process::{Exit, Process};
+use lilt_host::process::{Daemons, Exit, Process};
 use lilt_model::command::Command;
 use lilt_model::log::{Level, Source};
-use lilt_model::{ResourceName, SpanId};
+use lilt_model::{Failure, ResourceName, SpanId};
 
 use super::local::launch;
 use crate::context::Context;
@@ -19,7 +19,9 @@ pub(crate) async fn run(
     let id = SpanId::from(format!("cmd:{name}:{run}"));
     let mut span = context.logs.span(id.clone(), resource.clone(), Source::Runtime);
     span.info(&format!("Running cmd: {}", command.display()));
-    let mut process = match Process::spawn(&launch(&context, &command), move |_, bytes| span.write(bytes)) {
+    let launch = launch(&context, &command);
+    let started = Process::spawn(&context.edges.guardian, &launch, move |bytes| span.write(bytes));
+    let mut process = match started.await {
         Ok(process) => process,
         Err(failure) => {
             context
@@ -35,13 +37,14 @@ pub(crate) async fn run(
     let exit = tokio::select! {
         exit = process.wait() => exit,
         () = context.cancel.cancelled() => {
-            context.stop(&mut process).await;
+            context.stop(&mut process, Daemons::End).await;
             return;
         }
     };
     let exit = match exit {
         Exit::Code(code) => ServeExit::Code(code),
         Exit::Signal(signal) => ServeExit::Signal(signal),
+        Exit::Lost => ServeExit::Failed(Failure::environment(exit.to_string())),
     };
     context.tell(Event::CommandEnded { name, run, exit }).await;
 }
