@@ -209,9 +209,12 @@ pub(crate) struct Up {
     pub(crate) project: Project,
     #[command(flatten)]
     pub(crate) web: Web,
-    /// Print all logs to the terminal (what happens for now in any case)
+    /// Print all logs to the terminal
     #[arg(long)]
     pub(crate) stream: bool,
+    /// Start in the terminal UI
+    #[arg(long, alias = "hud")]
+    pub(crate) legacy: bool,
     /// Do not open port forwards
     #[arg(long)]
     pub(crate) disable_port_forwards: bool,

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use lilt_engine::Mode;
 
 use crate::arguments::{Demo, Project};
+use crate::face::Face;
 use crate::session::{self, Plan};
 use crate::terminal;
 use project::Unpacked;
@@ -27,6 +28,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         forwards: false,
         live_update: true,
         snapshot: None,
+        face: Face::Stream,
         environment: Vec::new(),
     };
     let mut result = Ok(());

@@ -8,13 +8,16 @@ mod client;
 mod commands;
 mod demo;
 mod diagnostics;
+mod face;
 mod instances;
+mod prompt;
 mod reference;
 mod session;
 mod signals;
 mod snapshot;
 mod stream;
 mod terminal;
+mod tui;
 
 use std::process::ExitCode;
 

@@ -16,9 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Port, Project, Web, WebMode, version};
 use crate::client::Client;
+use crate::face::{self, Face, Link};
 use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
 use crate::signals::Signals;
-use crate::{api, snapshot, stream, terminal};
+use crate::{api, snapshot, terminal};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
 const REQUESTS: usize = 64;
@@ -31,6 +32,7 @@ pub(crate) struct Plan {
     pub(crate) live_update: bool,
     /// Where to write what is known at the end.
     pub(crate) snapshot: Option<PathBuf>,
+    pub(crate) face: Face,
     /// Given to commands and to the Tiltfile.
     pub(crate) environment: Vec<(String, String)>,
 }
@@ -138,13 +140,20 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let cancel = bound.cancel;
     let logs_folder = bound.folder.path().to_owned();
     let (logs, log_reader) = LogWriter::open(Some(logs_folder), lilt_host::clock::now);
-    let (writer, reader) = lilt_store::open(log_reader.clone());
+    let (writer, reader) = lilt_store::open(log_reader);
     let (requests, incoming) = mpsc::channel(REQUESTS);
     let (api_writer, api_reader) = lilt_store::open_api();
     let (writes, api_writes) = mpsc::channel(REQUESTS);
     let mut announced = api::announce(bound.port).await?;
     let outputs = CancellationToken::new();
     let options = ServeOptions { allowed_hosts: vec![bound.host.clone()], version: version().to_owned() };
+    let link = Link {
+        reader: reader.clone(),
+        requests: requests.clone(),
+        address: Client::new(&bound.host, bound.port).address(),
+        cancel: cancel.clone(),
+        over: outputs.clone(),
+    };
     let server = lilt_server::serve(bound.listener, options, reader.clone(), requests, outputs.clone());
     let api_options = ApiOptions {
         credentials: announced.credentials.clone(),
@@ -164,7 +173,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         }
     };
     let api = lilt_daemon::Api { writer: api_writer, reader: api_reader, writes: api_writes };
-    let printer = stream::follow(log_reader, outputs.clone());
+    let shown = face::show(plan.face, link);
     let snapshot = plan.snapshot.take().map(|path| (path, reader.clone()));
     tracing::info!(port = bound.port, folder = %bound.folder.path().display(), "the session begins");
     let settings = settings(plan, &bound.host, bound.port, &bound.folder)?;
@@ -180,7 +189,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
             () = outputs.cancelled() => {}
         }
     };
-    let (ended, (), (), (), served) = tokio::join!(session, server, printer, beside, api_server);
+    let (ended, (), shown, (), served) = tokio::join!(session, server, shown, beside, api_server);
     served?;
     if let Some((path, reader)) = snapshot
         && let Err(failure) = snapshot::write(reader, &path)
@@ -188,6 +197,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         // How the session ended counts, not that nobody will be able to look at it.
         terminal::aside(&failure.to_string());
     }
+    shown?;
     Ok(ended?)
 }
 

@@ -51,14 +51,13 @@ impl Painter {
     }
 
     fn name(&self, name: &ResourceName) -> String {
-        /// Told apart on dark and light backgrounds.
-        const COLOURS: [u8; 6] = [36, 35, 34, 32, 33, 96];
         let cut = cut(name.as_str());
         if !self.colours {
             return cut;
         }
-        let sum: usize = name.as_str().bytes().map(usize::from).sum();
-        format!("\x1b[{}m{cut}\x1b[0m", COLOURS[sum % COLOURS.len()])
+        let colour = colour_of(name.as_str());
+        let code = if colour < 8 { 30 + colour } else { 82 + colour };
+        format!("\x1b[{code}m{cut}\x1b[0m")
     }
 
     fn level(&self, level: Level, text: &str) -> String {
@@ -71,8 +70,16 @@ impl Painter {
     }
 }
 
+/// The terminal's colour for a name, always the same.
+pub(crate) fn colour_of(name: &str) -> u8 {
+    /// Told apart on dark and light backgrounds.
+    const COLOURS: [u8; 6] = [6, 5, 4, 2, 3, 14];
+    let sum: usize = name.bytes().map(usize::from).sum();
+    COLOURS[sum % COLOURS.len()]
+}
+
 /// Right-aligned in its column; a longer name keeps its beginning.
-fn cut(name: &str) -> String {
+pub(crate) fn cut(name: &str) -> String {
     let length = name.chars().count();
     if length <= WIDTH {
         return format!("{name:>WIDTH$}");

@@ -29,6 +29,18 @@ pub const EDITOR: &str = "EDITOR";
 pub const TILT_DOCKER_COMPOSE_CMD: &str = "TILT_DOCKER_COMPOSE_CMD";
 /// The folder for what may be deleted at any time; session folders live there.
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
+/// The user's browser, or several with colons between them; `%s` stands for the address.
+pub const BROWSER: &str = "BROWSER";
+/// Set where a graphical browser can be seen.
+pub const DISPLAY: &str = "DISPLAY";
+/// The same.
+pub const WAYLAND_DISPLAY: &str = "WAYLAND_DISPLAY";
+/// Set in Linux under Windows, whose browser can be reached.
+pub const WSL_DISTRO_NAME: &str = "WSL_DISTRO_NAME";
+/// Set by ssh: the user sits elsewhere.
+pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
+/// The same.
+pub const SSH_TTY: &str = "SSH_TTY";
 
 /// Every variable above.
 pub const ALL: &[&str] = &[
@@ -45,6 +57,12 @@ pub const ALL: &[&str] = &[
     EDITOR,
     TILT_DOCKER_COMPOSE_CMD,
     XDG_CACHE_HOME,
+    BROWSER,
+    DISPLAY,
+    WAYLAND_DISPLAY,
+    WSL_DISTRO_NAME,
+    SSH_CONNECTION,
+    SSH_TTY,
 ];
 
 /// The value of a variable; an empty one counts as not set, as in Tilt.

@@ -9,6 +9,7 @@ use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
 use lilt_store::Reader;
 
 use crate::arguments::Ci;
+use crate::face::Face;
 use crate::session::{self, Plan};
 use crate::terminal;
 
@@ -20,6 +21,7 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
         project: ci.project,
         mode: Mode::Ci,
         forwards: true,
+        face: Face::Stream,
         live_update: true,
         snapshot: ci.output_snapshot_on_exit,
         environment: Vec::new(),

@@ -6,11 +6,10 @@ use lilt_engine::Mode;
 use lilt_model::Failure;
 
 use crate::arguments::{Up, UpdateMode};
+use crate::face::Face;
 use crate::session::{self, Plan};
 
 pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
-    // Streaming is the only way yet, with or without the flag.
-    let _ = up.stream;
     let live_update = changes_containers(up.update_mode)?;
     let bound = session::bind(&up.web).await?;
     bound.announce("up", &up.project.file)?;
@@ -20,6 +19,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         forwards: !up.disable_port_forwards,
         live_update,
         snapshot: up.output_snapshot_on_exit,
+        face: Face::of(up.stream, up.legacy),
         environment: Vec::new(),
     };
     session::run(plan, bound, |_, _| std::future::pending()).await?;

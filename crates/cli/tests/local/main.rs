@@ -13,5 +13,7 @@ mod ending;
 mod instances;
 mod orphans;
 mod probes;
+mod prompt;
 mod resources;
 mod tiltfile;
+mod tui;

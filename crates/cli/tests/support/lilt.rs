@@ -22,10 +22,10 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 /// How `lilt` is started.
 pub(crate) struct Start {
-    command: Command,
-    mark: String,
+    pub(super) command: Command,
+    pub(super) mark: String,
     /// Everything that lilt could leave behind goes here: home, caches, temporary files.
-    home: Project,
+    pub(super) home: Project,
 }
 
 impl Start {
@@ -50,9 +50,7 @@ impl Start {
             .env(processes::MARK, &mark)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // As a shell does: Ctrl-C goes to this group, the test is in another one.
-            .process_group(0);
+            .stderr(Stdio::piped());
         for name in
             ["KUBECONFIG", "DOCKER_HOST", "DOCKER_CONFIG", "TILT_PORT", "TILT_HOST", "NO_COLOR", "COLUMNS"]
         {
@@ -107,6 +105,8 @@ impl Start {
     }
 
     pub(crate) fn start(mut self) -> Lilt {
+        // As a shell does: Ctrl-C goes to this group, the test is in another one.
+        self.command.process_group(0);
         let mut child = self.command.spawn().unwrap_or_else(|error| panic!("lilt does not start: {error}"));
         // Unbounded: the test reads when it likes, and lilt must not wait for that.
         let (sender, incoming) = mpsc::channel();
@@ -383,10 +383,7 @@ impl Ended {
     #[track_caller]
     pub(crate) fn leaves_nothing(self) -> Ended {
         self.leaves_no_process();
-        let home = &self.lilt.home;
-        let folders = [home.file("cache/lilt/sessions"), home.file("tmp")];
-        let left: Vec<PathBuf> = folders.iter().flat_map(|folder| entries(folder)).collect();
-        assert!(left.is_empty(), "left behind: {left:?}");
+        assert_empty(&self.lilt.home);
         self
     }
 
@@ -397,6 +394,14 @@ impl Ended {
         assert!(printed.contains(text), "expected {text:?} in what lilt printed");
         self
     }
+}
+
+/// Nothing was left in a session's home.
+#[track_caller]
+pub(super) fn assert_empty(home: &Project) {
+    let folders = [home.file("cache/lilt/sessions"), home.file("tmp")];
+    let left: Vec<PathBuf> = folders.iter().flat_map(|folder| entries(folder)).collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

@@ -7,3 +7,4 @@ pub(crate) mod lilt;
 pub(crate) mod page;
 pub(crate) mod processes;
 pub(crate) mod proxy;
+pub(crate) mod tty;

@@ -1,0 +1,77 @@
+//! Where on the screen things are. The same answer for the same size: nothing jumps while reading.
+
+use ratatui::layout::Rect;
+
+/// From this width on, the log stands beside the list.
+const WIDE: u16 = 110;
+const NARROWEST_LIST: u16 = 60;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Areas {
+    pub(crate) header: Rect,
+    /// With its line of column titles.
+    pub(crate) list: Rect,
+    /// With its title, as the log.
+    pub(crate) details: Rect,
+    pub(crate) log: Rect,
+    pub(crate) footer: Rect,
+}
+
+/// Areas without rows are not drawn. `whole` gives the log all there is.
+pub(crate) fn areas(columns: u16, rows: u16, whole: bool) -> Areas {
+    let strip = |y: u16, height: u16| Rect::new(0, y, columns, height);
+    if rows < 4 {
+        return Areas { list: strip(0, rows), ..Areas::default() };
+    }
+    let (header, footer) = (strip(0, 1), strip(rows - 1, 1));
+    let body = strip(1, rows - 2);
+    if whole {
+        return Areas { header, footer, log: body, ..Areas::default() };
+    }
+    if columns >= WIDE {
+        let left = NARROWEST_LIST.max(columns * 2 / 5);
+        let details = 9.min(body.height / 3);
+        let right = |y: u16, height: u16| Rect::new(left + 1, y, columns - left - 1, height);
+        return Areas {
+            header,
+            footer,
+            list: Rect { width: left, ..body },
+            details: right(1, details),
+            log: right(1 + details, body.height - details),
+        };
+    }
+    let list = if body.height < 7 { body.height } else { (body.height * 2 / 5).max(4) };
+    let details = if body.height < 14 { 0 } else { body.height / 5 + 1 };
+    Areas {
+        header,
+        footer,
+        list: strip(1, list),
+        details: strip(1 + list, details),
+        log: strip(1 + list + details, body.height - list - details),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_lie_on_the_screen_and_not_on_each_other() {
+        for columns in 0..200 {
+            for rows in 0..70 {
+                for whole in [false, true] {
+                    let it = areas(columns, rows, whole);
+                    let screen = Rect::new(0, 0, columns, rows);
+                    let all = [it.header, it.list, it.details, it.log, it.footer];
+                    for (at, one) in all.iter().enumerate().filter(|(_, one)| !one.is_empty()) {
+                        assert_eq!(one.intersection(screen), *one, "{columns}×{rows}: {it:?}");
+                        let others = all.iter().skip(at + 1).filter(|other| !other.is_empty());
+                        for other in others {
+                            assert!(!one.intersects(*other), "{columns}×{rows}: {it:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

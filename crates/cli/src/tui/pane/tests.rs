@@ -1,0 +1,168 @@
+use lilt_model::log::{Level, Line, Source};
+use lilt_model::{ResourceName, SpanId, Timestamp};
+
+use super::*;
+
+/// A log with a line for every number, of "a" and "b" in turn, and a pane that looks at it.
+struct Bench {
+    texts: Vec<String>,
+    pane: Pane,
+    reads: usize,
+}
+
+impl Bench {
+    fn new(count: u64) -> Bench {
+        let texts: Vec<String> = (0..count).map(|number| format!("line {number}")).collect();
+        let mut pane = Pane::new(false);
+        pane.resize(20, 10);
+        pane.grow(count);
+        let mut bench = Bench { texts, pane, reads: 0 };
+        bench.pane.window.restart_at(count);
+        bench.read();
+        bench
+    }
+
+    fn line(&self, seq: u64) -> Line {
+        Line {
+            seq,
+            time: Timestamp::ZERO,
+            resource: Some(ResourceName::new(if seq.is_multiple_of(2) { "a" } else { "b" })),
+            span: SpanId::new("s"),
+            source: Source::Build,
+            level: Level::Info,
+            text: self.texts[usize::try_from(seq).unwrap()].clone(),
+        }
+    }
+
+    /// As the loop does.
+    fn read(&mut self) {
+        while let Some(want) = self.pane.wants() {
+            let lines = (want.from..want.until).map(|seq| self.line(seq)).collect();
+            self.pane.take(want, lines);
+            self.reads += 1;
+            assert!(self.reads < 10_000, "it reads for ever: {want:?}");
+        }
+    }
+
+    fn append(&mut self, texts: &[&str]) {
+        self.texts.extend(texts.iter().map(|text| (*text).to_owned()));
+        self.pane.grow(self.texts.len() as u64);
+        self.read();
+    }
+
+    fn shown(&self) -> Vec<&str> {
+        self.pane.visible().map(|(line, part, _)| &line.styled.text[part]).collect()
+    }
+
+    fn first_and_last(&self) -> (&str, &str) {
+        let shown = self.shown();
+        (shown[0], shown[shown.len() - 1])
+    }
+}
+
+#[test]
+fn the_end_is_followed_until_somebody_looks_back() {
+    let mut bench = Bench::new(100);
+    assert_eq!(bench.first_and_last(), ("line 90", "line 99"));
+    bench.append(&["new"]);
+    assert_eq!(bench.first_and_last(), ("line 91", "new"));
+    bench.pane.step(Direction::Older, 1);
+    bench.append(&["newer"]);
+    assert_eq!(bench.first_and_last(), ("line 91", "new"), "nothing moves while reading");
+    bench.pane.step(Direction::Newer, 3);
+    assert!(bench.pane.follow, "at the end it follows again");
+    assert_eq!(bench.shown().last(), Some(&"newer"));
+}
+
+#[test]
+fn a_long_log_is_walked_with_a_small_window() {
+    let mut bench = Bench::new(1_000_000);
+    assert!(bench.reads <= 2, "only what is near the end is read");
+    for _ in 0..1000 {
+        bench.pane.page(Direction::Older);
+        bench.read();
+        assert!(bench.pane.window.lines.len() <= 2000);
+    }
+    assert_eq!(bench.shown()[0], "line 990999");
+    bench.pane.to_begin();
+    bench.read();
+    assert_eq!(bench.first_and_last(), ("line 0", "line 9"));
+    for _ in 0..1000 {
+        bench.pane.page(Direction::Newer);
+        bench.read();
+    }
+    assert_eq!(bench.shown().last(), Some(&"line 9000"));
+    bench.pane.to_end();
+    bench.read();
+    assert_eq!(bench.first_and_last(), ("line 999990", "line 999999"));
+}
+
+#[test]
+fn a_search_goes_through_all_of_it_and_back() {
+    let mut bench = Bench::new(50_000);
+    let cursor = |bench: &Bench| bench.pane.current().map(|line| line.styled.text.clone()).unwrap();
+    bench.pane.search("line 123".into());
+    bench.read();
+    assert_eq!(cursor(&bench), "line 12399");
+    bench.pane.search_on(Direction::Older);
+    bench.read();
+    assert_eq!(cursor(&bench), "line 12398");
+    bench.pane.search("LINE".into());
+    bench.read();
+    assert_eq!(cursor(&bench), "line 12398", "capitals count if there are some; it stays where it was");
+    assert!(!bench.pane.is_seeking());
+    bench.pane.to_begin();
+    bench.read();
+    bench.pane.search("line 49123".into());
+    bench.read();
+    assert_eq!(cursor(&bench), "line 49123", "nothing above, so below");
+    bench.pane.search_on(Direction::Newer);
+    bench.read();
+    assert_eq!(cursor(&bench), "line 49123");
+    assert!(bench.shown().contains(&"line 49123"));
+}
+
+#[test]
+fn only_the_lines_of_the_scope_are_shown() {
+    let mut bench = Bench::new(100_000);
+    bench.pane.look_at(Scope { resource: Some(ResourceName::new("b")), source: None });
+    bench.read();
+    assert_eq!(bench.first_and_last(), ("line 99981", "line 99999"));
+    bench.append(&["of a", "of b"]);
+    assert_eq!(bench.shown().last(), Some(&"of b"));
+    bench.pane.look_at(Scope { resource: Some(ResourceName::new("nobody")), source: None });
+    bench.read();
+    assert!(bench.shown().is_empty());
+}
+
+#[test]
+fn a_line_taller_than_the_view_is_walked_by_rows() {
+    let mut bench = Bench::new(5);
+    let tall: String = (0..30).map(|row| format!("{row:<20}")).collect();
+    bench.append(&[&tall, "after"]);
+    bench.pane.step(Direction::Older, 1);
+    let rows = |bench: &Bench| {
+        let (first, last) = bench.first_and_last();
+        (first.trim().to_owned(), last.trim().to_owned())
+    };
+    assert_eq!(rows(&bench), ("20".into(), "29".into()));
+    bench.pane.step(Direction::Older, 20);
+    assert_eq!(rows(&bench), ("0".into(), "9".into()));
+    bench.pane.step(Direction::Older, 1);
+    assert_eq!(bench.shown()[0], "line 4");
+    bench.pane.step(Direction::Newer, 2);
+    assert_eq!(rows(&bench), ("1".into(), "10".into()));
+    bench.pane.toggle_wrap();
+    assert_eq!(bench.shown().len(), 7);
+}
+
+#[test]
+fn a_flood_is_skipped_not_read() {
+    let mut bench = Bench::new(10);
+    let before = bench.reads;
+    bench.texts.extend((10..500_000).map(|number| format!("line {number}")));
+    bench.pane.grow(500_000);
+    bench.read();
+    assert!(bench.reads - before <= 2, "{} reads", bench.reads - before);
+    assert_eq!(bench.first_and_last(), ("line 499990", "line 499999"));
+}
