@@ -17,7 +17,6 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 use super::lilt::{DEADLINE, Start, assert_empty};
-use super::page::Page;
 use super::processes;
 
 pub(crate) struct Terminal {
@@ -140,20 +139,18 @@ impl Terminal {
     /// The terminal is as it was before: its settings, its cursor, its screen.
     #[track_caller]
     pub(crate) fn assert_restored(&self) {
-        self.shows();
         assert_eq!(settings(&self.device), self.settings, "the settings of the terminal");
-        let parser = self.screen.borrow();
-        let screen = parser.screen();
-        assert!(!screen.alternate_screen(), "the screen was not given back");
-        assert!(!screen.hide_cursor(), "the cursor was not given back");
+        // What was written last may still be on its way.
+        eventually("screen and cursor are given back", || {
+            self.shows();
+            let parser = self.screen.borrow();
+            let screen = parser.screen();
+            (!screen.alternate_screen() && !screen.hide_cursor()).then_some(())
+        });
     }
 
     pub(crate) fn is_raw(&self) -> bool {
         settings(&self.device) != self.settings
-    }
-
-    pub(crate) fn page(&self, port: u16) -> Page {
-        Page::open(port)
     }
 
     /// The processes that lilt started and that run now.
