@@ -111,7 +111,7 @@ fn summary(overview: &Overview) -> Vec<String> {
         names.filter(|name| overview.resource(name).is_some_and(|it| overall(it) == Overall::Error))
     };
     for name in failing().take(TROUBLES) {
-        let why = overview.resource(name).and_then(|it| Some(messages(it).first()?.1.lines().next()?));
+        let why = overview.resource(name).and_then(|it| messages(it).first()?.1.lines().next());
         lines.push(format!("  ✗ {name}: {}", plain(why.unwrap_or("failing"))));
     }
     let more = failing().count().saturating_sub(TROUBLES);

@@ -97,10 +97,10 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     let listener = lilt_server::bind(&host, view.port).await.map_err(Failure::from)?;
     let address = Client::new(&host, listener.local_addr()?.port()).address();
     terminal::line(&format!("Serving snapshot at {address}\nCtrl-C ends it"));
-    if !view.no_open {
-        if let Err(words) = browser::open(&address).await {
-            terminal::aside(&words);
-        }
+    if !view.no_open
+        && let Err(words) = browser::open(&address).await
+    {
+        terminal::aside(&words);
     }
     let options = ServeOptions { allowed_hosts: vec![host], version: arguments::version().to_owned() };
     // Nothing can be asked of a snapshot: with the receiver gone the server refuses every request.

@@ -82,10 +82,9 @@ impl Pane {
         let rows = self.size.1;
         let seeks = |direction| self.seeking.is_some_and(|search| search.direction == direction);
         let below = window.lines.len().saturating_sub(window.index_of(self.cursor));
-        if self.follow || seeks(Direction::Newer) || below <= rows {
-            if let Some(newer) = window.newer() {
-                return Some(newer);
-            }
+        let ahead = self.follow || seeks(Direction::Newer) || below <= rows;
+        if let Some(newer) = window.newer().filter(|_| ahead) {
+            return Some(newer);
         }
         let above = window.index_of(self.top.seq);
         if seeks(Direction::Older) || above < rows { window.older() } else { None }
@@ -147,7 +146,7 @@ impl Pane {
         self.step(direction, self.size.1.saturating_sub(1).max(1));
     }
 
-    pub(crate) fn to_begin(&mut self) {
+    pub(crate) fn go_to_begin(&mut self) {
         self.follow = false;
         self.seeking = None;
         self.cursor = 0;
@@ -155,7 +154,7 @@ impl Pane {
         self.window.restart_at(0);
     }
 
-    pub(crate) fn to_end(&mut self) {
+    pub(crate) fn go_to_end(&mut self) {
         self.seeking = None;
         if !self.window.has_all_newer() {
             self.window.restart(self.window.scope.clone());
@@ -168,7 +167,7 @@ impl Pane {
         if self.follow {
             self.follow = false;
         } else {
-            self.to_end();
+            self.go_to_end();
         }
     }
 
@@ -338,7 +337,7 @@ impl Pane {
             let parts = if self.wrap {
                 wrap::rows(text, columns)
             } else {
-                vec![wrap::skip(text, self.left)..text.len()]
+                std::iter::once(wrap::skip(text, self.left)..text.len()).collect()
             };
             parts.into_iter().enumerate().map(move |(row, part)| (line, part, row == 0))
         });

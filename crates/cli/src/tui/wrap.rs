@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 pub(crate) fn rows(text: &str, width: usize) -> Vec<Range<usize>> {
     // Most lines are short and plain.
     if text.len() <= width && text.is_ascii() {
-        return vec![0..text.len()];
+        return std::iter::once(0..text.len()).collect();
     }
     let mut rows = Vec::new();
     let (mut begin, mut used) = (0, 0);

@@ -128,8 +128,8 @@ fn look(model: &mut Model, key: KeyCode) {
     match key {
         KeyCode::Down | KeyCode::Char('j') => step(model, 1),
         KeyCode::Up | KeyCode::Char('k') => step(model, -1),
-        KeyCode::Home | KeyCode::Char('g') if model.focus == Focus::Log => model.pane.to_begin(),
-        KeyCode::End | KeyCode::Char('G') if model.focus == Focus::Log => model.pane.to_end(),
+        KeyCode::Home | KeyCode::Char('g') if model.focus == Focus::Log => model.pane.go_to_begin(),
+        KeyCode::End | KeyCode::Char('G') if model.focus == Focus::Log => model.pane.go_to_end(),
         KeyCode::Home | KeyCode::Char('g') => model.list.step(isize::MIN + 1),
         KeyCode::End | KeyCode::Char('G') => model.list.step(isize::MAX),
         KeyCode::PageUp => model.pane.page(Direction::Older),

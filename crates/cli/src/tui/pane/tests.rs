@@ -84,7 +84,7 @@ fn a_long_log_is_walked_with_a_small_window() {
         assert!(bench.pane.window.lines.len() <= 2000);
     }
     assert_eq!(bench.shown()[0], "line 990999");
-    bench.pane.to_begin();
+    bench.pane.go_to_begin();
     bench.read();
     assert_eq!(bench.first_and_last(), ("line 0", "line 9"));
     for _ in 0..1000 {
@@ -92,7 +92,7 @@ fn a_long_log_is_walked_with_a_small_window() {
         bench.read();
     }
     assert_eq!(bench.shown().last(), Some(&"line 9000"));
-    bench.pane.to_end();
+    bench.pane.go_to_end();
     bench.read();
     assert_eq!(bench.first_and_last(), ("line 999990", "line 999999"));
 }
@@ -111,7 +111,7 @@ fn a_search_goes_through_all_of_it_and_back() {
     bench.read();
     assert_eq!(cursor(&bench), "line 12398", "capitals count if there are some; it stays where it was");
     assert!(!bench.pane.is_seeking());
-    bench.pane.to_begin();
+    bench.pane.go_to_begin();
     bench.read();
     bench.pane.search("line 49123".into());
     bench.read();
