@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 
+use lilt_host::environment;
 use lilt_model::Failure;
 use lilt_model::request::Request;
 use lilt_store::Reader;
@@ -25,12 +26,13 @@ pub(crate) enum Face {
 }
 
 impl Face {
-    /// What `up` begins with. Without a terminal, or in the background, nobody can press keys; and what lilt prints
-    /// about itself would come in the middle of the picture.
+    /// What `up` begins with. Without a terminal, or in the background, nobody can press keys; a dumb one shows no
+    /// picture; and what lilt prints about itself would come in the middle of it.
     pub(crate) fn of(stream: bool, ui: bool) -> Face {
+        let dumb = environment::variable(environment::TERM).is_some_and(|term| term == "dumb");
         let chatty = LevelFilter::current() != LevelFilter::OFF && std::io::stderr().is_terminal();
         match (ui, stream) {
-            _ if chatty || !terminal::is_terminal() || !tty::is_foreground() => Face::Stream,
+            _ if dumb || chatty || !terminal::is_terminal() || !tty::is_foreground() => Face::Stream,
             (true, _) => Face::Ui,
             (false, true) => Face::Stream,
             (false, false) => Face::Prompt,
@@ -77,7 +79,7 @@ pub(crate) async fn show(face: Face, link: Link) -> Result<(), Failure> {
                 return Err(Failure::internal("what the terminal shows broke; the session was ended"));
             }
         }
-        () = end => {}
+        () = end => tty::restore_settings(),
     }
     Ok(())
 }

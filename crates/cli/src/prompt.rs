@@ -71,6 +71,7 @@ pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
                 Sign::Event(_) | Sign::Nothing => {}
                 Sign::Resumed => prompt.block.restart(),
                 Sign::Quit => link.cancel.cancel(),
+                Sign::Over => return Ok(Face::None),
                 Sign::Closed => return Ok(Face::Stream),
             },
             words = opened => {

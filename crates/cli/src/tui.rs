@@ -11,6 +11,7 @@ mod list;
 mod model;
 pub(crate) mod overview;
 mod pane;
+mod source;
 pub(crate) mod status;
 #[cfg(test)]
 mod tests;
@@ -152,6 +153,7 @@ impl View<'_> {
             Sign::Event(_) | Sign::Nothing => {}
             Sign::Resumed => self.redraw()?,
             Sign::Quit => self.link.cancel.cancel(),
+            Sign::Over => return Ok(Some(Face::None)),
             // Nothing can be pressed any more; what happens can still be told.
             Sign::Closed => return Ok(Some(Face::Stream)),
         }
@@ -174,8 +176,8 @@ impl View<'_> {
         let logs = self.link.reader.logs();
         let deadline = Instant::now() + READING;
         while let Some(want) = self.model.wants() {
-            let count = usize::try_from(want.until - want.from).unwrap_or(usize::MAX);
-            self.model.update(Input::Lines(want, logs.read(want.from, count)));
+            let page = source::read(logs, &self.model.scope(), want);
+            self.model.update(Input::Lines(page));
             if Instant::now() >= deadline {
                 return self.model.wants().is_some();
             }

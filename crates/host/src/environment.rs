@@ -31,6 +31,8 @@ pub const TILT_DOCKER_COMPOSE_CMD: &str = "TILT_DOCKER_COMPOSE_CMD";
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The user's browser, or several with colons between them; `%s` stands for the address.
 pub const BROWSER: &str = "BROWSER";
+/// The kind of terminal; only `dumb` matters.
+pub const TERM: &str = "TERM";
 /// Set where a graphical browser can be seen.
 pub const DISPLAY: &str = "DISPLAY";
 /// The same.
@@ -58,6 +60,7 @@ pub const ALL: &[&str] = &[
     TILT_DOCKER_COMPOSE_CMD,
     XDG_CACHE_HOME,
     BROWSER,
+    TERM,
     DISPLAY,
     WAYLAND_DISPLAY,
     WSL_DISTRO_NAME,

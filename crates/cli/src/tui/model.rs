@@ -4,7 +4,7 @@
 mod keys;
 
 use crossterm::event::KeyEvent;
-use lilt_model::log::{Line, Source};
+use lilt_model::log::Source;
 use lilt_model::request::Request;
 use lilt_model::{ResourceName, Timestamp};
 use lilt_store::Changes;
@@ -13,7 +13,7 @@ use super::layout::{Areas, areas};
 use super::list::List;
 use super::overview::Overview;
 use super::pane::Pane;
-use super::window::{Scope, Want};
+use super::window::{Page, Scope, Want};
 
 /// The column of names before lines of all resources, with its rule.
 pub(crate) const PREFIX: u16 = 16;
@@ -28,7 +28,7 @@ pub(crate) enum Input {
     State(Changes),
     /// The log now goes up to this number.
     Grown(u64),
-    Lines(Want, Vec<Line>),
+    Lines(Page),
     Time(Timestamp),
     /// Words for the user.
     Notice(String),
@@ -119,7 +119,7 @@ impl Model {
                 }
             }
             Input::Grown(end) => self.pane.grow(end),
-            Input::Lines(want, lines) => self.pane.take(want, lines),
+            Input::Lines(page) => self.pane.take(page),
             Input::Time(now) => self.now = now,
             Input::Notice(words) => self.notice = Some(words),
             Input::Ending => self.ending = true,

@@ -1,6 +1,6 @@
 //! The log as it is looked at: a cursor line, the rows around it, and a search.
 
-use super::window::{Scope, Shown, Want, Window};
+use super::window::{Page, Scope, Shown, Want, Window};
 use super::wrap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +97,13 @@ impl Pane {
         }
     }
 
-    pub(crate) fn take(&mut self, want: Want, lines: Vec<lilt_model::log::Line>) {
+    pub(crate) fn take(&mut self, page: Page) {
         // The lines of the view, and where a search has come to, stay.
-        let near = if want.until > self.cursor { self.top.seq.min(self.cursor) } else { self.cursor };
-        self.window.take(want, lines, near);
+        let near = match page.want {
+            Want::Older { .. } => self.cursor,
+            Want::Newer { .. } => self.top.seq.min(self.cursor),
+        };
+        self.window.take(page, near);
         if let Some(search) = self.seeking {
             self.seek(search);
         }

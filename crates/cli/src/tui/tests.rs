@@ -19,6 +19,7 @@ use ratatui::backend::TestBackend;
 
 use super::draw::draw;
 use super::model::{Effect, Input, Model};
+use super::window::{Page, Want};
 
 struct Desk {
     model: Model,
@@ -80,8 +81,14 @@ impl Desk {
 
     fn read(&mut self) {
         while let Some(want) = self.model.wants() {
-            let (from, until) = (usize::try_from(want.from).unwrap(), usize::try_from(want.until).unwrap());
-            self.model.update(Input::Lines(want, self.lines[from..until].to_vec()));
+            let (range, reached) = match want {
+                Want::Older { before } => (0..before, 0),
+                Want::Newer { from } => (from..self.lines.len() as u64, self.lines.len() as u64),
+            };
+            let scope = self.model.scope();
+            let lines = self.lines.iter().filter(|line| range.contains(&line.seq) && scope.admits(line));
+            let page = Page { want, lines: lines.cloned().collect(), reached };
+            self.model.update(Input::Lines(page));
         }
     }
 

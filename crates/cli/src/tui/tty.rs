@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::panic;
-use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
 
 use crossterm::event::EventStream;
@@ -24,6 +24,9 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
 const DISABLED: u8 = 0;
 #[cfg(not(target_os = "linux"))]
 const DISABLED: u8 = 0xff;
+
+/// The terminal's settings as we found them.
+static FOUND: OnceLock<Termios> = OnceLock::new();
 
 thread_local! {
     /// This thread draws: its panic is the end of the picture.
@@ -43,7 +46,7 @@ pub(crate) fn is_foreground() -> bool {
 
 /// A terminal whose keys come here. Dropping it gives it back.
 pub(crate) struct Tty {
-    saved: Arc<Termios>,
+    /// None: the terminal is not ours now.
     keys: Option<EventStream>,
     /// Ctrl-Z, or a signal that means it. Heard for good: once a signal is caught it stays so.
     suspend: Signal,
@@ -72,17 +75,20 @@ pub(crate) enum Sign {
     Quit,
     /// Nothing will come any more.
     Closed,
+    /// The session has ended, while it was not to be seen.
+    Over,
 }
 
 impl Tty {
     /// Takes the terminal. `over` ends any waiting for it.
     pub(crate) fn open(over: CancellationToken) -> std::io::Result<Tty> {
-        let saved = Arc::new(with_device(|device| tcgetattr(device))?);
+        let found = with_device(|device| tcgetattr(device))?;
+        FOUND.get_or_init(|| found);
         let suspend = signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGTSTP as i32))?;
         let quit = signal(SignalKind::quit())?;
-        let panics = guard_panics(Arc::clone(&saved));
+        let panics = guard_panics();
         DRAWS.set(true);
-        let mut tty = Tty { saved, keys: None, suspend, quit, whole: false, over, panics };
+        let mut tty = Tty { keys: None, suspend, quit, whole: false, over, panics };
         tty.enter()?;
         Ok(tty)
     }
@@ -97,7 +103,7 @@ impl Tty {
     }
 
     fn enter(&mut self) -> std::io::Result<()> {
-        let mut modes = (*self.saved).clone();
+        let mut modes = FOUND.get().expect("invariant: found before it is changed").clone();
         modes.local_modes &=
             !(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL | LocalModes::IEXTEN);
         modes.input_modes &= !(InputModes::ICRNL | InputModes::INLCR | InputModes::IXON);
@@ -114,9 +120,10 @@ impl Tty {
     }
 
     fn leave(&mut self) {
-        // Who is not in the foreground must not read.
-        self.keys = None;
-        restore(&self.saved, self.whole);
+        // Who is not in the foreground must neither read nor change settings.
+        if self.keys.take().is_some() {
+            restore(self.whole);
+        }
     }
 
     /// The next thing that comes from the terminal.
@@ -128,10 +135,7 @@ impl Tty {
                 Some(Ok(event)) => Sign::Event(event),
                 // The one before it was told to end.
                 Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => Sign::Nothing,
-                Some(Err(_)) | None => {
-                    self.keys = None;
-                    Sign::Closed
-                }
+                Some(Err(_)) | None => Sign::Closed,
             },
             _ = self.suspend.recv() => self.stop().await,
             _ = self.quit.recv() => Sign::Quit,
@@ -153,7 +157,7 @@ impl Tty {
         while !is_foreground() {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
-                () = self.over.cancelled() => return Sign::Resumed,
+                () = self.over.cancelled() => return Sign::Over,
             }
         }
         match self.enter() {
@@ -201,21 +205,28 @@ fn show_screen(whole: bool) -> std::io::Result<()> {
 }
 
 /// Best effort: the terminal may be gone.
-fn restore(saved: &Termios, whole: bool) {
+fn restore(whole: bool) {
     if whole {
         let _ = show_screen(false);
     }
-    let _ = with_device(|device| tcsetattr(device, OptionalActions::Now, saved));
+    restore_settings();
+}
+
+/// For when the thread that draws cannot do it: it waits for a terminal that takes no output.
+pub(crate) fn restore_settings() {
+    if let Some(found) = FOUND.get().filter(|_| is_foreground()) {
+        let _ = with_device(|device| tcsetattr(device, OptionalActions::Now, found));
+    }
 }
 
 /// A panic of the thread that draws is told on a screen that can be read. Other threads' panics are events of the
 /// session; their words wait until the screen is given back.
-fn guard_panics(saved: Arc<Termios>) -> Receiver<String> {
+fn guard_panics() -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if DRAWS.get() {
-            restore(&saved, true);
+            restore(true);
             before(info);
         } else {
             // Nobody is left to be told.

@@ -13,9 +13,8 @@ const MOST_LINES: usize = 2000;
 const MOST_BYTES: usize = 1024 * 1024;
 /// However long they are: more than a screen has rows.
 const FEWEST_LINES: usize = 512;
-/// What is read at once; more where most lines are of others.
-const PAGE: u64 = 256;
-const SPARSE_PAGE: u64 = 4096;
+/// Lines that came meanwhile; rather than read more of them, the view starts at the new end.
+const FAR_BEHIND: u64 = 16 * 1024;
 
 /// Whose lines are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,13 +26,9 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    fn admits(&self, line: &Line) -> bool {
+    pub(crate) fn admits(&self, line: &Line) -> bool {
         let resource = self.resource.as_ref().is_none_or(|name| line.resource.as_ref() == Some(name));
         resource && self.source.is_none_or(|source| line.source == source)
-    }
-
-    fn is_sparse(&self) -> bool {
-        *self != Scope::default()
     }
 }
 
@@ -46,11 +41,23 @@ pub(crate) struct Shown {
     pub(crate) styled: Styled,
 }
 
-/// Lines to be read from the store: all those with these numbers.
+/// Lines of the scope to be read from the store, as many as are handy at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Want {
-    pub(crate) from: u64,
-    pub(crate) until: u64,
+pub(crate) enum Want {
+    /// Those just before this number.
+    Older { before: u64 },
+    /// Those from this number on.
+    Newer { from: u64 },
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) want: Want,
+    /// In order.
+    pub(crate) lines: Vec<Line>,
+    /// Everything up to here was looked at: the first number when reading backwards, the one after the last otherwise.
+    pub(crate) reached: u64,
 }
 
 #[derive(Debug, Default)]
@@ -88,44 +95,44 @@ impl Window {
         *self = Window { scope, begin: at, end: at, grown: self.grown, ..Window::new(self.colours) };
     }
 
-    /// Whether reading what is new would cost more than starting at the new end.
     pub(crate) fn is_far_behind(&self) -> bool {
-        self.grown - self.end > 4 * SPARSE_PAGE
+        self.grown - self.end > FAR_BEHIND
     }
 
     pub(crate) fn older(&self) -> Option<Want> {
-        let page = if self.scope.is_sparse() { SPARSE_PAGE } else { PAGE };
-        (self.begin > 0).then(|| Want { from: self.begin.saturating_sub(page), until: self.begin })
+        (self.begin > 0).then_some(Want::Older { before: self.begin })
     }
 
     pub(crate) fn newer(&self) -> Option<Want> {
-        let until = self.grown.min(self.end + SPARSE_PAGE);
-        (self.end < until).then_some(Want { from: self.end, until })
+        (self.end < self.grown).then_some(Want::Newer { from: self.end })
     }
 
-    /// Takes what was read because of a want. What is far from `near` is forgotten when there is too much; lines that
-    /// would push it out are left for later.
-    pub(crate) fn take(&mut self, want: Want, lines: Vec<Line>, near: u64) {
-        if want.until == self.begin {
-            // A read of what is no longer kept gives later lines.
-            let lost = lines.first().is_none_or(|first| first.seq > want.from);
-            for line in lines.into_iter().rev().filter(|line| line.seq < want.until) {
-                if !self.make_room(|lines| lines.back().map(|last| last.seq), |last| last > near) {
-                    return;
+    /// Takes what was read. What is far from `near` is forgotten when there is too much; lines that would push it out
+    /// are left for later.
+    pub(crate) fn take(&mut self, page: Page, near: u64) {
+        match page.want {
+            Want::Older { before } if before == self.begin => {
+                for line in page.lines.into_iter().rev() {
+                    if !self.make_room(|lines| lines.back().map(|last| last.seq), |last| last > near) {
+                        return;
+                    }
+                    self.begin = line.seq;
+                    self.add(line, VecDeque::push_front);
                 }
-                self.begin = line.seq;
-                self.add(line, VecDeque::push_front);
+                self.begin = page.reached;
             }
-            self.begin = if lost { 0 } else { want.from };
-        } else if want.from == self.end {
-            for line in lines.into_iter().filter(|line| line.seq < want.until) {
-                if !self.make_room(|lines| lines.front().map(|first| first.seq), |first| first < near) {
-                    return;
+            Want::Newer { from } if from == self.end => {
+                for line in page.lines {
+                    if !self.make_room(|lines| lines.front().map(|first| first.seq), |first| first < near) {
+                        return;
+                    }
+                    self.end = line.seq + 1;
+                    self.add(line, VecDeque::push_back);
                 }
-                self.end = line.seq + 1;
-                self.add(line, VecDeque::push_back);
+                self.end = page.reached;
             }
-            self.end = want.until;
+            // Asked before the view moved.
+            Want::Older { .. } | Want::Newer { .. } => {}
         }
     }
 
@@ -148,9 +155,6 @@ impl Window {
     }
 
     fn add(&mut self, line: Line, push: fn(&mut VecDeque<Shown>, Shown)) {
-        if !self.scope.admits(&line) {
-            return;
-        }
         let styled = Styled::parse(&line.text, self.colours);
         self.bytes += styled.text.len();
         push(&mut self.lines, Shown { seq: line.seq, resource: line.resource, level: line.level, styled });

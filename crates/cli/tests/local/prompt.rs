@@ -106,6 +106,16 @@ fn without_a_browser_the_address_is_said() {
 }
 
 #[test]
+fn a_dumb_terminal_gets_the_stream() {
+    let project = Project::new(&[("Tiltfile", TILTFILE)]);
+    let terminal = Terminal::start_with(&project, &["up", "--legacy", "--port", "0"], &[("TERM", "dumb")]);
+    terminal.wait_for("│ serving");
+    assert!(!terminal.is_raw());
+    terminal.types("\x03");
+    terminal.ends_clean();
+}
+
+#[test]
 fn it_can_be_stopped_and_continued() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let terminal = up(&project);

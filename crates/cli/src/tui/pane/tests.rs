@@ -37,8 +37,14 @@ impl Bench {
     /// As the loop does.
     fn read(&mut self) {
         while let Some(want) = self.pane.wants() {
-            let lines = (want.from..want.until).map(|seq| self.line(seq)).collect();
-            self.pane.take(want, lines);
+            let (from, until) = match want {
+                Want::Older { before } => (before.saturating_sub(256), before),
+                Want::Newer { from } => (from, (from + 256).min(self.texts.len() as u64)),
+            };
+            let lines = (from..until).map(|seq| self.line(seq));
+            let lines = lines.filter(|line| self.pane.window.scope.admits(line)).collect();
+            let reached = if matches!(want, Want::Older { .. }) { from } else { until };
+            self.pane.take(Page { want, lines, reached });
             self.reads += 1;
             assert!(self.reads < 10_000, "it reads for ever: {want:?}");
         }
