@@ -44,6 +44,10 @@ pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
 /// The same.
 pub const SSH_TTY: &str = "SSH_TTY";
 
+/// `poll` looks at files again and again instead of waiting for events, `events` never does; by itself lilt looks where
+/// the file system does not tell of all changes.
+pub const LILT_WATCH: &str = "LILT_WATCH";
+
 /// Every variable above.
 pub const ALL: &[&str] = &[
     TILT_HOST,
@@ -66,6 +70,7 @@ pub const ALL: &[&str] = &[
     WSL_DISTRO_NAME,
     SSH_CONNECTION,
     SSH_TTY,
+    LILT_WATCH,
 ];
 
 /// The value of a variable; an empty one counts as not set, as in Tilt.

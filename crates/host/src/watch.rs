@@ -7,6 +7,12 @@
 #[cfg(target_os = "linux")]
 mod delivery;
 #[cfg(target_os = "linux")]
+mod git;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod poll;
+#[cfg(target_os = "linux")]
 mod region;
 #[cfg(target_os = "linux")]
 mod service;
@@ -33,6 +39,9 @@ pub struct Batch {
     pub paths: Vec<PathBuf>,
     /// From now on changes may be missed, for this reason. Told once.
     pub problem: Option<Failure>,
+    /// From now on some files are looked at again and again, because the system does not tell of their changes. Told
+    /// once for each reason, to the first whom it concerns.
+    pub notice: Option<Failure>,
 }
 
 /// A handle to the thread that watches; the thread ends with the last handle and subscription.
@@ -89,13 +98,15 @@ enum Command {
 }
 
 impl Watcher {
-    /// Starts the thread. Fails where the system gives no inotify instance.
+    /// Starts the thread.
     #[cfg(target_os = "linux")]
     pub fn start() -> Result<Watcher, Failure> {
         let (commands, received) = mpsc::channel();
         let (bell, heard) =
             bells().map_err(|error| Failure::environment(format!("cannot watch files: {error}")))?;
-        let handle = service::start(received, heard)?;
+        let for_poller =
+            bell.try_clone().map_err(|error| Failure::environment(format!("cannot watch files: {error}")))?;
+        let handle = service::start(received, heard, for_poller)?;
         Ok(Watcher { thread: Arc::new(Thread { commands: Some(commands), bell, handle: Some(handle) }) })
     }
 

@@ -8,6 +8,7 @@ use lilt_host::watch::{Batch, Subscription};
 use lilt_model::Failure;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId};
+use lilt_store::Span;
 use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
@@ -49,6 +50,10 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
     if let Some(failure) = &batch.problem {
         complain(context, id, failure);
     }
+    if let Some(notice) = &batch.notice {
+        let mut span = span(context, id);
+        span.print(Level::Warn, &format!("WARNING: {notice}"));
+    }
     if !batch.paths.is_empty() {
         context.tell(Event::FilesChanged { watch: id.clone(), paths: batch.paths }).await;
     }
@@ -83,12 +88,15 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec
 }
 
 fn complain(context: &Context, id: &WatchId, failure: &Failure) {
+    let words = format!("ERROR: changes to files may be missed: {failure}");
+    span(context, id).print(Level::Error, &words);
+}
+
+fn span(context: &Context, id: &WatchId) -> Span {
     let resource = match id {
         WatchId::Tiltfile => ResourceName::tiltfile(),
         WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
         WatchId::Object(name) => ResourceName::new(name),
     };
-    let mut span =
-        context.logs.span(SpanId::from(format!("watch:{resource}")), Some(resource), Source::Build);
-    span.print(Level::Error, &format!("ERROR: changes to files may be missed: {failure}"));
+    context.logs.span(SpanId::from(format!("watch:{resource}")), Some(resource), Source::Build)
 }

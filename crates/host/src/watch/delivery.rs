@@ -1,7 +1,9 @@
 //! What each subscriber still has to be told, and when.
 //!
-//! The first change is delivered after a short gathering, so that an editor's write and rename are one batch. While
-//! the subscriber is busy, changes are merged: what is kept is bounded by the number of distinct paths.
+//! The first change is delivered after a short gathering, so that an editor's write and rename are one batch. A burst,
+//! such as another branch being checked out, is gathered until it has passed: many changes at once, or git at work,
+//! say that more are to come. While the subscriber is busy, changes are merged: what is kept is bounded by the number
+//! of distinct paths.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use std::time::{Duration, Instant};
 use lilt_model::Failure;
 use tokio::sync::oneshot;
 
-use super::{Batch, SubscriptionId};
+use super::{Batch, SubscriptionId, git};
 
 /// How long a first change waits for the ones that belong to it.
 const GATHERING: Duration = Duration::from_millis(2);
@@ -18,6 +20,16 @@ const GATHERING: Duration = Duration::from_millis(2);
 const WRITING: Duration = Duration::from_millis(8);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(1);
+/// More changes than this in one gathering are a burst …
+const MANY: usize = 16;
+/// … which has passed when nothing has come for this long.
+const PASSED: Duration = Duration::from_millis(50);
+/// Git may take its time between two files.
+const GIT_PASSED: Duration = Duration::from_millis(250);
+/// A burst that does not end is told in parts.
+const LONGEST_BURST: Duration = Duration::from_secs(10);
+/// How often a burst is looked at.
+const BURST_LOOK: Duration = Duration::from_millis(5);
 
 /// Whether a file is complete or may be in the middle of being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +51,14 @@ pub(super) struct Delivery {
 struct Mailbox {
     changes: BTreeMap<PathBuf, Content>,
     problem: Option<Failure>,
+    notice: Option<Failure>,
     since: Option<Instant>,
+    /// The newest change.
+    last: Option<Instant>,
+    /// What git holds while it changes these files, once it was looked for.
+    lock: Option<Option<PathBuf>>,
+    /// Git was at work.
+    git: bool,
     ripe: bool,
     waiting: Option<oneshot::Sender<Batch>>,
 }
@@ -74,10 +93,17 @@ impl Delivery {
         self.gather(id);
     }
 
+    pub(super) fn notice(&mut self, id: SubscriptionId, failure: Failure) {
+        let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
+        mailbox.notice.get_or_insert(failure);
+        self.gather(id);
+    }
+
     fn gather(&mut self, id: SubscriptionId) {
         let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
+        let now = Instant::now();
+        mailbox.last = Some(now);
         if mailbox.since.is_none() {
-            let now = Instant::now();
             mailbox.since = Some(now);
             self.gathering.push(id);
             self.wake.get_or_insert(now + GATHERING);
@@ -101,9 +127,9 @@ impl Delivery {
         let mailboxes = &mut self.mailboxes;
         self.gathering.retain(|id| {
             let Some(mailbox) = mailboxes.get_mut(id) else { return false };
-            let Some(due) = mailbox.due() else { return false };
+            let Some((due, pause)) = mailbox.due(now) else { return false };
             if due > now {
-                let look = due.min(now + LOOK);
+                let look = due.min(now + pause);
                 later = Some(later.map_or(look, |other: Instant| other.min(look)));
                 return true;
             }
@@ -116,10 +142,28 @@ impl Delivery {
 }
 
 impl Mailbox {
-    fn due(&self) -> Option<Instant> {
-        let since = self.since?;
+    /// When it is to be delivered, and how soon to ask again.
+    fn due(&mut self, now: Instant) -> Option<(Instant, Duration)> {
+        let (since, last) = (self.since?, self.last?);
+        if now < since + GATHERING {
+            return Some((since + GATHERING, LOOK));
+        }
+        if self.git_works() {
+            self.git = true;
+            return Some(((last + GIT_PASSED).min(since + LONGEST_BURST), BURST_LOOK));
+        }
+        if self.git || self.changes.len() > MANY {
+            return Some(((last + PASSED).min(since + LONGEST_BURST), BURST_LOOK));
+        }
         let writing = self.changes.values().any(|content| *content == Content::Writing);
-        Some(since + if writing { WRITING } else { GATHERING })
+        Some((since + if writing { WRITING } else { GATHERING }, LOOK))
+    }
+
+    /// One of the files stands for all: a subscriber's files seldom lie in several repositories.
+    fn git_works(&mut self) -> bool {
+        let first = self.changes.keys().next();
+        let lock = self.lock.get_or_insert_with(|| first.and_then(|path| git::lock_of(path)));
+        lock.as_deref().is_some_and(git::is_held)
     }
 
     fn deliver(&mut self) {
@@ -128,10 +172,62 @@ impl Mailbox {
         }
         let Some(reply) = self.waiting.take() else { return };
         let paths = std::mem::take(&mut self.changes).into_keys().collect();
-        let batch = Batch { paths, problem: self.problem.take() };
-        self.since = None;
-        self.ripe = false;
+        let batch = Batch { paths, problem: self.problem.take(), notice: self.notice.take() };
+        *self = Mailbox::default();
         // A receiver that is gone has dropped its subscription: nobody is left to tell.
         let _ = reply.send(batch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mailbox with so many changes, the first and the last of them so many milliseconds after `begin`.
+    fn mailbox(begin: Instant, count: usize, first: u64, last: u64) -> Mailbox {
+        let changes = (0..count).map(|index| (PathBuf::from(format!("/p/{index}")), Content::Complete));
+        Mailbox {
+            changes: changes.collect(),
+            since: Some(begin + Duration::from_millis(first)),
+            last: Some(begin + Duration::from_millis(last)),
+            lock: Some(None),
+            ..Mailbox::default()
+        }
+    }
+
+    /// When it is due, asked at that many milliseconds.
+    fn due(mailbox: &mut Mailbox, begin: Instant, now: u64) -> u128 {
+        let (due, _) = mailbox.due(begin + Duration::from_millis(now)).expect("it has changes");
+        (due - begin).as_millis()
+    }
+
+    #[test]
+    fn a_save_is_told_at_once() {
+        let begin = Instant::now();
+        let mut one = mailbox(begin, 1, 0, 0);
+        assert_eq!((due(&mut one, begin, 0), due(&mut one, begin, 3)), (2, 2));
+        *one.changes.values_mut().next().expect("a change") = Content::Writing;
+        assert_eq!(due(&mut one, begin, 3), 8, "it may be in the middle of being written");
+        assert_eq!(due(&mut mailbox(begin, MANY, 0, 40), begin, 41), 2, "a few files are no burst");
+    }
+
+    #[test]
+    fn a_burst_is_told_when_it_has_passed() {
+        let begin = Instant::now();
+        assert_eq!(due(&mut mailbox(begin, MANY + 1, 0, 3), begin, 4), 53);
+        assert_eq!(due(&mut mailbox(begin, 50_000, 0, 7_000), begin, 7_001), 7_050);
+        assert_eq!(due(&mut mailbox(begin, 50_000, 0, 60_000), begin, 60_000), 10_000, "but not for ever");
+    }
+
+    #[test]
+    fn what_git_changes_is_told_when_it_is_done() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let lock = folder.path().join("index.lock");
+        std::fs::write(&lock, "").expect("a lock");
+        let begin = Instant::now();
+        let mut one = Mailbox { lock: Some(Some(lock.clone())), ..mailbox(begin, 1, 0, 0) };
+        assert_eq!(due(&mut one, begin, 5), 250, "it works");
+        std::fs::remove_file(lock).expect("a removal");
+        assert_eq!(due(&mut one, begin, 20), 50, "it is done");
     }
 }

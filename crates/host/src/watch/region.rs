@@ -29,7 +29,9 @@ pub(super) struct Region {
     pub(super) target: Option<PathBuf>,
     /// Whether there was something at the root when it was last looked at.
     pub(super) existed: bool,
-    /// Directories still to be walked; zero: it is ready.
+    /// Some of it is looked at again and again.
+    pub(super) looked_at: bool,
+    /// Directories still to be walked or looked at for the first time; zero: it is ready.
     pub(super) jobs: usize,
     /// Why it does not see everything. It then places no further watches.
     pub(super) failure: Option<Failure>,
@@ -45,6 +47,7 @@ impl Region {
             held: HashSet::new(),
             target: None,
             existed: false,
+            looked_at: false,
             jobs: 0,
             failure: None,
         }
@@ -129,16 +132,46 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-pub(super) fn watch_failure(path: &Path, error: &io::Error, watches: usize) -> Failure {
-    if error.kind() == io::ErrorKind::StorageFull {
-        return Failure::environment(format!(
-            "the system's limit of watched directories is reached ({watches} watched by lilt): changes in {} are missed",
-            path.display()
-        ))
-        .hint(
-            "raise it with `sudo sysctl fs.inotify.max_user_watches=524288`, or name directories that need no \
-             watching in .tiltignore",
-        );
-    }
+/// What `inotify_add_watch` says when the user's watches are used up.
+pub(super) fn is_limit(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::StorageFull
+}
+
+pub(super) fn watch_failure(path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!("cannot watch {}: {error}", path.display()))
+}
+
+/// Why a place is looked at again and again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Reason {
+    /// It lies on this.
+    Mount(String),
+    /// The system gives no more watches.
+    Limit,
+    /// The system gives no inotify instance.
+    NoInstance,
+}
+
+impl Reason {
+    pub(super) fn notice(&self, path: &Path, watches: usize) -> Failure {
+        let path = path.display();
+        match self {
+            Reason::Mount(kind) => {
+                Failure::environment(format!("{path} lies on {kind}: lilt looks for changes twice a second"))
+                    .hint("LILT_WATCH=events trusts the file system")
+            }
+            Reason::Limit => Failure::environment(format!(
+                "the system's limit of watched directories is reached ({watches} watched by lilt): it looks for changes \
+                 in {path} and others twice a second"
+            ))
+            .hint(
+                "raise it with `sudo sysctl fs.inotify.max_user_watches=524288`, or name directories that need no \
+                 watching in .tiltignore",
+            ),
+            Reason::NoInstance => Failure::environment(
+                "the system's limit of programs that watch files is reached: lilt looks for changes twice a second",
+            )
+            .hint("raise it with `sudo sysctl fs.inotify.max_user_instances=512`"),
+        }
+    }
 }

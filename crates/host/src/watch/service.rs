@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread::JoinHandle;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use inotify::{Inotify, Watches};
 use lilt_model::Failure;
@@ -25,35 +25,45 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::oneshot;
 
 use super::delivery::{Content, Delivery};
-use super::region::{Region, RegionId, Report};
+use super::mounts::{Choice, Mounts};
+use super::poll::{Poller, Seen};
+use super::region::{Reason, Region, RegionId, Report};
 use super::table::Table;
 use super::{Command, SubscriptionId};
+use crate::environment;
 use walk::Job;
 
 /// Holds a few hundred events.
 const BUFFER: usize = 64 * 1024;
+/// How long what is known of mounts is believed.
+const MOUNTS_LAST: Duration = Duration::from_secs(1);
 /// How many buffers are read before batches and commands get their turn.
 const READS: usize = 16;
 
-pub(super) fn start(commands: Receiver<Command>, bell: UnixStream) -> Result<JoinHandle<()>, Failure> {
-    let inotify = Inotify::init().map_err(|error| no_instance(&error))?;
-    let state = State::new(inotify.watches());
+pub(super) fn start(
+    commands: Receiver<Command>,
+    bell: UnixStream,
+    for_poller: UnixStream,
+) -> Result<JoinHandle<()>, Failure> {
+    // Too many programs watch files: then we look at them.
+    let inotify = Inotify::init().inspect_err(|error| tracing::warn!(%error, "no inotify instance")).ok();
+    let (poller, seen) = Poller::new(for_poller);
+    let choice = Choice::from_variable(environment::variable(environment::LILT_WATCH).as_deref());
+    let state = State::new(inotify.as_ref().map(Inotify::watches), poller, choice);
     std::thread::Builder::new()
         .name("lilt-watch".into())
-        .spawn(move || run(inotify, &commands, &bell, state))
+        .spawn(move || run(inotify, &commands, &seen, &bell, state))
         .map_err(|error| Failure::environment(format!("cannot start watching files: {error}")))
 }
 
-fn no_instance(error: &io::Error) -> Failure {
-    let failure = Failure::environment(format!("cannot watch files: {error}"));
-    // EMFILE is also what the limit of instances per user gives.
-    failure.hint(
-        "if many programs watch files, raise the limit with `sudo sysctl fs.inotify.max_user_instances=512`",
-    )
-}
-
 /// Runs until the last sender of commands is gone. `bell` becomes readable with every command.
-fn run(mut inotify: Inotify, commands: &Receiver<Command>, bell: &UnixStream, mut state: State) {
+fn run(
+    mut inotify: Option<Inotify>,
+    commands: &Receiver<Command>,
+    seen: &Receiver<Seen>,
+    bell: &UnixStream,
+    mut state: State,
+) {
     let mut buffer = vec![0; BUFFER];
     loop {
         if let Err(error) = read_events(&mut inotify, &mut buffer, &mut state) {
@@ -74,9 +84,10 @@ fn run(mut inotify: Inotify, commands: &Receiver<Command>, bell: &UnixStream, mu
                 Err(TryRecvError::Disconnected) => return,
             }
         }
+        seen.try_iter().for_each(|seen| state.looked(seen));
         state.walk_some();
         state.delivery.flush();
-        if let Err(error) = wait(&inotify, bell, &state) {
+        if let Err(error) = wait(inotify.as_ref(), bell, &state) {
             tracing::error!(%error, "cannot wait for file events");
             return;
         }
@@ -84,7 +95,7 @@ fn run(mut inotify: Inotify, commands: &Receiver<Command>, bell: &UnixStream, mu
 }
 
 /// Waits for an event, a command or the end of a gathering; not at all if there are directories to walk.
-fn wait(inotify: &Inotify, bell: &UnixStream, state: &State) -> io::Result<()> {
+fn wait(inotify: Option<&Inotify>, bell: &UnixStream, state: &State) -> io::Result<()> {
     let timeout = match state.delivery.wake() {
         _ if state.has_work() => PollTimeout::ZERO,
         None => PollTimeout::NONE,
@@ -93,13 +104,13 @@ fn wait(inotify: &Inotify, bell: &UnixStream, state: &State) -> io::Result<()> {
             PollTimeout::try_from(micros.div_ceil(1000)).unwrap_or(PollTimeout::MAX)
         }
     };
-    let mut sources =
-        [PollFd::new(inotify.as_fd(), PollFlags::POLLIN), PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+    let mut sources = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+    sources.extend(inotify.map(|inotify| PollFd::new(inotify.as_fd(), PollFlags::POLLIN)));
     match poll(&mut sources, timeout) {
         Err(Errno::EINTR) => return Ok(()),
         polled => polled?,
     };
-    if sources[1].any() == Some(true) {
+    if sources[0].any() == Some(true) {
         silence(bell)?;
     }
     Ok(())
@@ -120,7 +131,8 @@ fn silence(mut bell: &UnixStream) -> io::Result<()> {
     }
 }
 
-fn read_events(inotify: &mut Inotify, buffer: &mut [u8], state: &mut State) -> io::Result<()> {
+fn read_events(inotify: &mut Option<Inotify>, buffer: &mut [u8], state: &mut State) -> io::Result<()> {
+    let Some(inotify) = inotify else { return Ok(()) };
     for _ in 0..READS {
         match inotify.read_events(buffer) {
             Ok(events) => events.for_each(|event| state.see(&event)),
@@ -143,6 +155,12 @@ struct State {
     regions: HashMap<RegionId, Region>,
     by_root: HashMap<PathBuf, Vec<RegionId>>,
     jobs: VecDeque<Job>,
+    poller: Poller,
+    mounts: Mounts,
+    mounts_read: Instant,
+    choice: Choice,
+    /// Reasons to look instead of waiting for events that were told.
+    told: HashSet<Reason>,
     /// Everything before this moment has been seen.
     quiet: SystemTime,
     last_id: u64,
@@ -158,7 +176,7 @@ struct Subscriber {
 }
 
 impl State {
-    fn new(watches: Watches) -> Self {
+    fn new(watches: Option<Watches>, poller: Poller, choice: Choice) -> Self {
         Self {
             table: Table::new(watches),
             delivery: Delivery::default(),
@@ -166,6 +184,11 @@ impl State {
             regions: HashMap::new(),
             by_root: HashMap::new(),
             jobs: VecDeque::new(),
+            poller,
+            mounts: Mounts::read(choice),
+            mounts_read: Instant::now(),
+            choice,
+            told: HashSet::new(),
             quiet: SystemTime::now(),
             last_id: 0,
         }
@@ -201,6 +224,10 @@ impl State {
         matcher: &Arc<Matcher>,
         ready: oneshot::Sender<Result<(), Failure>>,
     ) {
+        if self.mounts_read.elapsed() > MOUNTS_LAST {
+            self.mounts = Mounts::read(self.choice);
+            self.mounts_read = Instant::now();
+        }
         self.delivery.open(id);
         let mut regions: Vec<RegionId> = Vec::new();
         let mut fresh = Vec::new();
@@ -272,6 +299,9 @@ impl State {
         for path in region.held {
             self.table.release(&path, id);
         }
+        if region.looked_at {
+            self.poller.forget(id);
+        }
     }
 
     /// Tells the subscribers of a region if it has become ready.
@@ -312,6 +342,32 @@ impl State {
             }
         }
         region.failure = Some(failure);
+    }
+
+    /// Looks at a place of a region again and again from now on. Told to the first of all whom the reason concerns.
+    fn look_instead(&mut self, id: RegionId, path: PathBuf, reason: Reason) {
+        let Some(region) = self.regions.get_mut(&id) else { return };
+        region.jobs += 1;
+        region.looked_at = true;
+        if !self.told.contains(&reason)
+            && let Some(subscription) = region.subscribers.first()
+        {
+            self.delivery.notice(*subscription, reason.notice(&path, self.table.count()));
+            self.told.insert(reason);
+        }
+        self.poller.look(id, path, region.matcher.clone());
+    }
+
+    fn looked(&mut self, seen: Seen) {
+        for path in &seen.paths {
+            self.report(seen.region, path, Content::Complete);
+        }
+        if seen.first
+            && let Some(region) = self.regions.get_mut(&seen.region)
+        {
+            region.jobs = region.jobs.saturating_sub(1);
+            self.tell_ready(seen.region);
+        }
     }
 
     /// A path of a region has changed.

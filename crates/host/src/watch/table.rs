@@ -14,7 +14,10 @@ use super::region::RegionId;
 
 #[derive(Debug)]
 pub(super) struct Table {
-    watches: Watches,
+    /// None: the system gives no inotify instance.
+    watches: Option<Watches>,
+    /// Fewer than the system's limit.
+    pub(super) limit: usize,
     by_watch: HashMap<WatchDescriptor, Vec<Place>>,
     by_path: HashMap<Arc<Path>, WatchDescriptor>,
 }
@@ -34,8 +37,13 @@ pub(super) enum Links {
 }
 
 impl Table {
-    pub(super) fn new(watches: Watches) -> Self {
-        Self { watches, by_watch: HashMap::new(), by_path: HashMap::new() }
+    pub(super) fn new(watches: Option<Watches>) -> Self {
+        Self { watches, limit: usize::MAX, by_watch: HashMap::new(), by_path: HashMap::new() }
+    }
+
+    /// Whether the system lets us watch at all.
+    pub(super) fn is_usable(&self) -> bool {
+        self.watches.is_some()
     }
 
     pub(super) fn count(&self) -> usize {
@@ -50,7 +58,11 @@ impl Table {
     /// Watches a directory for a region. Always asks the kernel, even for a path that is known: another directory may
     /// have taken its place.
     pub(super) fn hold(&mut self, path: &Path, holder: RegionId, links: Links) -> io::Result<Arc<Path>> {
-        let watch = self.watches.add(path, mask(links))?;
+        if self.by_watch.len() >= self.limit && !self.by_path.contains_key(path) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let watches = self.watches.as_mut().ok_or(io::ErrorKind::StorageFull)?;
+        let watch = watches.add(path, mask(links))?;
         let known = self.by_path.get_key_value(path).map(|(path, watch)| (path.clone(), watch.clone()));
         let mut holders = Vec::new();
         let path = match known {
@@ -116,7 +128,7 @@ impl Table {
         if places.is_empty() {
             self.by_watch.remove(watch);
             // The kernel may have ended it already, with its directory.
-            let _ = self.watches.remove(watch.clone());
+            let _ = self.watches.as_mut().map(|watches| watches.remove(watch.clone()));
         }
         holders
     }

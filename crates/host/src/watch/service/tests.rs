@@ -1,10 +1,11 @@
 //! What needs the thread to stand still: here the test itself turns its loop.
 
 use std::fs;
-use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use inotify::Inotify;
 use lilt_model::Failure;
@@ -13,20 +14,26 @@ use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
 use super::{BUFFER, Report, State, read_events};
-use crate::watch::region::watch_failure;
+use crate::watch::mounts::Choice;
+use crate::watch::poll::{Poller, Seen};
 use crate::watch::{Batch, Command, SubscriptionId};
 
 struct Bench {
     folder: tempfile::TempDir,
-    inotify: Inotify,
+    inotify: Option<Inotify>,
     state: State,
+    seen: Receiver<Seen>,
 }
 
 impl Bench {
     fn new() -> Bench {
         let inotify = Inotify::init().expect("an inotify instance");
-        let state = State::new(inotify.watches());
-        Bench { folder: tempfile::tempdir().expect("a temporary folder"), inotify, state }
+        let (bell, _) = std::os::unix::net::UnixStream::pair().expect("a bell");
+        bell.set_nonblocking(true).expect("it is ours");
+        let (poller, seen) = Poller::new(bell);
+        let state = State::new(Some(inotify.watches()), poller, Choice::BySystem);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Bench { folder, inotify: Some(inotify), state, seen }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -62,9 +69,20 @@ impl Bench {
         }
     }
 
+    /// Waits for the next thing that a look finds.
+    fn look(&mut self) {
+        self.turn();
+        let seen = self.seen.recv_timeout(DEADLINE).expect("something is seen");
+        self.state.looked(seen);
+        self.turn();
+    }
+
     fn watches_of_the_kernel(&self) -> usize {
-        let info =
-            fs::read_to_string(format!("/proc/self/fdinfo/{}", self.inotify.as_raw_fd())).expect("Linux");
+        let info = fs::read_to_string(format!(
+            "/proc/self/fdinfo/{}",
+            self.inotify.as_ref().expect("an instance").as_raw_fd()
+        ))
+        .expect("Linux");
         info.lines().filter(|line| line.starts_with("inotify wd")).count()
     }
 
@@ -118,29 +136,51 @@ fn what_was_not_touched_is_not_reported_after_a_loss() {
     assert!(Report::ChangedSince(now + std::time::Duration::from_secs(60)).wants(&bench.path("gone")));
 }
 
+/// Long enough that only a hang runs into it.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Below its own limit and above none of the system's: reaching the real one would disturb the whole machine.
 #[test]
-fn the_limit_of_watches_is_told_once_and_with_the_remedy() {
+fn beyond_the_limit_of_watches_files_are_looked_at() {
     let mut bench = Bench::new();
-    let (early, mut ready) = bench.subscribe();
-    let region = *bench.state.regions.keys().next().expect("one region");
+    let watched = bench.write("file");
+    let looked_at = bench.write("deep/down/file");
+    bench.state.table.limit = 1;
+    let (id, mut ready) = bench.subscribe();
     bench.turn();
+    assert!(ready.try_recv().is_err(), "not before the first look");
+    bench.look();
     assert_eq!(ready.try_recv(), Ok(Ok(())));
+    let notice = bench.take(id).notice.expect("it is said");
+    assert!(notice.message.contains("limit of watched directories is reached (1 watched"), "{notice}");
+    assert!(notice.hint.expect("a hint").contains("sysctl fs.inotify.max_user_watches"));
 
-    // ENOSPC, as inotify_add_watch gives it; reaching the real limit would disturb the whole machine.
-    let failure = watch_failure(&bench.path("x"), &io::Error::from_raw_os_error(28), 5);
-    assert!(
-        failure.hint.as_ref().expect("a hint").contains("sysctl fs.inotify.max_user_watches"),
-        "{failure}"
-    );
-    bench.state.fail(region, failure.clone());
-    bench.state.fail(region, Failure::environment("another"));
-    let (_late, mut ready) = bench.subscribe();
-    assert_eq!(ready.try_recv(), Ok(Err(failure.clone())), "who comes later is told at once");
-
-    assert_eq!(bench.take(early).problem, Some(failure));
-    let file = bench.write("file");
+    fs::write(&watched, "2").expect("a write");
     bench.turn();
-    assert_eq!(bench.take(early), Batch { paths: vec![file], problem: None }, "the rest goes on");
+    assert_eq!(bench.take(id), Batch { paths: vec![watched], ..Batch::default() }, "and not said again");
+    fs::write(&looked_at, "2").expect("a write");
+    let new = bench.write("deep/new/file");
+    bench.look();
+    assert_eq!(bench.take(id).paths, [looked_at.clone(), new]);
+    fs::remove_dir_all(bench.path("deep/down")).expect("a removal");
+    bench.look();
+    assert_eq!(bench.take(id).paths, [bench.path("deep/down")], "of a folder that is gone, only itself");
+    bench.state.obey(Command::Unsubscribe { id });
+    assert!(bench.state.regions.is_empty());
+}
+
+#[test]
+fn without_an_instance_everything_is_looked_at() {
+    let mut bench = Bench::new();
+    bench.state.table = crate::watch::table::Table::new(None);
+    let file = bench.write("a/file");
+    let (id, mut ready) = bench.subscribe();
+    bench.look();
+    assert_eq!(ready.try_recv(), Ok(Ok(())));
+    assert!(bench.take(id).notice.expect("it is said").hint.expect("a hint").contains("max_user_instances"));
+    fs::write(&file, "2").expect("a write");
+    bench.look();
+    assert_eq!(bench.take(id).paths, [file]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use lilt_model::Failure;
 
 use super::State;
 use crate::watch::delivery::Content;
-use crate::watch::region::{Found, RegionId, Report, is_gone, look, parent, watch_failure};
+use crate::watch::region::{Found, Reason, RegionId, Report, is_gone, is_limit, look, parent, watch_failure};
 use crate::watch::table::Links;
 use crate::watch::temporary::{is_private_folder, is_temporary};
 
@@ -57,6 +57,11 @@ impl State {
         let root = region.root.clone();
         let held = std::mem::take(&mut region.held);
         region.target = None;
+        if let Some(kind) = self.mounts.eventless(&root) {
+            held.iter().for_each(|path| self.table.release(path, id));
+            self.look_instead(id, root, Reason::Mount(kind));
+            return;
+        }
         let exists = match self.hold_root(id, &root, report) {
             Ok(exists) => exists,
             Err(failure) => {
@@ -94,7 +99,12 @@ impl State {
             match held {
                 Ok(exists) => return Ok(exists),
                 Err(error) if is_gone(&error) => {}
-                Err(error) => return Err(watch_failure(root, &error, self.table.count())),
+                Err(error) if is_limit(&error) => {
+                    let reason = self.limit();
+                    self.look_instead(id, root.to_path_buf(), reason);
+                    return Ok(root.exists());
+                }
+                Err(error) => return Err(watch_failure(root, &error)),
             }
         }
         Err(Failure::environment(format!("cannot watch {}: it comes and goes all the time", root.display())))
@@ -121,6 +131,10 @@ impl State {
         Ok(())
     }
 
+    fn limit(&self) -> Reason {
+        if self.table.is_usable() { Reason::Limit } else { Reason::NoInstance }
+    }
+
     fn hold(&mut self, id: RegionId, directory: &Path, links: Links) -> io::Result<()> {
         let path: Arc<Path> = self.table.hold(directory, id, links)?;
         if let Some(region) = self.regions.get_mut(&id) {
@@ -136,6 +150,9 @@ impl State {
             return;
         };
         let is_root = region.root == job.directory;
+        if !is_root && let Some(kind) = self.mounts.eventless_point(&job.directory) {
+            return self.look_instead(job.region, job.directory, Reason::Mount(kind));
+        }
         match self.hold(job.region, &job.directory, job.links) {
             Ok(()) => self.read(&job),
             Err(error) if is_gone(&error) => {
@@ -147,7 +164,11 @@ impl State {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_root => {
                 tracing::warn!(path = %job.directory.display(), "no permission to watch a directory");
             }
-            Err(error) => self.fail(job.region, watch_failure(&job.directory, &error, self.table.count())),
+            Err(error) if is_limit(&error) => {
+                let reason = self.limit();
+                self.look_instead(job.region, job.directory, reason);
+            }
+            Err(error) => self.fail(job.region, watch_failure(&job.directory, &error)),
         }
     }
 

@@ -1,0 +1,229 @@
+//! Looking at files again and again, where the system does not tell of their changes.
+//!
+//! A thread of its own, because a look at a slow file system takes as long as it takes. It is started with the first
+//! place to look at.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use lilt_model::ignore::Matcher;
+
+use super::region::RegionId;
+use super::ring;
+use super::temporary::{is_private_folder, is_temporary};
+
+/// The pause between two looks …
+pub(super) const PERIOD: Duration = Duration::from_millis(500);
+/// … and how many times as long as the look itself it is at least, so that big trees do not keep a core busy.
+const EASE: u32 = 9;
+
+/// A file or a folder with all below it, for one region.
+type Place = (RegionId, PathBuf);
+
+#[derive(Debug)]
+enum Order {
+    Look { place: Place, matcher: Arc<Matcher> },
+    Forget { region: RegionId },
+}
+
+/// What a look found.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) region: RegionId,
+    /// Changed, new or gone; empty for the first look, which only takes note.
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) first: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Poller {
+    /// None: not started. Unbounded: one order for each place and region.
+    orders: Option<Sender<Order>>,
+    /// Unbounded: the thread that reads it does nothing that takes long.
+    seen: Sender<Seen>,
+    bell: UnixStream,
+}
+
+impl Poller {
+    /// `bell` wakes the one who reads what is seen.
+    pub(super) fn new(bell: UnixStream) -> (Poller, Receiver<Seen>) {
+        let (seen, received) = channel();
+        (Poller { orders: None, seen, bell }, received)
+    }
+
+    /// Looks at a place from now on; the first thing that is seen says that it has begun.
+    pub(super) fn look(&mut self, region: RegionId, path: PathBuf, matcher: Arc<Matcher>) {
+        if self.orders.is_none() {
+            self.start();
+        }
+        self.send(Order::Look { place: (region, path), matcher });
+    }
+
+    pub(super) fn forget(&self, region: RegionId) {
+        self.send(Order::Forget { region });
+    }
+
+    fn send(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            // The thread ends only after us.
+            let _ = orders.send(order);
+        }
+    }
+
+    /// Nobody waits for the thread: a look may hang as long as a server does not answer. It ends after the look in
+    /// which it is no longer wanted.
+    fn start(&mut self) {
+        let (orders, received) = channel();
+        let Ok(bell) = self.bell.try_clone() else { return };
+        let seen = self.seen.clone();
+        let look = move || Looker { orders: received, seen, bell, places: HashMap::new() }.run();
+        match std::thread::Builder::new().name("lilt-poll".into()).spawn(look) {
+            Ok(_) => self.orders = Some(orders),
+            Err(error) => tracing::error!(%error, "cannot start to look at files"),
+        }
+    }
+}
+
+struct Looker {
+    orders: Receiver<Order>,
+    seen: Sender<Seen>,
+    bell: UnixStream,
+    places: HashMap<Place, (Arc<Matcher>, Snapshot)>,
+}
+
+impl Looker {
+    fn run(mut self) {
+        let mut pause = PERIOD;
+        let mut next = Instant::now() + pause;
+        loop {
+            let wait = next.saturating_duration_since(Instant::now());
+            match self.orders.recv_timeout(wait) {
+                Ok(order) => self.obey(order),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    let begin = Instant::now();
+                    self.look_at_all();
+                    pause = PERIOD.max(begin.elapsed() * EASE);
+                    next = Instant::now() + pause;
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Look { place, matcher } => {
+                let now = Snapshot::take(&place.1, &matcher);
+                let region = place.0;
+                // Taken anew, because what was there before it came back is of no use.
+                let before = self.places.insert(place.clone(), (matcher, now.clone()));
+                let paths = before.map(|(_, before)| before.difference(&now)).unwrap_or_default();
+                self.tell(Seen { region, paths, first: true });
+            }
+            Order::Forget { region } => self.places.retain(|(holder, _), _| *holder != region),
+        }
+    }
+
+    fn look_at_all(&mut self) {
+        let mut told = Vec::new();
+        for ((region, path), (matcher, before)) in &mut self.places {
+            let now = Snapshot::take(path, matcher);
+            let paths = before.difference(&now);
+            if !paths.is_empty() {
+                told.push(Seen { region: *region, paths, first: false });
+                *before = now;
+            }
+        }
+        told.into_iter().for_each(|seen| self.tell(seen));
+    }
+
+    fn tell(&self, seen: Seen) {
+        // A reader that is gone ends us with the next look at the orders.
+        let _ = self.seen.send(seen);
+        ring(&self.bell);
+    }
+}
+
+/// What tells a file from what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    is_folder: bool,
+    size: u64,
+    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(about: &Metadata) -> Stamp {
+        if about.is_dir() {
+            // That it is there is all that counts: what is in it is looked at.
+            return Stamp { is_folder: true, size: 0, inode: 0, modified: (0, 0), changed: (0, 0) };
+        }
+        Stamp {
+            is_folder: false,
+            size: about.size(),
+            inode: about.ino(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        }
+    }
+}
+
+/// A tree as it was at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Snapshot(BTreeMap<PathBuf, Stamp>);
+
+impl Snapshot {
+    fn take(root: &Path, matcher: &Matcher) -> Snapshot {
+        let mut found = BTreeMap::new();
+        let mut open = Vec::new();
+        // The root itself may be a link.
+        if let Ok(about) = fs::metadata(root) {
+            if about.is_dir() {
+                open.push(root.to_path_buf());
+            }
+            found.insert(root.to_path_buf(), Stamp::of(&about));
+        }
+        while let Some(folder) = open.pop() {
+            // What cannot be read now is gone now; the next look tells if it was not.
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let Ok(about) = entry.metadata() else { continue };
+                let (path, name) = (entry.path(), entry.file_name());
+                let name = name.to_string_lossy();
+                if about.is_dir() {
+                    if !is_private_folder(&name) && !matcher.ignores_all_below(&path) {
+                        open.push(path.clone());
+                        found.insert(path, Stamp::of(&about));
+                    }
+                } else if !is_temporary(&name) {
+                    found.insert(path, Stamp::of(&about));
+                }
+            }
+        }
+        Snapshot(found)
+    }
+
+    /// Files that are others now, and what is gone: of a folder that is gone, only itself.
+    fn difference(&self, now: &Snapshot) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        let mut gone: Option<&Path> = None;
+        for (path, stamp) in &self.0 {
+            if now.0.contains_key(path) || gone.is_some_and(|gone| path.starts_with(gone)) {
+                continue;
+            }
+            paths.push(path.clone());
+            gone = stamp.is_folder.then_some(path);
+        }
+        let changed =
+            now.0.iter().filter(|(path, stamp)| !stamp.is_folder && self.0.get(*path) != Some(stamp));
+        paths.extend(changed.map(|(path, _)| path.clone()));
+        paths
+    }
+}
