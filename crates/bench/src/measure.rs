@@ -7,6 +7,7 @@ mod one;
 mod size;
 mod tiltfile;
 mod version;
+mod watch;
 
 use crate::Effort;
 use crate::figure::Figure;
@@ -15,16 +16,17 @@ use crate::lilt::Lilt;
 /// Panics with a sentence when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
-pub(crate) const ALL: [(&str, Measure); 7] = [
+pub(crate) const ALL: [(&str, Measure); 8] = [
     ("version", version::measure),
     ("tiltfile", tiltfile::measure),
     ("one", one::measure),
     ("many", many::measure),
+    ("watch", watch::measure),
     ("idle", idle::measure),
     ("live", live::measure),
     ("size", size::measure),
 ];
 
-pub(crate) fn names() -> [&'static str; 7] {
+pub(crate) fn names() -> [&'static str; 8] {
     ALL.map(|(name, _)| name)
 }

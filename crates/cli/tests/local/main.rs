@@ -9,6 +9,7 @@ mod clients;
 mod commands;
 mod demo;
 mod documentation;
+mod edits;
 mod ending;
 mod instances;
 mod orphans;
