@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::face::{Face, Link};
 use crate::tui::overview::Overview;
 use crate::tui::status::{Kind, Overall, messages, overall};
-use crate::tui::tty::{Sign, Tty};
+use crate::tui::tty::{self, Sign, Tty};
 use crate::tui::wrap::cut;
 use crate::{browser, terminal};
 
@@ -37,7 +37,9 @@ pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
         revision = changes.revision;
         prompt.overview.apply(changes);
         let ending = link.cancel.is_cancelled();
-        prompt.show(ending);
+        if !tty.is_away() {
+            prompt.show(ending);
+        }
         let opened = async {
             match &mut opening {
                 Some(opening) => opening.await,
@@ -67,7 +69,7 @@ pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
                     }
                     _ => {}
                 },
-                Sign::Event(Event::Resize(columns, _)) => prompt.block.resize(columns),
+                Sign::Event(Event::Resize(..)) => prompt.block.resize(),
                 Sign::Event(_) | Sign::Nothing => {}
                 Sign::Resumed => prompt.block.restart(),
                 Sign::Quit => link.cancel.cancel(),
@@ -162,8 +164,7 @@ struct Block {
 
 impl Block {
     fn new() -> Block {
-        let columns = crossterm::terminal::size().map_or(80, |(columns, _)| columns);
-        Block { lines: Vec::new(), columns: columns.into() }
+        Block { lines: Vec::new(), columns: tty::size().0.into() }
     }
 
     /// Replaces what is shown, if it is something else.
@@ -184,8 +185,8 @@ impl Block {
         if rows == 0 { String::new() } else { format!("\x1b[{rows}A\r\x1b[J") }
     }
 
-    fn resize(&mut self, columns: u16) {
-        self.columns = columns.into();
+    fn resize(&mut self) {
+        self.columns = tty::size().0.into();
     }
 
     /// Others have written since.

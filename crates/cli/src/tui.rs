@@ -24,9 +24,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use crossterm::event::Event;
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::time::Instant;
 
 use crate::face::{Face, Link};
@@ -49,7 +49,9 @@ type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
     tty.fill(true)?;
     let writer = BufWriter::with_capacity(PICTURE, std::io::stdout());
-    let screen = Terminal::new(CrosstermBackend::new(writer))?;
+    let (columns, rows) = tty::size();
+    let viewport = Viewport::Fixed(Rect::new(0, 0, columns, rows));
+    let screen = Terminal::with_options(CrosstermBackend::new(writer), TerminalOptions { viewport })?;
     let mut view = View {
         model: Model::new(link.address.clone(), terminal::has_colours()),
         link,
@@ -76,8 +78,7 @@ struct View<'a> {
 
 impl View<'_> {
     async fn run(&mut self, tty: &mut Tty) -> std::io::Result<Face> {
-        let size = self.screen.size()?;
-        self.model.update(Input::Resized(size.width, size.height));
+        self.redraw()?;
         let mut drawn: Option<Instant> = None;
         loop {
             self.look();
@@ -85,7 +86,9 @@ impl View<'_> {
             let next = drawn.map(|drawn| drawn + PACE).filter(|next| Instant::now() < *next);
             if next.is_none() {
                 self.model.update(Input::Time(lilt_host::clock::now()));
-                self.screen.draw(|frame| draw::draw(&self.model, frame))?;
+                if !tty.is_away() {
+                    self.screen.draw(|frame| draw::draw(&self.model, frame))?;
+                }
                 drawn = Some(Instant::now());
             }
             let due = match next {
@@ -147,11 +150,8 @@ impl View<'_> {
                     self.perform(effect)?;
                 }
             }
-            Sign::Event(Event::Resize(columns, rows)) => {
-                self.model.update(Input::Resized(columns, rows));
-            }
+            Sign::Event(Event::Resize(..)) | Sign::Resumed => self.redraw()?,
             Sign::Event(_) | Sign::Nothing => {}
-            Sign::Resumed => self.redraw()?,
             Sign::Quit => self.link.cancel.cancel(),
             Sign::Over => return Ok(Some(Face::None)),
             // Nothing can be pressed any more; what happens can still be told.
@@ -207,11 +207,11 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Forgets what is on the screen. `clear` would ask the terminal where its cursor is and wait for the answer.
+    /// Forgets what is on the screen, and how large it was. `clear` would ask the terminal where its cursor is and wait for the answer.
     fn redraw(&mut self) -> std::io::Result<()> {
-        let size = self.screen.size()?;
-        self.model.update(Input::Resized(size.width, size.height));
-        self.screen.resize(Rect::new(0, 0, size.width, size.height))
+        let (columns, rows) = tty::size();
+        self.model.update(Input::Resized(columns, rows));
+        self.screen.resize(Rect::new(0, 0, columns, rows))
     }
 
     /// By the sequence that reaches the clipboard of the terminal's machine, over ssh too.

@@ -44,6 +44,13 @@ pub(crate) fn is_foreground() -> bool {
     with_device(|device| tcgetpgrp(device)).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
+/// Columns and rows. Some terminals do not know: then what was usual for decades.
+pub(crate) fn size() -> (u16, u16) {
+    let known = |cells: u16, usual: u16| if cells == 0 { usual } else { cells };
+    let (columns, rows) = terminal::size().unwrap_or_default();
+    (known(columns, 80), known(rows, 24))
+}
+
 /// A terminal whose keys come here. Dropping it gives it back.
 pub(crate) struct Tty {
     /// None: the terminal is not ours now.
@@ -53,6 +60,8 @@ pub(crate) struct Tty {
     quit: Signal,
     /// The whole screen is ours.
     whole: bool,
+    /// It was stopped, and is not in the foreground yet.
+    away: bool,
     over: CancellationToken,
     /// What other threads said while they must not write.
     panics: Receiver<String>,
@@ -88,18 +97,15 @@ impl Tty {
         let quit = signal(SignalKind::quit())?;
         let panics = guard_panics();
         DRAWS.set(true);
-        let mut tty = Tty { keys: None, suspend, quit, whole: false, over, panics };
+        let mut tty = Tty { keys: None, suspend, quit, whole: false, away: false, over, panics };
         tty.enter()?;
         Ok(tty)
     }
 
     /// Takes the whole screen, or gives it back.
     pub(crate) fn fill(&mut self, whole: bool) -> std::io::Result<()> {
-        if self.whole != whole {
-            self.whole = whole;
-            show_screen(whole)?;
-        }
-        Ok(())
+        let changed = std::mem::replace(&mut self.whole, whole) != whole;
+        if changed && !self.away { show_screen(whole) } else { Ok(()) }
     }
 
     fn enter(&mut self) -> std::io::Result<()> {
@@ -126,9 +132,12 @@ impl Tty {
         }
     }
 
-    /// The next thing that comes from the terminal.
+    /// The next thing that comes from the terminal. May be cancelled and called again.
     pub(crate) async fn next(&mut self) -> Sign {
         use futures_util::StreamExt as _;
+        if self.away {
+            return self.come_back().await;
+        }
         let Some(keys) = &mut self.keys else { return Sign::Closed };
         tokio::select! {
             event = keys.next() => match event {
@@ -137,7 +146,12 @@ impl Tty {
                 Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => Sign::Nothing,
                 Some(Err(_)) | None => Sign::Closed,
             },
-            _ = self.suspend.recv() => self.stop().await,
+            _ = self.suspend.recv() => {
+                self.leave();
+                self.away = true;
+                halt();
+                self.come_back().await
+            }
             _ = self.quit.recv() => Sign::Quit,
         }
     }
@@ -150,20 +164,24 @@ impl Tty {
         }
     }
 
-    async fn stop(&mut self) -> Sign {
-        self.leave();
-        halt();
-        // Continued, here or in the background.
+    /// After it was continued, here or in the background. May be cancelled and called again.
+    async fn come_back(&mut self) -> Sign {
         while !is_foreground() {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
                 () = self.over.cancelled() => return Sign::Over,
             }
         }
+        self.away = false;
         match self.enter() {
             Ok(()) => Sign::Resumed,
             Err(_) => Sign::Closed,
         }
+    }
+
+    /// Somebody else has the terminal: nothing may be drawn.
+    pub(crate) fn is_away(&self) -> bool {
+        self.away
     }
 
     /// Gives the terminal back for lines to be printed.

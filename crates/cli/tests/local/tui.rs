@@ -115,6 +115,17 @@ fn it_follows_the_size_of_the_terminal() {
     assert_eq!(terminal.ends_clean().code(), Some(0));
 }
 
+#[test]
+fn a_terminal_that_does_not_know_its_size_gets_a_usual_one() {
+    let project = project();
+    let terminal = ui(&project);
+    terminal.forget_size();
+    terminal.types("\x0c");
+    terminal.wait_for("q quit");
+    terminal.types("\x03");
+    terminal.ends_clean();
+}
+
 /// A log cannot steer the terminal.
 #[test]
 fn what_a_log_says_stays_in_the_log() {
@@ -199,4 +210,36 @@ fn a_long_log_can_be_walked() {
     });
     terminal.types("\x03");
     terminal.ends_clean();
+}
+
+/// With a real shell: stopped, in the background, in the foreground again, ended in the background.
+#[test]
+fn a_shell_can_move_it_about() {
+    let project = project();
+    for flags in ["", "--legacy"] {
+        let shell = Terminal::shell(&project);
+        shell.wait_for("PROMPT>");
+        let start = || {
+            shell.types(&format!("clear; {} up --port 0 {flags}\n", env!("CARGO_BIN_EXE_lilt")));
+            shell.wait_for(if flags.is_empty() { "2 ready" } else { "✓ Running" });
+            shell.types("\x1a");
+            shell.wait_for("Stopped");
+            shell.types("clear; bg\n");
+            // Nobody draws over the shell.
+            shell.types("clear; jobs\n");
+            shell.wait_for("Running");
+        };
+        start();
+        shell.types("clear; fg\n");
+        shell.wait_for(if flags.is_empty() { "2 ready" } else { "✓ Running" });
+        shell.types("\x03");
+        shell.wait_until("is the shell's", |screen| {
+            !screen.alternate_screen() && screen.contents().trim_end().ends_with("PROMPT>")
+        });
+        start();
+        shell.types("clear; kill %1; wait %1; echo code=$?\n");
+        shell.wait_for("code=0");
+        shell.types("exit\n");
+        assert_eq!(shell.ends_clean().code(), Some(0));
+    }
 }

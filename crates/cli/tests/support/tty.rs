@@ -39,7 +39,17 @@ impl Terminal {
         Terminal::start_with(project, arguments, &[])
     }
 
+    /// A shell with job control, whose prompt is `PROMPT>`.
+    pub(crate) fn shell(project: &Project) -> Terminal {
+        Terminal::program(project, &["bash", "--norc", "-i"], &[("PS1", "PROMPT>")])
+    }
+
     pub(crate) fn start_with(project: &Project, arguments: &[&str], variables: &[(&str, &str)]) -> Terminal {
+        let lilt = env!("CARGO_BIN_EXE_lilt");
+        Terminal::program(project, &[&[lilt], arguments].concat(), variables)
+    }
+
+    fn program(project: &Project, arguments: &[&str], variables: &[(&str, &str)]) -> Terminal {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are pseudo terminals");
         grantpt(&keyboard).expect("it is ours");
         unlockpt(&keyboard).expect("it is ours");
@@ -48,9 +58,8 @@ impl Terminal {
         let device = File::from(device.expect("the other side opens"));
         let keyboard = File::from(keyboard);
         set_size(&keyboard, 80, 24);
-        let lilt = env!("CARGO_BIN_EXE_lilt");
-        // It makes the terminal that of its own session, then becomes lilt.
-        let arguments = [&["-c", lilt], arguments].concat();
+        // It makes the terminal that of its own session, then becomes the program.
+        let arguments = [&["-c"], arguments].concat();
         let mut start =
             Start::program(Path::new("setsid"), project, &arguments).variable("TERM", "xterm-256color");
         for (name, value) in variables {
@@ -79,6 +88,11 @@ impl Terminal {
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         self.screen.borrow_mut().screen_mut().set_size(size(rows), size(columns));
         set_size(&self.keyboard, columns, rows);
+    }
+
+    /// As terminals without a window are.
+    pub(crate) fn forget_size(&self) {
+        set_size(&self.keyboard, 0, 0);
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
