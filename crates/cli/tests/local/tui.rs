@@ -220,7 +220,9 @@ fn a_shell_can_move_it_about() {
         let shell = Terminal::shell(&project);
         shell.wait_for("PROMPT>");
         let start = || {
-            shell.types(&format!("clear; {} up --port 0 {flags}\n", env!("CARGO_BIN_EXE_lilt")));
+            shell.types("clear\n");
+            shell.wait_until("is clear", |screen| screen.contents().trim() == "PROMPT>");
+            shell.types(&format!("{} up --port 0 {flags}\n", env!("CARGO_BIN_EXE_lilt")));
             shell.wait_for(if flags.is_empty() { "2 ready" } else { "✓ Running" });
             shell.types("\x1a");
             shell.wait_for("Stopped");

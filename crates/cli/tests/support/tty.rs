@@ -65,12 +65,12 @@ impl Terminal {
         for (name, value) in variables {
             start = start.variable(name, value);
         }
+        let settings = settings(&device);
         let copy = || device.try_clone().expect("a file can be shared");
         let child = start.command.stdin(copy()).stdout(copy()).stderr(copy()).spawn();
         let child = child.unwrap_or_else(|error| panic!("setsid does not start: {error}"));
         // The command holds copies of the device, which must end with lilt.
         let Start { mark, home, .. } = start;
-        let settings = settings(&device);
         let incoming = collect(keyboard.try_clone().expect("a file can be shared"));
         let screen = RefCell::new(vt100::Parser::new(size(24), size(80), 0));
         let raw = RefCell::new(Vec::new());
