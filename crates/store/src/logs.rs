@@ -1,38 +1,71 @@
 //! The session's log: every line, by sequence number.
 //!
-//! Runners write bytes through a [`Span`]; complete lines get a number. Readers page and follow by number.
+//! Runners write bytes through a [`Span`]; lines get a number when they are complete, or have waited long enough.
+//! Readers page and follow by number. Secrets are taken out before anything is kept.
+
+mod assembler;
+pub(crate) mod batch;
+mod blocks;
+mod filter;
+mod pattern;
+mod reader;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lilt_model::log::{Level, Line, Source};
+use lilt_model::log::{Level, Source};
+use lilt_model::secret::{Redactor, Secret};
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-use crate::segments::{self, Piece, Segment, Segments};
+use crate::segments::segment::{Marks, Owner, SpanOwner};
+use crate::segments::{Scribe, Segments, Sizes, file};
+use assembler::Assembler;
+use batch::Batch;
+pub use filter::Filter;
+pub use pattern::{NoPattern, Pattern};
+pub use reader::{Lines, LogReader};
 
-/// A line longer than this is cut into several: one runaway line must not hold all memory.
-const LONGEST_LINE: usize = 1024 * 1024;
+/// What the files of a session may take if nothing else is said.
+pub const DEFAULT_LIMIT: u64 = 4_000_000_000;
+/// Segments that may wait for the disk before those who write lines wait, too.
+const BACKLOG: usize = 8;
 
-#[derive(Clone, Debug)]
-struct SpanOwner {
-    id: SpanId,
-    resource: Option<ResourceName>,
-    source: Source,
+/// What followers are told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tip {
+    end: u64,
+    /// There are lines without end, to be shown after a while.
+    partial: bool,
 }
 
-#[derive(Debug)]
-struct Inner {
-    segments: Segments,
-    spans: Vec<SpanOwner>,
+/// All that writers and readers share.
+struct Shared {
+    segments: Mutex<Segments>,
+    /// Held while files are written, so that they are in order; never together with another lock for long.
+    disk: Mutex<()>,
+    /// Those with something to show though its line has not ended.
+    waiting: Mutex<Vec<Arc<Mutex<Stream>>>>,
+    redactor: Mutex<Redactor>,
+    /// Counts the changes of the redactor.
+    redactors: AtomicU64,
+    announce: watch::Sender<Tip>,
+    clock: fn() -> Timestamp,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code of ours panics with a lock half way through a change; what others see is whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Hands out spans to write to.
 #[derive(Clone)]
 pub struct LogWriter {
-    inner: Arc<Mutex<Inner>>,
-    announce: Arc<watch::Sender<u64>>,
-    clock: fn() -> Timestamp,
+    shared: Arc<Shared>,
 }
 
 impl std::fmt::Debug for LogWriter {
@@ -44,86 +77,245 @@ impl std::fmt::Debug for LogWriter {
 impl LogWriter {
     /// Keeps all lines in files of `folder`; without one, only the recent lines. The clock is the host's.
     pub fn open(folder: Option<PathBuf>, clock: fn() -> Timestamp) -> (LogWriter, LogReader) {
-        let inner = Arc::new(Mutex::new(Inner { segments: Segments::new(folder), spans: Vec::new() }));
-        let (announce, announced) = watch::channel(0);
-        let reader = LogReader { inner: Arc::clone(&inner), announced };
-        (LogWriter { inner, announce: Arc::new(announce), clock }, reader)
+        Self::open_limited(folder, DEFAULT_LIMIT, clock)
+    }
+
+    /// The same with a limit for the files, in bytes: beyond it the oldest lines are given up.
+    pub fn open_limited(folder: Option<PathBuf>, limit: u64, clock: fn() -> Timestamp) -> (LogWriter, LogReader) {
+        Self::open_sized(folder, Sizes::limited(limit), clock)
+    }
+
+    fn open_sized(folder: Option<PathBuf>, sizes: Sizes, clock: fn() -> Timestamp) -> (LogWriter, LogReader) {
+        let shared = Arc::new(Shared {
+            segments: Mutex::new(Segments::new(folder, sizes)),
+            disk: Mutex::default(),
+            waiting: Mutex::default(),
+            redactor: Mutex::default(),
+            redactors: AtomicU64::new(0),
+            announce: watch::Sender::new(Tip::default()),
+            clock,
+        });
+        let reader = LogReader::new(Arc::clone(&shared));
+        (LogWriter { shared }, reader)
+    }
+
+    pub fn reader(&self) -> LogReader {
+        LogReader::new(Arc::clone(&self.shared))
     }
 
     /// Begins a section of log. `resource` none means lilt itself.
     pub fn span(&self, id: SpanId, resource: Option<ResourceName>, source: Source) -> Span {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = u32::try_from(inner.spans.len()).unwrap_or(u32::MAX);
-        inner.spans.push(SpanOwner { id, resource, source });
-        Span { writer: self.clone(), index, partial: Vec::new() }
+        let span = SpanOwner { id, owner: Owner { resource, source } };
+        let scribe = lock(&self.shared.segments).scribe(span);
+        let stream = Stream {
+            scribe,
+            assembler: Assembler::default(),
+            redactor: Redactor::default(),
+            // Another than any there is: it is fetched with the first line.
+            redactors: u64::MAX,
+            waits: false,
+        };
+        Span { shared: Arc::clone(&self.shared), stream: Arc::new(Mutex::new(stream)) }
     }
 
-    fn append<'a>(&self, span: u32, lines: impl Iterator<Item = (Level, std::borrow::Cow<'a, str>)>) {
-        let time = (self.clock)();
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        for (level, text) in lines {
-            inner.segments.push(time, span, level, &text);
-        }
-        if let Some(error) = inner.segments.take_failure() {
-            let text =
-                format!("cannot keep the log on disk any longer ({error}); only recent lines stay readable");
-            inner.segments.push(time, span, Level::Warn, &text);
-        }
-        let end = inner.segments.end();
-        drop(inner);
-        self.announce.send_replace(end);
+    /// Takes these secrets out of all lines from now on, in place of those before.
+    pub fn hide<'s>(&self, secrets: impl IntoIterator<Item = &'s Secret>) {
+        *lock(&self.shared.redactor) = Redactor::new(secrets);
+        self.shared.redactors.fetch_add(1, Ordering::Release);
+    }
+
+    /// What takes the session's secrets out of a text.
+    pub fn redactor(&self) -> Redactor {
+        lock(&self.shared.redactor).clone()
     }
 }
 
-/// One section of log, written by one runner. A line that has no end yet is kept until it has, or until the span
-/// ends.
+/// One writer's way into the store.
 #[derive(Debug)]
+struct Stream {
+    scribe: Scribe,
+    assembler: Assembler,
+    redactor: Redactor,
+    /// Which one this is.
+    redactors: u64,
+    /// It is among those that wait.
+    waits: bool,
+}
+
+impl Stream {
+    /// Makes sure that the secrets that are known now are taken out.
+    fn refresh(&mut self, shared: &Shared) {
+        let current = shared.redactors.load(Ordering::Acquire);
+        if current != self.redactors {
+            self.redactor = lock(&shared.redactor).clone();
+            self.redactors = current;
+        }
+    }
+
+    fn end_line(&mut self, shared: &Shared) {
+        self.refresh(shared);
+        let mut batch = Batch::default();
+        self.assembler.end(&self.redactor, &mut batch);
+        shared.append(&mut self.scribe, Level::Info, &batch);
+    }
+}
+
+impl Shared {
+    fn append(&self, scribe: &mut Scribe, level: Level, batch: &Batch) {
+        if batch.is_empty() {
+            return;
+        }
+        let time = (self.clock)();
+        let mut segments = lock(&self.segments);
+        segments.append(scribe, time, level, batch);
+        let mut end = segments.end();
+        let backlog = segments.backlog();
+        drop(segments);
+        if backlog > 0 {
+            self.persist(backlog >= BACKLOG);
+            end = lock(&self.segments).end();
+        }
+        self.announce.send_if_modified(|tip| {
+            let newer = tip.end < end;
+            tip.end = tip.end.max(end);
+            newer
+        });
+    }
+
+    /// Writes sealed segments to their files. Someone who is at it already does it for us, unless that takes too long.
+    fn persist(&self, wait: bool) {
+        let _writing = match self.disk.try_lock() {
+            Ok(guard) => guard,
+            Err(_) if wait => lock(&self.disk),
+            Err(_) => return,
+        };
+        loop {
+            let next = lock(&self.segments).next_unwritten();
+            let Some((path, segment)) = next else { return };
+            match file::write(&path, &segment) {
+                Ok(size) => {
+                    let dropped = lock(&self.segments).written(size);
+                    dropped.files.iter().for_each(|path| file::remove(path));
+                    if dropped.first_time {
+                        self.tell("the log has reached its limit on disk (LILT_LOG_LIMIT_GB); from here on its oldest lines are given up");
+                    }
+                }
+                Err(error) => {
+                    file::remove(&path);
+                    lock(&self.segments).stop_writing();
+                    self.tell(&format!("cannot keep the log on disk any longer ({error}); only recent lines stay readable"));
+                }
+            }
+        }
+    }
+
+    /// A line of the store's own.
+    fn tell(&self, words: &str) {
+        let mut batch = Batch::default();
+        batch.push(&format!("WARNING: {words}"), Marks::FIRST);
+        let time = (self.clock)();
+        let owner = Owner { resource: None, source: Source::Runtime };
+        let mut segments = lock(&self.segments);
+        let mut scribe = segments.scribe(SpanOwner { id: SpanId::new("log"), owner });
+        segments.append(&mut scribe, time, Level::Warn, &batch);
+    }
+
+    /// Sees to it that what has waited long enough is shown.
+    fn wait_with(&self, stream: &Arc<Mutex<Stream>>, state: &mut Stream) {
+        if state.waits || state.assembler.due().is_none() {
+            return;
+        }
+        state.waits = true;
+        let mut waiting = lock(&self.waiting);
+        waiting.push(Arc::clone(stream));
+        // With the lock, so that the tip says what is so.
+        self.announce.send_if_modified(|tip| !std::mem::replace(&mut tip.partial, true));
+    }
+
+    /// Shows lines without end that have waited long enough.
+    fn show_due(&self) {
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        if waiting.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let mut still = Vec::new();
+        for stream in waiting {
+            let mut guard = lock(&stream);
+            let state = &mut *guard;
+            state.refresh(self);
+            let mut batch = Batch::default();
+            state.assembler.show_due(&state.redactor, now, &mut batch);
+            self.append(&mut state.scribe, Level::Info, &batch);
+            state.waits = state.assembler.due().is_some();
+            let waits = state.waits;
+            drop(guard);
+            if waits {
+                still.push(stream);
+            }
+        }
+        let mut waiting = lock(&self.waiting);
+        waiting.append(&mut still);
+        self.announce.send_if_modified(|tip| {
+            tip.partial = !waiting.is_empty();
+            false
+        });
+    }
+}
+
+/// One section of log, written by one runner.
 pub struct Span {
-    writer: LogWriter,
-    index: u32,
-    partial: Vec<u8>,
+    shared: Arc<Shared>,
+    stream: Arc<Mutex<Stream>>,
+}
+
+impl std::fmt::Debug for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Span").finish_non_exhaustive()
+    }
 }
 
 impl Span {
     /// Appends raw output.
     pub fn write(&mut self, bytes: &[u8]) {
-        let Some(last_end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
-            self.keep_partial(bytes);
-            return;
-        };
-        let (complete, rest) = bytes.split_at(last_end);
-        let mut whole = std::mem::take(&mut self.partial);
-        whole.extend_from_slice(complete);
-        let lines = whole.split(|byte| *byte == b'\n').flat_map(pieces);
-        self.writer.append(self.index, lines.map(|line| (Level::Info, text_of(line))));
-        self.keep_partial(&rest[1..]);
+        let mut guard = lock(&self.stream);
+        let state = &mut *guard;
+        state.refresh(&self.shared);
+        let mut batch = Batch::default();
+        state.assembler.write(bytes, &state.redactor, Instant::now(), &mut batch);
+        self.shared.append(&mut state.scribe, Level::Info, &batch);
+        self.shared.wait_with(&self.stream, state);
     }
 
-    /// Appends one or more lines of our own.
+    /// Appends one or more lines of our own: one message.
     pub fn print(&mut self, level: Level, text: &str) {
-        self.end_line();
-        let lines = text.split('\n').flat_map(|line| pieces(line.as_bytes()));
-        self.writer.append(self.index, lines.map(|line| (level, text_of(line))));
+        let first = if level == Level::Info { Marks::default() } else { Marks::FIRST };
+        self.put(level, text, first, Marks::default());
     }
 
     pub fn info(&mut self, text: &str) {
         self.print(Level::Info, text);
     }
 
-    /// Ends a line that was left open.
-    pub fn end_line(&mut self) {
-        if self.partial.is_empty() {
-            return;
-        }
-        let partial = std::mem::take(&mut self.partial);
-        self.writer.append(self.index, std::iter::once((Level::Info, text_of(&partial))));
+    /// Begins an update: an empty line and what it is about.
+    pub fn headline(&mut self, text: &str) {
+        self.put(Level::Info, &format!("\n{text}"), Marks::HEADLINE, Marks::HEADLINE);
     }
 
-    fn keep_partial(&mut self, bytes: &[u8]) {
-        self.partial.extend_from_slice(bytes);
-        if self.partial.len() >= LONGEST_LINE {
-            self.end_line();
+    /// Ends a line that was left open.
+    pub fn end_line(&mut self) {
+        lock(&self.stream).end_line(&self.shared);
+    }
+
+    fn put(&mut self, level: Level, text: &str, mut marks: Marks, others: Marks) {
+        let mut state = lock(&self.stream);
+        state.end_line(&self.shared);
+        let mut batch = Batch::default();
+        for line in state.redactor.redact(text).split('\n') {
+            assembler::put_own(line, marks, &mut batch);
+            marks = others;
         }
+        self.shared.append(&mut state.scribe, level, &batch);
     }
 }
 
@@ -131,89 +323,4 @@ impl Drop for Span {
     fn drop(&mut self) {
         self.end_line();
     }
-}
-
-fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    // `chunks` gives nothing for an empty line, which is a line all the same.
-    let empty = line.is_empty().then_some(line);
-    empty.into_iter().chain(line.chunks(LONGEST_LINE))
-}
-
-fn text_of(line: &[u8]) -> std::borrow::Cow<'_, str> {
-    String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line))
-}
-
-/// Reads the log by sequence number.
-#[derive(Clone, Debug)]
-pub struct LogReader {
-    inner: Arc<Mutex<Inner>>,
-    announced: watch::Receiver<u64>,
-}
-
-impl LogReader {
-    /// The number that the next line will get.
-    pub fn end(&self) -> u64 {
-        *self.announced.borrow()
-    }
-
-    /// Waits until there are lines past this end. Never returns once all writers are gone.
-    pub async fn grown(&self, end: u64) -> u64 {
-        let mut announced = self.announced.clone();
-        let found = announced.wait_for(|now| *now > end).await.map(|found| *found);
-        match found {
-            Ok(found) => found,
-            Err(_) => std::future::pending().await,
-        }
-    }
-
-    /// Lines from this number on, at most so many. What is no longer kept is skipped.
-    pub fn read(&self, from: u64, at_most: usize) -> Vec<Line> {
-        let mut lines = Vec::new();
-        let mut next = from;
-        while lines.len() < at_most {
-            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            let end = match inner.segments.piece(next) {
-                None => break,
-                Some(Piece::Memory(segment)) => {
-                    copy(segment, next, at_most, &inner.spans, &mut lines);
-                    segment.end()
-                }
-                Some(Piece::Disk(path)) => {
-                    // The lock is not held while a file is read.
-                    drop(inner);
-                    let Some(segment) = segments::read(&path) else { break };
-                    let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-                    copy(&segment, next, at_most, &inner.spans, &mut lines);
-                    segment.end()
-                }
-            };
-            if end <= next {
-                break;
-            }
-            next = end;
-        }
-        lines
-    }
-}
-
-/// Copies a segment's lines from number `from` on, until there are `at_most` in all.
-fn copy(segment: &Segment, from: u64, at_most: usize, spans: &[SpanOwner], lines: &mut Vec<Line>) {
-    let begin = usize::try_from(from.saturating_sub(segment.first)).unwrap_or(usize::MAX);
-    let room = at_most - lines.len();
-    lines
-        .extend((begin..segment.entries.len()).take(room).filter_map(|index| line_of(segment, index, spans)));
-}
-
-fn line_of(segment: &Segment, index: usize, spans: &[SpanOwner]) -> Option<Line> {
-    let (entry, text) = segment.line(index)?;
-    let owner = spans.get(entry.span as usize)?;
-    Some(Line {
-        seq: segment.first + index as u64,
-        time: entry.time,
-        resource: owner.resource.clone(),
-        span: owner.id.clone(),
-        source: owner.source,
-        level: entry.level,
-        text: text.to_owned(),
-    })
 }

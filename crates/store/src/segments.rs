@@ -1,187 +1,283 @@
-//! Log lines in compact pieces: the newest in memory, all of them in files of the session's folder.
+//! All lines of the session in segments: the newest in memory, all of them in files of the session's folder.
 //!
-//! The only module of the store that touches files. A piece is written once, when it is full, and never changed.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "this is the module through which log segments reach the disk"
-)]
+//! This is the table of them; what it says of each is enough to pass over those in which nothing can match. It does no
+//! IO: who writes and reads the files does so without holding a lock on this.
+
+pub(crate) mod file;
+pub(crate) mod owners;
+pub(crate) mod segment;
+pub(crate) mod summary;
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use lilt_model::Timestamp;
 use lilt_model::log::Level;
 
-/// A piece is sealed at this size of text; what a reader of old lines loads at once.
-const SEGMENT_BYTES: usize = 256 * 1024;
-/// And at this number of lines, so that floods of empty lines are bounded too.
-const SEGMENT_LINES: usize = 8192;
-/// Sealed pieces kept in memory.
-const RECENT_SEGMENTS: usize = 12;
+use crate::logs::batch::Batch;
+use owners::Owners;
+use segment::{Entry, Marks, Segment, SpanOwner};
+use summary::{OwnerNumber, Summary};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) time: Timestamp,
-    /// Index into the table of spans.
-    pub(crate) span: u32,
-    pub(crate) level: Level,
-    /// Where the text ends; it begins where the one before ends.
-    pub(crate) end: u32,
+/// Where segments end and what may be of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// A segment is sealed at this size of text; what a reader of old lines loads at once.
+    pub(crate) bytes: usize,
+    /// And at this number of lines, so that floods of empty lines are bounded too. Fits into 16 bits.
+    pub(crate) lines: usize,
+    /// What sealed segments may take in memory.
+    pub(crate) recent: usize,
+    /// How many bytes the files may have in all.
+    pub(crate) disk: u64,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Segment {
-    pub(crate) first: u64,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) text: String,
-}
-
-impl Segment {
-    pub(crate) fn end(&self) -> u64 {
-        self.first + self.entries.len() as u64
-    }
-
-    pub(crate) fn line(&self, index: usize) -> Option<(Entry, &str)> {
-        let entry = *self.entries.get(index)?;
-        let begin = if index == 0 { 0 } else { self.entries[index - 1].end as usize };
-        Some((entry, self.text.get(begin..entry.end as usize)?))
-    }
-
-    fn is_full(&self) -> bool {
-        self.text.len() >= SEGMENT_BYTES || self.entries.len() >= SEGMENT_LINES
+impl Sizes {
+    pub(crate) fn limited(disk: u64) -> Self {
+        Self { bytes: 512 * 1024, lines: 8192, recent: 4 * 1024 * 1024, disk }
     }
 }
 
-/// All lines of the session.
-#[derive(Debug, Default)]
-pub(crate) struct Segments {
-    /// None: nothing is written, and only the recent lines are kept.
-    folder: Option<PathBuf>,
-    open: Segment,
-    recent: VecDeque<Segment>,
-    /// First sequence number of every sealed piece that is on disk, in order.
-    on_disk: Vec<u64>,
-    /// The first write that failed; told once, and writing stops.
-    failed: Option<io::Error>,
-}
+/// Segments read back from their files that are kept for the next page.
+const READ_BACK: usize = 2;
 
-/// Where a page of lines comes from.
+/// Who writes a line, as the table knows it.
 #[derive(Debug)]
-pub(crate) enum Piece<'a> {
-    Memory(&'a Segment),
+pub(crate) struct Scribe {
+    span: SpanOwner,
+    number: OwnerNumber,
+    /// The segment it wrote to last, and its place in that one's spans.
+    place: Option<(u64, u16)>,
+}
+
+#[derive(Debug)]
+struct Sealed {
+    summary: Summary,
+    /// None: it is only in its file.
+    memory: Option<Arc<Segment>>,
+    /// The size of its file; none if it has none.
+    disk: Option<u64>,
+}
+
+/// Where the lines of a page are.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Memory(Arc<Segment>),
     Disk(PathBuf),
 }
 
+/// What became of the table when a segment got its file.
+#[derive(Debug, Default)]
+pub(crate) struct Dropped {
+    /// Files that are too much.
+    pub(crate) files: Vec<PathBuf>,
+    /// These are the first lines that the session gave up.
+    pub(crate) first_time: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Segments {
+    /// None: nothing is written, and only the recent lines are kept.
+    folder: Option<PathBuf>,
+    /// Writing has failed; what was written can still be read.
+    writes: bool,
+    sizes: Sizes,
+    on_disk: u64,
+    in_memory: usize,
+    open: Segment,
+    /// The owners of the open segment's spans.
+    open_owners: Vec<OwnerNumber>,
+    sealed: VecDeque<Sealed>,
+    /// The first lines of segments that shall be written, oldest first.
+    unwritten: VecDeque<u64>,
+    read_back: VecDeque<Arc<Segment>>,
+    pub(crate) owners: Owners,
+    gave_up: bool,
+}
+
 impl Segments {
-    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder, ..Self::default() }
+    pub(crate) fn new(folder: Option<PathBuf>, sizes: Sizes) -> Self {
+        Self {
+            writes: folder.is_some(),
+            folder,
+            sizes,
+            on_disk: 0,
+            in_memory: 0,
+            open: Segment::default(),
+            open_owners: Vec::new(),
+            sealed: VecDeque::new(),
+            unwritten: VecDeque::new(),
+            read_back: VecDeque::new(),
+            owners: Owners::default(),
+            gave_up: false,
+        }
     }
 
+    pub(crate) fn scribe(&mut self, span: SpanOwner) -> Scribe {
+        let number = self.owners.number(&span.owner);
+        Scribe { span, number, place: None }
+    }
+
+    /// The number that the next line will get.
     pub(crate) fn end(&self) -> u64 {
         self.open.end()
     }
 
-    pub(crate) fn push(&mut self, time: Timestamp, span: u32, level: Level, text: &str) {
-        self.open.text.push_str(text);
-        let end = u32::try_from(self.open.text.len()).unwrap_or(u32::MAX);
-        self.open.entries.push(Entry { time, span, level, end });
-        if self.open.is_full() {
-            self.seal();
+    /// The number of the oldest line that is kept.
+    pub(crate) fn begin(&self) -> u64 {
+        self.sealed.front().map_or(self.open.first, |sealed| sealed.summary.first)
+    }
+
+    /// Appends lines, all with the same time, span and level.
+    pub(crate) fn append(&mut self, scribe: &mut Scribe, time: Timestamp, level: Level, batch: &Batch) {
+        let first = self.end();
+        let text = batch.text.as_str();
+        let mut marks = batch.marks.iter().peekable();
+        // What is in the text of the open segment already.
+        let mut copied = 0;
+        let mut begin = 0;
+        let mut offset = self.open.text.len();
+        let mut span = self.place(scribe);
+        for end in memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1) {
+            let mut own = Marks::of(level);
+            if let Some((_, more)) = marks.next_if(|(place, _)| *place == begin) {
+                own = own.and(*more);
+            }
+            self.open.entries.push(Entry { time, end: (offset + end - copied) as u32, span, marks: own });
+            begin = end;
+            if offset + end - copied >= self.sizes.bytes || self.open.entries.len() >= self.sizes.lines {
+                self.open.text.push_str(&text[copied..end]);
+                self.seal();
+                copied = end;
+                offset = 0;
+                // The next segment knows only whom it has lines of.
+                if end < text.len() {
+                    span = self.place(scribe);
+                }
+            }
+        }
+        self.open.text.push_str(&text[copied..]);
+        self.owners.wrote(scribe.number, level, first, self.end());
+    }
+
+    fn place(&mut self, scribe: &mut Scribe) -> u16 {
+        match scribe.place {
+            Some((segment, place)) if segment == self.open.first => place,
+            _ => {
+                // As many spans as lines at most, so that the number is small enough.
+                let place = self.open.spans.len() as u16;
+                self.open.spans.push(scribe.span.clone());
+                self.open_owners.push(scribe.number);
+                scribe.place = Some((self.open.first, place));
+                place
+            }
         }
     }
 
     fn seal(&mut self) {
-        let next = self.open.end();
-        let mut sealed = std::mem::replace(&mut self.open, Segment { first: next, ..Segment::default() });
-        sealed.text.shrink_to_fit();
-        sealed.entries.shrink_to_fit();
-        if let Some(folder) = &self.folder {
-            match write(&folder.join(file_name(sealed.first)), &sealed) {
-                Ok(()) => self.on_disk.push(sealed.first),
-                Err(error) => {
-                    self.failed = Some(error);
-                    self.folder = None;
-                }
+        let next = Segment { first: self.open.end(), ..Segment::default() };
+        let mut segment = std::mem::replace(&mut self.open, next);
+        segment.text.shrink_to_fit();
+        segment.entries.shrink_to_fit();
+        let summary = Summary::of(&segment, &std::mem::take(&mut self.open_owners));
+        self.in_memory += segment.size();
+        if self.writes {
+            self.unwritten.push_back(segment.first);
+        }
+        self.sealed.push_back(Sealed { summary, memory: Some(Arc::new(segment)), disk: None });
+        self.shrink();
+    }
+
+    /// Takes old segments out of memory that are on disk, or that nobody will write.
+    fn shrink(&mut self) {
+        while self.in_memory > self.sizes.recent {
+            let oldest = self.sealed.partition_point(|sealed| sealed.memory.is_none());
+            let Some(sealed) = self.sealed.get_mut(oldest) else { return };
+            if sealed.disk.is_none() && self.writes {
+                return;
+            }
+            self.in_memory -= sealed.memory.take().map_or(0, |segment| segment.size());
+            if sealed.disk.is_none() {
+                self.sealed.remove(oldest);
+                self.gave_up = true;
             }
         }
-        self.recent.push_back(sealed);
-        while self.recent.len() > RECENT_SEGMENTS {
-            self.recent.pop_front();
+    }
+
+    /// How many segments wait to be written.
+    pub(crate) fn backlog(&self) -> usize {
+        self.unwritten.len()
+    }
+
+    /// The oldest segment without a file, and where the file shall be.
+    pub(crate) fn next_unwritten(&self) -> Option<(PathBuf, Arc<Segment>)> {
+        let first = *self.unwritten.front()?;
+        let segment = self.sealed.get(self.index_of(first))?.memory.clone()?;
+        Some((file::path(self.folder.as_deref()?, first), segment))
+    }
+
+    /// The segment that was [`Self::next_unwritten`] has a file of this size now.
+    pub(crate) fn written(&mut self, size: u64) -> Dropped {
+        let Some(first) = self.unwritten.pop_front() else { return Dropped::default() };
+        let index = self.index_of(first);
+        if let Some(sealed) = self.sealed.get_mut(index) {
+            sealed.disk = Some(size);
+            self.on_disk += size;
+        }
+        self.shrink();
+        self.keep_limit()
+    }
+
+    fn keep_limit(&mut self) -> Dropped {
+        let mut dropped = Dropped::default();
+        while self.on_disk > self.sizes.disk {
+            let Some(Sealed { disk: Some(size), .. }) = self.sealed.front() else { break };
+            self.on_disk -= size;
+            let Some(sealed) = self.sealed.pop_front() else { break };
+            self.in_memory -= sealed.memory.map_or(0, |segment| segment.size());
+            dropped.files.extend(self.folder.as_ref().map(|folder| file::path(folder, sealed.summary.first)));
+            dropped.first_time |= !std::mem::replace(&mut self.gave_up, true);
+        }
+        dropped
+    }
+
+    /// Nothing will be written any more.
+    pub(crate) fn stop_writing(&mut self) {
+        self.writes = false;
+        self.unwritten.clear();
+        self.shrink();
+    }
+
+    /// The sealed segment that has this line, or the first one after it.
+    pub(crate) fn index_of(&self, seq: u64) -> usize {
+        self.sealed.partition_point(|sealed| sealed.summary.end <= seq)
+    }
+
+    /// None past the last sealed one.
+    pub(crate) fn summary(&self, index: usize) -> Option<&Summary> {
+        self.sealed.get(index).map(|sealed| &sealed.summary)
+    }
+
+    pub(crate) fn open(&self) -> &Segment {
+        &self.open
+    }
+
+    pub(crate) fn segment(&self, index: usize) -> Option<Place> {
+        let sealed = self.sealed.get(index)?;
+        let first = sealed.summary.first;
+        let known = sealed.memory.as_ref().or_else(|| self.read_back.iter().find(|it| it.first == first));
+        match known {
+            Some(segment) => Some(Place::Memory(Arc::clone(segment))),
+            None => Some(Place::Disk(file::path(self.folder.as_deref()?, first))),
         }
     }
 
-    /// The error that stopped writing, once.
-    pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
-        self.failed.take()
-    }
-
-    /// The piece that holds this line, or the first kept one after it; none past the end.
-    pub(crate) fn piece(&self, seq: u64) -> Option<Piece<'_>> {
-        if seq >= self.open.end() {
-            return None;
+    /// Keeps a segment that was read for whoever reads it next.
+    pub(crate) fn keep_read(&mut self, segment: &Arc<Segment>) {
+        if self.read_back.len() >= READ_BACK {
+            self.read_back.pop_front();
         }
-        if seq >= self.open.first {
-            return Some(Piece::Memory(&self.open));
-        }
-        let first_recent = self.recent.front().map_or(self.open.first, |segment| segment.first);
-        if seq < first_recent
-            && let Some(folder) = &self.folder
-        {
-            let at = self.on_disk.partition_point(|first| *first <= seq);
-            if let Some(first) = at.checked_sub(1).and_then(|at| self.on_disk.get(at)) {
-                return Some(Piece::Disk(folder.join(file_name(*first))));
-            }
-        }
-        let at = self.recent.partition_point(|segment| segment.end() <= seq);
-        Some(Piece::Memory(self.recent.get(at).unwrap_or(&self.open)))
+        self.read_back.push_back(Arc::clone(segment));
     }
-}
-
-fn file_name(first: u64) -> String {
-    format!("{first:020}.lines")
-}
-
-/// One record per line: time, span, level, length, text.
-fn write(path: &std::path::Path, segment: &Segment) -> io::Result<()> {
-    let mut bytes = Vec::with_capacity(segment.text.len() + segment.entries.len() * 17 + 8);
-    bytes.extend_from_slice(&segment.first.to_le_bytes());
-    for index in 0..segment.entries.len() {
-        let Some((entry, text)) = segment.line(index) else { break };
-        bytes.extend_from_slice(&entry.time.0.to_le_bytes());
-        bytes.extend_from_slice(&entry.span.to_le_bytes());
-        bytes.push(entry.level as u8);
-        bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(text.as_bytes());
-    }
-    File::create(path)?.write_all(&bytes)
-}
-
-/// Reads a piece back; none if the file is gone or damaged.
-pub(crate) fn read(path: &std::path::Path) -> Option<Segment> {
-    let bytes = std::fs::read(path).ok()?;
-    let mut rest = bytes.as_slice();
-    let mut segment = Segment { first: u64::from_le_bytes(take(&mut rest)?), ..Segment::default() };
-    while !rest.is_empty() {
-        let time = Timestamp(i64::from_le_bytes(take(&mut rest)?));
-        let span = u32::from_le_bytes(take(&mut rest)?);
-        let level = match take::<1>(&mut rest)?[0] {
-            0 => Level::Info,
-            1 => Level::Warn,
-            _ => Level::Error,
-        };
-        let length = u32::from_le_bytes(take(&mut rest)?) as usize;
-        let (text, tail) = rest.split_at_checked(length)?;
-        rest = tail;
-        segment.text.push_str(std::str::from_utf8(text).ok()?);
-        segment.entries.push(Entry { time, span, level, end: segment.text.len() as u32 });
-    }
-    Some(segment)
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (head, tail) = rest.split_first_chunk::<N>()?;
-    *rest = tail;
-    Some(*head)
 }

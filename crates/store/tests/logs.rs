@@ -111,3 +111,26 @@ async fn a_follower_is_woken() {
     span(&writer, "web").write(b"hello\n");
     assert_eq!(waiting.await.unwrap(), 1);
 }
+
+#[test]
+fn warnings_and_errors_of_an_update_can_be_counted() {
+    let (writer, reader) = LogWriter::open(None, || Timestamp(7));
+    let web = ResourceName::new("web");
+    let mut first = writer.span(SpanId::new("build:web:1"), Some(web.clone()), Source::Build);
+    first.print(Level::Warn, "WARNING: old image\nuse another");
+    first.write(b"WARNING: says the user's program\n");
+    first.print(Level::Warn, "WARNING: once more");
+    first.print(Level::Error, "ERROR: no");
+    drop(first);
+    let mut second = writer.span(SpanId::new("build:web:2"), Some(web.clone()), Source::Build);
+    second.print(Level::Warn, "WARNING: of the next");
+    let messages = |span: &str, level| reader.messages(&web, &SpanId::new(span), level);
+    assert_eq!(
+        messages("build:web:1", Level::Warn),
+        ["WARNING: old image\nuse another", "WARNING: once more"]
+    );
+    assert_eq!(messages("build:web:1", Level::Error), ["ERROR: no"]);
+    assert_eq!(messages("build:web:2", Level::Warn), ["WARNING: of the next"]);
+    assert_eq!(reader.count(&web, Level::Warn), 4, "in lines");
+    assert!(!reader.knows(&ResourceName::new("other")));
+}

@@ -1,0 +1,124 @@
+//! A text or regular expression to look for in lines.
+
+use lilt_model::log::plain;
+use regex::{Regex, RegexBuilder};
+
+use crate::segments::segment::Segment;
+
+/// Not a regular expression, and why, in words for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoPattern(pub String);
+
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    line: Regex,
+    /// Finds in many lines at once where a match may be; none if the expression means the ends of the whole text.
+    block: Option<Regex>,
+}
+
+impl Pattern {
+    pub fn regex(expression: &str) -> Result<Pattern, NoPattern> {
+        let no_pattern = |error: regex::Error| NoPattern(error.to_string());
+        let line = Regex::new(expression).map_err(no_pattern)?;
+        // The last one switches off that anchors mean lines.
+        let whole = ["\\A", "\\z", "-m"].iter().any(|anchor| expression.contains(anchor));
+        let block = RegexBuilder::new(expression).multi_line(true).build().map_err(no_pattern)?;
+        Ok(Pattern { line, block: (!whole).then_some(block) })
+    }
+
+    /// Just this text.
+    pub fn text(text: &str) -> Result<Pattern, NoPattern> {
+        Self::regex(&regex::escape(text))
+    }
+
+    /// Colours are not part of what is looked for.
+    pub fn matches(&self, text: &str) -> bool {
+        self.line.is_match(&plain(text))
+    }
+
+    /// Which lines of a segment between two match, in order.
+    pub(super) fn find(&self, segment: &Segment, from: usize, until: usize) -> Vec<u32> {
+        if from >= until {
+            return Vec::new();
+        }
+        let text = &segment.text[segment.begin_of(from)..segment.entries[until - 1].end as usize];
+        match &self.block {
+            // A colour in the middle of a word would hide it.
+            Some(block) if !text.contains('\x1b') => self.find_in_block(block, segment, from, until),
+            _ => (from..until).filter(|index| self.matches(segment.text_of(*index))).map(|it| it as u32).collect(),
+        }
+    }
+
+    fn find_in_block(&self, block: &Regex, segment: &Segment, from: usize, until: usize) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut index = from;
+        while index < until {
+            let begin = segment.begin_of(index);
+            let end = segment.entries[until - 1].end as usize;
+            // Up to the end, so that a match in the last line is seen with its line end.
+            let Some(place) = block.find(&segment.text[begin..end]) else { break };
+            let at = (begin + place.start()) as u32;
+            index += segment.entries[index..until].partition_point(|entry| entry.end <= at);
+            if index >= until {
+                break;
+            }
+            // One that began here may go over the end of the line, which it may not.
+            if self.line.is_match(segment.text_of(index)) {
+                found.push(index as u32);
+            }
+            index += 1;
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::Timestamp;
+
+    use super::*;
+    use crate::segments::segment::{Entry, Marks};
+
+    fn segment(lines: &[&str]) -> Segment {
+        let mut segment = Segment::default();
+        for line in lines {
+            segment.text.push_str(line);
+            segment.text.push('\n');
+            let end = segment.text.len() as u32;
+            segment.entries.push(Entry { time: Timestamp(0), end, span: 0, marks: Marks::default() });
+        }
+        segment
+    }
+
+    fn found(expression: &str, lines: &[&str]) -> Vec<u32> {
+        let pattern = Pattern::regex(expression).unwrap();
+        let segment = segment(lines);
+        let found = pattern.find(&segment, 0, lines.len());
+        let one_by_one: Vec<u32> =
+            (0..lines.len()).filter(|index| pattern.matches(lines[*index])).map(|it| it as u32).collect();
+        assert_eq!(found, one_by_one, "{expression}");
+        found
+    }
+
+    #[test]
+    fn many_lines_at_once_give_what_each_line_gives() {
+        let lines = ["GET /a 200", "", "GET /b 500 error", "x", "error", "\x1b[31merr\x1b[0mor 7", "200"];
+        assert_eq!(found("error", &lines), [2, 4, 5]);
+        let plain = &lines[..5];
+        assert_eq!(found("error", plain), [2, 4]);
+        assert_eq!(found("^error$", plain), [4]);
+        assert_eq!(found("^$", plain), [1]);
+        assert_eq!(found("\\Ax\\z", plain), [3]);
+        assert_eq!(found("00\\s", plain), [2]);
+        assert_eq!(found("[^a]*", plain), [0, 1, 2, 3, 4]);
+        assert_eq!(found("(?i)get", plain), [0, 2]);
+        assert_eq!(found("0\\s*x|x", plain), [3]);
+        assert_eq!(found("nowhere", plain), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn a_wrong_expression_is_told() {
+        assert!(Pattern::regex("(").unwrap_err().0.contains("unclosed group"));
+        assert!(Pattern::text("(").unwrap().matches("a(b"));
+    }
+}
