@@ -21,6 +21,7 @@ use crate::commands::tree_view::TreeView;
 use crate::commands::trigger::Trigger;
 use crate::commands::verify_install::VerifyInstall;
 use crate::diagnostics::Verbosity;
+use crate::stream::PrintedLines;
 
 /// The inner development loop on Kubernetes: reads a Tiltfile, brings up what it describes and keeps it up to date
 /// while you edit.
@@ -215,6 +216,8 @@ pub(crate) struct Up {
     /// Start in the terminal UI
     #[arg(long, alias = "hud")]
     pub(crate) legacy: bool,
+    #[command(flatten)]
+    pub(crate) lines: PrintedLines,
     /// Do not open port forwards
     #[arg(long)]
     pub(crate) disable_port_forwards: bool,
@@ -248,6 +251,8 @@ pub(crate) struct Ci {
     pub(crate) project: Project,
     #[command(flatten)]
     pub(crate) web: Web,
+    #[command(flatten)]
+    pub(crate) lines: PrintedLines,
     /// How long to wait for everything to be ready, for example 90s or 30m; 0 for as long as it takes
     #[arg(long, default_value = "30m0s", value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: std::time::Duration,

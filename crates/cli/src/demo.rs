@@ -7,6 +7,7 @@ mod tour;
 use std::process::ExitCode;
 
 use lilt_engine::Mode;
+use lilt_store::Filter;
 
 use crate::arguments::{Demo, Project};
 use crate::face::Face;
@@ -29,6 +30,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         live_update: true,
         snapshot: None,
         face: Face::Stream,
+        lines: Filter::default(),
         environment: Vec::new(),
     };
     let mut result = Ok(());

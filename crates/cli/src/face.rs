@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use lilt_host::environment;
 use lilt_model::Failure;
 use lilt_model::request::Request;
-use lilt_store::Reader;
+use lilt_store::{Filter, Reader};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::level_filters::LevelFilter;
@@ -45,6 +45,8 @@ impl Face {
 pub(crate) struct Link {
     pub(crate) reader: Reader,
     pub(crate) requests: mpsc::Sender<Request>,
+    /// Which lines of log to print.
+    pub(crate) lines: Filter,
     /// Of the dashboard.
     pub(crate) address: String,
     /// Ends the session.
@@ -59,7 +61,7 @@ const GOODBYE: std::time::Duration = std::time::Duration::from_secs(1);
 /// Shows the session until it is over.
 pub(crate) async fn show(face: Face, link: Link) -> Result<(), Failure> {
     if face == Face::Stream {
-        stream::follow(link.reader.logs().clone(), link.over).await;
+        stream::follow(link.reader.logs().clone(), link.lines, link.over).await;
         return Ok(());
     }
     let (cancel, over) = (link.cancel.clone(), link.over.clone());
@@ -87,7 +89,7 @@ pub(crate) async fn show(face: Face, link: Link) -> Result<(), Failure> {
 async fn interact(mut face: Face, link: &Link) {
     let Ok(mut tty) = Tty::open(link.over.clone()) else {
         // No keys can be read; what happens can still be told.
-        stream::follow(link.reader.logs().clone(), link.over.clone()).await;
+        stream::follow(link.reader.logs().clone(), link.lines.clone(), link.over.clone()).await;
         return;
     };
     loop {
@@ -97,7 +99,7 @@ async fn interact(mut face: Face, link: &Link) {
             Face::Stream => {
                 tty.release();
                 tokio::select! {
-                    () = stream::follow(link.reader.logs().clone(), link.over.clone()) => {}
+                    () = stream::follow(link.reader.logs().clone(), link.lines.clone(), link.over.clone()) => {}
                     () = tty.obey() => {}
                 }
                 Ok(Face::None)

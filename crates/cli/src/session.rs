@@ -9,7 +9,7 @@ use lilt_host::{environment, files};
 use lilt_model::Failure;
 use lilt_server::ApiOptions;
 use lilt_server::{ServeOptions, Unbound};
-use lilt_store::{LogWriter, Reader};
+use lilt_store::{DEFAULT_LIMIT, Filter, LogWriter, Reader};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     /// Where to write what is known at the end.
     pub(crate) snapshot: Option<PathBuf>,
     pub(crate) face: Face,
+    /// Which lines of log to print.
+    pub(crate) lines: Filter,
     /// Given to commands and to the Tiltfile.
     pub(crate) environment: Vec<(String, String)>,
 }
@@ -138,8 +140,10 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     beside: impl FnOnce(Reader, CancellationToken) -> F,
 ) -> anyhow::Result<Ended> {
     let cancel = bound.cancel;
-    let logs_folder = bound.folder.path().to_owned();
-    let (logs, log_reader) = LogWriter::open(Some(logs_folder), lilt_host::clock::now);
+    let limit = log_limit()?;
+    // Nothing on disk: only what is in memory is kept.
+    let logs_folder = (limit > 0).then(|| bound.folder.path().to_owned());
+    let (logs, log_reader) = LogWriter::open_limited(logs_folder, limit, lilt_host::clock::now);
     let (writer, reader) = lilt_store::open(log_reader);
     let (requests, incoming) = mpsc::channel(REQUESTS);
     let (api_writer, api_reader) = lilt_store::open_api();
@@ -148,6 +152,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let outputs = CancellationToken::new();
     let options = ServeOptions { allowed_hosts: vec![bound.host.clone()], version: version().to_owned() };
     let link = Link {
+        lines: plan.lines.clone(),
         reader: reader.clone(),
         requests: requests.clone(),
         address: Client::new(&bound.host, bound.port).address(),
@@ -199,6 +204,16 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     }
     shown?;
     Ok(ended?)
+}
+
+/// How many bytes of log the session may keep on disk.
+fn log_limit() -> Result<u64, Failure> {
+    let Some(text) = environment::variable(environment::LILT_LOG_LIMIT_GB) else { return Ok(DEFAULT_LIMIT) };
+    match text.parse::<f64>() {
+        Ok(gigabytes) if gigabytes >= 0.0 => Ok((gigabytes * 1e9) as u64),
+        _ => Err(Failure::user(format!("LILT_LOG_LIMIT_GB={text} is no number of gigabytes"))
+            .hint("how much of the log stays readable, for example 0.5 or 20")),
+    }
 }
 
 fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {

@@ -1,101 +1,80 @@
-//! The session's log on the terminal, line by line. Scripts rely on the prefix.
+//! The session's log on the terminal, line by line.
 
-use lilt_model::ResourceName;
-use lilt_model::log::{Level, Line};
-use lilt_store::LogReader;
+mod choice;
+mod painter;
+
+use std::time::Duration;
+
+use lilt_store::{Filter, LogReader};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::terminal;
+pub(crate) use choice::PrintedLines;
+pub(crate) use painter::{Painter, colour_of, cut};
 
 /// Lines printed at once.
 const PAGE: usize = 2000;
-/// Names are cut to this width.
-const WIDTH: usize = 13;
+/// How long the end of a session waits for a terminal that takes nothing.
+const STUCK: Duration = Duration::from_secs(1);
 
-/// Prints all lines until cancelled, then what is left.
-pub(crate) async fn follow(logs: LogReader, cancel: CancellationToken) {
-    let painter = Painter { colours: terminal::has_colours() };
+/// Prints the wanted lines until cancelled, then what is left.
+pub(crate) async fn follow(logs: LogReader, filter: Filter, cancel: CancellationToken) {
+    // On a thread of its own: a terminal that was stopped with Ctrl-S must not stop the session.
+    let (progress, mut printed) = watch::channel(0);
+    let runtime = Handle::current();
+    let stop = cancel.child_token();
+    // Whoever gives this up does not want more of it, either.
+    let _stops_when_dropped = stop.clone().drop_guard();
+    let mut printing =
+        tokio::task::spawn_blocking(move || print_all(&runtime, &logs, &filter, &stop, &progress));
+    tokio::select! {
+        _ = &mut printing => return,
+        () = cancel.cancelled() => {}
+    }
+    // Whoever reads slowly gets all of it; whoever does not read is not waited for.
+    loop {
+        tokio::select! {
+            _ = &mut printing => return,
+            more = tokio::time::timeout(STUCK, printed.changed()) => if more.is_err() { return },
+        }
+    }
+}
+
+fn print_all(
+    runtime: &Handle,
+    logs: &LogReader,
+    filter: &Filter,
+    cancel: &CancellationToken,
+    progress: &watch::Sender<u64>,
+) {
+    let mut painter = Painter::new(terminal::has_colours(), filter.resources.len() != 1);
+    let mut text = String::new();
     let mut next = 0;
     loop {
-        next = print_from(&logs, &painter, next);
-        tokio::select! {
-            _ = logs.grown(next) => {}
-            () = cancel.cancelled() => break,
+        // Before looking: what came until then is printed.
+        let ended = cancel.is_cancelled();
+        while let Some(lines) = logs.take(filter, next, PAGE) {
+            next = lines.next;
+            text.clear();
+            for line in lines.iter() {
+                painter.put(&line, &mut text);
+            }
+            terminal::print(&text);
+            progress.send_replace(next);
         }
-    }
-    print_from(&logs, &painter, next);
-}
-
-/// Prints everything from a line on; returns the number of the line after it.
-fn print_from(logs: &LogReader, painter: &Painter, mut next: u64) -> u64 {
-    loop {
-        let lines = logs.read(next, PAGE);
-        let Some(last) = lines.last() else { return next };
-        next = last.seq + 1;
-        let text: String = lines.iter().map(|line| painter.line(line)).collect();
-        terminal::print(&text);
-    }
-}
-
-struct Painter {
-    colours: bool,
-}
-
-impl Painter {
-    fn line(&self, line: &Line) -> String {
-        let text = self.level(line.level, &line.text);
-        match line.resource.as_ref().filter(|name| !name.is_tiltfile()) {
-            None => format!("{text}\n"),
-            Some(name) => format!("{} │ {text}\n", self.name(name)),
+        if ended {
+            break;
         }
+        runtime.block_on(async {
+            tokio::select! {
+                _ = logs.grown(next) => {}
+                () = cancel.cancelled() => {}
+            }
+        });
     }
-
-    fn name(&self, name: &ResourceName) -> String {
-        let cut = cut(name.as_str());
-        if !self.colours {
-            return cut;
-        }
-        let colour = colour_of(name.as_str());
-        let code = if colour < 8 { 30 + colour } else { 82 + colour };
-        format!("\x1b[{code}m{cut}\x1b[0m")
-    }
-
-    fn level(&self, level: Level, text: &str) -> String {
-        let colour = match level {
-            Level::Info => return text.to_owned(),
-            Level::Warn => 33,
-            Level::Error => 31,
-        };
-        if self.colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-}
-
-/// The terminal's colour for a name, always the same.
-pub(crate) fn colour_of(name: &str) -> u8 {
-    /// Told apart on dark and light backgrounds.
-    const COLOURS: [u8; 6] = [6, 5, 4, 2, 3, 14];
-    let sum: usize = name.bytes().map(usize::from).sum();
-    COLOURS[sum % COLOURS.len()]
-}
-
-/// Right-aligned in its column; a longer name keeps its beginning.
-pub(crate) fn cut(name: &str) -> String {
-    let length = name.chars().count();
-    if length <= WIDTH {
-        return format!("{name:>WIDTH$}");
-    }
-    let begin: String = name.chars().take(WIDTH - 1).collect();
-    format!("{begin}…")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prefixes_have_the_form_that_scripts_match() {
-        assert_eq!(cut("loc"), "          loc");
-        assert_eq!(cut("thirteenchars"), "thirteenchars");
-        assert_eq!(cut("web-with-a-very-long-name"), "web-with-a-v…");
-    }
+    text.clear();
+    painter.end(&mut text);
+    terminal::print(&text);
 }

@@ -7,12 +7,13 @@ use lilt_cluster::Cluster;
 use lilt_engine::Event;
 use lilt_host::process::{Daemons, Guardian, Process};
 use lilt_host::watch::Watcher;
-use lilt_model::log::Source;
+use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_store::{LogWriter, Span};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::secrets;
 use crate::settings::Settings;
 
 /// How long a process may take to end by itself when its task is replaced.
@@ -50,15 +51,25 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) async fn tell(&self, event: Event) {
+    pub(crate) async fn tell(&self, mut event: Event) {
+        if let Event::UpdateEnded { resource, update, outcome } = &mut event {
+            outcome.warnings = self.warnings(resource, *update);
+        }
+        secrets::keep_out_of_event(&self.logs.redactor(), &mut event);
         // The loop outlives all runners; if it is gone, nobody is left to tell.
         let _ = self.events.send((lilt_host::clock::now(), event)).await;
     }
 
     /// The section of log for an update of a resource, as `UIResource` names it.
     pub(crate) fn update_span(&self, resource: &ResourceName, update: u64) -> Span {
-        let id = SpanId::from(format!("build:{resource}:{update}"));
-        self.logs.span(id, Some(resource.clone()), Source::Build)
+        self.logs.span(update_span_id(resource, update), Some(resource.clone()), Source::Build)
+    }
+
+    /// What an update that has ended warned of.
+    fn warnings(&self, resource: &ResourceName, update: u64) -> Vec<String> {
+        let messages = self.logs.reader().messages(resource, &update_span_id(resource, update), Level::Warn);
+        let bare = |message: String| message.strip_prefix("WARNING: ").map(str::to_owned).unwrap_or(message);
+        messages.into_iter().map(bare).collect()
     }
 
     pub(crate) fn runtime_span(&self, resource: &ResourceName, id: String) -> Span {
@@ -86,4 +97,8 @@ impl Context {
             }
         }
     }
+}
+
+fn update_span_id(resource: &ResourceName, update: u64) -> SpanId {
+    SpanId::from(format!("build:{resource}:{update}"))
 }

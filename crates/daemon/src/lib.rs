@@ -9,6 +9,7 @@ mod context;
 mod down;
 mod examine;
 mod runner;
+mod secrets;
 mod session;
 mod settings;
 mod tasks;

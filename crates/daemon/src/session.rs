@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
+use crate::secrets;
 use crate::settings::Settings;
 use crate::tasks::{Owner, Tasks};
 
@@ -138,6 +139,7 @@ impl Session {
         schedule(&mut self.state);
         let touched = self.state.take_touched();
         let mut commit = Commit::default();
+        let redactor = self.logs.redactor();
         if touched.session {
             self.tasks.reconcile(&Owner::Session, plan_session(&self.state));
             let session = project_session(&self.state);
@@ -146,7 +148,10 @@ impl Session {
         }
         for name in touched.resources {
             self.reconcile(&name);
-            let resource = project_resource(&self.state, &name);
+            let mut resource = project_resource(&self.state, &name);
+            if let Some(resource) = &mut resource {
+                secrets::keep_out_of_object(&redactor, resource);
+            }
             self.objects.tell_resource(&self.state, &name, resource.as_ref());
             match resource {
                 Some(resource) => commit.resources.push(resource),

@@ -148,11 +148,14 @@ pub struct UpdateOutcome {
     /// Images that were built, with the reference the cluster knows them by; also when a later stage failed.
     pub images: Vec<(ImageName, String)>,
     pub deployed: Option<Deployed>,
+    /// What it warned of in its log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl UpdateOutcome {
     pub fn success() -> Self {
-        Self { failure: None, images: Vec::new(), deployed: None }
+        Self { failure: None, images: Vec::new(), deployed: None, warnings: Vec::new() }
     }
 
     pub fn failed(failure: Failure) -> Self {

@@ -533,7 +533,8 @@ fn objects_without_pods_are_done_when_applied() {
     script.connect();
     let update = script.update_of("config").expect("it runs");
     let deployed = lilt_engine::Deployed::default();
-    let outcome = lilt_engine::UpdateOutcome { failure: None, images: Vec::new(), deployed: Some(deployed) };
+    let outcome =
+        lilt_engine::UpdateOutcome { deployed: Some(deployed), ..lilt_engine::UpdateOutcome::success() };
     script.event(Event::UpdateEnded { resource: "config".into(), update, outcome: Box::new(outcome) });
     assert_eq!(script.status("config"), "Ok/NotApplicable");
 }

@@ -15,6 +15,8 @@ pub const TILT_CONFIG: &str = "TILT_CONFIG";
 pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
 pub const WMDAEMON_HOME: &str = "WMDAEMON_HOME";
 pub const WINDMILL_DIR: &str = "WINDMILL_DIR";
+/// How many gigabytes of log a session keeps on disk; 4 if not set.
+pub const LILT_LOG_LIMIT_GB: &str = "LILT_LOG_LIMIT_GB";
 /// If set and not empty, no colours in the terminal.
 pub const NO_COLOR: &str = "NO_COLOR";
 /// The user's home: `~`, and where the cache folder is if nothing else says so.
@@ -52,6 +54,7 @@ pub const LILT_WATCH: &str = "LILT_WATCH";
 pub const ALL: &[&str] = &[
     TILT_HOST,
     TILT_PORT,
+    LILT_LOG_LIMIT_GB,
     TILT_CONFIG,
     TILT_DEV_DIR,
     WMDAEMON_HOME,

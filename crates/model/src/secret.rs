@@ -6,6 +6,8 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::{Deserialize, Serialize};
 
+use crate::failure::Failure;
+
 /// A value of a Kubernetes Secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret {
@@ -38,7 +40,9 @@ impl Secret {
         if trimmed.contains(&b'\n') {
             // As JSON and shells quote it.
             forms.push(join(lines_of(trimmed), b"\\n"));
-            forms.extend(lines_of(trimmed).map(<[u8]>::trim_ascii).filter(|line| is_piece(line)).map(Vec::from));
+            forms.extend(
+                lines_of(trimmed).map(<[u8]>::trim_ascii).filter(|line| is_piece(line)).map(Vec::from),
+            );
         }
         forms.retain(|form| form.len() >= Self::SHORTEST);
         forms
@@ -46,7 +50,8 @@ impl Secret {
 
     /// Its lines, if there are several.
     fn block(&self) -> Option<Block> {
-        let lines: Vec<Vec<u8>> = lines_of(self.value.trim_ascii()).map(|line| line.trim_ascii().to_vec()).collect();
+        let lines: Vec<Vec<u8>> =
+            lines_of(self.value.trim_ascii()).map(|line| line.trim_ascii().to_vec()).collect();
         (lines.len() > 1).then(|| Block { lines, replacement: self.replacement() })
     }
 }
@@ -113,6 +118,17 @@ impl Redactor {
         }
     }
 
+    pub fn redact_in_place(&self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redact(text) {
+            *text = redacted;
+        }
+    }
+
+    pub fn redact_failure(&self, failure: &mut Failure) {
+        let more = [&mut failure.hint, &mut failure.detail].into_iter().flatten();
+        std::iter::once(&mut failure.message).chain(more).for_each(|words| self.redact_in_place(words));
+    }
+
     /// Raw output, of one or more whole lines. What of a secret is in another line is not found: see [`Self::blocks`].
     pub fn redact_lines<'t>(&self, output: &'t [u8]) -> Cow<'t, [u8]> {
         match &self.lines {
@@ -152,7 +168,8 @@ impl Search {
         let (forms, replacements): (Vec<_>, Vec<_>) = forms.into_iter().unzip();
         // The longest, so that none is left in parts.
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms);
-        let automaton = automaton.expect("invariant: secrets are far from the gigabytes that an automaton holds");
+        let automaton =
+            automaton.expect("invariant: secrets are far from the gigabytes that an automaton holds");
         Some(Arc::new(Self { automaton, forms, replacements }))
     }
 

@@ -81,7 +81,11 @@ impl LogWriter {
     }
 
     /// The same with a limit for the files, in bytes: beyond it the oldest lines are given up.
-    pub fn open_limited(folder: Option<PathBuf>, limit: u64, clock: fn() -> Timestamp) -> (LogWriter, LogReader) {
+    pub fn open_limited(
+        folder: Option<PathBuf>,
+        limit: u64,
+        clock: fn() -> Timestamp,
+    ) -> (LogWriter, LogReader) {
         Self::open_sized(folder, Sizes::limited(limit), clock)
     }
 
@@ -203,7 +207,9 @@ impl Shared {
                 Err(error) => {
                     file::remove(&path);
                     lock(&self.segments).stop_writing();
-                    self.tell(&format!("cannot keep the log on disk any longer ({error}); only recent lines stay readable"));
+                    self.tell(&format!(
+                        "cannot keep the log on disk any longer ({error}); only recent lines stay readable"
+                    ));
                 }
             }
         }

@@ -47,12 +47,10 @@ impl Secrets {
                 let warnings = project.warnings.into_iter().map(redact).collect();
                 Ok(Project { warnings, secrets: self.found, ..project })
             }
-            Err(failure) => Err(Failure {
-                message: redact(failure.message),
-                hint: failure.hint.map(redact),
-                detail: failure.detail.map(redact),
-                ..failure
-            }),
+            Err(mut failure) => {
+                self.redactor.redact_failure(&mut failure);
+                Err(failure)
+            }
         }
     }
 }

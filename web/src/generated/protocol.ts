@@ -120,7 +120,7 @@ export type UISessionStatus = { fatalError?: string, runningTiltBuild: TiltBuild
 export type TiltBuild = { version?: string, commitSHA?: string, date?: string, dev: boolean, };
 
 /**
- * One complete line.
+ * One line, or a piece of one: output that has no line end for a while, or none for very long, comes in pieces.
  */
 export type Line = { 
 /**
@@ -134,7 +134,19 @@ resource?: ResourceName | null, span: SpanId, source: Source, level: Level,
 /**
  * Without the line end; may contain ANSI sequences.
  */
-text: string, };
+text: string, 
+/**
+ * This piece goes on where the last one of its span ended.
+ */
+continues?: boolean, 
+/**
+ * The line has not ended with this piece.
+ */
+open?: boolean, 
+/**
+ * Where an update begins; shown whatever level is asked for, so that one sees which update the others are of.
+ */
+headline?: boolean, };
 
 export type Level = "info" | "warn" | "error";
 

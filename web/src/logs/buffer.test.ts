@@ -22,6 +22,23 @@ function lines(from: number, until: number, change: (seq: number) => Partial<Lin
 
 const numbers = (found: readonly Line[]) => found.map(({ seq }) => seq);
 
+describe("openView", () => {
+  test("puts pieces of one line together", () => {
+    const buffer = new LogBuffer();
+    buffer.append([line(0, { text: "Name? ", open: true })]);
+    const view = openView(buffer, {});
+    buffer.append([
+      line(1, { text: "Al", continues: true, open: true }),
+      line(2, { text: "ice", continues: true }),
+      line(3, { text: "next" }),
+      line(4, { text: "web", span: "w", open: true }),
+      line(5, { text: "between" }),
+      line(6, { text: "", span: "w", continues: true }),
+    ]);
+    expect(view.lines.map(({ text }) => text)).toEqual(["Name? Alice", "next", "web", "between"]);
+  });
+});
+
 describe("LogBuffer", () => {
   test("takes each line once", () => {
     const buffer = new LogBuffer();

@@ -27,6 +27,34 @@ export function matcher(filter: LogFilter): (line: Line) => boolean {
     (text === "" || strip(line.text).toLowerCase().includes(text));
 }
 
+/** Pieces are not put together beyond this length: one row must stay drawable. */
+const LONGEST_ROW = 64 * 1024;
+
+/** Adds a line; a further piece of the last one is put together with it. */
+function put(lines: Line[], line: Line): void {
+  const last = lines.at(-1);
+  const together =
+    line.continues === true &&
+    last?.open === true &&
+    last.span === line.span &&
+    last.text.length + line.text.length <= LONGEST_ROW;
+  if (together) {
+    lines[lines.length - 1] = { ...last, text: last.text + line.text, open: line.open ?? false };
+  } else if (line.continues !== true || line.text !== "") {
+    lines.push(line);
+  }
+}
+
+function rows(lines: readonly Line[], matches: (line: Line) => boolean): Line[] {
+  const found: Line[] = [];
+  for (const line of lines) {
+    if (matches(line)) {
+      put(found, line);
+    }
+  }
+  return found;
+}
+
 export interface LogView {
   /** Grows in place: read it after `version` changed. */
   readonly lines: readonly Line[];
@@ -40,7 +68,7 @@ export function openView(buffer: LogBuffer, filter: LogFilter): LogView {
   const matches = matcher(filter);
   const version = signal(0);
   const view = {
-    lines: buffer.lines.filter(matches),
+    lines: rows(buffer.lines, matches),
     version,
     shift: 0,
     close: () => {},
@@ -50,18 +78,19 @@ export function openView(buffer: LogBuffer, filter: LogFilter): LogView {
   };
   view.close = buffer.listen({
     appended(lines) {
-      const before = view.lines.length;
+      let found = false;
       for (const line of lines) {
         if (matches(line)) {
-          view.lines.push(line);
+          put(view.lines, line);
+          found = true;
         }
       }
-      if (view.lines.length > before) {
+      if (found) {
         changed();
       }
     },
     prepended(lines) {
-      const found = lines.filter(matches);
+      const found = rows(lines, matches);
       view.lines = [...found, ...view.lines];
       view.shift += found.length;
       changed();

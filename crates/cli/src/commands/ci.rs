@@ -24,6 +24,7 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
         face: Face::Stream,
         live_update: true,
         snapshot: ci.output_snapshot_on_exit,
+        lines: ci.lines.filter(),
         environment: Vec::new(),
     };
     let mut unfinished = None;

@@ -47,6 +47,9 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
         }
     };
     drop(guard);
+    if let Ok(project) = &loaded.project {
+        context.logs.hide(&project.secrets);
+    }
     tell_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
     drop(span);
     let outcome = loaded.project.map(Box::new);

@@ -7,8 +7,7 @@ use lilt_store::Span;
 
 /// The empty line and the headline with which every update begins.
 pub(crate) fn begin(span: &mut Span, cause: &Cause) {
-    span.info("");
-    span.info(&cause.headline());
+    span.headline(&cause.headline());
 }
 
 /// How an update that failed ends.

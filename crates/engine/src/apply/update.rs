@@ -51,7 +51,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
         }
         _ => {}
     }
-    finish(state, name, update, outcome.failure);
+    finish(state, name, update, outcome.failure, outcome.warnings);
 }
 
 /// The running update with this number, taken out; none if it is stale.
@@ -67,6 +67,7 @@ pub(super) fn finish(
     name: &ResourceName,
     update: RunningUpdate,
     failure: Option<Failure>,
+    warnings: Vec<String>,
 ) {
     let now = state.now;
     if let Some(resource) = state.resources.get_mut(name) {
@@ -76,7 +77,7 @@ pub(super) fn finish(
             started: update.started,
             finished: now,
             failure,
-            warnings: Vec::new(),
+            warnings,
         });
     }
 }
@@ -180,7 +181,7 @@ fn finish_live_update(state: &mut State, name: &ResourceName) {
     if let Some(run) = kubernetes.live_update.take_if(|run| run.jobs.is_empty())
         && let Some(update) = id.and_then(|id| take(state, name, id))
     {
-        finish(state, name, update, run.failure);
+        finish(state, name, update, run.failure, Vec::new());
     }
 }
 

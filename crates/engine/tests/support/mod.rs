@@ -152,7 +152,12 @@ impl Script {
             objects: vec![(deployment_ref(resource), Uid::from(format!("uid-{resource}")))],
             template_hashes: vec![format!("hash-{tag}")],
         };
-        UpdateOutcome { failure: None, images: self.built_images(resource, tag), deployed: Some(deployed) }
+        UpdateOutcome {
+            failure: None,
+            images: self.built_images(resource, tag),
+            deployed: Some(deployed),
+            ..UpdateOutcome::success()
+        }
     }
 
     fn built_images(&self, resource: &str, tag: &str) -> Vec<(ImageName, String)> {

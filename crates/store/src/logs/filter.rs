@@ -62,7 +62,8 @@ impl Filter {
         let wanted = |index: usize| {
             let entry = &segment.entries[index];
             let (span, source) = spans[usize::from(entry.span)];
-            let marked = entry.marks.has(Marks::HEADLINE) || (source && self.wants_level(entry.marks.level()));
+            let marked =
+                entry.marks.has(Marks::HEADLINE) || (source && self.wants_level(entry.marks.level()));
             span && marked && self.since.is_none_or(|since| entry.time >= since)
         };
         let picked = match &self.text {
@@ -83,7 +84,9 @@ impl Filter {
         }
         let mut owners = Vec::new();
         if self.resources.is_empty() {
-            owners.extend(segments.owners.all().map(|(owner, number)| (number, self.wants_source(owner.source))));
+            owners.extend(
+                segments.owners.all().map(|(owner, number)| (number, self.wants_source(owner.source))),
+            );
         }
         for resource in &self.resources {
             for source in [Source::Build, Source::Runtime] {
@@ -151,9 +154,9 @@ impl Resolved {
         let headline = summary.headlines > 0;
         match &self.owners {
             None => level || headline,
-            Some(owners) => {
-                owners.iter().any(|(owner, whole)| (headline || (level && *whole)) && summary.may_have(*owner))
-            }
+            Some(owners) => owners
+                .iter()
+                .any(|(owner, whole)| (headline || (level && *whole)) && summary.may_have(*owner)),
         }
     }
 

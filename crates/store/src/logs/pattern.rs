@@ -45,7 +45,10 @@ impl Pattern {
         match &self.block {
             // A colour in the middle of a word would hide it.
             Some(block) if !text.contains('\x1b') => self.find_in_block(block, segment, from, until),
-            _ => (from..until).filter(|index| self.matches(segment.text_of(*index))).map(|it| it as u32).collect(),
+            _ => (from..until)
+                .filter(|index| self.matches(segment.text_of(*index)))
+                .map(|it| it as u32)
+                .collect(),
         }
     }
 

@@ -6,13 +6,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use lilt_model::log::{Level, Line};
+use lilt_model::log::{Level, Line, Source};
 use lilt_model::{ResourceName, SpanId};
 
 use super::assembler::PATIENCE;
 use super::filter::{Filter, Picked};
 use super::{Shared, Tip, lock};
-use crate::segments::segment::{LineRef, Marks, Segment};
+use crate::segments::segment::{LineRef, Marks, Owner, Segment};
 use crate::segments::{Place, Segments, file};
 
 /// Segments that one call looks through before it returns with what it has: whoever asked may have gone.
@@ -320,7 +320,9 @@ impl LogReader {
         let mut before = end;
         loop {
             before = skip_whole(&lock(&self.shared.segments), before, &mut seeking);
-            let Some(found) = self.take_back(&Filter::default(), before, usize::MAX) else { return seeking.at };
+            let Some(found) = self.take_back(&Filter::default(), before, usize::MAX) else {
+                return seeking.at;
+            };
             before = found.next;
             if seeking.look_at(&found).is_break() {
                 return seeking.at;
@@ -328,48 +330,58 @@ impl LogReader {
         }
     }
 
-    /// The warnings, or the errors, of a section of log: each with all its lines.
+    /// The warnings, or the errors, of an update that has just ended, each with all its lines.
     pub fn messages(&self, resource: &ResourceName, span: &SpanId, level: Level) -> Vec<String> {
-        let filter = Filter {
-            resources: vec![resource.clone()],
-            levels: vec![level],
-            span: Some(span.clone()),
-            ..Filter::default()
-        };
-        let mut messages: Vec<String> = Vec::new();
-        let mut next = 0;
         if self.count(resource, level) == 0 {
-            return messages;
+            return Vec::new();
         }
-        while let Some(found) = self.take(&filter, next, usize::MAX) {
-            next = found.next;
-            for (place, line) in found.iter().enumerate().filter(|(_, line)| line.level == level) {
-                match messages.last_mut().filter(|_| !found.marks(place).has(Marks::FIRST)) {
-                    Some(message) => {
-                        message.push_str(if line.continues { "" } else { "\n" });
-                        message.push_str(line.text);
-                    }
-                    None => messages.push(line.text.to_owned()),
-                }
+        let filter =
+            Filter { resources: vec![resource.clone()], span: Some(span.clone()), ..Filter::default() };
+        // From the end, because that is where it is, up to where it begins.
+        let mut lines: Vec<(bool, String)> = Vec::new();
+        let mut before = self.end();
+        while let Some(found) = self.take_back(&filter, before, usize::MAX) {
+            before = found.next;
+            for place in (0..found.len()).rev().filter(|place| found.marks(*place).level() == level) {
+                let text = found.segment.text_of(found.picked.get(place)).to_owned();
+                lines.push((found.marks(place).has(Marks::FIRST), text));
+            }
+            if (0..found.len()).any(|place| found.marks(place).has(Marks::HEADLINE)) {
+                break;
             }
         }
-        messages
+        together(lines.into_iter().rev())
     }
 
     /// How many lines of this level a resource has had.
     pub fn count(&self, resource: &ResourceName, level: Level) -> u64 {
         let segments = lock(&self.shared.segments);
-        let of = |(owner, number)| {
-            let owner: &crate::segments::segment::Owner = owner;
-            (owner.resource.as_ref() == Some(resource)).then(|| segments.owners.written(number).levels)
-        };
-        segments.owners.all().filter_map(of).map(|levels| levels[level as usize]).sum()
+        let numbers = [Source::Build, Source::Runtime].map(|source| {
+            let owner = Owner { resource: Some(resource.clone()), source };
+            segments.owners.find(&owner).map(|number| segments.owners.written(number))
+        });
+        numbers.iter().flatten().map(|written| written.levels[level as usize]).sum()
     }
 
     /// Whether a resource has ever had a line.
     pub fn knows(&self, resource: &ResourceName) -> bool {
         Level::ALL.iter().any(|level| self.count(resource, *level) > 0)
     }
+}
+
+/// Lines, each with whether it is the first of its message.
+fn together(lines: impl Iterator<Item = (bool, String)>) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    for (first, text) in lines {
+        match messages.last_mut().filter(|_| !first) {
+            Some(message) => {
+                message.push('\n');
+                message.push_str(&text);
+            }
+            None => messages.push(text),
+        }
+    }
+    messages
 }
 
 /// Looks backwards for the beginning of the last lines.

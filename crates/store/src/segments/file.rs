@@ -57,12 +57,16 @@ pub(crate) fn read(path: &Path) -> Option<Segment> {
     let bytes = std::fs::read(path).ok()?;
     let mut rest = bytes.as_slice();
     let first = u64::from_le_bytes(take(&mut rest)?);
-    let [spans, entries, length] = [take_length(&mut rest)?, take_length(&mut rest)?, take_length(&mut rest)?];
+    let [spans, entries, length] =
+        [take_length(&mut rest)?, take_length(&mut rest)?, take_length(&mut rest)?];
     let spans = (0..spans).map(|_| take_span(&mut rest)).collect::<Option<Vec<_>>>()?;
     let (table, text) = rest.split_at_checked(entries.checked_mul(ENTRY)?)?;
     let entries = table.chunks_exact(ENTRY).map(entry).collect::<Option<Vec<_>>>()?;
     let sound = |entry: &Entry| usize::from(entry.span) < spans.len() && entry.end as usize <= length;
-    if text.len() != length || !entries.iter().all(sound) || !entries.is_sorted_by(|one, next| one.end < next.end) {
+    if text.len() != length
+        || !entries.iter().all(sound)
+        || !entries.is_sorted_by(|one, next| one.end < next.end)
+    {
         return None;
     }
     let text = std::str::from_utf8(text).ok()?.to_owned();

@@ -88,7 +88,8 @@ async fn a_long_progress_is_shown_now_and_then() {
 #[test]
 fn a_very_long_line_is_kept_whole_in_pieces() {
     let folder = tempfile::tempdir().unwrap();
-    let (writer, reader) = super::LogWriter::open(Some(folder.path().to_owned()), || lilt_model::Timestamp(7));
+    let (writer, reader) =
+        super::LogWriter::open(Some(folder.path().to_owned()), || lilt_model::Timestamp(7));
     let mut out = span(&writer, "web");
     let text = "ä".repeat(5 * 1024 * 1024);
     for chunk in text.as_bytes().chunks(8191) {
@@ -183,6 +184,7 @@ fn own_lines_have_no_secrets_either() {
     early.print(Level::Error, "it broke: hunter2\none line\nand another");
     writer.hide(&[]);
     early.info("hunter2");
-    let expected = ["before", "it broke: [redacted secret db:password]", "[redacted secret db:key]", "hunter2"];
+    let expected =
+        ["before", "it broke: [redacted secret db:password]", "[redacted secret db:key]", "hunter2"];
     assert_eq!(texts(&reader.read(0, 10)), expected);
 }

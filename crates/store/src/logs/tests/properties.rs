@@ -1,4 +1,5 @@
 //! Random writers and readers, compared with lists.
+#![expect(clippy::disallowed_methods, reason = "tests look at real files")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -29,7 +30,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     let act = prop_oneof![
         6 => (0..SPANS, text).prop_map(|(span, text)| Act::Write(span, text)),
         2 => (0..SPANS, level, "[ab]{0,5}").prop_map(|(span, level, text)| Act::Print(span, level, text)),
-        1 => (0..SPANS).prop_map(Act::Headline),
+        // Updates begin with one; the first span has none, so that all it warned of counts.
+        1 => (1..SPANS).prop_map(Act::Headline),
         1 => (0..SPANS).prop_map(Act::EndLine),
         1 => (0..SPANS).prop_map(Act::Again),
     ];
