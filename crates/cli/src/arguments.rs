@@ -15,6 +15,7 @@ use crate::commands::analytics::Analytics;
 use crate::commands::completion::Completion;
 use crate::commands::doctor::Doctor;
 use crate::commands::dump::Dump;
+use crate::commands::logs::Logs;
 use crate::commands::snapshot::Snapshot;
 use crate::commands::switch::{Disable, Enable};
 use crate::commands::tree_view::TreeView;
@@ -87,6 +88,7 @@ pub(crate) enum Command {
     /// Keep what a session knows in a file, and look at it later
     #[command(subcommand)]
     Snapshot(Snapshot),
+    Logs(Logs),
     /// Print what lilt knows, for people who look into it
     #[command(subcommand)]
     Dump(Dump),

@@ -1,7 +1,7 @@
 //! Speaks to a running session over its web port, as plain HTTP.
 
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, header};
+use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
@@ -21,12 +21,18 @@ pub(crate) struct Client {
 /// An answer that may go on for long; read it piece by piece.
 #[derive(Debug)]
 pub(crate) struct Answer {
+    headers: HeaderMap,
     body: Incoming,
     /// Moves the bytes as long as the answer is read.
     _connection: AbortOnDropHandle<()>,
 }
 
 impl Answer {
+    /// None if it is not there, or no text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
     /// What has come; none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         while let Some(frame) = self.body.frame().await {
@@ -101,7 +107,8 @@ impl Client {
             .map_err(|error| Failure::internal(format!("a request for {path}: {error}")))?;
         let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
         let status = response.status();
-        let answer = Answer { body: response.into_body(), _connection: connection };
+        let (head, body) = response.into_parts();
+        let answer = Answer { headers: head.headers, body, _connection: connection };
         if status.is_success() { Ok(answer) } else { Err(refused(status, path, answer).await) }
     }
 

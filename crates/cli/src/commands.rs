@@ -7,6 +7,7 @@ pub(crate) mod completion;
 pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod dump;
+pub(crate) mod logs;
 pub(crate) mod snapshot;
 pub(crate) mod switch;
 pub(crate) mod tiltfile_result;

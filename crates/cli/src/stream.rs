@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::terminal;
-pub(crate) use choice::PrintedLines;
+pub(crate) use choice::{Levels, PrintedLines, Sources, levels, source};
 pub(crate) use painter::{Painter, colour_of, cut};
 
 /// Lines printed at once.

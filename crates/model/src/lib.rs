@@ -18,6 +18,7 @@ pub mod kubernetes;
 pub mod locator;
 pub mod log;
 pub mod names;
+pub mod nearest;
 pub mod probe;
 pub mod project;
 pub mod reference;

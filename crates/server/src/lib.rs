@@ -9,6 +9,7 @@ mod assets;
 mod connections;
 mod guard;
 mod listen;
+pub mod logs;
 pub mod protocol;
 mod requests;
 mod routes;

@@ -4,7 +4,7 @@ use axum::routing::{any, get, post};
 use axum::{Router, middleware};
 
 use crate::guard::{self, Allowed};
-use crate::{Context, assets, requests, socket, view};
+use crate::{Context, assets, logs, requests, socket, view};
 
 pub(crate) fn router(context: Context, allowed: Allowed) -> Router {
     Router::new()
@@ -17,6 +17,7 @@ pub(crate) fn router(context: Context, allowed: Allowed) -> Router {
         .route("/api/view", get(view::view))
         .route("/api/dump/logstore", get(view::logs))
         .route("/api/resources", get(view::resources))
+        .route("/api/logs", get(logs::logs))
         .route("/api/request", post(requests::request))
         .route("/api/trigger", post(requests::trigger))
         .route("/api/override/trigger_mode", post(requests::override_trigger_mode))

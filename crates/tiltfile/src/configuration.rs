@@ -7,7 +7,7 @@ use lilt_model::Failure;
 use serde_json::{Map, Value};
 
 use crate::failure::Place;
-use crate::nearest::nearest;
+use lilt_model::nearest::nearest;
 
 /// Beside the file that calls `config.parse`.
 pub(crate) const FILE_NAME: &str = "tilt_config.json";

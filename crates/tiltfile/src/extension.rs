@@ -18,8 +18,8 @@ pub(crate) use bundled::{is_bundled, tiltfiles};
 pub(crate) use registered::{LoadedExtension, note_loaded};
 pub(crate) use support::SUPPORT;
 
-use crate::nearest::nearest;
 use crate::session::{Session, clean};
+use lilt_model::nearest::nearest;
 use repository::Repository;
 
 const SCHEME: &str = "ext://";

@@ -19,7 +19,6 @@ pub mod fuzzing;
 mod hashes;
 mod image_index;
 mod kinds;
-mod nearest;
 mod outside;
 pub mod reference;
 mod result;

@@ -6,7 +6,7 @@ use lilt_model::Failure;
 
 use super::Problems;
 use crate::failure::Place;
-use crate::nearest::nearest;
+use lilt_model::nearest::nearest;
 
 #[derive(Debug, Default)]
 pub(super) struct Dependencies {

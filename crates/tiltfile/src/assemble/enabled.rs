@@ -7,7 +7,7 @@ use lilt_model::{Failure, ResourceName};
 
 use super::{Problems, UNCATEGORIZED};
 use crate::configuration::{Choice, ConfigDeclarations};
-use crate::nearest::nearest;
+use lilt_model::nearest::nearest;
 
 /// None: all of them. `arguments` are those behind `--` on the command line.
 pub(super) fn enabled(

@@ -11,7 +11,7 @@ use super::Problems;
 use crate::declare::ImageDeclaration;
 use crate::failure::Place;
 use crate::image_index::ImageIndex;
-use crate::nearest::nearest;
+use lilt_model::nearest::nearest;
 
 pub(super) struct Images<'d> {
     declared: &'d [ImageDeclaration],

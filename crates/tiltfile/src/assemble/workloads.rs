@@ -13,8 +13,8 @@ use super::object::Object;
 use crate::declare::{CustomDeployDeclaration, Declarations, ObjectDeclaration, ResourceOptions};
 use crate::failure::Place;
 use crate::image_index::ImageIndex;
-use crate::nearest::nearest;
 use crate::values::ObjectId;
+use lilt_model::nearest::nearest;
 
 /// A resource in the making.
 #[derive(Debug)]

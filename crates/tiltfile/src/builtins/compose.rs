@@ -15,9 +15,9 @@ use super::compose_config;
 use crate::arguments::{Argument, Function};
 use crate::declare::{ComposeDeclaration, Declarations, ServiceDeclaration};
 use crate::failure::raise;
-use crate::nearest::nearest;
 use crate::session::{Session, session};
 use crate::values::Blob;
+use lilt_model::nearest::nearest;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {

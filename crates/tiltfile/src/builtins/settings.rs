@@ -15,9 +15,9 @@ use starlark::values::tuple::UnpackTuple;
 
 use crate::arguments::{Argument, Function, command};
 use crate::failure::raise;
-use crate::nearest::nearest;
 use crate::session::{Session, session};
 use crate::version;
+use lilt_model::nearest::nearest;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {

@@ -6,9 +6,9 @@
 use lilt_model::Failure;
 
 use super::{Place, cancelled};
-use crate::nearest::nearest;
 use crate::values::limits::too_much_memory;
 use crate::values::text::defined_name;
+use lilt_model::nearest::nearest;
 
 /// `call` is the builtin that was called at the place, if it was one.
 pub(super) fn translate(

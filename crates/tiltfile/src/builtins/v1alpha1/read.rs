@@ -8,8 +8,8 @@ use starlark::values::dict::DictRef;
 use super::table::{Field, Maker, Type, part};
 use crate::arguments::{as_text, sequence, wrong};
 use crate::failure::raise;
-use crate::nearest::nearest;
 use crate::session::Session;
+use lilt_model::nearest::nearest;
 
 /// Reads the arguments of one call.
 pub(super) struct Reader<'s, 'a> {

@@ -1,7 +1,7 @@
 //! "Did you mean": the known name that is nearest to a mistyped one.
 
 /// None if no name is near enough to be meant.
-pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let limit = (name.chars().count() / 3).max(1);
     known
         .filter(|candidate| *candidate != name)
