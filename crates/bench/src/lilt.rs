@@ -1,6 +1,7 @@
 //! The program that is measured.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -69,6 +70,35 @@ impl Lilt {
         let child = command.spawn().expect("lilt starts");
         end_well(child, arguments);
         begin.elapsed()
+    }
+
+    /// What a command prints.
+    pub(crate) fn output(&self, folder: &Path, arguments: &[&str]) -> String {
+        let mut command = self.command(folder, arguments);
+        let output = command.stdout(Stdio::piped()).output().expect("lilt starts");
+        assert!(output.status.success(), "lilt {} failed: {}", arguments.join(" "), output.status);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// How many lines a command prints.
+    pub(crate) fn count_lines(&self, folder: &Path, arguments: &[&str]) -> usize {
+        let mut child = self.command(folder, arguments).stdout(Stdio::piped()).spawn().expect("lilt starts");
+        let mut printed = child.stdout.take().expect("it was piped");
+        let mut buffer = vec![0; 64 * 1024];
+        let mut lines = 0;
+        while let Ok(length @ 1..) = printed.read(&mut buffer) {
+            lines += buffer[..length].iter().filter(|byte| **byte == b'\n').count();
+        }
+        end_well(child, arguments);
+        lines
+    }
+
+    /// Waits until a session's port is open.
+    pub(crate) fn wait_for_port(&self, session: &Session, patience: Duration) {
+        while std::net::TcpStream::connect(("127.0.0.1", session.port)).is_err() {
+            assert!(session.begin.elapsed() < patience, "the port does not open");
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// The same, looked at while it runs.

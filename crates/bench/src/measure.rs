@@ -2,6 +2,7 @@
 
 mod idle;
 mod live;
+mod logs;
 mod many;
 mod one;
 mod size;
@@ -24,6 +25,7 @@ pub(crate) const ALL: [(&str, Measure); 8] = [
     ("watch", watch::measure),
     ("idle", idle::measure),
     ("live", live::measure),
+    ("logs", logs::measure),
     ("size", size::measure),
 ];
 

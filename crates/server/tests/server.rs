@@ -6,5 +6,6 @@ mod server {
     mod guard;
     mod harness;
     mod listening;
+    mod logs;
     mod socket;
 }

@@ -8,10 +8,12 @@ use clap::Args;
 use lilt_model::log::Line;
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use crate::arguments::duration;
 use crate::client::Answer;
 use crate::instances::{self, Connect};
+use crate::signals::Signals;
 use crate::stream::{Levels, Painter, Sources, levels, source};
 use crate::terminal;
 
@@ -76,7 +78,13 @@ pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
     } else {
         Printer::Text(Painter::new(terminal::has_colours(), logs.resources.len() != 1))
     };
-    print(answer, printer, logs.follow).await?;
+    let cancel = CancellationToken::new();
+    let _signals = Signals::cancel(cancel.clone())?;
+    tokio::select! {
+        printed = print(answer, printer, logs.follow) => printed?,
+        // That is how one who follows ends it.
+        () = cancel.cancelled() => {}
+    }
     Ok(ExitCode::SUCCESS)
 }
 

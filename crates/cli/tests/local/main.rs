@@ -13,6 +13,7 @@ mod edits;
 mod ending;
 mod instances;
 mod orphans;
+mod logs;
 mod probes;
 mod prompt;
 mod resources;
