@@ -122,7 +122,7 @@ impl Pieces {
             let segment = json!({
                 "spanId": line.span,
                 "time": line.time,
-                "text": format!("{}\n", line.text),
+                "text": if line.open { line.text.clone() } else { format!("{}\n", line.text) },
                 "level": level(line.level),
             });
             text.push_str(&segment.to_string());

@@ -74,6 +74,9 @@ impl Desk {
             source: Source::Build,
             level,
             text: text.into(),
+            continues: false,
+            open: false,
+            headline: false,
         });
         self.model.update(Input::Grown(seq + 1));
         self.read();

@@ -31,6 +31,9 @@ impl Bench {
             source: Source::Build,
             level: Level::Info,
             text: self.texts[usize::try_from(seq).unwrap()].clone(),
+            continues: false,
+            open: false,
+            headline: false,
         }
     }
 
