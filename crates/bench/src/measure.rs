@@ -17,7 +17,7 @@ use crate::lilt::Lilt;
 /// Panics with a sentence when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
-pub(crate) const ALL: [(&str, Measure); 8] = [
+pub(crate) const ALL: [(&str, Measure); 9] = [
     ("version", version::measure),
     ("tiltfile", tiltfile::measure),
     ("one", one::measure),
@@ -29,6 +29,6 @@ pub(crate) const ALL: [(&str, Measure); 8] = [
     ("size", size::measure),
 ];
 
-pub(crate) fn names() -> [&'static str; 8] {
+pub(crate) fn names() -> [&'static str; 9] {
     ALL.map(|(name, _)| name)
 }
