@@ -17,4 +17,5 @@ mod probes;
 mod prompt;
 mod resources;
 mod tiltfile;
+mod tiltfile_result;
 mod tui;
