@@ -15,8 +15,10 @@ use crate::commands::analytics::Analytics;
 use crate::commands::completion::Completion;
 use crate::commands::doctor::Doctor;
 use crate::commands::dump::Dump;
+use crate::commands::replay::Replay;
 use crate::commands::snapshot::Snapshot;
 use crate::commands::switch::{Disable, Enable};
+use crate::commands::timeline::TimelineArguments;
 use crate::commands::tree_view::TreeView;
 use crate::commands::trigger::Trigger;
 use crate::commands::verify_install::VerifyInstall;
@@ -86,6 +88,9 @@ pub(crate) enum Command {
     /// Keep what a session knows in a file, and look at it later
     #[command(subcommand)]
     Snapshot(Snapshot),
+    Timeline(TimelineArguments),
+    #[command(hide = true)]
+    Replay(Replay),
     /// Print what lilt knows, for people who look into it
     #[command(subcommand)]
     Dump(Dump),

@@ -29,6 +29,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         live_update: true,
         snapshot: None,
         face: Face::Stream,
+        ci_timeout: None,
         environment: Vec::new(),
     };
     let mut result = Ok(());

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lilt_daemon::{Ended, Settings};
+use lilt_daemon::{Ended, Habits, Settings};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     /// Where to write what is known at the end.
     pub(crate) snapshot: Option<PathBuf>,
     pub(crate) face: Face,
+    /// How long `ci` may take if the Tiltfile does not say.
+    pub(crate) ci_timeout: Option<std::time::Duration>,
     /// Given to commands and to the Tiltfile.
     pub(crate) environment: Vec<(String, String)>,
 }
@@ -234,6 +236,8 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         forwards: plan.forwards,
         live_update: plan.live_update,
         forward_host: host.to_owned(),
+        ci_timeout: plan.ci_timeout,
+        habits: Habits::from_environment(),
     })
 }
 
@@ -270,6 +274,8 @@ pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
         forwards: false,
         live_update: false,
         forward_host: String::new(),
+        ci_timeout: None,
+        habits: Habits::default(),
     })
 }
 

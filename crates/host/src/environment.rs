@@ -44,6 +44,13 @@ pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
 /// The same.
 pub const SSH_TTY: &str = "SSH_TTY";
 
+/// If set, a resource that was updated makes those that depend on it update, too.
+pub const LILT_CASCADE: &str = "LILT_CASCADE";
+/// If set, servers (`serve_cmd`) that end are started again, each time later.
+pub const LILT_RESTART: &str = "LILT_RESTART";
+/// The file to which the facts of the session are written.
+pub const LILT_RECORD: &str = "LILT_RECORD";
+
 /// Every variable above.
 pub const ALL: &[&str] = &[
     TILT_HOST,
@@ -66,6 +73,9 @@ pub const ALL: &[&str] = &[
     WSL_DISTRO_NAME,
     SSH_CONNECTION,
     SSH_TTY,
+    LILT_CASCADE,
+    LILT_RESTART,
+    LILT_RECORD,
 ];
 
 /// The value of a variable; an empty one counts as not set, as in Tilt.

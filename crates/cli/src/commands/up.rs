@@ -20,6 +20,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         live_update,
         snapshot: up.output_snapshot_on_exit,
         face: Face::of(up.stream, up.legacy),
+        ci_timeout: None,
         environment: Vec::new(),
     };
     session::run(plan, bound, |_, _| std::future::pending()).await?;

@@ -10,6 +10,7 @@ mod commands;
 mod demo;
 mod documentation;
 mod ending;
+mod engine;
 mod instances;
 mod orphans;
 mod probes;
