@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod dump;
 pub(crate) mod snapshot;
+pub(crate) mod starter;
 pub(crate) mod switch;
 pub(crate) mod tiltfile_result;
 pub(crate) mod tree_view;
