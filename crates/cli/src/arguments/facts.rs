@@ -46,7 +46,6 @@ const UNDERWAY: &[&str] = &[
     "ci --log-resource",
     "ci --log-source",
     "logs",
-    "up --legacy",
     "up --log-level",
     "up --log-resource",
     "up --log-source",
