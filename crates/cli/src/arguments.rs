@@ -121,6 +121,12 @@ pub(crate) enum Alpha {
 pub(crate) struct TiltfileResult {
     #[command(flatten)]
     pub(crate) project: Project,
+    /// Print how long each call of a builtin took, in place of the result
+    #[arg(short, long)]
+    pub(crate) builtin_timings: bool,
+    /// With --builtin-timings: leave out calls that took less, for example 10ms
+    #[arg(long, default_value = "0s", value_parser = duration)]
+    pub(crate) dur_threshold: std::time::Duration,
 }
 
 #[derive(Args, Debug)]

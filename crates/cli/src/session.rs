@@ -217,24 +217,17 @@ fn log_limit() -> Result<u64, Failure> {
 }
 
 fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {
-    let tiltfile = absolute(plan.project.file)?;
     let programs = programs(folder)?;
-    let mut environment = vec![
-        ("TILT_HOST".to_owned(), host.to_owned()),
-        ("TILT_PORT".to_owned(), port.to_string()),
-        ("TILT_DISABLE_ANALYTICS".to_owned(), "1".to_owned()),
-    ];
-    // Programs without a terminal must not guess wrong, nor hold their output back.
-    let colour = if terminal::has_colours() { Some(("FORCE_COLOR", "1")) } else { None };
-    let habits = [("LINES", "24"), ("COLUMNS", "80"), ("PYTHONUNBUFFERED", "1")].into_iter().chain(colour);
-    let unset = habits.filter(|(name, _)| environment::variable(name).is_none());
-    environment.extend(unset.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let mut environment = variables(host, port);
+    let kubeconfig = freeze_kubeconfig(&plan.project, folder);
+    environment
+        .extend(kubeconfig.iter().map(|path| ("KUBECONFIG".to_owned(), path.display().to_string())));
     if let Some(path) = path_with(&programs) {
         environment.push((environment::PATH.to_owned(), path));
     }
     environment.extend(plan.environment);
     Ok(Settings {
-        tiltfile,
+        tiltfile: absolute(plan.project.file)?,
         args: plan.project.args,
         subcommand: match plan.mode {
             Mode::Up => "up",
@@ -246,14 +239,53 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         namespace: plan.project.namespace,
         environment,
         programs,
+        kubeconfig,
         forwards: plan.forwards,
         live_update: plan.live_update,
         forward_host: host.to_owned(),
     })
 }
 
+/// What commands get unless they have it.
+pub(crate) fn variables(host: &str, port: u16) -> Vec<(String, String)> {
+    let session = [
+        ("TILT_HOST", host.to_owned()),
+        ("TILT_PORT", port.to_string()),
+        ("TILT_DISABLE_ANALYTICS", "1".to_owned()),
+    ];
+    // Programs without a terminal must not guess wrong, nor hold their output back.
+    let colour = if terminal::has_colours() { Some(("FORCE_COLOR", "1")) } else { None };
+    let habits = [("LINES", "24"), ("COLUMNS", "80"), ("PYTHONUNBUFFERED", "1")].into_iter().chain(colour);
+    let unset = habits.filter(|(name, _)| environment::variable(name).is_none());
+    let unset = unset.map(|(name, value)| (name, value.to_owned()));
+    session.into_iter().chain(unset).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Where the kubeconfig of commands goes.
+pub(crate) fn kubeconfig_path(folder: &SessionDir) -> PathBuf {
+    folder.path().join("kubeconfig.yml")
+}
+
+/// Commands meet the cluster that the session meets, also when somebody switches contexts meanwhile. None where there
+/// is no cluster.
+fn freeze_kubeconfig(project: &Project, folder: &SessionDir) -> Option<PathBuf> {
+    let path = kubeconfig_path(folder);
+    let frozen = lilt_tiltfile::freeze_kubeconfig(
+        project.context.as_deref(),
+        project.namespace.as_deref(),
+        &path,
+    );
+    match frozen {
+        Ok(written) => written.then_some(path),
+        Err(failure) => {
+            terminal::aside(&format!("WARNING: commands find their own kubeconfig: {failure}"));
+            None
+        }
+    }
+}
+
 /// A folder in which scripts that call `tilt` find lilt; none where there is a `tilt` already.
-fn programs(folder: &SessionDir) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn programs(folder: &SessionDir) -> anyhow::Result<Vec<PathBuf>> {
     if environment::find_program("tilt").is_some() {
         return Ok(Vec::new());
     }
@@ -282,6 +314,7 @@ pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
         namespace: project.namespace,
         environment: Vec::new(),
         programs: Vec::new(),
+        kubeconfig: None,
         forwards: false,
         live_update: false,
         forward_host: String::new(),

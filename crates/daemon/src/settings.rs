@@ -23,6 +23,8 @@ pub struct Settings {
     pub environment: Vec<(String, String)>,
     /// Folders where commands find programs after those of `PATH`.
     pub programs: Vec<PathBuf>,
+    /// What commands have as `KUBECONFIG`, also in the environment above; none if they find their own.
+    pub kubeconfig: Option<PathBuf>,
     pub forwards: bool,
     /// Whether running containers are changed; otherwise every change is built and deployed.
     pub live_update: bool,

@@ -18,7 +18,7 @@ use crate::failure::raise;
 use crate::forward;
 use crate::session::Session;
 use crate::values::text::excerpt;
-use crate::values::{Blob, Environ, ForwardValue, LinkValue, TriggerModeValue};
+use crate::values::{Blob, Environ, ForwardValue, GitRepo, LinkValue, TriggerModeValue};
 
 /// One argument of a call, with its names for messages.
 #[derive(Clone, Copy)]
@@ -104,11 +104,19 @@ impl<'v> Argument<'v> {
     }
 
     pub(crate) fn path(&self, session: &Session<'_>) -> starlark::Result<Option<PathBuf>> {
-        Ok(self.text()?.map(|path| session.absolute(path)))
+        let one = |value| as_path(value, session).ok_or_else(|| self.wrong("a string", value));
+        self.value.map(one).transpose()
+    }
+
+    /// A path, that of the running file's folder if not given.
+    pub(crate) fn path_or_here(&self, session: &Session<'_>) -> starlark::Result<PathBuf> {
+        Ok(self.path(session)?.unwrap_or_else(|| session.directory()))
     }
 
     pub(crate) fn paths(&self, session: &Session<'_>) -> starlark::Result<Vec<PathBuf>> {
-        Ok(self.strings()?.into_iter().map(|path| session.absolute(path)).collect())
+        let wanted = "a string or a list of strings";
+        let one = |value| as_path(value, session).ok_or_else(|| self.wrong(wanted, value));
+        self.elements().into_iter().map(one).collect()
     }
 
     /// A dict of strings, sorted by key.
@@ -273,6 +281,11 @@ fn check_label(label: &str) -> Result<(), &'static str> {
         );
     }
     Ok(())
+}
+
+fn as_path(value: Value<'_>, session: &Session<'_>) -> Option<PathBuf> {
+    let repo = value.downcast_ref::<GitRepo>().map(|repo| repo.folder.clone());
+    repo.or_else(|| Some(session.absolute(as_text(value)?)))
 }
 
 /// A string or a blob.

@@ -126,9 +126,10 @@ pub(crate) fn assemble(
     if !rest.is_empty() {
         resources.push(uncategorized(rest, timeout));
     }
-    dependencies.check(resources.iter().map(|resource| resource.name.as_str()), &mut problems);
+    let unknown_dependencies = dependencies.check(&mut resources, &mut problems);
     let enabled = enabled::enabled(&declared.config, &surroundings.arguments, &resources, &mut problems);
     let mut warnings = std::mem::take(&mut declared.warnings);
+    warnings.extend(unknown_dependencies);
     warnings.extend(images.unused(&declared.settings.suppress_unused_image_warnings, consumers));
     if !problems.0.is_empty() {
         return Err(problems.in_order());

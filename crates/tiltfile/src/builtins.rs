@@ -43,11 +43,9 @@ use starlark::values::{AllocFrozenValue, FrozenValue, Value, ValueLike};
 use crate::extension;
 use crate::session::Session;
 use crate::source::{FOREVER, Source};
-use crate::values::{Environ, Forever, Namespace, NotSupportedYet, TriggerModeValue};
+use crate::timing::Timed;
+use crate::values::{Environ, Forever, Namespace, TriggerModeValue};
 use lilt_model::resource::TriggerMode;
-
-/// Builtins of Tilt that have no body here yet, one per line, with the name of their module where they have one.
-const NOT_SUPPORTED_YET: &str = include_str!("builtins/not_supported_yet.txt");
 
 /// The modules that are names of every file.
 const MODULES: [&str; 5] = ["os", "config", "sys", "shlex", "v1alpha1"];
@@ -82,7 +80,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     builder.set("TRIGGER_MODE_AUTO", TriggerModeValue(TriggerMode::Auto));
     builder.set("TRIGGER_MODE_MANUAL", TriggerModeValue(TriggerMode::Manual));
     builder.set(FOREVER, Forever);
-    let mut modules: Vec<(&'static str, GlobalsBuilder)> = vec![
+    let modules: Vec<(&'static str, GlobalsBuilder)> = vec![
         ("os", GlobalsBuilder::new().with(os::functions)),
         ("os.path", GlobalsBuilder::new().with(os::path_functions)),
         ("config", GlobalsBuilder::new().with(config::functions)),
@@ -90,18 +88,6 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         ("shlex", GlobalsBuilder::new().with(system::shlex_functions)),
         ("v1alpha1", GlobalsBuilder::new().with(v1alpha1::functions)),
     ];
-    for name in NOT_SUPPORTED_YET.lines() {
-        let missing = NotSupportedYet { name: name.to_owned() };
-        match name.rsplit_once('.') {
-            None => builder.set(name, missing),
-            Some((module, member)) => modules
-                .iter_mut()
-                .find(|(name, _)| *name == module)
-                .expect("invariant: the list names known modules only")
-                .1
-                .set(member, missing),
-        }
-    }
     let modules = modules.into_iter().map(|(name, functions)| (name, functions.build())).collect();
     Registry { globals: builder.build(), modules }
 });
@@ -139,6 +125,7 @@ pub(crate) fn bound_names(module: &Module<'_>) -> Vec<String> {
             let support = extension::SUPPORT.iter().any(|(known, _)| known == name);
             known.is_some_and(|(_, builtin)| builtin.to_value().ptr_eq(value))
                 || support
+                || value.downcast_ref::<Timed>().is_some()
                 || value.downcast_ref::<Namespace>().is_some_and(|namespace| namespace.name == *name)
         };
         // None is what begins with _, and what the file loaded from others.
@@ -171,7 +158,10 @@ pub(crate) fn parameters(function: &str) -> Option<Vec<String>> {
 /// nobody sees the difference, and it saves most of the time.
 pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &Source) {
     for (name, value) in globals().iter().filter(|(name, _)| source.mentions(name)) {
-        module.set(name, value.to_value());
+        match timed(session, name.to_owned(), value) {
+            Some(timed) => module.set(name, module.heap().alloc(timed)),
+            None => module.set(name, value.to_value()),
+        }
     }
     module.frozen_heap().add_reference(globals().heap());
     if extension::is_bundled(session, source.path()) {
@@ -198,6 +188,10 @@ pub(crate) fn predeclare(module: &Module<'_>, session: &Session<'_>, source: &So
     }
 }
 
+fn timed(session: &Session<'_>, name: String, value: FrozenValue) -> Option<Timed> {
+    session.request.with_timings.then(|| Timed::new(name, value)).flatten()
+}
+
 fn namespace(module: &Module<'_>, session: &Session<'_>, name: &'static str) -> FrozenValue {
     let heap = module.frozen_heap();
     let mut members = SmallMap::new();
@@ -205,7 +199,10 @@ fn namespace(module: &Module<'_>, session: &Session<'_>, name: &'static str) -> 
         REGISTRY.modules.iter().find(|(module, _)| *module == name).map(|(_, functions)| functions);
     if let Some(functions) = functions {
         heap.add_reference(functions.heap());
-        members.extend(functions.iter().map(|(name, value)| (name.to_owned(), value)));
+        for (member, value) in functions.iter() {
+            let timed = timed(session, format!("{name}.{member}"), value);
+            members.insert(member.to_owned(), timed.map_or(value, |timed| heap.alloc(timed)));
+        }
     }
     let mut add = |name: &str, value: FrozenValue| members.insert(name.to_owned(), value);
     match name {

@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::LoadRequest;
 
@@ -61,8 +62,9 @@ pub(crate) fn set(name: &str, value: Option<String>) {
     });
 }
 
-/// The environment of a command: that of the load, and what commands of a session get unless it is set.
-pub(crate) fn of_children(request: &LoadRequest) -> Vec<(String, String)> {
+/// The environment of a command: that of the load, and what commands of a session get unless it is set. Only their
+/// kubeconfig is given whatever is set: all commands meet the cluster that the session meets.
+pub(crate) fn of_children(request: &LoadRequest, kubeconfig: Option<PathBuf>) -> Vec<(String, String)> {
     let mut variables: BTreeMap<String, String> = all().into_iter().collect();
     for (name, value) in &request.variables {
         variables.entry(name.clone()).or_insert_with(|| value.clone());
@@ -78,6 +80,9 @@ pub(crate) fn of_children(request: &LoadRequest) -> Vec<(String, String)> {
             path.push_str(if path.is_empty() { "" } else { PATH_SEPARATOR });
             path.push_str(&folder.display().to_string());
         }
+    }
+    if let Some(kubeconfig) = kubeconfig {
+        variables.insert("KUBECONFIG".to_owned(), kubeconfig.display().to_string());
     }
     variables.into_iter().collect()
 }

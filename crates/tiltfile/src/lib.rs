@@ -26,6 +26,7 @@ mod said;
 mod secrets;
 mod session;
 mod source;
+mod timing;
 mod values;
 mod version;
 mod workload_function;
@@ -39,9 +40,12 @@ use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 
 pub use hashes::Hashes;
-pub use outside::{Entry, KubeContext, Output, Outside, RealOutside};
+pub use outside::{
+    Entry, FrozenKubeconfig, KubeContext, Output, Outside, RealOutside, freeze_kubeconfig,
+};
 pub use result::tiltfile_result;
 pub use said::Said;
+pub use timing::BuiltinCall;
 
 use assemble::Surroundings;
 use said::Message;
@@ -62,6 +66,8 @@ pub struct LoadRequest {
     pub programs: Vec<PathBuf>,
     /// What earlier loads of the session changed in the environment, as [`Loaded::environment`] tells it: it lasts.
     pub environment: Vec<(String, Option<String>)>,
+    /// Whether to note how long each builtin takes.
+    pub with_timings: bool,
 }
 
 /// What came of a load.
@@ -77,6 +83,8 @@ pub struct Loaded {
     pub contents: Contents,
     /// Of the code that ran.
     pub hashes: Hashes,
+    /// The builtins that were called, in the order in which they ended; empty unless the request asks for them.
+    pub calls: Vec<BuiltinCall>,
 }
 
 /// Loads a Tiltfile. Blocks until it is done or `cancelled`; `print` gets what it says meanwhile, warnings too,
@@ -128,6 +136,7 @@ fn evaluate_and_assemble(
     let warnings = session.take_warnings();
     let secrets = session.secrets();
     let hashes = session.hashes();
+    let calls = session.take_calls();
     let (mut declared, read, contents) = session.into_parts();
     extension::note_loaded(&mut declared);
     let mut ignored_everywhere: Vec<IgnoreRule> = tiltignore.into_iter().collect();
@@ -150,7 +159,7 @@ fn evaluate_and_assemble(
         // Fails only when nobody listens any more.
         let _ = printed.send(Message::Warning(warning.clone()));
     }
-    Loaded { project, files, contents, hashes, environment: environment::changes() }
+    Loaded { project, files, contents, hashes, calls, environment: environment::changes() }
 }
 
 /// A load that did not come to reading.
@@ -160,6 +169,7 @@ fn nothing(request: &LoadRequest, failure: Failure) -> Loaded {
         files: only(request),
         contents: Contents::default(),
         hashes: Hashes::default(),
+        calls: Vec::new(),
         environment: Vec::new(),
     }
 }

@@ -11,7 +11,10 @@ use std::time::Duration;
 use lilt_model::Failure;
 use lilt_model::command::Command;
 
+mod kubeconfig;
 mod process;
+
+pub use kubeconfig::{FrozenKubeconfig, freeze as freeze_kubeconfig};
 
 pub trait Outside: Sync {
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>>;
@@ -45,6 +48,11 @@ pub trait Outside: Sync {
 
     /// The context that Kubernetes objects would go to; none if there is no kubeconfig.
     fn kube_context(&self) -> Result<Option<KubeContext>, Failure>;
+
+    /// The kubeconfig that commands are given in place of theirs; none if they find their own.
+    fn kubeconfig_of_commands(&self) -> Result<Option<PathBuf>, Failure> {
+        Ok(None)
+    }
 
     /// How lilt was called: its name and arguments.
     fn arguments(&self) -> Vec<String> {
@@ -108,6 +116,8 @@ pub struct RealOutside {
     pub context: Option<String>,
     /// From `--namespace`: in place of the context's own.
     pub namespace: Option<String>,
+    /// What commands see as their `KUBECONFIG`.
+    pub kubeconfig: FrozenKubeconfig,
 }
 
 impl Outside for RealOutside {
@@ -172,30 +182,16 @@ impl Outside for RealOutside {
     }
 
     fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
-        let mut configs = Vec::new();
-        for path in kubeconfig_paths() {
-            match std::fs::read_to_string(&path) {
-                Ok(text) => configs.push(crate::yaml::document(&text).map_err(|error| {
-                    Failure::environment(format!(
-                        "cannot read the kubeconfig {}: {}",
-                        path.display(),
-                        error.message
-                    ))
-                })?),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    return Err(Failure::environment(format!(
-                        "cannot read the kubeconfig {}: {error}",
-                        path.display()
-                    )));
-                }
-            }
-        }
-        let mut context = context_of(&configs, self.context.as_deref());
+        let configs = kubeconfig::read()?;
+        let mut context = kubeconfig::context_of(&configs, self.context.as_deref());
         if let (Some(context), Some(namespace)) = (&mut context, &self.namespace) {
             context.namespace.clone_from(namespace);
         }
         Ok(context)
+    }
+
+    fn kubeconfig_of_commands(&self) -> Result<Option<PathBuf>, Failure> {
+        self.kubeconfig.get(self.context.as_deref(), self.namespace.as_deref())
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -227,49 +223,5 @@ impl Outside for RealOutside {
         each_line: &mut dyn FnMut(&str),
     ) -> io::Result<Output> {
         process::run(command, environment, stdin, cancelled, each_line)
-    }
-}
-
-fn kubeconfig_paths() -> Vec<PathBuf> {
-    match std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
-        Some(paths) => std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).collect(),
-        None => std::env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
-    }
-}
-
-/// The first file that says something wins, as with kubectl.
-fn context_of(configs: &[serde_json::Value], wanted: Option<&str>) -> Option<KubeContext> {
-    let current = || configs.iter().filter_map(|config| config.get("current-context")?.as_str());
-    let name = wanted.or_else(|| current().find(|name| !name.is_empty()))?;
-    let contexts = configs.iter().filter_map(|config| config.get("contexts")?.as_array()).flatten();
-    let own: Vec<_> = contexts
-        .filter(|context| context.get("name").and_then(|found| found.as_str()) == Some(name))
-        .collect();
-    let said = |pointer: &str| own.iter().find_map(|context| context.pointer(pointer)?.as_str());
-    Some(KubeContext {
-        name: name.to_owned(),
-        cluster: said("/context/cluster").unwrap_or_default().to_owned(),
-        namespace: said("/context/namespace").unwrap_or_default().to_owned(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_the_current_context_and_its_cluster() {
-        let configs = [
-            serde_json::json!({"contexts": [{"name": "a", "context": {"cluster": "kind-a"}}]}),
-            serde_json::json!({"current-context": "a",
-                "contexts": [{"name": "b", "context": {"cluster": "gke_b", "namespace": "n"}}]}),
-        ];
-        let context = |name: &str, cluster: &str, namespace: &str| {
-            Some(KubeContext { name: name.into(), cluster: cluster.into(), namespace: namespace.into() })
-        };
-        assert_eq!(context_of(&configs, None), context("a", "kind-a", ""));
-        assert_eq!(context_of(&configs, Some("b")), context("b", "gke_b", "n"));
-        assert_eq!(context_of(&configs, Some("c")), context("c", "", ""));
-        assert_eq!(context_of(&[], None), None);
     }
 }

@@ -29,6 +29,7 @@ use crate::outside::{Output, Outside};
 use crate::said::Message;
 use crate::secrets::Secrets;
 use crate::source::Source;
+use crate::timing::BuiltinCall;
 use crate::workload_function::Kept;
 
 /// What a load may take, in bytes.
@@ -67,6 +68,8 @@ pub(crate) struct Session<'a> {
     pub(crate) workload_function: RefCell<Kept>,
     /// Of the objects that were given so far.
     secrets: RefCell<Secrets>,
+    /// How long builtins took, in the order in which they ended; kept if the request asks for it.
+    calls: RefCell<Vec<BuiltinCall>>,
 }
 
 impl fmt::Debug for Session<'_> {
@@ -107,6 +110,7 @@ impl<'a> Session<'a> {
             out_of_memory: Cell::default(),
             workload_function: RefCell::default(),
             secrets: RefCell::default(),
+            calls: RefCell::default(),
         }
     }
 
@@ -145,6 +149,12 @@ impl<'a> Session<'a> {
         self.warnings.borrow_mut().push(message);
     }
 
+    fn warn_once(&self, message: String) {
+        if !self.warnings.borrow().contains(&message) {
+            self.warn(message);
+        }
+    }
+
     pub(crate) fn take_warnings(&self) -> Vec<String> {
         self.warnings.take()
     }
@@ -156,8 +166,20 @@ impl<'a> Session<'a> {
         stdin: Option<&[u8]>,
         each_line: &mut dyn FnMut(&str),
     ) -> io::Result<Output> {
-        let environment = environment::of_children(self.request);
+        let kubeconfig = self.outside.kubeconfig_of_commands().unwrap_or_else(|failure| {
+            self.warn_once(format!("commands find their own kubeconfig: {failure}"));
+            None
+        });
+        let environment = environment::of_children(self.request, kubeconfig);
         self.outside.run(command, &environment, stdin, self.cancelled, each_line)
+    }
+
+    pub(crate) fn note_call(&self, call: BuiltinCall) {
+        self.calls.borrow_mut().push(call);
+    }
+
+    pub(crate) fn take_calls(&self) -> Vec<BuiltinCall> {
+        self.calls.take()
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
@@ -252,7 +274,10 @@ impl<'a> Session<'a> {
 
     /// Where the builtin that runs now was called.
     pub(crate) fn place(&self, eval: &Evaluator<'_, '_, '_>) -> starlark::Result<Place> {
+        // A timed builtin is called by what times it, which has no place of its own.
+        let outer = || eval.call_stack().into_frames().into_iter().rev().find_map(|frame| frame.location);
         eval.call_stack_top_location()
+            .or_else(outer)
             .and_then(|span| place_of(&span, self))
             .ok_or_else(|| raise(Failure::internal("a builtin was called from nowhere")))
     }

@@ -9,6 +9,7 @@
 pub(crate) mod elements;
 pub(crate) mod environ;
 mod forever;
+mod git_repo;
 mod kubernetes;
 pub(crate) mod limits;
 pub(crate) mod mapping;
@@ -21,22 +22,21 @@ use std::hash::Hasher;
 use std::path::PathBuf;
 
 use allocative::Allocative;
-use lilt_model::Failure;
 use lilt_model::command::Command;
 use lilt_model::kubernetes::Forward;
 use lilt_model::resource::{Link, TriggerMode};
 use starlark::any::ProvidesStaticType;
 use starlark::collections::{SmallMap, StarlarkHasher};
-use starlark::eval::{Arguments, Evaluator};
 use starlark::starlark_simple_value;
 use starlark::values::{
     FrozenValue, Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
 
-use crate::failure::{Place, raise};
+use crate::failure::Place;
 
 pub(crate) use environ::Environ;
 pub(crate) use forever::Forever;
+pub(crate) use git_repo::GitRepo;
 pub(crate) use kubernetes::{CustomBuildValue, ObjectId};
 
 /// Text with a note of where it came from. Builtins that take a path or a text tell by it which was meant.
@@ -172,35 +172,6 @@ impl fmt::Display for TriggerModeValue {
 impl<'v> StarlarkValue<'v> for TriggerModeValue {
     fn equals(&self, other: Value<'v>) -> starlark::Result<bool> {
         Ok(other.downcast_ref::<TriggerModeValue>() == Some(self))
-    }
-}
-
-/// A builtin of Tilt that has a name here, but no body yet.
-#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
-pub(crate) struct NotSupportedYet {
-    pub(crate) name: String,
-}
-starlark_simple_value!(NotSupportedYet);
-
-impl fmt::Display for NotSupportedYet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "<built-in function {}>", self.name)
-    }
-}
-
-#[starlark_value(type = "function")]
-impl<'v> StarlarkValue<'v> for NotSupportedYet {
-    fn name_for_call_stack(&self, _me: Value<'v>) -> String {
-        self.name.clone()
-    }
-
-    fn invoke(
-        &self,
-        _me: Value<'v>,
-        _arguments: &Arguments<'v, '_>,
-        _eval: &mut Evaluator<'v, '_, '_>,
-    ) -> starlark::Result<Value<'v>> {
-        Err(raise(Failure::user(format!("{} is not supported yet", self.name))))
     }
 }
 

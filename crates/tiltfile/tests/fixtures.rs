@@ -219,6 +219,7 @@ cases! {
     error_forward
     error_fragment
     error_frozen
+    error_git_repo
     error_helm_chart
     error_helm_file
     error_image_circle
@@ -312,6 +313,7 @@ cases! {
     k8s_resource
     kinds
     language
+    listdir_missing
     live_update
     loads
     local_command
@@ -320,6 +322,7 @@ cases! {
     naming
     probes
     registry
+    resource_deps_unknown
     secrets
     secrets_shown
     settings

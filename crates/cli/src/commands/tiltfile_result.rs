@@ -1,12 +1,15 @@
 //! `lilt alpha tiltfile-result`: only JSON goes to stdout, so that it can be read by other programs.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use lilt_model::Failure;
-use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
+use lilt_host::session_dir::SessionDir;
+use lilt_host::{clock, environment};
+use lilt_model::{Failure, duration};
+use lilt_tiltfile::{BuiltinCall, FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::TiltfileResult;
+use crate::arguments::{Project, TiltfileResult};
 use crate::diagnostics::Verbosity;
 use crate::signals::Signals;
 use crate::{session, terminal};
@@ -17,15 +20,10 @@ const TILTFILE_ERROR: u8 = 5;
 pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
-    let started = lilt_host::clock::now();
-    let project = command.project;
-    let request = LoadRequest {
-        path: session::absolute(project.file)?,
-        args: project.args,
-        subcommand: "alpha tiltfile-result".to_owned(),
-        ..LoadRequest::default()
-    };
-    let outside = RealOutside { context: project.context, namespace: project.namespace };
+    let started = clock::now();
+    // Gone at the end: what commands need while the Tiltfile runs.
+    let folder = SessionDir::create()?;
+    let (request, outside) = prepare(command.project, command.builtin_timings, &folder)?;
     let interrupted = cancel.clone();
     let shown = verbosity.verbose || verbosity.debug;
     let load = move || evaluate(&request, &outside, &interrupted, shown);
@@ -34,6 +32,11 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
         return Err(Failure::user("interrupted before the Tiltfile was done").into());
     }
     match lilt_tiltfile::tiltfile_result(&loaded, started) {
+        Ok(_) if command.builtin_timings => {
+            let took = clock::now().since(started);
+            print_timings(&loaded.calls, command.dur_threshold, took)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Ok(result) => {
             terminal::line(&serde_json::to_string_pretty(&result)?);
             Ok(ExitCode::SUCCESS)
@@ -45,6 +48,42 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
             Ok(ExitCode::from(TILTFILE_ERROR))
         }
     }
+}
+
+fn prepare(
+    project: Project,
+    with_timings: bool,
+    folder: &SessionDir,
+) -> anyhow::Result<(LoadRequest, RealOutside)> {
+    // Commands that speak to a session speak to the one that runs, if any.
+    let host = environment::variable(environment::TILT_HOST).unwrap_or_else(|| "localhost".to_owned());
+    let port = environment::variable(environment::TILT_PORT).and_then(|port| port.parse().ok()).unwrap_or(10350);
+    let request = LoadRequest {
+        path: session::absolute(project.file)?,
+        args: project.args,
+        subcommand: "alpha tiltfile-result".to_owned(),
+        variables: session::variables(&host, port),
+        programs: session::programs(folder)?,
+        with_timings,
+        ..LoadRequest::default()
+    };
+    let outside = RealOutside {
+        context: project.context,
+        namespace: project.namespace,
+        kubeconfig: FrozenKubeconfig::at(session::kubeconfig_path(folder)),
+    };
+    Ok((request, outside))
+}
+
+fn print_timings(calls: &[BuiltinCall], threshold: Duration, took: Duration) -> anyhow::Result<()> {
+    if calls.is_empty() {
+        anyhow::bail!("executed Tiltfile, but recorded no Builtin calls");
+    }
+    for call in calls.iter().filter(|call| call.took >= threshold) {
+        terminal::line(&format!("- {}{} took {}", call.name, call.arguments, duration::display(call.took)));
+    }
+    terminal::line(&format!("Tiltfile execution took {}", duration::display(took)));
+    Ok(())
 }
 
 /// Also the lines that were not shown.

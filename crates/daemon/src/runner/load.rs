@@ -12,7 +12,7 @@ use lilt_model::resource::Body;
 use lilt_model::settings::{CiSettings, DockerPrune, ServerSideApply};
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
-use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
+use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
 
 use super::report;
 use crate::context::Context;
@@ -69,13 +69,20 @@ pub(crate) fn evaluate(
         subcommand: settings.subcommand.to_owned(),
         variables: settings.environment.clone(),
         programs: settings.programs.clone(),
-        environment: Vec::new(),
+        ..LoadRequest::default()
     };
-    let outside = RealOutside { context: settings.context.clone(), namespace: settings.namespace.clone() };
+    let outside = RealOutside {
+        context: settings.context.clone(),
+        namespace: settings.namespace.clone(),
+        kubeconfig: FrozenKubeconfig::written(settings.kubeconfig.clone()),
+    };
     let mut loaded =
         lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
-        hand_down(&loaded.environment, project);
+        // What the Tiltfile set is not what its commands see, as under Tilt: all meet the session's cluster.
+        let is_frozen = |name: &str| settings.kubeconfig.is_some() && name == "KUBECONFIG";
+        let set: Vec<_> = loaded.environment.iter().filter(|(name, _)| !is_frozen(name)).cloned().collect();
+        hand_down(&set, project);
         if !settings.live_update {
             drop_live_updates(project);
         }

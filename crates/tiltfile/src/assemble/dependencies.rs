@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use lilt_model::Failure;
+use lilt_model::resource::Resource;
+use lilt_model::{Failure, ResourceName};
 
 use super::Problems;
 use crate::failure::Place;
@@ -21,19 +22,28 @@ impl Dependencies {
         }
     }
 
-    pub(super) fn check<'n>(&self, resources: impl Iterator<Item = &'n str>, problems: &mut Problems) {
-        let resources: Vec<&str> = resources.collect();
-        let known: HashSet<&str> = resources.iter().copied().collect();
+    /// Takes unknown names out of the resources and returns a warning for each, as Tilt does: Tiltfiles name what
+    /// only some people have.
+    pub(super) fn check(&self, resources: &mut [Resource], problems: &mut Problems) -> Vec<String> {
+        let known: HashSet<ResourceName> = resources.iter().map(|resource| resource.name.clone()).collect();
+        let names: Vec<ResourceName> = resources.iter().map(|resource| resource.name.clone()).collect();
+        let mut warnings = Vec::new();
         for (resource, needs) in &self.edges {
             for (name, place) in needs {
                 if name == resource {
                     problems.add(place, Failure::user(format!("{resource} depends on itself")));
                 } else if !known.contains(name.as_str()) {
-                    problems.add(place, unknown(resource, name, &resources));
+                    warnings.push(unknown(resource, name, place, &names));
                 }
             }
         }
         self.check_circles(problems);
+        if !warnings.is_empty() {
+            for resource in resources {
+                resource.resource_deps.retain(|name| known.contains(name));
+            }
+        }
+        warnings
     }
 
     /// Depth first, without recursion: a chain may be as long as the Tiltfile has resources.
@@ -70,11 +80,11 @@ impl Dependencies {
     }
 }
 
-fn unknown(resource: &str, name: &str, resources: &[&str]) -> Failure {
-    let failure =
-        Failure::user(format!("{resource} depends on {name}, and there is no resource of that name"));
-    match nearest(name, resources.iter().copied().filter(|other| *other != resource)) {
-        Some(near) => failure.hint(format!("did you mean {near}?")),
-        None => failure,
-    }
+fn unknown(resource: &str, name: &str, place: &Place, resources: &[ResourceName]) -> String {
+    let place = place.location();
+    let others = resources.iter().map(ResourceName::as_str).filter(|other| *other != resource);
+    let hint = nearest(name, others).map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
+    format!(
+        "{place}: resource {resource} specified a dependency on unknown resource {name} - dependency ignored.{hint}"
+    )
 }

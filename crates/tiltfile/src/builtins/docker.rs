@@ -77,7 +77,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             session.declared.borrow_mut().warnings.push(warning.to_owned());
         }
         let reference = image_reference(function.argument("ref", r#ref))?;
-        let context = session.absolute(function.argument("context", context).string()?);
+        let context = function.argument("context", context).path_or_here(session)?;
         let contents = argument("dockerfile_contents", dockerfile_contents);
         let path = argument("dockerfile", dockerfile);
         if contents.is_given() && path.is_given() {

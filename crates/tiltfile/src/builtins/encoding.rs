@@ -117,7 +117,7 @@ fn read<'v>(
     default: Option<Value<'v>>,
     session: &Session<'_>,
 ) -> starlark::Result<Read<'v>> {
-    let path = session.absolute(Function(function).argument("paths", path).string()?);
+    let path = Function(function).argument("paths", path).path_or_here(session)?;
     match (session.read(&path), default) {
         (Ok(content), _) => {
             Ok(Read::Text(String::from_utf8_lossy(&content).into_owned(), path.display().to_string()))

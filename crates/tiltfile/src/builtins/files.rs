@@ -1,5 +1,6 @@
-//! Files: `read_file`, `listdir`, `watch_file`, `blob`.
+//! Files: `read_file`, `listdir`, `watch_file`, `blob`, `local_git_repo`.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use starlark::environment::GlobalsBuilder;
@@ -11,7 +12,7 @@ use starlark::values::none::NoneType;
 use crate::arguments::Function;
 use crate::failure::raise;
 use crate::session::{Session, session};
-use crate::values::Blob;
+use crate::values::{Blob, GitRepo};
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -29,11 +30,11 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Blob> {
         let function = Function("read_file");
         let session = session(eval);
-        let path = session.absolute(function.argument("paths", paths).string()?);
+        let path = function.argument("paths", paths).path_or_here(session)?;
         let default = function.argument("default", default).text()?;
         let text = match (session.read(&path), default) {
             (Ok(content), _) => String::from_utf8_lossy(&content).into_owned(),
-            (Err(error), Some(default)) if error.kind() == std::io::ErrorKind::NotFound => default,
+            (Err(error), Some(default)) if error.kind() == ErrorKind::NotFound => default,
             (Err(error), _) => return Err(raise(session.unreadable(&path, &error))),
         };
         Ok(Blob { text, source: format!("file: {}", path.display()) })
@@ -42,12 +43,12 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// Reloads the Tiltfile when this file or directory changes.
     fn watch_file<'v>(paths: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<NoneType> {
         let session = session(eval);
-        let path = session.absolute(Function("watch_file").argument("paths", paths).string()?);
+        let path = Function("watch_file").argument("paths", paths).path_or_here(session)?;
         session.watch(&path);
         Ok(NoneType)
     }
 
-    /// The files of a directory, absolute; with `recursive` also those below.
+    /// The files of a directory, absolute; with `recursive` also those below. None if there is no such directory.
     fn listdir<'v>(
         dir: Value<'v>,
         recursive: Option<Value<'v>>,
@@ -55,36 +56,59 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Vec<String>> {
         let function = Function("listdir");
         let session = session(eval);
-        let directory = session.absolute(function.argument("dir", dir).string()?);
+        let directory = function.argument("dir", dir).path_or_here(session)?;
         let recursive = function.argument("recursive", recursive).boolean()?.unwrap_or(false);
         if recursive {
             session.watch(&directory);
         }
         let mut files = Vec::new();
-        list(session, &directory, recursive, &mut files)?;
+        match list(session, &directory, recursive, &mut files)? {
+            Ok(()) => {}
+            // Tiltfiles list folders that only some people have.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) => return Err(raise(session.unreadable(&directory, &error))),
+        }
         Ok(files)
+    }
+
+    /// A folder with a git repository. It is taken where a path is, and its `paths(path)` gives paths below it.
+    fn local_git_repo<'v>(paths: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<GitRepo> {
+        let function = Function("local_git_repo");
+        let session = session(eval);
+        let folder = function.argument("paths", paths).path_or_here(session)?;
+        if !session.outside.exists(&folder) {
+            let error = ErrorKind::NotFound.into();
+            return Err(raise(session.unreadable(&folder, &error)));
+        }
+        // A file in a worktree or a submodule.
+        if !session.outside.exists(&folder.join(".git")) {
+            let message = format!("{} is no git repository: it has no .git", folder.display());
+            return Err(function.refuse(message));
+        }
+        Ok(GitRepo { folder })
     }
 }
 
+/// What cannot be read further down is left out: it is not what was asked for.
 fn list(
     session: &Session<'_>,
     directory: &Path,
     recursive: bool,
     files: &mut Vec<String>,
-) -> starlark::Result<()> {
+) -> starlark::Result<std::io::Result<()>> {
     if session.is_cancelled() {
         return Err(raise(crate::failure::cancelled()));
     }
-    let entries = session
-        .outside
-        .list_directory(directory)
-        .map_err(|error| raise(session.unreadable(directory, &error)))?;
+    let entries = match session.outside.list_directory(directory) {
+        Ok(entries) => entries,
+        Err(error) => return Ok(Err(error)),
+    };
     for entry in entries {
         if !entry.is_dir {
             files.push(entry.path.display().to_string());
-        } else if recursive {
-            list(session, &entry.path, true, files)?;
+        } else if recursive && let Err(error) = list(session, &entry.path, true, files)? {
+            session.print(&format!("listdir: cannot read {}: {error}", entry.path.display()));
         }
     }
-    Ok(())
+    Ok(Ok(()))
 }

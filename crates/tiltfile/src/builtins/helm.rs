@@ -45,7 +45,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let function = Function("helm");
         let session = session(eval);
         let argument = |name, value| function.argument(name, value);
-        let chart = session.absolute(function.argument("paths", paths).string()?);
+        let chart = function.argument("paths", paths).path_or_here(session)?;
         check_chart(session, &chart)?;
         session.watch(&chart);
         for dependency in local_dependencies(session, &chart)? {

@@ -34,7 +34,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Blob> {
         let function = Function("kustomize");
         let session = session(eval);
-        let directory = session.absolute(function.argument("paths", paths).string()?);
+        let directory = function.argument("paths", paths).path_or_here(session)?;
         let given = function.argument("kustomize_bin", kustomize_bin).string()?;
         let flags = function.argument("flags", flags).string_list()?;
         let mut tree = Tree::default();

@@ -41,7 +41,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<LiveUpdateStep> {
         let function = Function("sync");
-        let local = session(eval).absolute(function.argument("local_path", local_path).string()?);
+        let local = function.argument("local_path", local_path).path_or_here(session(eval))?;
         let remote = function.argument("remote_path", remote_path);
         let container = remote.string()?;
         if !container.starts_with('/') {

@@ -82,7 +82,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
     /// Whether there is such a file or directory.
     fn exists<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<bool> {
         let session = session(eval);
-        let path = session.absolute(Function("os.path.exists").argument("path", path).string()?);
+        let path = Function("os.path.exists").argument("path", path).path_or_here(session)?;
         // The answer decides what the Tiltfile does: it counts as read.
         if !session.outside.is_dir(&path) {
             session.watch(&path);
@@ -113,7 +113,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
     /// The path in full, with links resolved.
     fn realpath<'v>(path: Value<'v>, eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<String> {
         let session = session(eval);
-        let path = session.absolute(Function("os.path.realpath").argument("path", path).string()?);
+        let path = Function("os.path.realpath").argument("path", path).path_or_here(session)?;
         match session.outside.real_path(&path) {
             Ok(real) => Ok(real.display().to_string()),
             Err(error) => Err(refuse(format!("os.path.realpath: {}: {error}", path.display()))),

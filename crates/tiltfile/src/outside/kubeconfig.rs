@@ -1,0 +1,266 @@
+//! Kubeconfig files: which context they choose, and the one file of that context that commands are given.
+//!
+//! Commands of a session must meet the cluster that the session meets, also when somebody switches contexts meanwhile.
+
+#![expect(clippy::disallowed_methods, reason = "part of the module that touches the machine")]
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lilt_model::Failure;
+use serde_json::{Map, Value, json};
+
+use super::KubeContext;
+use crate::yaml;
+
+/// A kubeconfig of one context, written when the first command needs it.
+#[derive(Clone, Debug, Default)]
+pub struct FrozenKubeconfig {
+    /// None: commands find their own.
+    path: Option<PathBuf>,
+    written: OnceLock<Result<Option<PathBuf>, Failure>>,
+}
+
+impl FrozenKubeconfig {
+    pub fn at(path: PathBuf) -> Self {
+        Self { path: Some(path), written: OnceLock::new() }
+    }
+
+    /// One that is there already.
+    pub fn written(path: Option<PathBuf>) -> Self {
+        Self { path: path.clone(), written: OnceLock::from(Ok(path)) }
+    }
+
+    /// Where it is; none if there is no usable context.
+    pub fn get(&self, context: Option<&str>, namespace: Option<&str>) -> Result<Option<PathBuf>, Failure> {
+        let Some(path) = &self.path else { return Ok(None) };
+        let write = || Ok(freeze(context, namespace, path)?.then(|| path.clone()));
+        self.written.get_or_init(write).clone()
+    }
+}
+
+/// One file of those that `KUBECONFIG` names.
+pub(super) struct Config {
+    folder: PathBuf,
+    content: Value,
+}
+
+pub(super) fn read() -> Result<Vec<Config>, Failure> {
+    let mut configs = Vec::new();
+    for path in paths() {
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let content = yaml::document(&text).map_err(|error| {
+                    let words = format!("cannot read the kubeconfig {}: {}", path.display(), error.message);
+                    Failure::environment(words)
+                })?;
+                let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+                configs.push(Config { folder, content });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let words = format!("cannot read the kubeconfig {}: {error}", path.display());
+                return Err(Failure::environment(words));
+            }
+        }
+    }
+    Ok(configs)
+}
+
+fn paths() -> Vec<PathBuf> {
+    match std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
+        Some(paths) => std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).collect(),
+        None => std::env::home_dir().map(|home| home.join(".kube/config")).into_iter().collect(),
+    }
+}
+
+/// The first file that says something wins, as with kubectl.
+pub(super) fn context_of(configs: &[Config], wanted: Option<&str>) -> Option<KubeContext> {
+    let current = || configs.iter().filter_map(|config| config.content.get("current-context")?.as_str());
+    let name = wanted.or_else(|| current().find(|name| !name.is_empty()))?;
+    let own = named(configs, "contexts", name).map(|(_, context)| context).collect::<Vec<_>>();
+    let said = |pointer: &str| own.iter().find_map(|context| context.pointer(pointer)?.as_str());
+    Some(KubeContext {
+        name: name.to_owned(),
+        cluster: said("/context/cluster").unwrap_or_default().to_owned(),
+        namespace: said("/context/namespace").unwrap_or_default().to_owned(),
+    })
+}
+
+/// The entries of this name, with the folders of their files.
+fn named<'c>(
+    configs: &'c [Config],
+    list: &'c str,
+    name: &'c str,
+) -> impl Iterator<Item = (&'c Path, &'c Value)> {
+    let entries = configs.iter().flat_map(move |config| {
+        let entries = config.content.get(list).and_then(Value::as_array).into_iter().flatten();
+        entries.map(|entry| (config.folder.as_path(), entry))
+    });
+    entries.filter(move |(_, entry)| entry.get("name").and_then(Value::as_str) == Some(name))
+}
+
+/// Writes the kubeconfig of one context; false if there is no such context.
+pub fn freeze(context: Option<&str>, namespace: Option<&str>, path: &Path) -> Result<bool, Failure> {
+    let Some(config) = frozen(&read()?, context, namespace)? else { return Ok(false) };
+    let cannot =
+        |error: io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
+    let text =
+        yaml::encode(&config).map_err(|error| cannot(io::Error::other(error.message.to_string())))?;
+    write_private(path, text.as_bytes()).map_err(cannot)?;
+    Ok(true)
+}
+
+/// It holds keys: for nobody else to read.
+fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(content)
+}
+
+/// The context with its cluster and its user alone, complete without other files.
+fn frozen(
+    configs: &[Config],
+    context: Option<&str>,
+    namespace: Option<&str>,
+) -> Result<Option<Value>, Failure> {
+    let Some(chosen) = context_of(configs, context) else { return Ok(None) };
+    let Some((_, entry)) = named(configs, "contexts", &chosen.name).next() else { return Ok(None) };
+    let Some((folder, cluster)) = named(configs, "clusters", &chosen.cluster).next() else {
+        return Ok(None);
+    };
+    let mut entry = entry.clone();
+    if let (Some(namespace), Some(fields)) =
+        (namespace, entry.get_mut("context").and_then(Value::as_object_mut))
+    {
+        fields.insert("namespace".to_owned(), namespace.into());
+    }
+    let mut cluster = cluster.clone();
+    if let Some(fields) = cluster.get_mut("cluster").and_then(Value::as_object_mut) {
+        inline(fields, folder, "certificate-authority")?;
+    }
+    let name = entry.pointer("/context/user").and_then(Value::as_str).unwrap_or_default();
+    let users = match named(configs, "users", name).next() {
+        Some((folder, user)) => vec![complete_user(user.clone(), folder)?],
+        None => Vec::new(),
+    };
+    Ok(Some(json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [cluster],
+        "contexts": [entry],
+        "current-context": chosen.name,
+        "preferences": {},
+        "users": users,
+    })))
+}
+
+fn complete_user(mut user: Value, folder: &Path) -> Result<Value, Failure> {
+    if let Some(fields) = user.get_mut("user").and_then(Value::as_object_mut) {
+        inline(fields, folder, "client-certificate")?;
+        inline(fields, folder, "client-key")?;
+        if let Some(file) = fields.get_mut("tokenFile") {
+            make_absolute(file, folder);
+        }
+        // One without a slash is looked for on PATH.
+        if let Some(command) = fields.get_mut("exec").and_then(|exec| exec.get_mut("command"))
+            && command.as_str().is_some_and(|command| command.contains('/'))
+        {
+            make_absolute(command, folder);
+        }
+    }
+    Ok(user)
+}
+
+fn make_absolute(file: &mut Value, folder: &Path) {
+    if let Some(path) = file.as_str().filter(|path| !path.is_empty()) {
+        *file = folder.join(path).display().to_string().into();
+    }
+}
+
+/// Puts what a file holds in the place of its path.
+fn inline(fields: &mut Map<String, Value>, folder: &Path, field: &str) -> Result<(), Failure> {
+    let data = format!("{field}-data");
+    let given = fields.get(&data).and_then(Value::as_str).is_some_and(|data| !data.is_empty());
+    let Some(file) = fields.remove(field) else { return Ok(()) };
+    let Some(file) = file.as_str().filter(|file| !file.is_empty() && !given) else { return Ok(()) };
+    let path = folder.join(file);
+    let content = fs::read(&path).map_err(|error| {
+        Failure::environment(format!("cannot read {}, which kubeconfig names: {error}", path.display()))
+    })?;
+    fields.insert(data, STANDARD.encode(content).into());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(folder: &Path, content: Value) -> Config {
+        Config { folder: folder.to_owned(), content }
+    }
+
+    #[test]
+    fn finds_the_current_context_and_its_cluster() {
+        let configs = [
+            json!({"contexts": [{"name": "a", "context": {"cluster": "kind-a"}}]}),
+            json!({"current-context": "a",
+                "contexts": [{"name": "b", "context": {"cluster": "gke_b", "namespace": "n"}}]}),
+        ];
+        let configs = configs.map(|content| config(Path::new("/"), content));
+        let context = |name: &str, cluster: &str, namespace: &str| {
+            Some(KubeContext { name: name.into(), cluster: cluster.into(), namespace: namespace.into() })
+        };
+        assert_eq!(context_of(&configs, None), context("a", "kind-a", ""));
+        assert_eq!(context_of(&configs, Some("b")), context("b", "gke_b", "n"));
+        assert_eq!(context_of(&configs, Some("c")), context("c", "", ""));
+        assert_eq!(context_of(&[], None), None);
+    }
+
+    #[test]
+    fn a_frozen_one_has_one_context_and_needs_no_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("ca.crt"), "CA").unwrap();
+        let content = json!({
+            "current-context": "other",
+            "clusters": [
+                {"name": "c", "cluster": {"server": "https://c", "certificate-authority": "ca.crt"}},
+                {"name": "d", "cluster": {"server": "https://d"}},
+            ],
+            "contexts": [
+                {"name": "other", "context": {"cluster": "d", "user": "d"}},
+                {"name": "mine", "context": {"cluster": "c", "user": "u", "namespace": "n"}},
+            ],
+            "users": [
+                {"name": "u", "user": {"client-key-data": "S0VZ", "client-key": "gone", "tokenFile": "t",
+                    "exec": {"command": "./login"}}},
+                {"name": "d", "user": {}},
+            ],
+        });
+        let configs = [config(folder.path(), content)];
+        let found = frozen(&configs, Some("mine"), Some("team")).unwrap().unwrap();
+        let here = |name: &str| folder.path().join(name).display().to_string();
+        let expected = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "c", "cluster": {"server": "https://c", "certificate-authority-data": "Q0E="}}],
+            "contexts": [{"name": "mine", "context": {"cluster": "c", "user": "u", "namespace": "team"}}],
+            "current-context": "mine",
+            "preferences": {},
+            "users": [{"name": "u", "user": {"client-key-data": "S0VZ", "tokenFile": here("t"),
+                "exec": {"command": here("./login")}}}],
+        });
+        assert_eq!(found, expected);
+        assert_eq!(frozen(&configs, Some("unknown"), None).unwrap(), None);
+        assert_eq!(frozen(&[], None, None).unwrap(), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! How long builtins take, for who looks for what makes a Tiltfile slow.
+
+// Only for what the derives of starlark generate.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use allocative::Allocative;
+use starlark::any::ProvidesStaticType;
+use starlark::eval::{Arguments, Evaluator};
+use starlark::starlark_simple_value;
+use starlark::values::{
+    FrozenValue, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
+};
+
+use crate::session::session;
+
+/// One call of a builtin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuiltinCall {
+    /// With that of its module.
+    pub name: String,
+    /// Those that were given by position, as a tuple prints.
+    pub arguments: String,
+    pub took: Duration,
+}
+
+/// Functions of the language itself, which are not timed: they are everywhere and take no time.
+const LANGUAGE: [&str; 31] = [
+    "abs", "all", "any", "bool", "bytes", "chr", "dict", "dir", "enumerate", "float", "getattr", "hasattr", "hash",
+    "int", "len", "list", "max", "min", "ord", "print", "range", "repr", "reversed", "set", "sorted", "str", "tuple",
+    "type", "zip", "assert", "TRIGGER_MODE_AUTO",
+];
+
+/// A builtin whose calls are timed.
+#[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
+pub(crate) struct Timed {
+    name: String,
+    function: FrozenValue,
+}
+starlark_simple_value!(Timed);
+
+impl Timed {
+    /// None for what cannot be called, or is not worth it.
+    pub(crate) fn new(name: String, function: FrozenValue) -> Option<Timed> {
+        let is_function = function.to_value().get_type() == "function";
+        let worth_it = is_function && !LANGUAGE.contains(&name.as_str()) && !crate::source::is_internal(&name);
+        worth_it.then_some(Timed { name, function })
+    }
+}
+
+impl fmt::Display for Timed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.function.fmt(f)
+    }
+}
+
+#[starlark_value(type = "function")]
+impl<'v> StarlarkValue<'v> for Timed {
+    fn name_for_call_stack(&self, _me: Value<'v>) -> String {
+        self.name.clone()
+    }
+
+    fn invoke(
+        &self,
+        _me: Value<'v>,
+        arguments: &Arguments<'v, '_>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let shown: Vec<String> = arguments.positions(eval.heap())?.map(|value| value.to_repr()).collect();
+        let begun = Instant::now();
+        let result = ValueLike::invoke(self.function.to_value(), arguments, eval);
+        let took = begun.elapsed();
+        let arguments = format!("({})", shown.join(", "));
+        session(eval).note_call(BuiltinCall { name: self.name.clone(), arguments, took });
+        result
+    }
+}
