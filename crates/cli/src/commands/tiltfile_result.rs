@@ -93,6 +93,7 @@ fn evaluate(
     cancel: &CancellationToken,
     verbose: bool,
 ) -> (Loaded, Vec<String>) {
+    let started = clock::now();
     let mut unseen = Vec::new();
     let mut print = |said: Said<'_>| {
         if verbose {
@@ -102,5 +103,9 @@ fn evaluate(
         }
     };
     let loaded = lilt_tiltfile::load(request, outside, &|| cancel.is_cancelled(), &mut print);
+    if loaded.project.is_ok() {
+        let took = duration::display(clock::now().since(started));
+        print(Said::Line(&format!("Successfully loaded Tiltfile ({took})")));
+    }
     (loaded, unseen)
 }

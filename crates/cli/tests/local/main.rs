@@ -18,4 +18,5 @@ mod probes;
 mod prompt;
 mod resources;
 mod tiltfile;
+mod tiltfile_result;
 mod tui;
