@@ -220,8 +220,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
     let programs = programs(folder)?;
     let mut environment = variables(host, port);
     let kubeconfig = freeze_kubeconfig(&plan.project, folder);
-    environment
-        .extend(kubeconfig.iter().map(|path| ("KUBECONFIG".to_owned(), path.display().to_string())));
+    environment.extend(kubeconfig.iter().map(|path| ("KUBECONFIG".to_owned(), path.display().to_string())));
     if let Some(path) = path_with(&programs) {
         environment.push((environment::PATH.to_owned(), path));
     }
@@ -270,11 +269,8 @@ pub(crate) fn kubeconfig_path(folder: &SessionDir) -> PathBuf {
 /// is no cluster.
 fn freeze_kubeconfig(project: &Project, folder: &SessionDir) -> Option<PathBuf> {
     let path = kubeconfig_path(folder);
-    let frozen = lilt_tiltfile::freeze_kubeconfig(
-        project.context.as_deref(),
-        project.namespace.as_deref(),
-        &path,
-    );
+    let frozen =
+        lilt_tiltfile::freeze_kubeconfig(project.context.as_deref(), project.namespace.as_deref(), &path);
     match frozen {
         Ok(written) => written.then_some(path),
         Err(failure) => {

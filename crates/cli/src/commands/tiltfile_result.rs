@@ -57,7 +57,8 @@ fn prepare(
 ) -> anyhow::Result<(LoadRequest, RealOutside)> {
     // Commands that speak to a session speak to the one that runs, if any.
     let host = environment::variable(environment::TILT_HOST).unwrap_or_else(|| "localhost".to_owned());
-    let port = environment::variable(environment::TILT_PORT).and_then(|port| port.parse().ok()).unwrap_or(10350);
+    let port =
+        environment::variable(environment::TILT_PORT).and_then(|port| port.parse().ok()).unwrap_or(10350);
     let request = LoadRequest {
         path: session::absolute(project.file)?,
         args: project.args,

@@ -43,7 +43,8 @@ fn stdout_is_json_and_nothing_else() {
         let ended = start(&project, &[flag]).run().clean(0);
         assert_eq!(json(&ended)["Manifests"], result["Manifests"]);
         let log = ended.stderr();
-        for words in ["printed\n", "warned", "from a command", "unknown resource b", "Successfully loaded Tiltfile ("]
+        for words in
+            ["printed\n", "warned", "from a command", "unknown resource b", "Successfully loaded Tiltfile ("]
         {
             assert!(log.contains(words), "no {words:?} in {log}");
         }
@@ -100,10 +101,13 @@ fn context_and_namespace_reach_the_tiltfile_and_its_commands() {
                     print('port', local('echo $TILT_PORT; tilt version', quiet=True))\n";
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
     let project = Project::new(&[("Tiltfile", tiltfile), ("pod.yaml", pod), ("config", KUBECONFIG)]);
-    let on = |arguments: &[&str]| start(&project, arguments).variable("KUBECONFIG", project.file("config")).run();
+    let on =
+        |arguments: &[&str]| start(&project, arguments).variable("KUBECONFIG", project.file("config")).run();
     let ended = on(&["-v", "--context", "mine", "--namespace", "team"]).clean(0);
     let log = ended.stderr();
-    for words in ["mine team", "current-context: mine", "namespace: team", "127.0.0.1:2", "port 10350", "0.37"] {
+    for words in
+        ["mine team", "current-context: mine", "namespace: team", "127.0.0.1:2", "port 10350", "0.37"]
+    {
         assert!(log.contains(words), "no {words:?} in {log}");
     }
     assert!(!log.contains("127.0.0.1:1"), "another context is in the kubeconfig of commands: {log}");
@@ -116,8 +120,12 @@ fn context_and_namespace_reach_the_tiltfile_and_its_commands() {
 fn timings_take_the_place_of_the_result() {
     let tiltfile = "x = len([str(1)])\nread_file('text')\nlocal_resource('a', cmd='true')\nos.getcwd()\n\
                     def f():\n  fail_if = read_file('none', default='')\nf()\n";
-    let project =
-        Project::new(&[("Tiltfile", tiltfile), ("text", "x"), ("none.Tiltfile", "x = 1\n"), ("bad", "local(1)\n")]);
+    let project = Project::new(&[
+        ("Tiltfile", tiltfile),
+        ("text", "x"),
+        ("none.Tiltfile", "x = 1\n"),
+        ("bad", "local(1)\n"),
+    ]);
     let lines = |arguments: &[&str]| start(&project, arguments).run().clean(0).stdout();
     for flag in ["-b", "--builtin-timings"] {
         let printed = lines(&[flag]);

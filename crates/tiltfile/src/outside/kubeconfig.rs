@@ -107,10 +107,8 @@ fn named<'c>(
 /// Writes the kubeconfig of one context; false if there is no such context.
 pub fn freeze(context: Option<&str>, namespace: Option<&str>, path: &Path) -> Result<bool, Failure> {
     let Some(config) = frozen(&read()?, context, namespace)? else { return Ok(false) };
-    let cannot =
-        |error: io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
-    let text =
-        yaml::encode(&config).map_err(|error| cannot(io::Error::other(error.message.to_string())))?;
+    let cannot = |error: io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
+    let text = yaml::encode(&config).map_err(|error| cannot(io::Error::other(error.message.to_string())))?;
     write_private(path, text.as_bytes()).map_err(cannot)?;
     Ok(true)
 }
