@@ -55,7 +55,6 @@ fn everything_says_what_it_is_for() {
 /// them; a Tiltfile that gives them by name works only with the names of the code.
 const EXCEPTIONS: [(&str, &str); 17] = [
     ("load", "a statement of the language"),
-    ("local_git_repo", "not supported yet: calling it says so"),
     ("blob.contents", "Tilt takes it as `input`"),
     ("fall_back_on.files", "Tilt takes it as `paths`"),
     ("helm.pathToChartDir", "Tilt takes it as `paths`"),
