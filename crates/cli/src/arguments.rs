@@ -125,7 +125,7 @@ pub(crate) struct TiltfileResult {
     #[arg(short, long)]
     pub(crate) builtin_timings: bool,
     /// With --builtin-timings: leave out calls that took less, for example 10ms
-    #[arg(long, default_value = "0s", value_parser = duration)]
+    #[arg(long, default_value = "0s", value_name = "DURATION", value_parser = duration)]
     pub(crate) dur_threshold: std::time::Duration,
 }
 

@@ -28,8 +28,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("patch", OBJECTS),
     ("wait", OBJECTS),
     ("alpha/shell", "not yet"),
-    ("alpha/tiltfile-result --builtin-timings", "not yet: the calls are not timed"),
-    ("alpha/tiltfile-result --dur-threshold", "not yet: the calls are not timed"),
     ("demo --file", DEMO),
     ("demo --no-cluster", DEMO),
     ("demo --repo", DEMO),
