@@ -16,8 +16,10 @@ use crate::commands::completion::Completion;
 use crate::commands::doctor::Doctor;
 use crate::commands::dump::Dump;
 use crate::commands::logs::Logs;
+use crate::commands::replay::Replay;
 use crate::commands::snapshot::Snapshot;
 use crate::commands::switch::{Disable, Enable};
+use crate::commands::timeline::TimelineArguments;
 use crate::commands::tree_view::TreeView;
 use crate::commands::trigger::Trigger;
 use crate::commands::verify_install::VerifyInstall;
@@ -89,6 +91,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Snapshot(Snapshot),
     Logs(Logs),
+    Timeline(TimelineArguments),
+    #[command(hide = true)]
+    Replay(Replay),
     /// Print what lilt knows, for people who look into it
     #[command(subcommand)]
     Dump(Dump),

@@ -31,6 +31,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         snapshot: None,
         face: Face::Stream,
         lines: Filter::default(),
+        ci_timeout: None,
         environment: Vec::new(),
     };
     let mut result = Ok(());

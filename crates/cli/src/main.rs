@@ -53,6 +53,8 @@ fn main() -> ExitCode {
         Command::VerifyInstall(_) => commands::verify_install::run(),
         Command::Alpha(Alpha::TreeView(tree)) => block_on(commands::tree_view::run(tree)),
         Command::Logs(logs) => block_on(commands::logs::run(logs)),
+        Command::Timeline(arguments) => block_on(commands::timeline::run(arguments)),
+        Command::Replay(replay) => commands::replay::run(&replay),
         Command::Dump(dump) => block_on(commands::dump::run(dump)),
         Command::Alpha(Alpha::TiltfileResult(result)) => {
             block_on(commands::tiltfile_result::run(result, verbosity))

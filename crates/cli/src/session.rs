@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lilt_daemon::{Ended, Settings};
+use lilt_daemon::{Ended, Habits, Settings};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
@@ -35,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) face: Face,
     /// Which lines of log to print.
     pub(crate) lines: Filter,
+    /// How long `ci` may take if the Tiltfile does not say.
+    pub(crate) ci_timeout: Option<std::time::Duration>,
     /// Given to commands and to the Tiltfile.
     pub(crate) environment: Vec<(String, String)>,
 }
@@ -249,6 +251,8 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         forwards: plan.forwards,
         live_update: plan.live_update,
         forward_host: host.to_owned(),
+        ci_timeout: plan.ci_timeout,
+        habits: Habits::from_environment(),
     })
 }
 
@@ -285,6 +289,8 @@ pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
         forwards: false,
         live_update: false,
         forward_host: String::new(),
+        ci_timeout: None,
+        habits: Habits::default(),
     })
 }
 

@@ -31,6 +31,8 @@ pub struct Applied {
     pub changed: bool,
     /// It had to be deleted and made anew, because an immutable field changed.
     pub recreated: bool,
+    /// A job that is done already.
+    pub complete: bool,
 }
 
 impl Cluster {
@@ -180,6 +182,7 @@ impl Target<'_> {
                 || version_before.is_none()
                 || version_before != after.metadata.resource_version,
             recreated,
+            complete: is_complete(&after),
         })
     }
 
@@ -241,6 +244,12 @@ impl Target<'_> {
             (_, Some(status)) => refusal::refused(&self.object, status),
         }
     }
+}
+
+fn is_complete(object: &DynamicObject) -> bool {
+    let conditions = object.data.pointer("/status/conditions").and_then(Value::as_array);
+    let met = |condition: &Value| condition["type"] == "Complete" && condition["status"] == "True";
+    conditions.is_some_and(|conditions| conditions.iter().any(met))
 }
 
 /// As Tilt guesses it: the API server has no code of its own for it.

@@ -92,6 +92,7 @@ fn translate_container(spec: &core::Container, init: bool, statuses: &[core::Con
             .filter(|id| !id.is_empty())
             .map(ContainerId::new),
         previous: status.and_then(previous_run),
+        previous_exit: status.and_then(previous_exit),
         image: spec.image.clone().unwrap_or_default(),
         ports: ports.iter().filter_map(|port| u16::try_from(port.container_port).ok()).collect(),
         state: status.and_then(|status| status.state.as_ref()).map_or_else(not_yet, translate_state),
@@ -103,6 +104,11 @@ fn translate_container(spec: &core::Container, init: bool, statuses: &[core::Con
 fn previous_run(status: &core::ContainerStatus) -> Option<ContainerId> {
     let ended = status.last_state.as_ref()?.terminated.as_ref()?;
     ended.container_id.as_deref().filter(|id| !id.is_empty()).map(ContainerId::new)
+}
+
+fn previous_exit(status: &core::ContainerStatus) -> Option<(i32, String)> {
+    let ended = status.last_state.as_ref()?.terminated.as_ref()?;
+    Some((ended.exit_code, ended.reason.clone().unwrap_or_default()))
 }
 
 fn not_yet() -> ContainerState {

@@ -14,6 +14,7 @@ mod probe;
 mod report;
 mod serve;
 mod sync;
+mod wake;
 mod watch;
 
 use lilt_engine::{Cause, Event, TaskId, TaskSpec, UpdateJob, UpdateOutcome};
@@ -44,6 +45,7 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Command(name), TaskSpec::Command { run, command, resource }) => {
             command::run(context, name, run, command, resource).await;
         }
+        (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
         (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
         (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,
         (TaskId::Follow(name, _), TaskSpec::Follow { .. }) => follow::run(context, name, spec).await,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_engine::{
-    Event, Mode, Options, State, Verdict, apply, plan_object, plan_resource, plan_session, project_resource,
-    project_session, schedule, verdict,
+    Event, Mode, Options, State, TaskId, Verdict, apply, dump, plan_object, plan_resource, plan_session,
+    project_resource, project_session, schedule, verdict,
 };
 use lilt_host::process::Guardian;
 use lilt_host::watch::Watcher;
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
+use crate::recording::Recording;
 use crate::secrets;
 use crate::settings::Settings;
 use crate::tasks::{Owner, Tasks};
@@ -29,6 +30,8 @@ const EVENTS: usize = 1024;
 const DRAINED: usize = 4096;
 /// Everything that runs must have ended by then. A shell prompt that takes longer feels broken.
 const LONGEST_SHUTDOWN: Duration = Duration::from_millis(1800);
+/// How long the end of `ci` waits for the logs of containers that have ended.
+const LAST_WORDS: Duration = Duration::from_secs(20);
 
 /// How a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +59,13 @@ pub async fn run(
         version: settings.version.clone(),
         args: settings.args.clone(),
         pid: std::process::id(),
+        cascade: settings.habits.cascade,
+        restart_servers: settings.habits.restart_servers,
+        ci_timeout: settings.ci_timeout,
     };
     let guardian = Guardian::of_this_program()?;
+    let recording =
+        settings.habits.record.as_ref().map(|path| Recording::begin(path, &options)).transpose()?;
     let context = Context {
         edges: Edges {
             watcher: Watcher::start()?,
@@ -77,7 +85,7 @@ pub async fn run(
     };
     let objects = Objects::new(api.writer, api.reader);
     let mut session =
-        Session { state: State::new(options), tasks: Tasks::new(context), writer, logs, objects };
+        Session { state: State::new(options), tasks: Tasks::new(context), writer, logs, objects, recording };
     session.take((lilt_host::clock::now(), Event::Started));
     let ended = loop {
         session.turn();
@@ -91,12 +99,16 @@ pub async fn run(
             Some(request) = requests.recv() => session.take_now(Event::Requested { request }),
             Some(write) = api.writes.recv() => session.take_write(write),
             broken = session.tasks.next_ended() => session.note_broken(broken),
+            inspection = session.writer.inspected() => inspection.answer(dump(&session.state)),
         }
         for _ in 0..DRAINED {
             let Ok(event) = incoming.try_recv() else { break };
             session.take(event);
         }
     };
+    if matches!(ended, Ended::Verdict(_)) {
+        session.hear_last_words(&mut incoming, &cancel).await;
+    }
     shutdown.cancel();
     session.stop(&mut incoming).await;
     guardian.close().await;
@@ -110,10 +122,14 @@ struct Session {
     /// For what the engine itself has to say.
     logs: LogWriter,
     objects: Objects,
+    recording: Option<Recording>,
 }
 
 impl Session {
     fn take(&mut self, (at, event): Stamped) {
+        if let Some(recording) = &mut self.recording {
+            recording.event(at, &event);
+        }
         apply(&mut self.state, at, event);
     }
 
@@ -136,6 +152,9 @@ impl Session {
 
     /// Decides, and makes the decision true, for what was touched.
     fn turn(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.turn();
+        }
         schedule(&mut self.state);
         let touched = self.state.take_touched();
         let mut commit = Commit::default();
@@ -166,6 +185,7 @@ impl Session {
             let id = SpanId::from(format!("engine:{}", note.resource));
             self.logs.span(id, Some(note.resource), Source::Build).print(note.level, &note.text);
         }
+        commit.timeline = self.state.take_records();
         if !commit.is_empty() {
             self.writer.commit(commit);
         }
@@ -180,6 +200,21 @@ impl Session {
 
     fn decided(&self) -> Option<Verdict> {
         if self.state.mode() == Mode::Ci { verdict(&self.state) } else { None }
+    }
+
+    /// What a job or a broken container said to its end is what people look for: nothing else ends before it is shown.
+    async fn hear_last_words(&mut self, incoming: &mut mpsc::Receiver<Stamped>, cancel: &CancellationToken) {
+        self.tasks.stop_those(|id| matches!(id, TaskId::Follow(..)));
+        let deadline = tokio::time::sleep(LAST_WORDS);
+        tokio::pin!(deadline);
+        while self.tasks.is_stopping() {
+            tokio::select! {
+                () = &mut deadline => break,
+                () = cancel.cancelled() => break,
+                _ = self.tasks.next_ended() => {}
+                Some(_) = incoming.recv() => {}
+            }
+        }
     }
 
     /// Ends every task. Their last events are taken off their hands, so that none waits for us.

@@ -1,8 +1,10 @@
 //! What a session is started with, resolved before anything runs.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use lilt_engine::Mode;
+use lilt_host::environment;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -28,4 +30,31 @@ pub struct Settings {
     pub live_update: bool,
     /// Where forwards listen that name no host: the dashboard's.
     pub forward_host: String,
+    /// How long `ci` may take if the Tiltfile does not say.
+    pub ci_timeout: Option<Duration>,
+    pub habits: Habits,
+}
+
+/// Habits of a session that Tilt does not have. They are set by the environment, so that a Tiltfile stays a Tiltfile.
+#[derive(Clone, Debug, Default)]
+pub struct Habits {
+    /// A resource that was updated makes those that depend on it update, too.
+    pub cascade: bool,
+    /// Servers that end are started again, each time later.
+    pub restart_servers: bool,
+    /// Where to write the facts of the session.
+    pub record: Option<PathBuf>,
+}
+
+impl Habits {
+    pub fn from_environment() -> Self {
+        let is_on = |name: &str| {
+            environment::variable(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false" | "no"))
+        };
+        Self {
+            cascade: is_on(environment::LILT_CASCADE),
+            restart_servers: is_on(environment::LILT_RESTART),
+            record: environment::variable(environment::LILT_RECORD).map(PathBuf::from),
+        }
+    }
 }

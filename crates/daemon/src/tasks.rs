@@ -129,6 +129,19 @@ impl Tasks {
         }
     }
 
+    /// Cancels some; the others go on.
+    pub(crate) fn stop_those(&mut self, which: impl Fn(&TaskId) -> bool) {
+        let slots = self.slots.values_mut().flat_map(BTreeMap::iter_mut);
+        for (_, slot) in slots.filter(|(id, _)| which(id)) {
+            stop(slot, None);
+        }
+    }
+
+    /// Something that was cancelled has not ended yet.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.slots.values().flat_map(BTreeMap::values).any(|slot| matches!(slot, Slot::Stopping { .. }))
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.running.is_empty()
     }

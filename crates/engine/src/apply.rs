@@ -1,5 +1,6 @@
 //! A fact becomes state. Total: whatever comes, it cannot fail; what is stale or unknown is ignored.
 
+mod alarm;
 mod cluster;
 mod files;
 mod load;
@@ -14,6 +15,7 @@ use crate::event::{Event, ForwardState, ServeExit};
 use crate::objects;
 use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
+use crate::timeline;
 
 pub(crate) use request::{requested, set_args};
 
@@ -22,6 +24,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
     match event {
         Event::Started => {
             state.started = at;
+            alarm::limit_ci(state);
             state.touch_session();
             load::request(state);
         }
@@ -31,6 +34,11 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         }
         Event::Watching { watch, version } => files::watching(state, &watch, version),
         Event::FilesChanged { watch, paths } => files::changed(state, watch, paths),
+        Event::StageBegan { resource, update, stage, detail } => {
+            timeline::stage_began(state, &resource, update, stage, detail);
+        }
+        Event::StageEnded { resource, update } => timeline::stage_ended(state, &resource, update),
+        Event::Woke => alarm::woke(state),
         Event::UpdateEnded { resource, update, outcome } => update::ended(state, &resource, update, *outcome),
         Event::Synced { resource, update, container, outcome } => {
             update::synced(state, &resource, update, &container, outcome);
@@ -72,6 +80,9 @@ fn set_serve(state: &mut State, name: &lilt_model::ResourceName, generation: u64
         && let BodyState::Local(local) = &mut resource.body
         && let Some(serve) = local.serve.as_mut().filter(|serve| serve.generation == generation)
     {
+        if let ServeState::Running { since, .. } = &next {
+            serve.started = Some(*since);
+        }
         serve.state = next;
         state.touch(name);
     }
@@ -118,7 +129,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
         // The daemon starts these again and says so.
-        TaskId::Watch(_) | TaskId::Follow(..) => {}
+        TaskId::Watch(_) | TaskId::Follow(..) | TaskId::Wake => {}
     }
 }
 

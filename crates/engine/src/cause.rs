@@ -1,5 +1,6 @@
 //! What caused an update.
 
+use lilt_model::ResourceName;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub enum Cause {
     Arguments(Vec<String>),
     /// The Tiltfile now says something else about it, because these files changed.
     Configuration(Vec<String>),
+    /// These, on which it builds, were updated (only if the session cascades).
+    Dependencies(Vec<ResourceName>),
     /// A container started from the image again and lacks what was copied into the one before.
     Replaced,
     /// Files could not be copied into the running container.
@@ -33,6 +36,10 @@ impl Cause {
             Cause::Configuration(files) => files_changed(files),
             Cause::Enabled => "Initial Build (enabled)".into(),
             Cause::Arguments(args) => format!("Tiltfile Args Changed: [{}]", args.join(" ")),
+            Cause::Dependencies(names) => {
+                let names: Vec<&str> = names.iter().map(ResourceName::as_str).collect();
+                format!("Dependencies Updated: [{}]", names.join(" "))
+            }
             Cause::Triggered => "Triggered by Hand".into(),
             Cause::Replaced => "Container Replaced: copying what changed since its image was built".into(),
             Cause::LiveUpdateFailed => {

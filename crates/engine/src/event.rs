@@ -8,6 +8,7 @@ use lilt_model::files::{Contents, FileSet};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::project::Project;
 use lilt_model::request::Request;
+use lilt_model::timeline::StageKind;
 use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,18 @@ pub enum Event {
         resource: ResourceName,
         update: u64,
         outcome: Box<UpdateOutcome>,
+    },
+    /// A running update has come to its next stage.
+    StageBegan {
+        resource: ResourceName,
+        update: u64,
+        stage: StageKind,
+        detail: String,
+    },
+    /// The stage that runs is over.
+    StageEnded {
+        resource: ResourceName,
+        update: u64,
     },
     /// One container of a live update is done.
     Synced {
@@ -122,6 +135,8 @@ pub enum Event {
         run: u64,
         exit: ServeExit,
     },
+    /// The time for which the session asked has come.
+    Woke,
     /// A runner broke: a bug of ours.
     TaskBroke {
         task: TaskId,
@@ -168,6 +183,9 @@ pub struct Deployed {
     pub objects: Vec<(ObjectRef, Uid)>,
     /// Pods of this deployment carry one of these as `tilt.dev/pod-template-hash`.
     pub template_hashes: Vec<String>,
+    /// Its jobs were there already, unchanged and done.
+    #[serde(default)]
+    pub completed: bool,
 }
 
 /// Why a container could not be brought up to date in place.

@@ -9,34 +9,47 @@ pub enum Hold {
     /// Waits for a trigger by hand; `changed` if there is something to update with.
     Trigger { changed: bool },
     /// These have not been ready yet.
-    Dependencies { on: Vec<ResourceName> },
-    /// As many updates as allowed are running, or one that must run alone.
-    Slot,
+    Dependencies { on: Vec<Dependency> },
+    /// As many updates as allowed are running, or one that must run alone. `alone`: it is one of those itself.
+    Slot { alone: bool },
     /// The Tiltfile is being loaded and may change it.
     Tiltfile,
     /// Its files are not watched yet: a change to them could be missed.
     Files,
     /// The cluster has not answered yet.
     Cluster { failure: Option<Failure> },
+    /// `uncategorized`, which carries namespaces and definitions, is being deployed.
+    Uncategorized,
     /// What it had deployed is being deleted.
     Cleanup,
     /// Its changes go into a container that is not running yet.
     Container,
+    /// Its updates write what they watch: each caused the next.
+    Loop { updates: u32, files: Vec<String> },
+}
+
+/// What a resource waits for, and how far that is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dependency {
+    pub name: ResourceName,
+    /// `updating`, `starting: pod db-0: ContainerCreating` …
+    pub state: String,
 }
 
 impl Hold {
-    /// Tilt's word for it (`waiting.reason` of a UIResource).
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Hold::Trigger { .. } => "waiting-for-trigger",
+    /// Tilt's word for it (`waiting.reason` of a UIResource), where it has one.
+    pub fn reason(&self) -> Option<&'static str> {
+        Some(match self {
             Hold::Dependencies { .. } => "waiting-for-dep",
-            Hold::Slot => "waiting-for-local",
+            Hold::Slot { alone: true } => "is-unparallelizable-local",
+            Hold::Slot { alone: false } => "waiting-for-local",
             Hold::Tiltfile => "tiltfile-reload",
-            Hold::Files => "reconciling",
             Hold::Cluster { .. } => "waiting-for-cluster",
+            Hold::Uncategorized => "waiting-for-uncategorized",
             Hold::Container => "waiting-for-deploy",
-            Hold::Cleanup => "reconciling",
-        }
+            Hold::Files | Hold::Cleanup => "reconciling",
+            Hold::Trigger { .. } | Hold::Loop { .. } => return None,
+        })
     }
 
     pub fn words(&self) -> String {
@@ -44,18 +57,37 @@ impl Hold {
             Hold::Trigger { changed: false } => "waiting for a trigger".into(),
             Hold::Trigger { changed: true } => "files changed; waiting for a trigger".into(),
             Hold::Dependencies { on } => {
-                let names: Vec<&str> = on.iter().map(ResourceName::as_str).collect();
+                let names: Vec<String> = on.iter().map(|it| format!("{} ({})", it.name, it.state)).collect();
                 format!("waiting for {}", names.join(", "))
             }
-            Hold::Slot => "waiting for other updates to finish".into(),
+            Hold::Slot { alone: true } => "waiting for other updates to finish: it must run alone".into(),
+            Hold::Slot { alone: false } => "waiting for other updates to finish".into(),
             Hold::Tiltfile => "waiting for the Tiltfile".into(),
             Hold::Files => "waiting for its files to be watched".into(),
             Hold::Cluster { failure: None } => "waiting for the cluster".into(),
             Hold::Cluster { failure: Some(failure) } => {
                 format!("waiting for the cluster: {}", failure.message)
             }
+            Hold::Uncategorized => "waiting for uncategorized to be deployed".into(),
             Hold::Cleanup => "waiting until what it had deployed is deleted".into(),
             Hold::Container => "waiting for the container to run".into(),
+            Hold::Loop { updates, files } => format!(
+                "held: {updates} updates in a row changed files that it watches ({}); name them in ignore=[…], \
+                 then trigger it or save another file",
+                files.join(", ")
+            ),
+        }
+    }
+
+    /// The same without what others do: for those that wait for this one.
+    pub(crate) fn brief(&self) -> String {
+        match self {
+            Hold::Dependencies { on } => {
+                let names: Vec<&str> = on.iter().map(|it| it.name.as_str()).collect();
+                format!("waiting for {}", names.join(", "))
+            }
+            Hold::Loop { .. } => "held: its updates cause one another".into(),
+            other => other.words(),
         }
     }
 }

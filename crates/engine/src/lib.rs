@@ -7,27 +7,34 @@
 
 mod apply;
 mod cause;
+mod describe;
+mod dump;
 mod event;
 mod hold;
 mod objects;
 mod plan;
 mod project;
+mod record;
+mod restart;
 mod runtime;
 mod schedule;
 mod state;
 mod task;
+mod timeline;
 mod verdict;
 
 pub use apply::apply;
 pub use cause::Cause;
+pub use dump::dump;
 pub use event::{Deployed, Event, ForwardState, ServeExit, SyncFault, UpdateOutcome, WatchId};
-pub use hold::Hold;
+pub use hold::{Dependency, Hold};
 pub use objects::{RESOURCE, plan_object, project_object};
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
     project_resource, project_resource_objects, project_session, project_session_objects, project_targets,
     project_tiltfile,
 };
+pub use record::{Entry, Recorder, replay};
 pub use schedule::schedule;
 pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{

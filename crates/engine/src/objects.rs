@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::{ResourceName, Timestamp};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::plan::Plan;
@@ -24,13 +25,15 @@ pub(crate) use files::{FilesRun, changed as files_changed, watching as files_wat
 pub const RESOURCE: &str = "tilt.dev/resource";
 
 /// The objects that were made, by key, and what they do.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Objects {
+    #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) made: BTreeMap<ObjectKey, Made>,
+    #[serde(skip)]
     touched: BTreeSet<ObjectKey>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Made {
     pub(crate) object: Object,
     pub(crate) uid: String,
@@ -40,7 +43,7 @@ pub(crate) struct Made {
 }
 
 /// What an object does, for kinds that act by themselves.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Run {
     Nothing,
     Command(Box<CommandRun>),

@@ -51,6 +51,9 @@ pub fn plan_session(state: &State) -> Plan {
             plan.insert(TaskId::Namespace(namespace.clone()), TaskSpec::Namespace);
         }
     }
+    if let Some((at, _)) = state.alarms.first() {
+        plan.insert(TaskId::Wake, TaskSpec::Wake { at: *at });
+    }
     for (id, cleanup) in &state.cleanups {
         let Cleanup { resource, objects, reason } = cleanup.clone();
         let spec = TaskSpec::Cleanup { resource, objects, reason };

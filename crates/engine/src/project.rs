@@ -14,7 +14,7 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 use crate::event::ForwardState;
 use crate::hold::Hold;
 use crate::runtime::{Runtime, current_pods, runtime};
-use crate::state::{BodyState, FinishedUpdate, ResourceState, ServeState, State};
+use crate::state::{BodyState, FinishedUpdate, ResourceState, ServeState, State, UNCATEGORIZED};
 
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 
@@ -44,7 +44,7 @@ pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource
         queued: resource.triggered.is_some(),
         order: i32::try_from(resource.order).unwrap_or(i32::MAX),
         disable_status: Some(disable_status(resource)),
-        waiting: resource.hold.as_ref().map(waiting),
+        waiting: resource.hold.as_ref().and_then(waiting),
         conditions: conditions(
             update_status(resource),
             runtime.status,
@@ -77,6 +77,7 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
         }
     };
     annotate(annotation::HOLD, resource.hold.as_ref().map(Hold::words));
+    annotate(annotation::HOLD_DATA, resource.hold.as_ref().and_then(|it| serde_json::to_string(it).ok()));
     let running = resource.update.as_ref().map(|update| &update.cause);
     let cause = running.or(resource.last().map(|last| &last.cause));
     annotate(annotation::CAUSE, cause.map(crate::Cause::headline));
@@ -134,6 +135,12 @@ pub fn project_tiltfile(state: &State) -> UIResource {
     };
     let mut metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
     metadata.annotations.insert(annotation::ARGS.into(), json_list(&tiltfile.args));
+    let cause = tiltfile.loading.as_ref().map(|load| &load.cause);
+    let cause = cause.or(tiltfile.history.back().map(|last| &last.cause)).map(crate::Cause::headline);
+    let notes = [(annotation::HOLD, tiltfile.hold.as_ref().map(Hold::words)), (annotation::CAUSE, cause)];
+    for (key, words) in notes.into_iter().filter_map(|(key, words)| Some((key, words?))) {
+        metadata.annotations.insert(key.to_owned(), words);
+    }
     UIResource { metadata, ..object(status) }
 }
 
@@ -176,7 +183,7 @@ fn history<'a>(
             start_time: Some(update.started),
             finish_time: Some(update.finished),
             span_id: span(name, update.id),
-            is_crash_rebuild: false,
+            is_crash_rebuild: update.cause == crate::Cause::Replaced,
         })
         .collect()
 }
@@ -291,20 +298,21 @@ fn disable_status(resource: &ResourceState) -> DisableResourceStatus {
     }
 }
 
-fn waiting(hold: &Hold) -> Waiting {
+fn waiting(hold: &Hold) -> Option<Waiting> {
+    let one = |kind: &str, name: &str| WaitingOn {
+        group: "tilt.dev".into(),
+        api_version: "v1alpha1".into(),
+        kind: kind.into(),
+        name: name.into(),
+    };
     let on = match hold {
-        Hold::Dependencies { on } => on
-            .iter()
-            .map(|name| WaitingOn {
-                group: "tilt.dev".into(),
-                api_version: "v1alpha1".into(),
-                kind: "UIResource".into(),
-                name: name.to_string(),
-            })
-            .collect(),
+        Hold::Dependencies { on } => on.iter().map(|it| one("UIResource", it.name.as_str())).collect(),
+        Hold::Uncategorized => vec![one("UIResource", UNCATEGORIZED)],
+        Hold::Tiltfile => vec![one("UIResource", ResourceName::tiltfile().as_str())],
+        Hold::Cluster { .. } => vec![one("Cluster", "default")],
         _ => Vec::new(),
     };
-    Waiting { reason: hold.reason().into(), on }
+    Some(Waiting { reason: hold.reason()?.into(), on })
 }
 
 /// `UpToDate` and `Ready`, by Tilt's rules.

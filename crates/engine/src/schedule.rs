@@ -4,79 +4,47 @@
 //! changes nothing.
 
 mod job;
+mod settle;
+mod supersede;
+mod want;
 
 use lilt_model::ResourceName;
-use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 
 use crate::cause::Cause;
 use crate::hold::Hold;
-use crate::runtime::runtime;
-use crate::state::{BodyState, LiveUpdateRun, Rank, ResourceState, RunningUpdate, State, UpdateKind};
+use crate::state::{
+    BodyState, LiveUpdateRun, ResourceState, RunningUpdate, State, UNCATEGORIZED, UpdateKind,
+};
 
+use crate::timeline::{note_hold, record_start};
 pub(crate) use job::in_place;
-use job::{Choice, choose};
+use settle::settle;
+pub(crate) use supersede::give_up_outdated;
+use want::{Want, wanted};
 
 pub fn schedule(state: &mut State) {
-    let mut touched: Vec<ResourceName> = state.touched_now().cloned().collect();
+    let mut open: Vec<ResourceName> = state.touched_now().cloned().collect();
     // Settling one may wake those that depend on it.
-    while let Some(name) = touched.pop() {
-        touched.extend(settle(state, &name));
+    while let Some(name) = open.pop() {
+        state.count_operation();
         reconsider(state, &name);
+        open.extend(settle(state, &name));
+        if name.as_str() == UNCATEGORIZED {
+            // They look for themselves whether they wait, or still do.
+            open.extend(std::mem::take(&mut state.behind_uncategorized));
+            open.extend(deployments_in_queue(state));
+        }
     }
     start_queued(state);
 }
 
-/// What a resource wants.
-enum Want {
-    Nothing,
-    Hold(Hold),
-    Queue(Rank),
-    /// As soon as its files are watched.
-    Files(Rank),
-    LiveUpdate(LiveUpdateRun, Cause, u64),
-}
-
-/// Notes readiness; returns the resources that waited for it.
-fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName> {
-    let Some(resource) = state.resources.get(name) else { return Vec::new() };
-    let now = runtime(state, resource);
-    let failure = resource.last().and_then(|last| last.failure.as_ref());
-    let updated = resource.started_once && resource.update.is_none() && failure.is_none();
-    let ready = updated && resource.last().is_some() && now.is_good();
-    let expected = !resource.disabled && (resource.spec.auto_init || resource.started_once);
-    let settled = &mut state.settled;
-    settled.waiting.remove(name);
-    settled.failed.remove(name);
-    match failure.filter(|_| resource.update.is_none()) {
-        Some(failure) => {
-            settled.failed.insert(name.clone(), failure.to_string());
-        }
-        None if now.status == lilt_model::api::RuntimeStatus::Error => {
-            settled.failed.insert(name.clone(), now.message.unwrap_or_default());
-        }
-        None if expected && !ready => {
-            settled.waiting.insert(name.clone());
-        }
-        None => {}
-    }
-    let first_time = ready && !resource.ready_once;
-    if let Some(resource) = state.resources.get_mut(name).filter(|_| first_time) {
-        resource.ready_once = true;
-        return wake_dependents(state, name);
-    }
-    Vec::new()
-}
-
-fn wake_dependents(state: &mut State, name: &ResourceName) -> Vec<ResourceName> {
-    let dependents: Vec<ResourceName> = state.dependents.get(name).into_iter().flatten().cloned().collect();
-    for dependent in &dependents {
-        if let Some(resource) = state.resources.get_mut(dependent) {
-            resource.unmet.remove(name);
-        }
-        state.touch(dependent);
-    }
-    dependents
+fn deployments_in_queue(state: &State) -> Vec<ResourceName> {
+    let is_deployed = |name: &&ResourceName| {
+        name.as_str() != UNCATEGORIZED
+            && state.resources.get(*name).is_some_and(|resource| resource.kubernetes().is_some())
+    };
+    state.queue.names().filter(is_deployed).cloned().collect()
 }
 
 /// Puts a resource into the queue, or out of it, or starts what needs no slot.
@@ -110,100 +78,29 @@ fn reconsider(state: &mut State, name: &ResourceName) {
         }
         resource.unwatched = unwatched;
     }
+    let looped = matches!(resource.hold, Some(Hold::Loop { .. }));
     resource.hold = match want {
         Want::Nothing => None,
         Want::Hold(hold) => Some(hold),
         Want::Files(_) => Some(Hold::Files),
         Want::Queue(_) if loading => Some(Hold::Tiltfile),
-        Want::Queue(_) => Some(Hold::Slot),
+        Want::Queue(_) => Some(Hold::Slot { alone }),
         Want::LiveUpdate(run, cause, snapshot) => {
             start_live_update(state, name, run, cause, snapshot);
             return;
         }
     };
-    let pending = queued.is_some() || matches!(&resource.hold, Some(hold) if is_pending(hold));
-    if !pending {
+    if resource.hold == Some(Hold::Uncategorized) {
+        state.behind_uncategorized.insert(name.clone());
+    }
+    let begins_to_loop = matches!(resource.hold, Some(Hold::Loop { .. })) && !looped;
+    if !resource.is_pending() {
         resource.pending_since = None;
     } else if resource.pending_since.is_none() {
         resource.pending_since = Some(now);
     }
-}
-
-fn is_pending(hold: &Hold) -> bool {
-    !matches!(hold, Hold::Trigger { changed: false })
-}
-
-fn wanted(state: &State, resource: &ResourceState) -> Want {
-    if resource.update.is_some() || resource.disabled {
-        return Want::Nothing;
-    }
-    let rank = match rank(resource) {
-        Ok(Some(rank)) => rank,
-        Ok(None) => return Want::Nothing,
-        Err(hold) => return Want::Hold(hold),
-    };
-    if state.cleaning.contains_key(&resource.spec.name) {
-        return Want::Hold(Hold::Cleanup);
-    }
-    if resource.watches.values().any(|watch| !watch.ready) {
-        return Want::Files(rank);
-    }
-    if !resource.started_once && !resource.unmet.is_empty() {
-        return Want::Hold(Hold::Dependencies { on: resource.unmet.iter().cloned().collect() });
-    }
-    if resource.kubernetes().is_none() {
-        return Want::Queue(rank);
-    }
-    if state.cluster.info.is_none() {
-        return Want::Hold(Hold::Cluster { failure: state.cluster.failure.clone() });
-    }
-    match choose(state, resource) {
-        Choice::Deploy => Want::Queue(rank),
-        Choice::Wait => Want::Hold(Hold::Container),
-        Choice::LiveUpdate(run, cause, snapshot) => Want::LiveUpdate(run, cause, snapshot),
-    }
-}
-
-/// How urgent its next update is; none if it needs none; an error if it waits for a trigger.
-fn rank(resource: &ResourceState) -> Result<Option<Rank>, Hold> {
-    if let Some(sequence) = resource.triggered {
-        return Ok(Some(Rank::Triggered(sequence)));
-    }
-    if !resource.started_once && resource.spec.auto_init {
-        return Ok(Some(Rank::Initial(first_round(resource), resource.order)));
-    }
-    let changed = resource.has_new_changes() || resource.reconfigured.is_some();
-    if changed && resource.is_automatic() {
-        return Ok(Some(Rank::Changed(resource.newest_change())));
-    }
-    if is_behind(resource) {
-        return Ok(Some(Rank::Changed(resource.attempted)));
-    }
-    if changed || !resource.started_once {
-        return Err(Hold::Trigger { changed });
-    }
-    Ok(None)
-}
-
-/// The containers lack something that an earlier update brought.
-fn is_behind(resource: &ResourceState) -> bool {
-    let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
-        return false;
-    };
-    let behind = |image: &ImageTarget| {
-        let state = kubernetes.images.get(&image.name);
-        state
-            .is_some_and(|state| !job::needs_build(image, Some(state)) && state.is_behind(resource.attempted))
-    };
-    kubernetes.fall_back || spec.images.iter().any(behind)
-}
-
-fn first_round(resource: &ResourceState) -> u8 {
-    match &resource.spec.body {
-        Body::Local(_) | Body::Compose(_) => 0,
-        Body::Kubernetes(_) if resource.spec.name.as_str() == "uncategorized" => 1,
-        Body::Kubernetes(kubernetes) if kubernetes.images.is_empty() => 2,
-        Body::Kubernetes(_) => 3,
+    if begins_to_loop {
+        note_hold(state, name);
     }
 }
 
@@ -219,7 +116,17 @@ fn start_queued(state: &mut State) {
         if state.unwatched.first().is_some_and(|(earlier, _)| *earlier < rank) {
             return;
         }
+        state.count_operation();
         start(state, &name);
+        let mut changed = settle(state, &name);
+        if name.as_str() == UNCATEGORIZED {
+            changed.extend(deployments_in_queue(state));
+        }
+        for name in changed {
+            state.count_operation();
+            reconsider(state, &name);
+            settle(state, &name);
+        }
     }
 }
 
@@ -234,13 +141,23 @@ fn start(state: &mut State, name: &ResourceName) {
     if let Some(rank) = resource.queued.take() {
         state.queue.remove(rank, name);
     }
-    resource.update =
-        Some(RunningUpdate { id, cause, started: now, snapshot: id, kind: UpdateKind::Job(job) });
+    resource.looping.note_start(matches!(cause, Cause::Files(_)));
+    resource.update = Some(RunningUpdate {
+        id,
+        cause,
+        waited_since: resource.pending_since,
+        started: now,
+        snapshot: id,
+        kind: UpdateKind::Job(job),
+        stages: Vec::new(),
+        before: resource.before(),
+    });
     resource.attempted = id;
     resource.started_once = true;
     resource.switched_on = false;
     resource.triggered = None;
     resource.reconfigured = None;
+    resource.renewed_dependencies.clear();
     resource.hold = None;
     resource.pending_since = None;
     if let Some(kubernetes) = resource.kubernetes_mut() {
@@ -259,8 +176,8 @@ fn start(state: &mut State, name: &ResourceName) {
             state.touch_session();
         }
     }
+    record_start(state, name);
     state.touch(name);
-    settle(state, name);
 }
 
 fn start_live_update(
@@ -273,7 +190,16 @@ fn start_live_update(
     let id = state.next_sequence();
     let now = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
-    resource.update = Some(RunningUpdate { id, cause, started: now, snapshot, kind: UpdateKind::Live });
+    resource.update = Some(RunningUpdate {
+        id,
+        cause,
+        waited_since: resource.pending_since,
+        started: now,
+        snapshot,
+        kind: UpdateKind::Live,
+        stages: Vec::new(),
+        before: resource.before(),
+    });
     resource.attempted = resource.attempted.max(snapshot);
     resource.triggered = None;
     resource.hold = None;
@@ -281,8 +207,8 @@ fn start_live_update(
     if let BodyState::Kubernetes(kubernetes) = &mut resource.body {
         kubernetes.live_update = Some(run);
     }
+    record_start(state, name);
     state.touch(name);
-    settle(state, name);
 }
 
 fn cause_of(state: &State, resource: &ResourceState) -> Cause {
@@ -297,6 +223,8 @@ fn cause_of(state: &State, resource: &ResourceState) -> Cause {
         Cause::Files(files())
     } else if let Some((_, files)) = &resource.reconfigured {
         Cause::Configuration(files.clone())
+    } else if !resource.renewed_dependencies.is_empty() {
+        Cause::Dependencies(resource.renewed_dependencies.iter().cloned().collect())
     } else if resource.kubernetes().is_some_and(|kubernetes| kubernetes.fall_back) {
         Cause::LiveUpdateFailed
     } else {

@@ -2,6 +2,7 @@
 
 mod kubernetes;
 mod local;
+mod looping;
 mod queue;
 mod resource;
 mod tiltfile;
@@ -9,13 +10,17 @@ mod tiltfile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lilt_model::api::ObjectKey;
 use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
 use lilt_model::log::Level;
 use lilt_model::project::Settings;
 use lilt_model::resource::TriggerMode;
+use lilt_model::secret::Secret;
+use lilt_model::timeline::UpdateRecord;
 use lilt_model::{Failure, ResourceName, Timestamp, Uid};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::task::CleanupReason;
@@ -28,8 +33,11 @@ pub use resource::FinishedUpdate;
 pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, Watch};
 pub(crate) use tiltfile::{Load, TiltfileState};
 
+/// The resource with what belongs to no other: namespaces, definitions of kinds.
+pub(crate) const UNCATEGORIZED: &str = "uncategorized";
+
 /// What the session was started with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Absolute.
     pub tiltfile: PathBuf,
@@ -39,6 +47,27 @@ pub struct Options {
     pub pid: u32,
     /// For the Tiltfile.
     pub args: Vec<String>,
+    /// A resource that was updated makes those that depend on it update, too.
+    pub cascade: bool,
+    /// Servers that end are started again.
+    pub restart_servers: bool,
+    /// How long `ci` may take if the Tiltfile does not say.
+    pub ci_timeout: Option<Duration>,
+}
+
+impl Options {
+    pub fn new(tiltfile: impl Into<PathBuf>, mode: Mode) -> Self {
+        Self {
+            tiltfile: tiltfile.into(),
+            mode,
+            version: String::new(),
+            args: Vec::new(),
+            pid: 1,
+            cascade: false,
+            restart_servers: false,
+            ci_timeout: None,
+        }
+    }
 }
 
 /// A line for a resource's log that only the engine can write: a decision, not something a runner did.
@@ -49,7 +78,8 @@ pub struct Note {
     pub text: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Runs until it is stopped.
     Up,
@@ -58,14 +88,14 @@ pub enum Mode {
 }
 
 /// What an event touched: only this needs planning and projecting anew.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Touched {
     pub session: bool,
     pub resources: BTreeSet<ResourceName>,
     pub objects: BTreeSet<ObjectKey>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct State {
     pub(crate) options: Options,
     pub(crate) started: Timestamp,
@@ -91,14 +121,41 @@ pub struct State {
     pub(crate) cleaning: BTreeMap<ResourceName, usize>,
     /// Said by hand, whatever the Tiltfile says, for as long as the session lasts.
     pub(crate) trigger_modes: BTreeMap<ResourceName, TriggerMode>,
+    /// Resources that wait for `uncategorized`.
+    pub(crate) behind_uncategorized: BTreeSet<ResourceName>,
+    /// When to look again though nothing happened, and at whom; none: at the session.
+    pub(crate) alarms: BTreeSet<(Timestamp, Option<ResourceName>)>,
+    /// The alarm of the session.
+    pub(crate) session_alarm: Option<Timestamp>,
+    /// `ci` took too long.
+    pub(crate) timed_out: bool,
     pub(crate) settled: Settled,
+    /// To be kept out of all that is shown.
+    #[serde(skip)]
+    pub(crate) secrets: Vec<Secret>,
+    #[serde(skip)]
     touched: Touched,
+    #[serde(skip)]
     notes: Vec<Note>,
     pub(crate) objects: Objects,
+    #[serde(skip)]
+    records: Vec<(ResourceName, UpdateRecord)>,
+    #[serde(skip)]
+    operations: Operations,
+}
+
+/// Counts what turns look at. Not a part of what is so: two states that differ in it alone are equal.
+#[derive(Clone, Copy, Debug, Default)]
+struct Operations(u64);
+
+impl PartialEq for Operations {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// Objects to delete.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Cleanup {
     pub(crate) resource: ResourceName,
     pub(crate) objects: Vec<Value>,
@@ -106,13 +163,13 @@ pub(crate) struct Cleanup {
 }
 
 /// Counts for the verdict of `ci`, kept up to date for touched resources only.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Settled {
     pub(crate) waiting: BTreeSet<ResourceName>,
     pub(crate) failed: BTreeMap<ResourceName, String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ClusterState {
     /// Some resource deploys to it.
     pub(crate) wanted: bool,
@@ -125,10 +182,12 @@ pub(crate) struct ClusterState {
 }
 
 /// The pods of the followed namespaces, whether they are ours or not: one may be seen before we know that it is.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Pods {
+    #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) known: BTreeMap<PodRef, Arc<Pod>>,
     pub(crate) by_owner: BTreeMap<Uid, BTreeSet<PodRef>>,
+    #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) notices: BTreeMap<PodRef, Vec<PodNotice>>,
 }
 
@@ -152,10 +211,17 @@ impl State {
             cleanups: BTreeMap::new(),
             cleaning: BTreeMap::new(),
             trigger_modes: BTreeMap::new(),
+            behind_uncategorized: BTreeSet::new(),
+            alarms: BTreeSet::new(),
+            session_alarm: None,
+            timed_out: false,
             settled: Settled::default(),
+            secrets: Vec::new(),
             touched: Touched::default(),
             notes: Vec::new(),
             objects: Objects::default(),
+            records: Vec::new(),
+            operations: Operations::default(),
         }
     }
 
@@ -168,6 +234,49 @@ impl State {
     /// What is to be written to the log since this was last asked.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
+    }
+
+    /// Records of updates that are new or changed since this was last asked.
+    pub fn take_records(&mut self) -> Vec<(ResourceName, UpdateRecord)> {
+        std::mem::take(&mut self.records)
+    }
+
+    pub(crate) fn tell_record(&mut self, resource: &ResourceName, record: UpdateRecord) {
+        self.records.push((resource.clone(), record));
+    }
+
+    /// How many resources all turns so far have looked at.
+    pub fn operations(&self) -> u64 {
+        self.operations.0
+    }
+
+    pub(crate) fn count_operation(&mut self) {
+        self.operations.0 += 1;
+    }
+
+    /// Says when to look at a resource, or at the session, again; none: not before something happens.
+    pub(crate) fn set_alarm(&mut self, whose: Option<&ResourceName>, at: Option<Timestamp>) {
+        let known = match whose {
+            None => &mut self.session_alarm,
+            Some(name) => match self.resources.get_mut(name) {
+                Some(resource) => &mut resource.alarm,
+                None => return,
+            },
+        };
+        let old = std::mem::replace(known, at);
+        if old == at {
+            return;
+        }
+        let first = self.alarms.first().map(|(at, _)| *at);
+        if let Some(old) = old {
+            self.alarms.remove(&(old, whose.cloned()));
+        }
+        if let Some(at) = at {
+            self.alarms.insert((at, whose.cloned()));
+        }
+        if first != self.alarms.first().map(|(at, _)| *at) {
+            self.touch_session();
+        }
     }
 
     pub(crate) fn note(&mut self, resource: &ResourceName, level: Level, text: impl Into<String>) {

@@ -9,7 +9,7 @@ use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::probe::Probe;
-use lilt_model::{ContainerId, Failure, ImageName, ResourceName};
+use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,6 +33,7 @@ pub enum TaskId {
     Cleanup(u64),
     /// What a `Cmd` runs.
     Command(String),
+    Wake,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +63,8 @@ pub enum TaskSpec {
     Sync(Box<SyncTask>),
     /// Delete objects that are no longer wanted.
     Cleanup { resource: ResourceName, objects: Vec<Value>, reason: CleanupReason },
+    /// Say when it is so late.
+    Wake { at: Timestamp },
 }
 
 impl TaskSpec {
@@ -86,7 +89,7 @@ impl TaskSpec {
 }
 
 /// Why objects are deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum CleanupReason {
     /// The Tiltfile no longer names them.
     Unnamed,
@@ -94,7 +97,7 @@ pub enum CleanupReason {
     Disabled,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum UpdateJob {
     Local(LocalJob),
     Deploy(Box<DeployJob>),
@@ -103,13 +106,13 @@ pub enum UpdateJob {
 }
 
 /// Run the command, if there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LocalJob {
     pub command: Option<Command>,
 }
 
 /// Build what is not built, push it, apply the objects.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeployJob {
     pub kubernetes: KubernetesResource,
     /// In build order.
@@ -121,9 +124,11 @@ pub struct DeployJob {
     /// The namespace of objects that name none.
     pub namespace: String,
     pub context: String,
+    /// Jobs run again, though nothing in them changed: somebody asked for it.
+    pub rerun: bool,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub enum ImageJob {
     Build(Box<ImageTarget>),
     /// Up to date, under this reference.

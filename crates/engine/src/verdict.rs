@@ -1,7 +1,10 @@
 //! Whether `ci` is done.
 
+use std::time::Duration;
+
 use lilt_model::ResourceName;
 
+use crate::describe::describe;
 use crate::state::State;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +14,11 @@ pub enum Verdict {
     Broken {
         resource: ResourceName,
         cause: String,
+    },
+    /// It took too long; what is not ready yet, and how far that is.
+    TimedOut {
+        after: Duration,
+        waiting: Vec<(ResourceName, String)>,
     },
 }
 
@@ -28,5 +36,14 @@ pub fn verdict(state: &State) -> Option<Verdict> {
         return Some(Verdict::Broken { resource: ResourceName::tiltfile(), cause: failure.to_string() });
     }
     let loaded = state.tiltfile.loaded && state.tiltfile.loading.is_none();
-    (loaded && state.settled.waiting.is_empty()).then_some(Verdict::Ready)
+    if loaded && state.settled.waiting.is_empty() {
+        return Some(Verdict::Ready);
+    }
+    state.timed_out.then(|| Verdict::TimedOut { after: state.ci_timeout(), waiting: waiting(state) })
+}
+
+fn waiting(state: &State) -> Vec<(ResourceName, String)> {
+    let tiltfile = state.tiltfile.loading.as_ref().map(|_| (ResourceName::tiltfile(), "loading".to_owned()));
+    let describe = |name: &ResourceName| Some((name.clone(), describe(state, state.resources.get(name)?)));
+    tiltfile.into_iter().chain(state.settled.waiting.iter().filter_map(describe)).collect()
 }

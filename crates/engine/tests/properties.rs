@@ -5,12 +5,13 @@ mod support;
 use std::collections::BTreeMap;
 
 use lilt_engine::{
-    Event, Mode, Options, Plan, State, SyncFault, TaskId, TaskSpec, UpdateJob, WatchId, apply, plan,
-    plan_resource, plan_session, schedule,
+    Entry, Event, Mode, Options, Plan, Recorder, State, SyncFault, TaskId, TaskSpec, UpdateJob, WatchId,
+    apply, dump, plan, plan_resource, plan_session, replay, schedule,
 };
 use lilt_model::cluster::PodPhase;
 use lilt_model::request::Request;
 use lilt_model::resource::{Body, Resource, TriggerMode};
+use lilt_model::timeline::StageKind;
 use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
 use proptest::prelude::*;
 use support::*;
@@ -32,6 +33,8 @@ enum Step {
     Cancel(usize),
     CleanUp,
     SetMode(usize, bool),
+    Stage(usize, bool),
+    Wake,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -49,6 +52,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0usize..6, any::<bool>()).prop_map(|(which, enable)| Step::Switch(which, enable)),
         1 => (0usize..6).prop_map(Step::Cancel),
         1 => Just(Step::CleanUp),
+        2 => (0usize..6, any::<bool>()).prop_map(|(which, deploys)| Step::Stage(which, deploys)),
+        1 => Just(Step::Wake),
         1 => (0usize..6, any::<bool>()).prop_map(|(which, manual)| Step::SetMode(which, manual)),
     ];
     proptest::collection::vec(step, 1..120)
@@ -63,6 +68,7 @@ fn project(which: u8) -> Vec<Resource> {
         after(server("d"), &["a"]),
         workload("w"),
         after(workload("x"), &["w"]),
+        objects("uncategorized", &["Namespace"]),
     ];
     match which {
         0 => all,
@@ -72,12 +78,19 @@ fn project(which: u8) -> Vec<Resource> {
             .into_iter()
             .map(|mut resource| {
                 if let Body::Kubernetes(kubernetes) = &mut resource.body {
-                    kubernetes.images[0].build = docker_build("FROM debian");
+                    for image in &mut kubernetes.images {
+                        image.build = docker_build("FROM debian");
+                    }
                 }
                 resource
             })
             .collect(),
     }
+}
+
+/// With everything on that is optional.
+fn options() -> Options {
+    Options { cascade: true, restart_servers: true, ..Options::new("/p/Tiltfile", Mode::Up) }
 }
 
 /// Turns steps into events that could really come, given the state.
@@ -96,15 +109,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let options = Options {
-            tiltfile: "/p/Tiltfile".into(),
-            mode: Mode::Up,
-            version: "0".into(),
-            args: Vec::new(),
-            pid: 1,
-        };
         let mut world = Self {
-            state: State::new(options),
+            state: State::new(options()),
             time: 0,
             incremental: BTreeMap::new(),
             recorded: Vec::new(),
@@ -172,6 +178,8 @@ impl World {
 
     fn follow_plan(&mut self) {
         let touched = self.state.take_touched();
+        self.state.take_notes();
+        self.state.take_records();
         if touched.session {
             self.incremental.insert(None, plan_session(&self.state));
         }
@@ -230,6 +238,14 @@ impl World {
                 }
             }
             Step::CleanUp => self.clean_up(),
+            Step::Stage(which, deploys) => {
+                let updates: Vec<(ResourceName, u64)> = self.updates().into_iter().collect();
+                if let Some((resource, update)) = updates.get(which % updates.len().max(1)).cloned() {
+                    let stage = if deploys { StageKind::Deploy } else { StageKind::Build };
+                    self.event(Event::StageBegan { resource, update, stage, detail: String::new() });
+                }
+            }
+            Step::Wake => self.wake(),
             Step::SetMode(which, manual) => {
                 if let Some(name) = names.get(which % names.len().max(1)).cloned() {
                     let mode = if manual { TriggerMode::Manual } else { TriggerMode::Auto };
@@ -280,6 +296,14 @@ impl World {
         if plan(&self.state).contains_key(&TaskId::Watch(watch.clone())) {
             self.saved.insert(name.clone(), self.time + 1);
             self.event(Event::FilesChanged { watch, paths: vec![path.into()] });
+        }
+    }
+
+    /// It is so late.
+    fn wake(&mut self) {
+        if let Some(TaskSpec::Wake { at }) = plan(&self.state).remove(&TaskId::Wake) {
+            self.time = self.time.max(at.0);
+            self.event(Event::Woke);
         }
     }
 
@@ -426,16 +450,16 @@ proptest! {
         for step in steps {
             world.take(step);
         }
-        let options = Options { tiltfile: "/p/Tiltfile".into(), mode: Mode::Up, version: "0".into(), args: Vec::new(), pid: 1 };
-        let mut replayed = State::new(options);
-        for (at, event) in &world.recorded {
-            // As a recording would bring it back.
-            let text = serde_json::to_string(event).expect("events can be written");
-            let event: Event = serde_json::from_str(&text).expect("and read");
-            apply(&mut replayed, *at, event);
-            schedule(&mut replayed);
-            replayed.take_touched();
+        // As it would be written to a file and read again.
+        let mut recorder = Recorder::default();
+        let mut entries = vec![Entry::Session { options: options() }];
+        for (at, event) in world.recorded.clone() {
+            entries.extend([Entry::Event { at, fact: Box::new(event) }, Entry::Turn]);
         }
+        let lines: Vec<String> = entries.into_iter().map(|entry| recorder.line(entry)).collect();
+        let read = lines.iter().map(|line| serde_json::from_str(line).expect("a recording can be read"));
+        let replayed = replay(read.collect::<Vec<Entry>>(), |_| {}).expect("and replayed");
+        prop_assert_eq!(dump(&replayed), dump(&world.state));
         prop_assert!(replayed == world.state, "a replay must give the same state");
     }
 }

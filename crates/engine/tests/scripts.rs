@@ -21,7 +21,7 @@ fn local_commands_run_one_at_a_time() {
     watch Local("a")
     watch Local("b")
     update a: Initial Build make a
-    b holds: waiting for other updates to finish
+    b holds: waiting for other updates to finish: it must run alone
     "#);
     script.succeed("a");
     assert_eq!(script.status("a"), "Ok/NotApplicable");
@@ -58,7 +58,7 @@ fn dependents_wait_until_what_they_need_has_been_ready() {
     watch Tiltfile
     watch Local("db")
     update db: Initial Build make db
-    web holds: waiting for db
+    web holds: waiting for db (updating: run make db)
     "#);
     script.fail("db");
     assert!(script.update_of("web").is_none(), "a failed dependency is not ready");
@@ -110,7 +110,7 @@ fn a_server_with_a_probe_is_ready_when_the_probe_says_so() {
     watch Tiltfile
     watch Local("test")
     serve web: serve web
-    test holds: waiting for web
+    test holds: waiting for web (starting)
     "#);
     script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
     assert_eq!(script.status("web"), "NotApplicable/Pending");
@@ -119,7 +119,7 @@ fn a_server_with_a_probe_is_ready_when_the_probe_says_so() {
     watch Local("test")
     serve web: serve web
     probe web
-    test holds: waiting for web
+    test holds: waiting for web (starting: not ready: its probe has not succeeded yet)
     "#);
 
     let probe = |generation, ready, cause: Option<&str>| Event::ProbeChanged {
@@ -255,7 +255,7 @@ fn a_reload_touches_only_what_changed() {
     watch Local("new")
     update a: 1 File Changed: [Tiltfile] make a better
     serve web: serve web
-    new holds: waiting for other updates to finish
+    new holds: waiting for other updates to finish: it must run alone
     "#);
     assert_eq!(generation(&script), serving, "the server was not restarted");
     assert_eq!(script.status("gone"), "gone");

@@ -49,6 +49,12 @@ pub const SSH_TTY: &str = "SSH_TTY";
 /// `poll` looks at files again and again instead of waiting for events, `events` never does; by itself lilt looks where
 /// the file system does not tell of all changes.
 pub const LILT_WATCH: &str = "LILT_WATCH";
+/// If set, a resource that was updated makes those that depend on it update, too.
+pub const LILT_CASCADE: &str = "LILT_CASCADE";
+/// If set, servers (`serve_cmd`) that end are started again, each time later.
+pub const LILT_RESTART: &str = "LILT_RESTART";
+/// The file to which the facts of the session are written.
+pub const LILT_RECORD: &str = "LILT_RECORD";
 
 /// Every variable above.
 pub const ALL: &[&str] = &[
@@ -74,6 +80,9 @@ pub const ALL: &[&str] = &[
     SSH_CONNECTION,
     SSH_TTY,
     LILT_WATCH,
+    LILT_CASCADE,
+    LILT_RESTART,
+    LILT_RECORD,
 ];
 
 /// The value of a variable; an empty one counts as not set, as in Tilt.

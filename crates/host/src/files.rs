@@ -80,6 +80,12 @@ pub fn create(path: &Path) -> io::Result<std::fs::File> {
     std::fs::File::create(path)
 }
 
+/// The same for what only the user may read.
+pub fn create_private(path: &Path) -> io::Result<io::BufWriter<std::fs::File>> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    Ok(io::BufWriter::new(file))
+}
+
 /// What a file holds; none if it is not there or cannot be read.
 pub fn read(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()

@@ -23,6 +23,8 @@ pub const API_VERSION: &str = "tilt.dev/v1alpha1";
 pub mod annotation {
     /// Why a resource is not up to date and not updating, in words.
     pub const HOLD: &str = "lilt.dev/hold";
+    /// The same as JSON: `{"hold": "dependencies", "on": [{"name": "db", "state": "updating"}]}` …
+    pub const HOLD_DATA: &str = "lilt.dev/hold-data";
     /// What caused the running update, or the last one, in words.
     pub const CAUSE: &str = "lilt.dev/cause";
     /// Why a running resource is not healthy, in words.

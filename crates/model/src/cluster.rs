@@ -102,6 +102,9 @@ pub struct Container {
     /// The run before this one, if it was started again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<ContainerId>,
+    /// How that run ended: exit code and reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_exit: Option<(i32, String)>,
     /// The image as the pod's spec names it.
     pub image: String,
     /// Declared ports, in order.

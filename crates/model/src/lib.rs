@@ -27,6 +27,7 @@ pub mod resource;
 pub mod secret;
 pub mod settings;
 pub mod time;
+pub mod timeline;
 
 pub use failure::{Class, Failure, Location};
 pub use names::{ContainerId, ImageName, ResourceName, SpanId, Uid};

@@ -8,6 +8,7 @@ mod api;
 mod assets;
 mod connections;
 mod guard;
+mod inspect;
 mod listen;
 pub mod logs;
 pub mod protocol;
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use api::Credentials;
+pub use inspect::{ResourceTimeline, Timeline};
 pub use listen::{Unbound, bind};
 
 /// Who may come in.

@@ -4,7 +4,7 @@ use axum::routing::{any, get, post};
 use axum::{Router, middleware};
 
 use crate::guard::{self, Allowed};
-use crate::{Context, assets, logs, requests, socket, view};
+use crate::{Context, assets, inspect, logs, requests, socket, view};
 
 pub(crate) fn router(context: Context, allowed: Allowed) -> Router {
     Router::new()
@@ -18,6 +18,8 @@ pub(crate) fn router(context: Context, allowed: Allowed) -> Router {
         .route("/api/dump/logstore", get(view::logs))
         .route("/api/resources", get(view::resources))
         .route("/api/logs", get(logs::logs))
+        .route("/api/timeline", get(inspect::timeline))
+        .route("/api/dump/engine", get(inspect::engine))
         .route("/api/request", post(requests::request))
         .route("/api/trigger", post(requests::trigger))
         .route("/api/override/trigger_mode", post(requests::override_trigger_mode))

@@ -9,12 +9,13 @@ mod api;
 mod logs;
 mod objects;
 mod segments;
+mod timeline;
 mod writes;
 
 pub use api::{
     ApiReader, ApiWriter, Change, Draft, Expired, Happening, Key, Snapshot, new_uid, open as open_api,
 };
 pub use logs::{DEFAULT_LIMIT, Filter, Lines, LogReader, LogWriter, NoPattern, Pattern, Span};
-pub use objects::{Changes, Commit, Reader, Writer, open};
+pub use objects::{Changes, Commit, Inspection, Reader, Writer, open};
 pub use segments::segment::LineRef;
 pub use writes::{Action, Refusal, WriteRequest};

@@ -5,9 +5,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use lilt_model::ResourceName;
 use lilt_model::api::{UIResource, UISession};
-use tokio::sync::watch;
+use lilt_model::timeline::UpdateRecord;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::logs::LogReader;
+use crate::timeline::Timeline;
 
 /// How many deletions are remembered; a reader that is further behind starts anew.
 const REMEMBERED_REMOVALS: usize = 4096;
@@ -18,11 +21,16 @@ pub struct Commit {
     pub resources: Vec<UIResource>,
     pub removed: Vec<ResourceName>,
     pub session: Option<UISession>,
+    /// Records of updates that are new or changed.
+    pub timeline: Vec<(ResourceName, UpdateRecord)>,
 }
 
 impl Commit {
     pub fn is_empty(&self) -> bool {
-        self.resources.is_empty() && self.removed.is_empty() && self.session.is_none()
+        self.resources.is_empty()
+            && self.removed.is_empty()
+            && self.session.is_none()
+            && self.timeline.is_empty()
     }
 }
 
@@ -49,23 +57,48 @@ struct Objects {
     /// Readers at or after this revision know of every deletion that was forgotten.
     removals_known_from: u64,
     session: Option<(u64, Arc<UISession>)>,
+    timeline: Timeline,
 }
 
 /// Makes an empty store. The writer is unique.
 pub fn open(logs: LogReader) -> (Writer, Reader) {
     let objects = Arc::new(RwLock::new(Objects::default()));
     let (announce, announced) = watch::channel(0);
-    let reader = Reader { objects: Arc::clone(&objects), announced, logs };
-    (Writer { objects, announce }, reader)
+    let (inspect, inspections) = mpsc::channel(INSPECTIONS);
+    let reader = Reader { objects: Arc::clone(&objects), announced, inspect, logs };
+    (Writer { objects, announce, inspections }, reader)
+}
+
+/// Questions that may wait for the loop's answer; who asks more waits.
+const INSPECTIONS: usize = 4;
+
+/// Somebody wants to see all that the writer knows.
+#[derive(Debug)]
+pub struct Inspection(oneshot::Sender<Value>);
+
+impl Inspection {
+    pub fn answer(self, value: Value) {
+        // Who asked may be gone.
+        let _ = self.0.send(value);
+    }
 }
 
 #[derive(Debug)]
 pub struct Writer {
     objects: Arc<RwLock<Objects>>,
     announce: watch::Sender<u64>,
+    inspections: mpsc::Receiver<Inspection>,
 }
 
 impl Writer {
+    /// Waits for somebody who wants to see all that the writer knows.
+    pub async fn inspected(&mut self) -> Inspection {
+        match self.inspections.recv().await {
+            Some(inspection) => inspection,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Makes all of it visible at once; objects equal to what is there are no change.
     pub fn commit(&self, commit: Commit) {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
@@ -79,6 +112,10 @@ impl Writer {
         }
         if let Some(session) = commit.session {
             changed |= objects.put_session(session, revision);
+        }
+        for (resource, record) in commit.timeline {
+            // Readers ask for it when somebody wants to see it: no new revision.
+            objects.timeline.put(resource, record);
         }
         if !changed {
             return;
@@ -161,6 +198,7 @@ impl Objects {
 pub struct Reader {
     objects: Arc<RwLock<Objects>>,
     announced: watch::Receiver<u64>,
+    inspect: mpsc::Sender<Inspection>,
     logs: LogReader,
 }
 
@@ -187,6 +225,18 @@ impl Reader {
     pub fn resource(&self, name: &str) -> Option<Arc<UIResource>> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.resources.get(name).map(|(_, resource)| Arc::clone(resource))
+    }
+
+    /// What updates of one resource, or of all, did, and when; each from the oldest on.
+    pub fn timeline(&self, resource: Option<&str>) -> Vec<(ResourceName, Vec<UpdateRecord>)> {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner).timeline.read(resource)
+    }
+
+    /// Asks the writer for all that it knows; none if it is gone.
+    pub async fn inspect(&self) -> Option<Value> {
+        let (answer, answered) = oneshot::channel();
+        self.inspect.send(Inspection(answer)).await.ok()?;
+        answered.await.ok()
     }
 
     pub fn logs(&self) -> &LogReader {

@@ -4,19 +4,24 @@ use std::process::ExitCode;
 
 use lilt_daemon::Ended;
 use lilt_engine::{Mode, Verdict};
-use lilt_model::Failure;
-use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
-use lilt_store::Reader;
+use lilt_model::{Failure, ResourceName, duration};
+use lilt_store::{LogReader, Reader};
 
 use crate::arguments::Ci;
 use crate::face::Face;
 use crate::session::{self, Plan};
 use crate::terminal;
 
+/// Lines of a broken resource that are shown again at the end.
+const LAST_LINES: usize = 10;
+/// How far back they are looked for.
+const LOOKED_THROUGH: u64 = 20_000;
+/// Lines read at once.
+const PAGE: u64 = 500;
+
 pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let bound = session::bind(&ci.web).await?;
     bound.announce("ci", &ci.project.file)?;
-    let timeout = ci.timeout;
     let plan = Plan {
         project: ci.project,
         mode: Mode::Ci,
@@ -25,53 +30,57 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
         live_update: true,
         snapshot: ci.output_snapshot_on_exit,
         lines: ci.lines.filter(),
+        ci_timeout: Some(ci.timeout),
         environment: Vec::new(),
     };
-    let mut unfinished = None;
-    let ended = session::run(plan, bound, |reader, cancel| {
-        let unfinished = &mut unfinished;
-        async move {
-            if timeout.is_zero() {
-                return std::future::pending().await;
-            }
-            tokio::time::sleep(timeout).await;
-            *unfinished = Some(waiting(&reader));
-            cancel.cancel();
-        }
+    let mut logs = None;
+    let ended = session::run(plan, bound, |reader: Reader, _| {
+        logs = Some(reader.logs().clone());
+        std::future::pending()
     })
     .await?;
-    match (ended, unfinished) {
-        (Ended::Verdict(Verdict::Ready), _) => {
+    match ended {
+        Ended::Verdict(Verdict::Ready) => {
             terminal::line("SUCCESS. All workloads are healthy.");
             Ok(ExitCode::SUCCESS)
         }
-        (Ended::Verdict(Verdict::Broken { resource, cause }), _) => {
-            Err(Failure::user(format!("{resource}: {cause}")).into())
+        Ended::Verdict(Verdict::Broken { resource, cause }) => {
+            let failure = Failure::user(format!("{resource}: {cause}"));
+            // Of the Tiltfile the failure itself tells everything.
+            let logs = logs.filter(|_| !resource.is_tiltfile());
+            let last = logs.map(|logs| last_lines(&logs, &resource)).unwrap_or_default();
+            Err(if last.is_empty() { failure } else { failure.detail(told(&resource, &last)) }.into())
         }
-        (Ended::Cancelled, Some(waiting)) => {
-            let words = format!("not everything was ready after {timeout:?}");
-            Err(Failure::environment(words).detail(waiting).hint("--timeout gives it more time").into())
+        Ended::Verdict(Verdict::TimedOut { after, waiting }) => {
+            let count = waiting.len();
+            let plural = if count == 1 { "resource was" } else { "resources were" };
+            let words = format!("Timeout after {}: {count} {plural} not ready", duration::display(after));
+            let lines: Vec<String> = waiting.iter().map(|(name, how)| format!("  {name}: {how}")).collect();
+            let hint = "--timeout, or ci_settings(timeout=…) in the Tiltfile, gives it more time";
+            Err(Failure::environment(words).detail(lines.join("\n")).hint(hint).into())
         }
-        (Ended::Cancelled, None) => Err(Failure::user("interrupted before everything was ready").into()),
+        Ended::Cancelled => Err(Failure::user("interrupted before everything was ready").into()),
     }
 }
 
-/// What is not ready yet, and why.
-fn waiting(reader: &Reader) -> String {
-    let resources = reader.changes_since(0).resources;
-    let mut lines: Vec<String> = resources.iter().filter_map(|resource| why_not_ready(resource)).collect();
-    lines.sort();
-    lines.join("\n")
+fn told(resource: &ResourceName, lines: &[String]) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
+    format!("The last lines of {resource}:\n{}", lines.join("\n"))
 }
 
-fn why_not_ready(resource: &UIResource) -> Option<String> {
-    let status = &resource.status;
-    let updated = matches!(status.update_status, UpdateStatus::Ok | UpdateStatus::NotApplicable);
-    let runs = matches!(status.runtime_status, RuntimeStatus::Ok | RuntimeStatus::NotApplicable);
-    if updated && runs {
-        return None;
+/// What a resource said last, oldest first.
+fn last_lines(logs: &LogReader, resource: &ResourceName) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut end = logs.end();
+    let oldest = end.saturating_sub(LOOKED_THROUGH);
+    while end > oldest && found.len() < LAST_LINES {
+        let begin = end.saturating_sub(PAGE).max(oldest);
+        let page = logs.read(begin, usize::try_from(end - begin).unwrap_or(usize::MAX));
+        let own = page.iter().rev().filter(|line| line.seq < end && line.resource.as_ref() == Some(resource));
+        found.extend(own.filter(|line| !line.text.trim().is_empty()).map(|line| line.text.clone()));
+        end = begin;
     }
-    let note = |key: &str| resource.metadata.annotations.get(key).cloned();
-    let why = note(annotation::HOLD).or_else(|| note(annotation::RUNTIME_MESSAGE));
-    Some(format!("  {}: {}", resource.metadata.name, why.unwrap_or_else(|| "updating".into())))
+    found.truncate(LAST_LINES);
+    found.reverse();
+    found
 }

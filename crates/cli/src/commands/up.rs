@@ -21,6 +21,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         snapshot: up.output_snapshot_on_exit,
         face: Face::of(up.stream, up.legacy),
         lines: up.lines.filter(),
+        ci_timeout: None,
         environment: Vec::new(),
     };
     session::run(plan, bound, |_, _| std::future::pending()).await?;

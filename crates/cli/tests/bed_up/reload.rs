@@ -78,7 +78,9 @@ fn a_trigger_deploys_and_a_manual_resource_waits_for_it() {
     site.project.write("Tiltfile", tiltfile);
     site.project.write("web.yaml", &site.idle("web"));
     let lilt = site.up().start();
-    lilt.wait_until("web", "waits", |it| it["status"]["waiting"]["reason"] == "waiting-for-trigger");
+    lilt.wait_until("web", "waits", |it| {
+        it["metadata"]["annotations"]["lilt.dev/hold"] == "waiting for a trigger"
+    });
     assert!(!site.exists("deployment/web"));
     lilt.click("web");
     lilt.wait_until_ready("web");

@@ -11,6 +11,7 @@ mod demo;
 mod documentation;
 mod edits;
 mod ending;
+mod engine;
 mod instances;
 mod logs;
 mod orphans;

@@ -177,7 +177,8 @@ fn a_trigger_comes_over_the_api_and_over_the_page() {
     let lilt = Start::up(&project).start();
     lilt.wait_until_ready("other");
     lilt.wait_until("by-hand", "waits for a trigger", |it| {
-        it["status"]["waiting"]["reason"] == "waiting-for-trigger" && it["status"]["updateStatus"] == "none"
+        it["metadata"]["annotations"]["lilt.dev/hold"] == "waiting for a trigger"
+            && it["status"]["updateStatus"] == "none"
     });
     let trigger = |name: &str| {
         let body = json!({"manifest_names": [name], "build_reason": 16});

@@ -7,10 +7,12 @@ mod steps;
 use std::time::Duration;
 
 use lilt_cluster::inject::Injection;
+use lilt_cluster::{Applied, Cluster};
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
 use lilt_model::image::ImageTarget;
 use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
 use lilt_model::log::Level;
+use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, ResourceName};
 use serde_json::Value;
 
@@ -32,7 +34,7 @@ pub(crate) async fn run(
     let mut span = context.update_span(&resource, update);
     report::begin(&mut span, &cause);
     let mut outcome = UpdateOutcome::success();
-    let mut steps = Steps::new(span, step_count(job));
+    let mut steps = Steps::new(&context, resource.clone(), update, span, step_count(job));
     let work = deploy(&context, job, &mut steps, &mut outcome);
     let result = tokio::select! {
         result = work => result,
@@ -145,24 +147,50 @@ async fn apply(
     references: &[(ImageName, String)],
     steps: &mut Steps,
 ) -> Result<Deployed, Failure> {
-    steps.begin("Deploying".into());
+    steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
     let images = injections(job, references);
     let locators = &job.kubernetes.image_locators;
     let objects = lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, locators)?;
     steps.detail("Applying YAML to cluster");
     let timeout = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs));
-    let applied = context.cluster()?.apply_from(&objects, &job.kubernetes.origins, timeout).await?;
+    let cluster = context.cluster()?;
+    if job.rerun {
+        run_again(&cluster, &objects, timeout, steps).await?;
+    }
+    let applied = cluster.apply_from(&objects, &job.kubernetes.origins, timeout).await?;
     steps.detail("Objects applied to cluster:");
     for object in &applied {
         steps.detail(&format!("  → {}", shown(&object.object, &job.namespace)));
     }
-    steps.end();
+    steps.end().await;
     let mut template_hashes = Vec::new();
     objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
+    let jobs: Vec<&Applied> = applied.iter().filter(|applied| applied.object.kind == "Job").collect();
+    let completed = !jobs.is_empty() && jobs.iter().all(|job| job.complete && !job.changed);
     Ok(Deployed {
+        completed,
         objects: applied.into_iter().map(|applied| (applied.object, applied.uid)).collect(),
         template_hashes,
     })
+}
+
+/// A job runs once: to run it again it must be made anew.
+async fn run_again(
+    cluster: &Cluster,
+    objects: &[Value],
+    timeout: Duration,
+    steps: &mut Steps,
+) -> Result<(), Failure> {
+    let jobs: Vec<Value> = objects
+        .iter()
+        .filter(|object| object["kind"] == "Job" && object["apiVersion"] == "batch/v1")
+        .cloned()
+        .collect();
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    steps.detail("Deleting jobs, so that they run again");
+    cluster.delete(&jobs, Some(timeout)).await.map(drop)
 }
 
 fn shown(object: &ObjectRef, default_namespace: &str) -> String {

@@ -24,8 +24,6 @@ const WAY: [(&str, &str); 3] =
     [("PodScheduled", "Scheduled"), ("Initialized", "Initialized"), ("Ready", "Ready")];
 /// Runs of a container that may wait while the log of one before them is read. They come seconds apart.
 const RUNS: usize = 64;
-/// How long the end of `ci` waits for the last words of containers that have ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<TaskSpec>) {
     let Ok(cluster) = context.cluster() else { return };
@@ -53,8 +51,11 @@ pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Rece
         }
     }
     if context.settings.mode == Mode::Ci {
-        // What a job or a broken container said is what people look for.
-        let _ = tokio::time::timeout(LAST_WORDS, view.finish(&spec)).await;
+        // What a job or a broken container said is what people look for. The session decides how long it may take.
+        tokio::select! {
+            () = view.finish(&spec) => {}
+            () = context.shutdown.cancelled() => {}
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use lilt_model::command::Command;
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::Body;
-use lilt_model::settings::{CiSettings, DockerPrune, ServerSideApply};
+use lilt_model::settings::{DockerPrune, ServerSideApply};
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
 use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
@@ -135,7 +135,6 @@ fn missing(project: &Project) -> Vec<String> {
             settings.server_side_apply == ServerSideApply::Never,
             "update_settings(k8s_server_side_apply='false'): the API server merges objects".to_owned(),
         ),
-        (settings.ci != CiSettings::default(), "ci_settings: only --timeout counts".to_owned()),
         (
             settings.docker_prune != DockerPrune::default(),
             "docker_prune_settings: nothing is pruned".to_owned(),

@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use crate::apply::load;
 use crate::event::WatchId;
 use crate::objects;
+use crate::schedule::give_up_outdated;
 use crate::state::{BodyState, State};
 
 pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
     let sequence = state.next_sequence();
+    note_loop(state, &watch, &paths);
     let changes = paths.into_iter().map(|path| (path, sequence));
     let name = match &watch {
         WatchId::Tiltfile => {
             state.tiltfile.changes.extend(changes);
-            load::request(state);
+            load::request_for_changes(state);
             return;
         }
         WatchId::Object(name) => {
@@ -33,6 +35,26 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
         _ => return,
     }
     state.touch(&name);
+    give_up_outdated(state, &name);
+}
+
+/// Remembers who may have written these files.
+fn note_loop(state: &mut State, watch: &WatchId, paths: &[PathBuf]) {
+    let now = state.now;
+    match watch {
+        WatchId::Tiltfile => {
+            let tiltfile = &mut state.tiltfile;
+            let ended = tiltfile.history.back().map(|last| last.finished);
+            tiltfile.looping.note_changes(now, tiltfile.loading.is_some(), ended, paths.iter());
+        }
+        WatchId::Object(_) => {}
+        WatchId::Local(name) | WatchId::Image(name, _) => {
+            if let Some(resource) = state.resources.get_mut(name) {
+                let (running, ended) = (resource.update.is_some(), resource.last_end());
+                resource.looping.note_changes(now, running, ended, paths.iter());
+            }
+        }
+    }
 }
 
 pub(super) fn watching(state: &mut State, watch: &WatchId, version: u64) {

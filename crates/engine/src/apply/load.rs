@@ -6,17 +6,19 @@ use std::sync::Arc;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::ImageTarget;
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
+use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::{Failure, ResourceName};
 use serde_json::Value;
 
-use crate::apply::{switch, update};
+use crate::apply::{alarm, switch, update};
 use crate::cause::Cause;
 use crate::event::WatchId;
 use crate::objects;
 use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, Watch};
 use crate::task::CleanupReason;
+use crate::timeline;
 
 /// Starts a load. One that runs is given up: it reads what is outdated.
 pub(super) fn request(state: &mut State) {
@@ -29,10 +31,29 @@ pub(super) fn request(state: &mut State) {
     } else {
         Cause::Files(changed_files(state))
     };
+    state.tiltfile.hold = None;
     let id = state.next_sequence();
-    state.tiltfile.loading = Some(Load { id, cause, started: state.now });
+    let load = Load { id, cause, started: state.now };
+    timeline::record_load(state, &load, None);
+    state.tiltfile.loading = Some(load);
     state.touch(&ResourceName::tiltfile());
     state.touch_session();
+}
+
+/// The same because files changed, unless loading is what changes them.
+pub(super) fn request_for_changes(state: &mut State) {
+    let tiltfile = ResourceName::tiltfile();
+    if state.tiltfile.looping.is_runaway() {
+        if state.tiltfile.hold.is_none() {
+            let hold = state.tiltfile.looping.hold(|path| state.shown(path));
+            state.tiltfile.hold = Some(hold.clone());
+            state.note(&tiltfile, Level::Warn, format!("WARNING: {}", hold.words()));
+            state.touch(&tiltfile);
+        }
+        return;
+    }
+    state.tiltfile.looping.note_start(true);
+    request(state);
 }
 
 fn changed_files(state: &State) -> Vec<String> {
@@ -59,6 +80,7 @@ pub(super) fn ended(
     let failure = outcome.as_ref().err().cloned();
     state.tiltfile.warnings.clone_from(&warnings);
     state.tiltfile.failure.clone_from(&failure);
+    timeline::record_load(state, &load, Some(&failure));
     state.tiltfile.remember(FinishedUpdate {
         id,
         cause: load.cause,
@@ -94,6 +116,7 @@ fn adopt(state: &mut State, mut project: Project, changed: &[String]) {
     let enabled: Option<BTreeSet<ResourceName>> =
         project.enabled.map(|enabled| enabled.into_iter().collect());
     state.settings = project.settings;
+    state.secrets = project.secrets;
     let named: BTreeSet<&ResourceName> = project.resources.iter().map(|resource| &resource.name).collect();
     let gone: Vec<ResourceName> =
         state.resources.keys().filter(|name| !named.contains(name)).cloned().collect();
@@ -125,6 +148,7 @@ fn adopt(state: &mut State, mut project: Project, changed: &[String]) {
     link_dependencies(state);
     switch::note_cluster(state);
     objects::adopt(state, &api_objects);
+    alarm::limit_ci(state);
 }
 
 fn define(state: &mut State, resource: Resource, order: u32, changed: &[String]) {
@@ -225,6 +249,11 @@ fn remove(state: &mut State, name: &ResourceName) {
     if let Some(rank) = resource.unwatched {
         state.unwatched.remove(&(rank, name.clone()));
     }
+    if let Some(at) = resource.alarm {
+        state.alarms.remove(&(at, Some(name.clone())));
+        state.touch_session();
+    }
+    state.behind_uncategorized.remove(name);
     state.updating.remove(name);
     state.settled.waiting.remove(name);
     state.settled.failed.remove(name);

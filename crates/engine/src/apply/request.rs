@@ -5,11 +5,9 @@ use lilt_model::request::Request;
 use lilt_model::resource::TriggerMode;
 use lilt_model::{Failure, ResourceName};
 
+use crate::apply::update::CANCELLED;
 use crate::apply::{load, switch, update};
 use crate::state::{State, UpdateKind};
-
-/// Tilt's words: scripts look for them.
-const CANCELLED: &str = "build canceled";
 
 pub(crate) fn requested(state: &mut State, request: Request) {
     match request {

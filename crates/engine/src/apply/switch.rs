@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::apply::{load, update};
 use crate::state::{ResourceState, State};
 use crate::task::CleanupReason;
+use crate::timeline::{Outcome, record_end};
 
 /// Makes a resource enabled or disabled; nothing happens to one that is so already.
 pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
@@ -37,7 +38,15 @@ fn switch_off(state: &mut State, name: &ResourceName) {
     if let Some(rank) = former.unwatched {
         state.unwatched.remove(&(rank, name.clone()));
     }
+    if let Some(at) = former.alarm {
+        state.alarms.remove(&(at, Some(name.clone())));
+        state.touch_session();
+    }
+    state.behind_uncategorized.remove(name);
     state.updating.remove(name);
+    if let Some(update) = &former.update {
+        record_end(state, name, update, Outcome::Cancelled, None);
+    }
     if former.started_once {
         state.note(name, Level::Info, "Disabled: what it had deployed or started goes away");
     }

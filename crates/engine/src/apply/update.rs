@@ -13,6 +13,10 @@ use crate::state::{
     BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind,
 };
 use crate::task::CleanupReason;
+use crate::timeline::{self, Outcome};
+
+/// Tilt's words: scripts look for them.
+pub(super) const CANCELLED: &str = "build canceled";
 
 pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: UpdateOutcome) {
     let Some(update) = take(state, name, id) else { return };
@@ -24,7 +28,14 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
             local.changes.retain(|_, at| *at > update.snapshot);
             if outcome.failure.is_none() {
                 let probe = spec.readiness_probe.clone();
-                let start = |command| Serve { generation, command, probe, state: ServeState::Starting };
+                let start = |command| Serve {
+                    generation,
+                    command,
+                    probe,
+                    restarts: 0,
+                    started: None,
+                    state: ServeState::Starting,
+                };
                 local.serve = spec.serve.clone().map(start);
             }
         }
@@ -70,7 +81,15 @@ pub(super) fn finish(
     warnings: Vec<String>,
 ) {
     let now = state.now;
+    let outcome = match &failure {
+        None => Outcome::Ok,
+        Some(failure) if failure.message == CANCELLED => Outcome::Cancelled,
+        Some(_) => Outcome::Failed,
+    };
+    timeline::record_end(state, name, &update, outcome, failure.as_ref());
     if let Some(resource) = state.resources.get_mut(name) {
+        resource.superseded = 0;
+        resource.renewed |= failure.is_none();
         resource.remember(FinishedUpdate {
             id: update.id,
             cause: update.cause,
@@ -98,6 +117,7 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
         }
     }
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) {
+        kubernetes.completed = deployed.completed;
         kubernetes.deployed = Some(deployed);
         // Pods of objects that were replaced are claimed anew or left alone.
         kubernetes.pods.clear();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::command::Command;
 use lilt_model::{Failure, ResourceName, Timestamp};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Made, RESOURCE, Run, click, disable, time};
@@ -13,7 +14,7 @@ use crate::plan::Plan;
 use crate::state::State;
 use crate::task::{TaskId, TaskSpec};
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct CommandRun {
     /// Every start has its own number; 0: it has not started.
     run: u64,
@@ -26,7 +27,7 @@ pub(crate) struct CommandRun {
     stage: Stage,
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 enum Stage {
     #[default]
     Waiting,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lilt_model::Timestamp;
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::files::{Contents, FileSet, IgnoreRule};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Made, Run, command, disable, time};
@@ -16,7 +17,7 @@ use crate::task::{TaskId, TaskSpec};
 /// Events that are remembered; older ones go.
 const REMEMBERED: usize = 20;
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct FilesRun {
     /// What is watched, with the number that tells one set from the next; none while it is switched off.
     watched: Option<(u64, FileSet)>,

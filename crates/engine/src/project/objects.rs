@@ -312,7 +312,7 @@ fn terminated(started: Timestamp, finished: Timestamp, error: Option<String>) ->
 }
 
 fn waiting(resource: &ResourceState) -> Value {
-    let reason = resource.hold.as_ref().map_or("unknown", crate::Hold::reason);
+    let reason = resource.hold.as_ref().and_then(crate::Hold::reason).unwrap_or("unknown");
     json!({"waiting": {"waitReason": reason}})
 }
 

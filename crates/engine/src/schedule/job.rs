@@ -121,6 +121,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
                 platform: info.platform,
                 namespace: info.namespace,
                 context: info.context,
+                rerun: *cause == Cause::Triggered,
             }))
         }
         (Body::Local(spec), _) => UpdateJob::Local(LocalJob { command: spec.update.clone() }),

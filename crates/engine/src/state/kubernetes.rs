@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use lilt_model::cluster::PodRef;
 use lilt_model::image::LiveUpdate;
 use lilt_model::{ContainerId, Failure, ImageName};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::event::{Deployed, ForwardState};
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
     pub(crate) images: BTreeMap<ImageName, ImageState>,
     pub(crate) deployed: Option<Deployed>,
@@ -21,11 +22,13 @@ pub(crate) struct KubernetesState {
     pub(crate) forwards: BTreeMap<u16, ForwardState>,
     /// A container could not be updated in place: build.
     pub(crate) fall_back: bool,
+    /// Its jobs have succeeded since the last deployment: they stay so when their pods are gone.
+    pub(crate) completed: bool,
     /// The live update that runs.
     pub(crate) live_update: Option<LiveUpdateRun>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ImageState {
     /// The reference under which the cluster knows what was built.
     pub(crate) reference: Option<String>,
@@ -40,7 +43,7 @@ pub(crate) struct ImageState {
 }
 
 /// How far a container is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Progress {
     pub(crate) pod: PodRef,
     /// Its name in the pod.
@@ -51,7 +54,7 @@ pub(crate) struct Progress {
     pub(crate) tried: u64,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LiveUpdateRun {
     /// What each container is given; answered ones are taken out.
     pub(crate) jobs: BTreeMap<ContainerId, (ImageName, Vec<PathBuf>)>,

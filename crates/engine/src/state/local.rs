@@ -6,17 +6,18 @@ use std::path::PathBuf;
 use lilt_model::Timestamp;
 use lilt_model::command::Command;
 use lilt_model::probe::Probe;
+use serde::Serialize;
 
 use crate::event::ServeExit;
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct LocalState {
     /// Changes that no finished update has seen.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
     pub(crate) serve: Option<Serve>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Serve {
     /// Every start has its own number.
     pub(crate) generation: u64,
@@ -24,10 +25,14 @@ pub(crate) struct Serve {
     pub(crate) command: Command,
     /// As it was when it was started. None: it counts as ready as soon as it runs.
     pub(crate) probe: Option<Probe>,
+    /// How often it was started again because it had ended.
+    pub(crate) restarts: u32,
+    /// When it began to run.
+    pub(crate) started: Option<Timestamp>,
     pub(crate) state: ServeState,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum ServeState {
     Starting,
     /// `probed` is what its probe has found out; without a probe nothing ever sets it.
@@ -43,7 +48,7 @@ pub(crate) enum ServeState {
 }
 
 /// What a probe last found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Probed {
     pub(crate) ready: bool,
     /// Why the last attempts failed, if they did.

@@ -1,22 +1,30 @@
 //! Resources with an update to start, in the order they should start.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use lilt_model::ResourceName;
+use serde::Serialize;
 
 /// Smaller goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) enum Rank {
     /// Asked for by hand, first come first served.
     Triggered(u64),
-    /// Something changed, oldest change first.
-    Changed(u64),
+    /// Something changed, the newest change first: somebody waits for it.
+    Changed(Reverse<u64>),
     /// First round: local resources, objects without a workload, workloads without images, the rest.
     Initial(u8, u32),
 }
 
+impl Rank {
+    pub(crate) fn changed(sequence: u64) -> Self {
+        Rank::Changed(Reverse(sequence))
+    }
+}
+
 /// Two lists, so that updates that must run alone never make the others be looked through.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Queue {
     alone: BTreeSet<(Rank, ResourceName)>,
     parallel: BTreeSet<(Rank, ResourceName)>,

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use lilt_model::files::FileSet;
 use lilt_model::resource::{Body, Resource, TriggerMode};
+use lilt_model::timeline::{Stage, UpdateRecord};
 use lilt_model::{Failure, ResourceName, Timestamp};
+use serde::Serialize;
 
 use super::kubernetes::KubernetesState;
 use super::local::LocalState;
+use super::looping::Looping;
 use super::queue::Rank;
 use crate::cause::Cause;
 use crate::event::WatchId;
@@ -18,7 +21,7 @@ use crate::task::UpdateJob;
 /// Ended updates that are remembered.
 pub(crate) const HISTORY: usize = 20;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ResourceState {
     pub(crate) spec: Arc<Resource>,
     /// Its place in the Tiltfile, from 1.
@@ -35,6 +38,22 @@ pub(crate) struct ResourceState {
     /// Changes up to this number were tried, with or without success: they alone start nothing again.
     pub(crate) attempted: u64,
     pub(crate) started_once: bool,
+    /// It is ready.
+    pub(crate) ready_now: bool,
+    pub(crate) last_ready: Option<Timestamp>,
+    /// An update succeeded, and those that depend on it have not been told yet.
+    pub(crate) renewed: bool,
+    /// Dependencies that were updated since its own last update (only if the session cascades).
+    pub(crate) renewed_dependencies: BTreeSet<ResourceName>,
+    /// How far it is, as those that wait for it have been told.
+    pub(crate) told: String,
+    /// When to look at it again though nothing happened.
+    pub(crate) alarm: Option<Timestamp>,
+    pub(crate) looping: Looping,
+    /// Updates in a row that were given up for newer changes.
+    pub(crate) superseded: u32,
+    /// The last deployment, until its pods are ready.
+    pub(crate) rollout: Option<UpdateRecord>,
     /// Has been ready at some time since it was defined.
     pub(crate) ready_once: bool,
     /// Asked for by hand, not started yet.
@@ -42,6 +61,7 @@ pub(crate) struct ResourceState {
     /// The Tiltfile changed it: when, and by which files.
     pub(crate) reconfigured: Option<(u64, Vec<String>)>,
     /// What is to be watched for it.
+    #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) watches: BTreeMap<WatchId, Watch>,
     /// Dependencies that have not been ready yet.
     pub(crate) unmet: BTreeSet<ResourceName>,
@@ -53,7 +73,7 @@ pub(crate) struct ResourceState {
     pub(crate) hold: Option<Hold>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Watch {
     pub(crate) files: FileSet,
     /// Grows when the files become others.
@@ -62,23 +82,37 @@ pub(crate) struct Watch {
     pub(crate) ready: bool,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum BodyState {
     Local(LocalState),
     Kubernetes(KubernetesState),
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RunningUpdate {
     pub(crate) id: u64,
     pub(crate) cause: Cause,
+    /// When it began to wait for its turn.
+    pub(crate) waited_since: Option<Timestamp>,
     pub(crate) started: Timestamp,
     /// Changes up to this number are covered by it.
     pub(crate) snapshot: u64,
     pub(crate) kind: UpdateKind,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) before: Before,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// What an update took up, to be put back if it is given up for a newer one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Before {
+    attempted: u64,
+    started_once: bool,
+    switched_on: bool,
+    triggered: Option<u64>,
+    reconfigured: Option<(u64, Vec<String>)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum UpdateKind {
     /// What to do, as it was when the update began: a reload meanwhile changes the next one.
     Job(Arc<UpdateJob>),
@@ -87,7 +121,7 @@ pub(crate) enum UpdateKind {
 }
 
 /// One update that ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FinishedUpdate {
     pub id: u64,
     pub cause: Cause,
@@ -115,6 +149,15 @@ impl ResourceState {
             history: VecDeque::new(),
             attempted: 0,
             started_once: false,
+            ready_now: false,
+            last_ready: None,
+            renewed: false,
+            renewed_dependencies: BTreeSet::new(),
+            told: String::new(),
+            alarm: None,
+            looping: Looping::default(),
+            superseded: 0,
+            rollout: None,
             ready_once: false,
             triggered: None,
             reconfigured: None,
@@ -149,6 +192,32 @@ impl ResourceState {
     /// Files changed that no update has tried.
     pub(crate) fn has_new_changes(&self) -> bool {
         self.newest_change() > self.attempted
+    }
+
+    /// Something is to be done, and the user need not ask for it.
+    pub(crate) fn is_pending(&self) -> bool {
+        let held = |hold: &Hold| !matches!(hold, Hold::Trigger { changed: false });
+        self.queued.is_some() || self.hold.as_ref().is_some_and(held)
+    }
+
+    pub(crate) fn before(&self) -> Before {
+        Before {
+            attempted: self.attempted,
+            started_once: self.started_once,
+            switched_on: self.switched_on,
+            triggered: self.triggered,
+            reconfigured: self.reconfigured.clone(),
+        }
+    }
+
+    pub(crate) fn restore(&mut self, before: &Before) {
+        self.attempted = before.attempted;
+        self.started_once = before.started_once;
+        self.switched_on = before.switched_on;
+        self.triggered = self.triggered.or(before.triggered);
+        if self.reconfigured.is_none() {
+            self.reconfigured.clone_from(&before.reconfigured);
+        }
     }
 
     pub(crate) fn remember(&mut self, finished: FinishedUpdate) {

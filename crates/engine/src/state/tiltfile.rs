@@ -5,11 +5,14 @@ use std::path::PathBuf;
 
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::{Failure, Timestamp};
+use serde::Serialize;
 
+use super::looping::Looping;
 use super::resource::{FinishedUpdate, HISTORY};
 use crate::cause::Cause;
+use crate::hold::Hold;
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TiltfileState {
     /// The load that runs.
     pub(crate) loading: Option<Load>,
@@ -32,9 +35,12 @@ pub(crate) struct TiltfileState {
     pub(crate) failure: Option<Failure>,
     pub(crate) warnings: Vec<String>,
     pub(crate) history: VecDeque<FinishedUpdate>,
+    pub(crate) looping: Looping,
+    /// Why changes to its files do not load it.
+    pub(crate) hold: Option<Hold>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Load {
     pub(crate) id: u64,
     pub(crate) cause: Cause,

@@ -32,8 +32,10 @@ impl Script {
     }
 
     pub fn with_mode(mode: Mode) -> Self {
-        let options =
-            Options { tiltfile: "/p/Tiltfile".into(), mode, version: "0".into(), args: Vec::new(), pid: 1 };
+        Self::with_options(Options::new("/p/Tiltfile", mode))
+    }
+
+    pub fn with_options(options: Options) -> Self {
         let mut script = Self { state: State::new(options), time: 0 };
         script.event(Event::Started);
         script
@@ -151,6 +153,7 @@ impl Script {
         let deployed = Deployed {
             objects: vec![(deployment_ref(resource), Uid::from(format!("uid-{resource}")))],
             template_hashes: vec![format!("hash-{tag}")],
+            completed: false,
         };
         UpdateOutcome {
             failure: None,
@@ -169,6 +172,23 @@ impl Script {
             lilt_engine::ImageJob::Reuse { .. } => None,
         });
         built.map(|name| (name.clone(), format!("{name}:{tag}"))).collect()
+    }
+
+    /// When the session wants to be woken.
+    pub fn alarm(&self) -> Option<Timestamp> {
+        match plan(&self.state).remove(&TaskId::Wake) {
+            Some(TaskSpec::Wake { at }) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// A pod that ended with an error.
+    pub fn fail_pod(&mut self, resource: &str, pod: &str, tag: &str) -> &mut Self {
+        let mut fact = running(resource, pod, tag, "c1");
+        fact.phase = PodPhase::Failed;
+        fact.ready = false;
+        fact.status = "Error".into();
+        self.pod(fact)
     }
 
     /// The deletion that runs.
@@ -406,6 +426,7 @@ pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
             init: false,
             id: Some(ContainerId::new(container)),
             previous: None,
+            previous_exit: None,
             image: format!("{resource}:{tag}"),
             ports: vec![80],
             state: ContainerState::Running { since: Timestamp(1) },

@@ -64,6 +64,7 @@ async fn a_page_gets_everything_then_changes() {
         resources: vec![changed.clone()],
         removed: vec!["b".into()],
         session: None,
+        ..Commit::default()
     });
     let ServerMessage::State { complete, resources, removed, session } = page.expect().await else {
         panic!("no state")

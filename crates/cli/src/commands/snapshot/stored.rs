@@ -64,6 +64,7 @@ pub(super) fn open(text: &[u8]) -> Result<Reader, Failure> {
         resources: snapshot.view.ui_resources,
         removed: Vec::new(),
         session: snapshot.view.ui_session,
+        timeline: Vec::new(),
     });
     Ok(reader)
 }

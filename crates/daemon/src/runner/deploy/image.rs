@@ -5,6 +5,7 @@ use lilt_engine::DeployJob;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
 use lilt_model::log::Level;
 use lilt_model::reference::{reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry};
+use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName};
 
 use super::base::{self, Base};
@@ -72,7 +73,7 @@ async fn build(
     bases: &[Base<'_>],
     steps: &mut Steps,
 ) -> Result<String, Failure> {
-    steps.begin(format!("Building Dockerfile: [{name}]"));
+    steps.begin(StageKind::Build, name.as_str(), format!("Building Dockerfile: [{name}]")).await;
     let mut recipe = recipe.clone();
     recipe.dockerfile = base::replace(&recipe, bases);
     if recipe.platform.is_empty() {
@@ -82,7 +83,7 @@ async fn build(
     let request = BuildRequest::new(recipe);
     let progress = |progress: BuildProgress| tell_progress(steps, &progress);
     let built = engine.build(&request, progress, context.cancel.clone()).await?;
-    steps.end();
+    steps.end().await;
     Ok(built.id)
 }
 
@@ -124,7 +125,7 @@ fn is_internal(name: &str) -> bool {
 }
 
 async fn push(context: &Context, engine: &Engine, reference: &str, steps: &mut Steps) -> Result<(), Failure> {
-    steps.begin(format!("Pushing {reference}"));
+    steps.begin(StageKind::Push, reference, format!("Pushing {reference}")).await;
     steps.detail("Pushing with Docker client");
     let pushed = engine.push(
         reference,
@@ -137,7 +138,7 @@ async fn push(context: &Context, engine: &Engine, reference: &str, steps: &mut S
         context.cancel.clone(),
     );
     pushed.await?;
-    steps.end();
+    steps.end().await;
     Ok(())
 }
 

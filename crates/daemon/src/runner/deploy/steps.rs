@@ -2,10 +2,17 @@
 
 use std::time::Duration;
 
-use lilt_model::Timestamp;
+use lilt_engine::Event;
+use lilt_model::timeline::StageKind;
+use lilt_model::{ResourceName, Timestamp};
 use lilt_store::Span;
 
+use crate::context::Context;
+
 pub(crate) struct Steps {
+    context: Context,
+    resource: ResourceName,
+    update: u64,
     span: Span,
     total: usize,
     begun: Timestamp,
@@ -14,11 +21,29 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    pub(crate) fn new(span: Span, total: usize) -> Self {
-        Self { span, total, begun: lilt_host::clock::now(), current: None, done: Vec::new() }
+    pub(crate) fn new(
+        context: &Context,
+        resource: ResourceName,
+        update: u64,
+        span: Span,
+        total: usize,
+    ) -> Self {
+        let context = context.clone();
+        Self {
+            context,
+            resource,
+            update,
+            span,
+            total,
+            begun: lilt_host::clock::now(),
+            current: None,
+            done: Vec::new(),
+        }
     }
 
-    pub(crate) fn begin(&mut self, title: String) {
+    pub(crate) async fn begin(&mut self, stage: StageKind, detail: &str, title: String) {
+        let (resource, update) = (self.resource.clone(), self.update);
+        self.context.tell(Event::StageBegan { resource, update, stage, detail: detail.to_owned() }).await;
         self.span.info(&format!("STEP {}/{} — {title}", self.done.len() + 1, self.total));
         self.current = Some((title, lilt_host::clock::now()));
     }
@@ -28,7 +53,9 @@ impl Steps {
         self.span.info(&format!("     {text}"));
     }
 
-    pub(crate) fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
+        let (resource, update) = (self.resource.clone(), self.update);
+        self.context.tell(Event::StageEnded { resource, update }).await;
         if let Some((title, begun)) = self.current.take() {
             self.done.push((title, lilt_host::clock::now().since(begun)));
         }

@@ -1,0 +1,41 @@
+//! Times that the session waits for.
+
+use lilt_model::settings::CiSettings;
+
+use crate::state::{Mode, State};
+
+/// Looks again at whatever has waited for this time.
+pub(super) fn woke(state: &mut State) {
+    while let Some((at, whose)) = state.alarms.first().cloned().filter(|(at, _)| *at <= state.now) {
+        state.alarms.remove(&(at, whose.clone()));
+        match whose {
+            Some(name) => {
+                if let Some(resource) = state.resources.get_mut(&name) {
+                    resource.alarm = None;
+                }
+                state.touch(&name);
+            }
+            None => {
+                state.session_alarm = None;
+                state.timed_out = state.options.mode == Mode::Ci;
+            }
+        }
+    }
+    state.touch_session();
+}
+
+/// How long `ci` may take: what the Tiltfile says, else the command line.
+pub(super) fn limit_ci(state: &mut State) {
+    if state.options.mode != Mode::Ci || state.timed_out {
+        return;
+    }
+    let limit = state.ci_timeout();
+    let end = (!limit.is_zero()).then(|| state.started.plus(limit));
+    state.set_alarm(None, end);
+}
+
+impl State {
+    pub(crate) fn ci_timeout(&self) -> std::time::Duration {
+        self.settings.ci.timeout.or(self.options.ci_timeout).unwrap_or(CiSettings::TIMEOUT)
+    }
+}

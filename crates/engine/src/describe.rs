@@ -1,0 +1,33 @@
+//! How far a resource is, in a few words: for those that wait for it and for what `ci` says at its end.
+
+use lilt_model::api::RuntimeStatus;
+
+use crate::runtime::runtime;
+use crate::state::{ResourceState, State};
+
+pub(crate) fn describe(state: &State, resource: &ResourceState) -> String {
+    if resource.disabled {
+        return "disabled".into();
+    }
+    if let Some(update) = &resource.update {
+        let stage = update.stages.iter().rev().find(|stage| stage.end.is_none());
+        return stage.map_or("updating".into(), |stage| format!("updating: {}", stage.words()));
+    }
+    if let Some(hold) = &resource.hold {
+        return hold.brief();
+    }
+    if let Some(failure) = resource.last().and_then(|last| last.failure.as_ref()) {
+        return format!("failed: {}", failure.message);
+    }
+    let now = runtime(state, resource);
+    let because = |word: &str| match &now.message {
+        Some(message) => format!("{word}: {message}"),
+        None => word.to_owned(),
+    };
+    match now.status {
+        RuntimeStatus::Error => because("error"),
+        RuntimeStatus::Pending => because("starting"),
+        _ if resource.last().is_none() => "not started".into(),
+        _ => "ready".into(),
+    }
+}

@@ -1,0 +1,34 @@
+//! An update that a newer save made useless is given up, where that is safe.
+
+use lilt_model::ResourceName;
+use lilt_model::log::Level;
+
+use crate::state::{State, UpdateKind};
+use crate::task::UpdateJob;
+use crate::timeline::{Outcome, record_end};
+
+/// So many times in a row; then one is let through, or who saves again and again would never see anything.
+const AT_MOST: u32 = 3;
+
+/// Looks at a resource whose files changed. Images are built from what is outdated then, and nothing has reached the
+/// cluster before the deployment begins. A local command is never cut off: nobody knows what it has done so far.
+pub(crate) fn give_up_outdated(state: &mut State, name: &ResourceName) {
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    if !resource.is_automatic() || resource.superseded >= AT_MOST {
+        return;
+    }
+    let is_building = resource.update.as_ref().is_some_and(|update| {
+        let builds = matches!(&update.kind, UpdateKind::Job(job) if matches!(&**job, UpdateJob::Deploy(_)));
+        builds && !update.stages.iter().any(|stage| stage.is_deployment())
+    });
+    if !is_building {
+        return;
+    }
+    let Some(update) = resource.update.take() else { return };
+    resource.superseded += 1;
+    resource.restore(&update.before);
+    state.updating.remove(name);
+    record_end(state, name, &update, Outcome::Superseded, None);
+    state.note(name, Level::Info, "Update given up: newer changes came before anything was deployed");
+    state.touch(name);
+}

@@ -1,0 +1,129 @@
+//! What a resource wants: nothing, a place in the queue, or something else first.
+
+use lilt_model::image::ImageTarget;
+use lilt_model::resource::Body;
+
+use super::job::{self, Choice, choose};
+use crate::cause::Cause;
+use crate::describe::describe;
+use crate::hold::{Dependency, Hold};
+use crate::state::{LiveUpdateRun, Rank, ResourceState, State, UNCATEGORIZED};
+
+pub(super) enum Want {
+    Nothing,
+    Hold(Hold),
+    Queue(Rank),
+    /// As soon as its files are watched.
+    Files(Rank),
+    LiveUpdate(LiveUpdateRun, Cause, u64),
+}
+
+pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
+    if resource.update.is_some() || resource.disabled {
+        return Want::Nothing;
+    }
+    let rank = match rank(state, resource) {
+        Ok(Some(rank)) => rank,
+        Ok(None) => return Want::Nothing,
+        Err(hold) => return Want::Hold(hold),
+    };
+    if state.cleaning.contains_key(&resource.spec.name) {
+        return Want::Hold(Hold::Cleanup);
+    }
+    if resource.watches.values().any(|watch| !watch.ready) {
+        return Want::Files(rank);
+    }
+    let on = unmet(state, resource);
+    if !on.is_empty() {
+        return Want::Hold(Hold::Dependencies { on });
+    }
+    if resource.kubernetes().is_none() {
+        return Want::Queue(rank);
+    }
+    if state.cluster.info.is_none() {
+        return Want::Hold(Hold::Cluster { failure: state.cluster.failure.clone() });
+    }
+    match choose(state, resource) {
+        Choice::Deploy if is_behind_uncategorized(state, resource) => Want::Hold(Hold::Uncategorized),
+        Choice::Deploy => Want::Queue(rank),
+        Choice::Wait => Want::Hold(Hold::Container),
+        Choice::LiveUpdate(run, cause, snapshot) => Want::LiveUpdate(run, cause, snapshot),
+    }
+}
+
+/// How urgent its next update is; none if it needs none; an error if it waits for a trigger.
+fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
+    if let Some(sequence) = resource.triggered {
+        return Ok(Some(Rank::Triggered(sequence)));
+    }
+    if !resource.started_once && resource.spec.auto_init {
+        return Ok(Some(Rank::Initial(first_round(resource), resource.order)));
+    }
+    let reconfigured = resource.reconfigured.as_ref().map_or(0, |(sequence, _)| *sequence);
+    let changed = resource.has_new_changes()
+        || resource.reconfigured.is_some()
+        || !resource.renewed_dependencies.is_empty();
+    if changed && resource.is_automatic() {
+        if resource.looping.is_runaway() && resource.reconfigured.is_none() {
+            return Err(resource.looping.hold(|path| state.shown(path)));
+        }
+        return Ok(Some(Rank::changed(resource.newest_change().max(reconfigured))));
+    }
+    if is_behind(resource) {
+        return Ok(Some(Rank::changed(resource.attempted)));
+    }
+    if changed || !resource.started_once {
+        return Err(Hold::Trigger { changed });
+    }
+    Ok(None)
+}
+
+/// The dependencies that keep it from updating now.
+fn unmet(state: &State, resource: &ResourceState) -> Vec<Dependency> {
+    let is_missing = |name: &&lilt_model::ResourceName| {
+        let first = !resource.started_once && resource.unmet.contains(*name);
+        // With the cascade, a rebuild too waits until what it builds on is done.
+        let again = state.options.cascade
+            && state.resources.get(*name).is_some_and(|it| !it.disabled && it.started_once && !it.ready_now);
+        first || again
+    };
+    let dependency = |name: &lilt_model::ResourceName| Dependency {
+        name: name.clone(),
+        state: state
+            .resources
+            .get(name)
+            .map_or_else(|| "there is no such resource".to_owned(), |dependency| describe(state, dependency)),
+    };
+    resource.spec.resource_deps.iter().filter(is_missing).map(dependency).collect()
+}
+
+/// Namespaces and definitions of kinds come before what needs them.
+fn is_behind_uncategorized(state: &State, resource: &ResourceState) -> bool {
+    resource.spec.name.as_str() != UNCATEGORIZED
+        && state
+            .resources
+            .get(UNCATEGORIZED)
+            .is_some_and(|first| first.update.is_some() || first.queued.is_some())
+}
+
+/// The containers lack something that an earlier update brought.
+fn is_behind(resource: &ResourceState) -> bool {
+    let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
+        return false;
+    };
+    let behind = |image: &ImageTarget| {
+        let state = kubernetes.images.get(&image.name);
+        state
+            .is_some_and(|state| !job::needs_build(image, Some(state)) && state.is_behind(resource.attempted))
+    };
+    kubernetes.fall_back || spec.images.iter().any(behind)
+}
+
+fn first_round(resource: &ResourceState) -> u8 {
+    match &resource.spec.body {
+        Body::Local(_) | Body::Compose(_) => 0,
+        Body::Kubernetes(_) if resource.spec.name.as_str() == UNCATEGORIZED => 1,
+        Body::Kubernetes(kubernetes) if kubernetes.images.is_empty() => 2,
+        Body::Kubernetes(_) => 3,
+    }
+}

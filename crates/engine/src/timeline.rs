@@ -1,0 +1,205 @@
+//! Tells readers what updates do, and when. A record is told again whenever it changes.
+
+use lilt_model::cluster::{ContainerState, Pod, PodNotice};
+use lilt_model::log::Level;
+pub(crate) use lilt_model::timeline::Outcome;
+use lilt_model::timeline::{Stage, StageKind, UpdateRecord};
+use lilt_model::{Failure, ResourceName, Timestamp};
+
+use crate::runtime::{current_pods, newest_pod};
+use crate::state::{Load, ResourceState, RunningUpdate, State, UpdateKind};
+use crate::task::UpdateJob;
+
+/// Longer commands tell no more.
+const LONGEST_DETAIL: usize = 120;
+
+/// An update has started.
+pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
+    let now = state.now;
+    let Some(update) = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut()) else {
+        return;
+    };
+    let first = match &update.kind {
+        UpdateKind::Live => Some(Stage::new(StageKind::LiveUpdate, "", now)),
+        UpdateKind::Job(job) => match &**job {
+            UpdateJob::Local(local) => {
+                let command = local.command.as_ref();
+                command.map(|command| Stage::new(StageKind::Run, shortened(command.display()), now))
+            }
+            UpdateJob::Deploy(_) | UpdateJob::Refused(_) => None,
+        },
+    };
+    update.stages.extend(first);
+    let record = running(update);
+    state.tell_record(name, record);
+}
+
+fn shortened(text: String) -> String {
+    if text.chars().count() <= LONGEST_DETAIL {
+        return text;
+    }
+    text.chars().take(LONGEST_DETAIL).chain(['…']).collect()
+}
+
+pub(crate) fn stage_began(state: &mut State, name: &ResourceName, id: u64, kind: StageKind, detail: String) {
+    let now = state.now;
+    with_running(state, name, id, |update| {
+        close(&mut update.stages, now);
+        update.stages.push(Stage::new(kind, shortened(detail), now));
+    });
+}
+
+pub(crate) fn stage_ended(state: &mut State, name: &ResourceName, id: u64) {
+    let now = state.now;
+    with_running(state, name, id, |update| close(&mut update.stages, now));
+}
+
+fn with_running(state: &mut State, name: &ResourceName, id: u64, change: impl FnOnce(&mut RunningUpdate)) {
+    let update = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut());
+    let Some(update) = update.filter(|update| update.id == id) else { return };
+    change(update);
+    let record = running(update);
+    state.tell_record(name, record);
+    // Those that wait for it see how far it is.
+    state.touch(name);
+}
+
+fn close(stages: &mut [Stage], now: Timestamp) {
+    for stage in stages.iter_mut().filter(|stage| stage.end.is_none()) {
+        stage.end = Some(now);
+    }
+}
+
+fn running(update: &RunningUpdate) -> UpdateRecord {
+    let waited = update.waited_since.filter(|since| *since < update.started);
+    let wait =
+        waited.map(|since| Stage { end: Some(update.started), ..Stage::new(StageKind::Wait, "", since) });
+    UpdateRecord {
+        update: update.id,
+        cause: update.cause.headline(),
+        begin: waited.unwrap_or(update.started),
+        end: None,
+        outcome: Outcome::Running,
+        error: None,
+        stages: wait.into_iter().chain(update.stages.iter().cloned()).collect(),
+    }
+}
+
+/// An update has ended. What follows a deployment is added to the record as it happens.
+pub(crate) fn record_end(
+    state: &mut State,
+    name: &ResourceName,
+    update: &RunningUpdate,
+    outcome: Outcome,
+    failure: Option<&Failure>,
+) {
+    let now = state.now;
+    let mut record = running(update);
+    close(&mut record.stages, now);
+    record.end = Some(now);
+    record.outcome = outcome;
+    record.error = failure.map(|failure| failure.message.clone());
+    let deployed = outcome == Outcome::Ok && record.stages.iter().any(Stage::is_deployment);
+    if let Some(resource) = state.resources.get_mut(name) {
+        resource.rollout = deployed.then(|| record.clone());
+    }
+    state.tell_record(name, record);
+}
+
+pub(crate) fn record_load(state: &mut State, load: &Load, end: Option<&Option<Failure>>) {
+    let finished = end.map(|_| state.now);
+    let failure = end.and_then(Option::as_ref);
+    let record = UpdateRecord {
+        update: load.id,
+        cause: load.cause.headline(),
+        begin: load.started,
+        end: finished,
+        outcome: match (finished, failure) {
+            (None, _) => Outcome::Running,
+            (Some(_), None) => Outcome::Ok,
+            (Some(_), Some(_)) => Outcome::Failed,
+        },
+        error: failure.map(|failure| failure.message.clone()),
+        stages: vec![Stage { end: finished, ..Stage::new(StageKind::Load, "", load.started) }],
+    };
+    state.tell_record(&ResourceName::tiltfile(), record);
+}
+
+/// What the newest pod of the last deployment has gone through so far.
+pub(crate) fn follow_rollout(state: &mut State, name: &ResourceName) {
+    let Some(resource) = state.resources.get(name) else { return };
+    let (Some(record), Some(kubernetes)) = (&resource.rollout, resource.kubernetes()) else { return };
+    let deployed = record.end.unwrap_or(record.begin);
+    // A pod that was there before has nothing to go through.
+    let pods =
+        current_pods(state, kubernetes).filter(|pod| pod.created.plus(SECOND) >= deployed_from(record));
+    let Some(pod) = newest_pod(pods) else { return };
+    let notices = state.pods.notices.get(&pod.reference()).map_or(&[][..], Vec::as_slice);
+    let stages = rollout(pod, notices);
+    let own = record.stages.iter().take_while(|stage| stage.stage < StageKind::Schedule);
+    let all: Vec<Stage> = own.cloned().chain(stages).collect();
+    if all == record.stages {
+        return;
+    }
+    let complete = all.iter().any(|stage| stage.stage == StageKind::Ready && stage.end.is_some());
+    let end = all.iter().filter_map(|stage| stage.end).max().unwrap_or(deployed).max(deployed);
+    let record = UpdateRecord { stages: all, end: Some(end), ..record.clone() };
+    if let Some(resource) = state.resources.get_mut(name) {
+        resource.rollout = (!complete).then(|| record.clone());
+    }
+    state.tell_record(name, record);
+}
+
+/// Kubernetes tells its times in whole seconds.
+const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
+
+fn deployed_from(record: &UpdateRecord) -> Timestamp {
+    let deploy = record.stages.iter().find(|stage| stage.is_deployment());
+    deploy.map_or(record.begin, |stage| stage.begin)
+}
+
+fn rollout(pod: &Pod, notices: &[PodNotice]) -> Vec<Stage> {
+    let met = |kind: &str| pod.conditions.iter().find(|it| it.kind == kind && it.met).map(|it| it.since);
+    let stage = |kind, detail: &str, begin, end| Stage { end, ..Stage::new(kind, detail, begin) };
+    let scheduled = met("PodScheduled");
+    let mut stages = vec![stage(StageKind::Schedule, &pod.name, pod.created, scheduled)];
+    let Some(scheduled) = scheduled else { return stages };
+    let at = |reason: &str| notices.iter().find(|notice| notice.reason == reason).map(|notice| notice.at);
+    if let Some(begin) = at("Pulling") {
+        stages.push(stage(StageKind::Pull, "", begin, at("Pulled")));
+    }
+    let running = pod
+        .containers
+        .iter()
+        .filter(|container| !container.init)
+        .map(|container| match &container.state {
+            ContainerState::Running { since } => Some(*since),
+            ContainerState::Terminated { finished, .. } => Some(*finished),
+            ContainerState::Waiting { .. } => None,
+        })
+        .collect::<Option<Vec<Timestamp>>>()
+        .and_then(|times| times.into_iter().max());
+    let begin = at("Pulled").unwrap_or(scheduled).min(running.unwrap_or(Timestamp(i64::MAX)));
+    stages.push(stage(StageKind::Start, "", begin, running));
+    if let Some(running) = running {
+        let ended = pod.phase == lilt_model::cluster::PodPhase::Succeeded;
+        let ready = met("Ready").or(ended.then_some(running)).map(|ready| ready.max(running));
+        stages.push(stage(StageKind::Ready, "", running, ready));
+    }
+    stages
+}
+
+/// A line of the log for a hold that people must know of.
+pub(crate) fn note_hold(state: &mut State, name: &ResourceName) {
+    let words = state.resources.get(name).and_then(|it| it.hold.as_ref()).map(crate::Hold::words);
+    if let Some(words) = words {
+        state.note(name, Level::Warn, format!("WARNING: {words}"));
+    }
+}
+
+impl ResourceState {
+    /// When the last update ended.
+    pub(crate) fn last_end(&self) -> Option<Timestamp> {
+        self.last().map(|last| last.finished)
+    }
+}

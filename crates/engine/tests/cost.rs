@@ -1,0 +1,81 @@
+//! What a turn costs: it depends on what changed, not on how much there is. Counted in looks at resources.
+
+mod support;
+
+use lilt_engine::Event;
+use lilt_model::request::Request;
+use lilt_model::resource::Resource;
+use support::*;
+
+/// One resource of each kind among others that nothing happens to, or that wait for their turn.
+fn session(others: usize) -> Script {
+    let others = (0..others).map(|index| {
+        if index % 2 == 0 {
+            parallel(&format!("idle-{index}"))
+        } else {
+            manual(local(&format!("idle-{index}")))
+        }
+    });
+    let own: Vec<Resource> = vec![local("a"), server("web"), workload("w"), after(local("b"), &["a"])];
+    let mut script = Script::loaded(own.into_iter().chain(others).collect());
+    script.connect();
+    for _ in 0..100_000 {
+        let running = lilt_engine::plan(&script.state).into_keys().find_map(|id| match id {
+            lilt_engine::TaskId::Update(name) => Some(name.to_string()),
+            _ => None,
+        });
+        match running {
+            Some(name) if name == "w" => script.deploy("w", "one"),
+            Some(name) => script.succeed(&name),
+            None => return script,
+        };
+    }
+    panic!("it never comes to rest");
+}
+
+/// The looks that each of some events takes.
+fn costs(script: &mut Script) -> Vec<u64> {
+    type Act = fn(&mut Script) -> &mut Script;
+    let acts: [Act; 9] = [
+        |script| script.save("a", "/p/a/x"),
+        |script| script.succeed("a"),
+        |script| script.trigger("b"),
+        |script| script.fail("b"),
+        |script| script.pod(running("w", "w-1", "one", "c1")),
+        |script| script.save_image("w", "w", "/p/w/src/x"),
+        |script| script.synced("w", "c1", Ok(())),
+        |script| script.event(Event::PodGone { pod: pod_ref("w-1") }),
+        |script| {
+            let request = Request::Switch { enable: vec![], disable: vec!["web".into()] };
+            script.event(Event::Requested { request })
+        },
+    ];
+    let cost = |act: Act| {
+        let before = script.state.operations();
+        script.state.take_touched();
+        act(script);
+        script.state.operations() - before
+    };
+    acts.into_iter().map(cost).collect()
+}
+
+#[test]
+fn a_turn_costs_what_changed_not_what_there_is() {
+    let few = costs(&mut session(2));
+    let many = costs(&mut session(300));
+    assert_eq!(few, many);
+    assert!(few.iter().all(|cost| *cost <= 8), "{few:?}");
+}
+
+/// Also when many wait in the queue.
+#[test]
+fn a_turn_does_not_look_at_those_that_wait_for_their_turn() {
+    let cost = |count: usize| {
+        let mut script = Script::loaded((0..count).map(|index| local(&format!("r-{index:04}"))).collect());
+        script.state.take_touched();
+        let before = script.state.operations();
+        script.succeed("r-0000");
+        script.state.operations() - before
+    };
+    assert_eq!(cost(3), cost(500));
+}

@@ -1,0 +1,347 @@
+//! Which update comes next, what is given up or held, and what is told of it.
+
+mod support;
+
+use insta::assert_snapshot;
+use lilt_engine::{Event, Hold, Mode, Options, ServeExit, TaskId, TaskSpec, plan, project_resource};
+use lilt_model::Timestamp;
+use lilt_model::resource::{Body, Resource};
+use lilt_model::timeline::{Outcome, StageKind, UpdateRecord};
+use support::*;
+
+fn updating(script: &Script) -> Vec<String> {
+    plan(&script.state)
+        .into_keys()
+        .filter_map(|id| match id {
+            TaskId::Update(name) => Some(name.to_string()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn without_images(name: &str) -> Resource {
+    objects(name, &["Service"])
+}
+
+#[test]
+fn the_first_round_goes_from_local_to_built() {
+    let resources =
+        vec![workload("built"), without_images("plain"), without_images("uncategorized"), local("tool")];
+    let mut script = Script::new();
+    script.load_with(limited(resources, 1)).connect();
+    let mut order = Vec::new();
+    while let [name] = updating(&script).as_slice() {
+        let name = name.clone();
+        script.succeed(&name);
+        order.push(name);
+    }
+    assert_eq!(order, ["tool", "uncategorized", "plain", "built"]);
+}
+
+#[test]
+fn kubernetes_resources_wait_for_uncategorized() {
+    let mut script = Script::loaded(vec![workload("web"), without_images("uncategorized"), parallel("tool")]);
+    script.connect();
+    assert_eq!(updating(&script), ["tool", "uncategorized"]);
+    assert_eq!(script.state.hold(&"web".into()), Some(&Hold::Uncategorized));
+    let object = project_resource(&script.state, &"web".into()).expect("it is shown");
+    let waiting = object.status.waiting.expect("it waits");
+    assert_eq!(
+        (waiting.reason.as_str(), waiting.on[0].name.as_str()),
+        ("waiting-for-uncategorized", "uncategorized")
+    );
+    script.fail("uncategorized");
+    assert_eq!(updating(&script), ["tool", "web"], "a failure does not keep the others");
+    // Nor does one that was taken away.
+    script.succeed("web").trigger("uncategorized").save_image("web", "web", "/p/web/Dockerfile");
+    assert_eq!(updating(&script), ["tool", "uncategorized"]);
+    script.save_tiltfile().load(vec![workload("web"), parallel("tool")]);
+    assert_eq!(updating(&script), ["tool", "web"]);
+}
+
+#[test]
+fn what_was_just_triggered_or_edited_comes_first() {
+    let mut script = Script::loaded(vec![local("a"), local("b"), local("c"), local("d")]);
+    script.succeed("a").save("a", "/p/a/x");
+    assert_eq!(updating(&script), ["b"]);
+    script.trigger("d").succeed("b");
+    assert_eq!(updating(&script), ["d"], "before a, which was saved, and c, which has not been up yet");
+    script.save("b", "/p/b/x").succeed("d");
+    assert_eq!(updating(&script), ["b"], "saved after a");
+    script.succeed("b");
+    assert_eq!(updating(&script), ["a"]);
+    script.succeed("a");
+    assert_eq!(updating(&script), ["c"]);
+}
+
+#[test]
+fn a_dependency_tells_how_far_it_is() {
+    let mut script = Script::loaded(vec![workload("db"), after(local("test"), &["db"])]);
+    let mut seen = Vec::new();
+    let mut look = |script: &Script| seen.push(script.state.hold(&"test".into()).expect("it waits").words());
+    look(&script);
+    script.connect();
+    look(&script);
+    let update = script.update_of("db").expect("it runs");
+    let (stage, detail) = (StageKind::Build, "db".to_owned());
+    script.event(Event::StageBegan { resource: "db".into(), update, stage, detail });
+    look(&script);
+    script.deploy("db", "one");
+    look(&script);
+    script.pod(starting("db", "db-1", "one"));
+    look(&script);
+    script.fail_pod("db", "db-1", "one");
+    look(&script);
+    script.event(Event::Requested {
+        request: lilt_model::request::Request::Switch { enable: vec![], disable: vec!["db".into()] },
+    });
+    look(&script);
+    assert_snapshot!(seen.join("\n"), @"
+    waiting for db (waiting for the cluster)
+    waiting for db (updating)
+    waiting for db (updating: build db)
+    waiting for db (starting: no pod yet)
+    waiting for db (starting: pod db-1: ContainerCreating)
+    waiting for db (error: pod db-1: Error)
+    waiting for db (disabled)
+    ");
+    let object = project_resource(&script.state, &"test".into()).expect("it is shown");
+    assert_snapshot!(object.metadata.annotations["lilt.dev/hold-data"], @r#"{"hold":"dependencies","on":[{"name":"db","state":"disabled"}]}"#);
+}
+
+#[test]
+fn a_build_is_given_up_for_a_newer_save_until_it_is_deployed() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect();
+    let first = script.update_of("w").expect("it runs");
+    script.save_image("w", "w", "/p/w/a");
+    let second = script.update_of("w").expect("it runs");
+    assert!(second > first);
+    assert!(script.show().contains("update w: Initial Build (build w, deploy)"), "{}", script.show());
+    let stage =
+        |update, stage| Event::StageBegan { resource: "w".into(), update, stage, detail: String::new() };
+    script.event(stage(second, StageKind::Deploy));
+    script.save_image("w", "w", "/p/w/b");
+    assert_eq!(script.update_of("w"), Some(second), "too late");
+    script.deploy("w", "one");
+    assert!(script.show().contains("1 File Changed: [w/b]"), "{}", script.show());
+    script.save_image("w", "w", "/p/w/c");
+    assert!(script.show().contains("2 Files Changed: [w/b w/c]"), "{}", script.show());
+}
+
+/// Who saves every second must see something, too.
+#[test]
+fn a_build_is_not_given_up_for_ever() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect();
+    let mut updates = std::collections::BTreeSet::new();
+    for save in 0..20 {
+        script.save_image("w", "w", &format!("/p/w/{save}"));
+        updates.insert(script.update_of("w").expect("it runs"));
+    }
+    assert_eq!(updates.len(), 3);
+}
+
+#[test]
+fn a_command_is_never_cut_off_by_a_save() {
+    let mut script = Script::loaded(vec![local("a")]);
+    let update = script.update_of("a");
+    script.save("a", "/p/a/x");
+    assert_eq!(script.update_of("a"), update);
+}
+
+/// Each update writes a file that it watches.
+fn run_away(script: &mut Script) -> usize {
+    for round in 0..100 {
+        if script.update_of("gen").is_none() {
+            return round;
+        }
+        script.save("gen", "/p/gen/out.txt").succeed("gen");
+    }
+    panic!("it never stops");
+}
+
+#[test]
+fn updates_that_cause_one_another_are_held() {
+    let mut script = Script::loaded(vec![local("gen")]);
+    assert_eq!(run_away(&mut script), 9);
+    assert_snapshot!(script.state.hold(&"gen".into()).expect("it is held").words(), @"held: 8 updates in a row changed files that it watches (gen/out.txt); name them in ignore=[…], then trigger it or save another file");
+    assert_eq!(script.state.take_notes().len(), 1, "the log says so once");
+    script.save("gen", "/p/gen/out.txt");
+    assert!(script.update_of("gen").is_some(), "somebody saved it while nothing ran");
+    run_away(&mut script);
+    script.trigger("gen");
+    assert!(script.update_of("gen").is_some());
+    assert_eq!(run_away(&mut script), 9);
+}
+
+#[test]
+fn edits_while_an_update_runs_are_no_loop() {
+    let mut script = Script::loaded(vec![local("a")]);
+    for edit in 0..30 {
+        script.save("a", &format!("/p/a/{edit}")).succeed("a");
+        assert!(script.update_of("a").is_some());
+    }
+}
+
+#[test]
+fn a_tiltfile_that_writes_what_it_reads_is_held() {
+    let mut script = Script::loaded(vec![]);
+    script.save_tiltfile();
+    let mut loads = std::collections::BTreeSet::new();
+    for _ in 0..30 {
+        loads.insert(script.running_load().expect("it loads"));
+        script.save_tiltfile();
+    }
+    assert!(loads.len() < 12, "it begins anew for ever");
+    script.load(vec![]);
+    assert_eq!(script.running_load(), None);
+    let object = project_resource(&script.state, &lilt_model::ResourceName::tiltfile()).expect("it is shown");
+    assert!(object.metadata.annotations["lilt.dev/hold"].contains("(Tiltfile)"), "{:?}", object.metadata);
+    script.trigger("(Tiltfile)");
+    assert!(script.running_load().is_some());
+}
+
+#[test]
+fn with_the_cascade_dependents_update_too() {
+    let options = Options { cascade: true, ..Options::new("/p/Tiltfile", Mode::Up) };
+    let mut script = Script::with_options(options);
+    script.load(vec![local("lib"), after(local("app"), &["lib"]), after(manual(local("docs")), &["app"])]);
+    script.succeed("lib").succeed("app").succeed("docs");
+    script.save("lib", "/p/lib/x").save("app", "/p/app/x");
+    assert_eq!(updating(&script), ["lib"], "what it builds on comes first");
+    assert_snapshot!(script.state.hold(&"app".into()).expect("it waits").words(), @"waiting for lib (updating: run make lib)");
+    script.succeed("lib");
+    assert!(script.show().contains("update app: 1 File Changed: [app/x]"), "{}", script.show());
+    script.succeed("app");
+    assert_eq!(script.state.hold(&"docs".into()), Some(&Hold::Trigger { changed: true }));
+    script.save("lib", "/p/lib/x").succeed("lib");
+    assert!(script.show().contains("update app: Dependencies Updated: [lib]"), "{}", script.show());
+}
+
+#[test]
+fn without_it_they_do_not() {
+    let mut script = Script::loaded(vec![local("lib"), after(local("app"), &["lib"])]);
+    script.succeed("lib").succeed("app").save("lib", "/p/lib/x").succeed("lib");
+    assert!(updating(&script).is_empty());
+}
+
+#[test]
+fn servers_that_end_are_started_again_each_time_later() {
+    let options = Options { restart_servers: true, ..Options::new("/p/Tiltfile", Mode::Up) };
+    let mut script = Script::with_options(options);
+    script.load(vec![server("web")]).succeed("web");
+    let mut delays = Vec::new();
+    for _ in 0..8 {
+        let spec = plan(&script.state).remove(&TaskId::Serve("web".into()));
+        let Some(TaskSpec::Serve { generation, .. }) = spec else { panic!("it does not serve") };
+        script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
+        script.event(Event::ServeEnded { resource: "web".into(), generation, exit: ServeExit::Signal(11) });
+        assert!(!plan(&script.state).contains_key(&TaskId::Serve("web".into())));
+        let at = script.alarm().expect("it will be started again");
+        delays.push((at.0 - script.time * 1_000_000) / 1_000_000);
+        script.time = at.0 / 1_000_000 - 1;
+        script.event(Event::Woke);
+    }
+    assert_eq!(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
+}
+
+fn stages(record: &UpdateRecord) -> String {
+    let stage = |stage: &lilt_model::timeline::Stage| {
+        let second = |time: Timestamp| time.0 / 1_000_000;
+        let end = stage.end.map_or("…".into(), |end| second(end).to_string());
+        format!("{} {}-{end}", stage.words(), second(stage.begin))
+    };
+    record.stages.iter().map(stage).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_timeline_tells_the_stages_of_a_deployment() {
+    let mut script = Script::loaded(vec![local("a"), workload("w")]);
+    script.connect().succeed("a");
+    let update = script.update_of("w").expect("it runs");
+    for (stage, detail) in [(StageKind::Build, "w"), (StageKind::Push, "w:one"), (StageKind::Deploy, "")] {
+        let detail = detail.to_owned();
+        script.event(Event::StageBegan { resource: "w".into(), update, stage, detail });
+        script.event(Event::StageEnded { resource: "w".into(), update });
+    }
+    script.deploy("w", "one");
+    let created = Timestamp(script.time * 1_000_000);
+    let mut pod = starting("w", "w-1", "one");
+    pod.created = created;
+    script.pod(pod);
+    let mut ready = running("w", "w-1", "one", "c1");
+    let later = |seconds: i64| Timestamp(created.0 + seconds * 1_000_000);
+    ready.created = created;
+    ready.conditions = [("PodScheduled", 1), ("Ready", 5)]
+        .map(|(kind, seconds)| lilt_model::cluster::PodCondition {
+            kind: kind.into(),
+            met: true,
+            reason: String::new(),
+            message: String::new(),
+            since: later(seconds),
+        })
+        .to_vec();
+    ready.containers[0].state = lilt_model::cluster::ContainerState::Running { since: later(4) };
+    for (reason, seconds) in [("Pulling", 1), ("Pulled", 3)] {
+        script.event(Event::PodNoticed {
+            notice: lilt_model::cluster::PodNotice {
+                pod: pod_ref("w-1"),
+                warning: false,
+                reason: reason.into(),
+                message: String::new(),
+                at: later(seconds),
+            },
+        });
+    }
+    script.pod(ready);
+    let records = script.state.take_records();
+    let (_, last) = records.iter().rfind(|(name, _)| name.as_str() == "w").expect("it is told");
+    assert_eq!(last.outcome, Outcome::Ok);
+    assert_snapshot!(stages(last), @"wait 2-4, build w 5-6, push w:one 7-8, deploy 9-10, schedule w-1 11-12, pull 12-14, start 14-15, ready 15-16");
+    let (_, last) = records.iter().rfind(|(name, _)| name.as_str() == "a").expect("it is told");
+    assert_snapshot!(stages(last), @"run make a 2-4");
+    let (_, last) = records.iter().rfind(|(name, _)| name.is_tiltfile()).expect("it is told");
+    assert_snapshot!(stages(last), @"load 1-2");
+}
+
+#[test]
+fn the_timeline_tells_how_updates_ended() {
+    let mut script = Script::loaded(vec![local("a"), workload("w")]);
+    script.fail("a").connect().save_image("w", "w", "/p/w/x");
+    script.event(Event::Requested { request: lilt_model::request::Request::Cancel { resource: "w".into() } });
+    let records = script.state.take_records();
+    let ended: Vec<(&str, Outcome)> = records
+        .iter()
+        .filter(|(_, record)| record.end.is_some())
+        .map(|(name, record)| (name.as_str(), record.outcome))
+        .collect();
+    assert_eq!(
+        ended,
+        [
+            ("(Tiltfile)", Outcome::Ok),
+            ("a", Outcome::Failed),
+            ("w", Outcome::Superseded),
+            ("w", Outcome::Cancelled)
+        ]
+    );
+}
+
+/// Of a resource with a manual mode a change waits; with the auto mode it does not, also without auto_init.
+#[test]
+fn modes_and_starts_can_be_mixed() {
+    let mut late = local("late");
+    late.auto_init = false;
+    let mut by_hand = manual(local("by-hand"));
+    by_hand.auto_init = false;
+    if let Body::Local(local) = &mut by_hand.body {
+        local.allow_parallel = true;
+    }
+    let mut script = Script::loaded(vec![late, by_hand]);
+    assert!(updating(&script).is_empty());
+    script.save("late", "/p/late/x").save("by-hand", "/p/by-hand/x");
+    assert_eq!(updating(&script), ["late"]);
+    assert_eq!(script.state.hold(&"by-hand".into()), Some(&Hold::Trigger { changed: true }));
+    script.succeed("late").trigger("by-hand").succeed("by-hand").trigger("by-hand");
+    assert_eq!(updating(&script), ["by-hand"], "also without pending changes");
+}
