@@ -84,6 +84,7 @@ pub(crate) enum Command {
     Enable(Enable),
     Disable(Disable),
     Args(commands::args::Args),
+    Docker(commands::docker::Docker),
     Doctor(Doctor),
     /// Keep what a session knows in a file, and look at it later
     #[command(subcommand)]

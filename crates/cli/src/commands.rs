@@ -4,6 +4,7 @@ pub(crate) mod analytics;
 pub(crate) mod args;
 pub(crate) mod ci;
 pub(crate) mod completion;
+pub(crate) mod docker;
 pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod dump;

@@ -90,18 +90,27 @@ pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
         Some(port) => Some(port),
         None => environment::variable(environment::TILT_PORT).map(|text| number(&text)).transpose()?,
     };
-    let instances = all();
+    let mut instances = all();
+    if let Some(host) = &host {
+        // Sessions of another machine are not known here.
+        instances.retain(|instance| is_here(host) || *host == instance.host);
+    }
     let folder = std::path::absolute(".").and_then(|folder| folder.canonicalize());
     let folder = folder.unwrap_or_else(|_| PathBuf::from("/"));
     let found = match port {
         Some(port) => instances.iter().find(|instance| instance.port == port),
-        // Another machine's sessions are not ours.
-        None if host.is_some() => None,
         None => pick(&instances, &folder)?,
     };
     let default_host = || found.map_or(DEFAULT_HOST.to_owned(), |instance| instance.host.clone());
     let port = port.or(found.map(|instance| instance.port)).unwrap_or(DEFAULT_PORT);
     Ok(Client::new(&host.unwrap_or_else(default_host), port))
+}
+
+/// Whether a host is this machine in any case.
+fn is_here(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let address = bare.parse::<std::net::IpAddr>();
+    bare == DEFAULT_HOST || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 fn number(text: &str) -> Result<u16, Failure> {
@@ -173,6 +182,14 @@ mod tests {
         let two = [instance("/a/Tiltfile", 1), instance("/b/Tiltfile", DEFAULT_PORT)];
         assert_eq!(picked(&two, "/c"), Ok(Some(DEFAULT_PORT)));
         assert_eq!(picked(&two, "/a"), Ok(Some(1)));
+    }
+
+    #[test]
+    fn this_machine_has_several_names() {
+        for host in ["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::"] {
+            assert!(is_here(host), "{host}");
+        }
+        assert!(!is_here("devbox") && !is_here("192.0.2.1"));
     }
 
     #[test]

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Enable(enable) => block_on(commands::switch::enable(enable)),
         Command::Disable(disable) => block_on(commands::switch::disable(disable)),
         Command::Args(args) => block_on(commands::args::run(args)),
+        Command::Docker(docker) => block_on(commands::docker::run(docker)),
         Command::Doctor(doctor) => block_on(commands::doctor::run(doctor)),
         Command::Snapshot(snapshot) => block_on(commands::snapshot::run(snapshot)),
         Command::Analytics(analytics) => commands::analytics::run(&analytics),

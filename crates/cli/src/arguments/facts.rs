@@ -32,7 +32,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("demo --no-cluster", DEMO),
     ("demo --repo", DEMO),
     ("demo --teardown", DEMO),
-    ("docker", "not yet"),
     ("docker-prune", "not yet: nothing is pruned"),
     ("dump/api-docs", "not yet: comes with the language server"),
     ("lsp", "not yet"),

@@ -97,7 +97,7 @@ async fn edit(current: &[String]) -> anyhow::Result<Vec<String>> {
     let argv =
         ["sh", "-c", &script, &editor].map(str::to_owned).into_iter().chain([path.display().to_string()]);
     let argv: Vec<String> = argv.collect();
-    let exit = tokio::task::spawn_blocking(move || process::in_terminal(&argv)).await??;
+    let exit = tokio::task::spawn_blocking(move || process::in_terminal(&argv, &[])).await??;
     if !exit.success() {
         return Err(Failure::user(format!("the editor `{editor}` ended with {exit}"))
             .hint("TILT_EDITOR or EDITOR choose another one")

@@ -31,6 +31,20 @@ fn the_doctor_knows_the_engine_and_the_cluster() {
 }
 
 #[test]
+fn docker_runs_on_the_engine_that_lilt_uses() {
+    let site = Site::new("docker");
+    let run = |arguments: &[&str]| {
+        let all: Vec<&str> = ["docker", "--"].into_iter().chain(arguments.iter().copied()).collect();
+        Start::new(&site.project, &all).on(&site.namespace).run()
+    };
+    let ended = run(&["version", "--format", "{{.Server.Version}}"]).clean(0);
+    assert_eq!(ended.stdout(), Bed::get().docker(&["version", "--format", "{{.Server.Version}}"]));
+    assert!(ended.stderr().starts_with("Running Docker command as:\nDOCKER_BUILDKIT=1 docker version"));
+    let ended = run(&["no-such-command"]).clean(1);
+    assert!(ended.stderr().ends_with("Error: docker ended with exit code 1\n"), "{}", ended.output());
+}
+
+#[test]
 fn the_deploy_reference_of_an_image_is_its_content() {
     let site = Site::new("deploy-ref");
     let bed = Bed::get();

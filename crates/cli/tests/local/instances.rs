@@ -1,5 +1,7 @@
 //! Sessions that run at the same time, and commands that speak to one of them.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use lilt_testbed_env::Project;
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -73,6 +75,46 @@ fn a_command_means_the_session_of_its_folder() {
     Start::new(&third, &["trigger", "one"]).beside(&first).run().clean(0);
     first.wait_for_line_after(place, "│ ran one");
     first.quit();
+}
+
+/// Nobody else learns what a user works on.
+#[test]
+fn what_a_session_tells_of_itself_is_private() {
+    let one = project("one");
+    let lilt = up(&one, None);
+    let folder = lilt.home().join("cache/lilt/sessions");
+    let entries = std::fs::read_dir(folder)
+        .expect("there are sessions")
+        .map(|entry| entry.expect("it is there").path());
+    let file =
+        entries.map(|path| path.join("session.json")).find(|path| path.exists()).expect("it told of itself");
+    assert_eq!(file.metadata().expect("it is there").permissions().mode() & 0o777, 0o600);
+    let told = std::fs::read_to_string(file).expect("it is text");
+    let told: Value = serde_json::from_str(&told).expect("it is JSON");
+    assert_eq!(told["pid"], lilt.pid());
+    assert_eq!(told["port"], lilt.port());
+    lilt.quit();
+}
+
+#[test]
+fn a_host_that_is_this_machine_does_not_hide_the_session_of_the_folder() {
+    let one = project("one");
+    let lilt = up(&one, None);
+    for host in ["localhost", "127.0.0.1"] {
+        let place = lilt.place();
+        Start::new(&one, &["trigger", "one"]).beside(&lilt).variable("TILT_HOST", host).run().clean(0);
+        lilt.wait_for_line_after(place, "│ ran one");
+    }
+    lilt.quit();
+}
+
+#[test]
+fn a_port_in_the_environment_that_is_none_is_told() {
+    let one = project("one");
+    for arguments in [&["trigger", "one"][..], &["up"], &["ci"]] {
+        let complaint = Start::new(&one, arguments).variable("TILT_PORT", "many").run().clean(1).stderr();
+        assert!(complaint.starts_with("Error: TILT_PORT=many"), "{complaint}");
+    }
 }
 
 #[test]

@@ -166,6 +166,11 @@ impl Lilt {
         i32::try_from(self.child.id()).expect("process ids are small")
     }
 
+    /// Where everything that lilt keeps goes.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// Waits for a line that contains a text, anywhere in the output, and returns it.
     pub(crate) fn wait_for_line(&self, text: &str) -> String {
         self.wait_for_line_after(BEGIN, text)

@@ -7,13 +7,14 @@ use lilt_model::Failure;
 
 use super::Exit;
 
-/// Runs a command on lilt's own input and output, and waits for it. Blocks.
-pub fn in_terminal(argv: &[String]) -> Result<Exit, Failure> {
+/// Runs a command on lilt's own input and output, with these variables on top of lilt's own, and waits for it. Blocks.
+pub fn in_terminal(argv: &[String], env: &[(String, String)]) -> Result<Exit, Failure> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(Failure::user("the command is empty"));
     };
     let status = Command::new(program)
         .args(arguments)
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .status()
         .map_err(|error| Failure::environment(format!("cannot start `{program}`: {error}")))?;
     Ok(match status.code() {

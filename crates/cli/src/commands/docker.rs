@@ -1,0 +1,35 @@
+//! `lilt docker`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lilt_host::process;
+use lilt_model::Failure;
+
+use crate::terminal;
+
+/// Run a docker command as lilt would: on the same engine, with the same builder
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt docker -- build -f path/to/Dockerfile .\n  lilt docker -- ps")]
+pub(crate) struct Docker {
+    /// The command and its arguments; those that begin with a dash stand after --
+    #[arg(value_name = "COMMAND")]
+    arguments: Vec<String>,
+}
+
+pub(crate) async fn run(docker: Docker) -> anyhow::Result<ExitCode> {
+    // An engine that does not answer is told in lilt's words.
+    let facts = lilt_daemon::examine_docker().await?;
+    let builder = if facts.buildkit? { "1" } else { "0" };
+    let env = vec![("DOCKER_BUILDKIT".to_owned(), builder.to_owned())];
+    let argv: Vec<String> = std::iter::once("docker".to_owned()).chain(docker.arguments).collect();
+    terminal::aside(&format!(
+        "Running Docker command as:\nDOCKER_BUILDKIT={builder} {}\n---",
+        argv.join(" ")
+    ));
+    let exit = tokio::task::spawn_blocking(move || process::in_terminal(&argv, &env)).await??;
+    if !exit.success() {
+        return Err(Failure::user(format!("docker ended with {exit}")).into());
+    }
+    Ok(ExitCode::SUCCESS)
+}
