@@ -10,6 +10,7 @@ pub(crate) mod down;
 pub(crate) mod dump;
 pub(crate) mod logs;
 pub(crate) mod snapshot;
+pub(crate) mod starter;
 pub(crate) mod switch;
 pub(crate) mod tiltfile_result;
 pub(crate) mod tree_view;

@@ -1,5 +1,5 @@
 //! Writing to the terminal. The only module that does.
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{BufRead as _, IsTerminal as _, Read as _, Write as _};
 
 use lilt_host::environment;
 use lilt_model::Failure;
@@ -53,6 +53,12 @@ pub(crate) fn read_all() -> std::io::Result<Vec<u8>> {
     let mut all = Vec::new();
     std::io::stdin().lock().read_to_end(&mut all)?;
     Ok(all)
+}
+
+/// What a person types, to the end of the line; none if there is nobody any more.
+pub(crate) fn read_line() -> Option<String> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).ok().filter(|length| *length > 0).map(|_| line)
 }
 
 /// A line that must not get between the output.

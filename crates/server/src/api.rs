@@ -33,6 +33,7 @@ use failure::{Failure, json_response};
 pub use listen::Credentials;
 pub(crate) use listen::serve;
 use openapi::Edition;
+pub use openapi::openapi;
 use read::ListQuery;
 use write::{Half, Write, WriteQuery};
 

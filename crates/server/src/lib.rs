@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use api::Credentials;
+pub use api::{Credentials, openapi};
 pub use listen::{Unbound, bind};
 
 /// Who may come in.

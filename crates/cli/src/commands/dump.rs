@@ -75,9 +75,9 @@ pub(crate) async fn run(dump: Dump) -> anyhow::Result<ExitCode> {
         Dump::Engine(engine) => print(&engine.connect, "/api/dump/engine").await,
         Dump::Logstore(store) => print(&store.connect, "/api/dump/logstore").await,
         Dump::Openapi(OpenApi {}) => {
-            Err(Failure::user("lilt has no object API yet, so there is no document of it")
-                .hint("`lilt dump webview` prints the objects that there are")
-                .into())
+            let document = serde_json::to_string_pretty(&lilt_server::openapi())?;
+            terminal::write(format!("{document}\n").as_bytes())?;
+            Ok(ExitCode::SUCCESS)
         }
         Dump::CliDocs(docs) => write(&docs),
         Dump::ImageDeployRef(image) => {

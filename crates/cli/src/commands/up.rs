@@ -7,10 +7,14 @@ use lilt_model::Failure;
 
 use crate::arguments::{Up, UpdateMode};
 use crate::face::Face;
+use crate::commands::starter;
 use crate::session::{self, Plan};
 
 pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     let live_update = changes_containers(up.update_mode)?;
+    if !starter::offer(&up.project.file)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     let bound = session::bind(&up.web).await?;
     bound.announce("up", &up.project.file)?;
     let plan = Plan {

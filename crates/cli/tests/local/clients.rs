@@ -256,6 +256,16 @@ fn completions_are_scripts_that_their_shells_take() {
 }
 
 #[test]
+fn the_document_of_the_object_api_is_printed() {
+    let project = Project::new(&[]);
+    let text = Start::new(&project, &["dump", "openapi"]).run().clean(0).stdout();
+    let document: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(document["swagger"], "2.0");
+    let kinds = document["definitions"].as_object().expect("definitions").keys();
+    assert!(kinds.into_iter().any(|kind| kind.ends_with("UIResource")), "{text}");
+}
+
+#[test]
 fn an_installation_is_verified_in_silence() {
     let project = Project::new(&[]);
     let ended = Start::new(&project, &["verify-install"]).run().clean(0);

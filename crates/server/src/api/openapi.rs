@@ -28,6 +28,11 @@ impl Edition {
     }
 }
 
+/// The document of the object API, as `/openapi/v2` has it.
+pub fn openapi() -> Value {
+    document(Edition::V2)
+}
+
 /// `/openapi/v3`: where the document of the group is.
 pub(crate) fn index() -> Value {
     let hash = format!("{:016x}", digest(&document(Edition::V3).to_string()));
