@@ -6,8 +6,8 @@ use lilt_engine::Mode;
 use lilt_model::Failure;
 
 use crate::arguments::{Up, UpdateMode};
-use crate::face::Face;
 use crate::commands::starter;
+use crate::face::Face;
 use crate::session::{self, Plan};
 
 pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
