@@ -39,7 +39,7 @@ use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 
 pub use hashes::Hashes;
-pub use outside::{Entry, KubeContext, Output, Outside, RealOutside};
+pub use outside::{Entry, KubeContext, Output, Outside, RealOutside, Running, Starter};
 pub use result::tiltfile_result;
 pub use said::Said;
 

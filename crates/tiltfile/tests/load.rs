@@ -154,7 +154,7 @@ fn a_missing_tiltfile_is_watched_for() {
 fn no_kubeconfig_is_read_without_objects() {
     let directory = tempfile::tempdir().unwrap();
     // The context would be refused if it were looked at.
-    let outside = RealOutside { context: Some("production".into()), namespace: None };
+    let outside = RealOutside { starter: None, context: Some("production".into()), namespace: None };
     let path = directory.path().join("Tiltfile");
     fs::write(&path, "local_resource('a', 'true')\n").unwrap();
     let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };

@@ -25,7 +25,7 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
         subcommand: "alpha tiltfile-result".to_owned(),
         ..LoadRequest::default()
     };
-    let outside = RealOutside { context: project.context, namespace: project.namespace };
+    let outside = RealOutside { starter: None, context: project.context, namespace: project.namespace };
     let interrupted = cancel.clone();
     let shown = verbosity.verbose || verbosity.debug;
     let load = move || evaluate(&request, &outside, &interrupted, shown);
