@@ -165,7 +165,7 @@ async fn load(
     // Unbounded would do as well: a Tiltfile prints little. The evaluation waits when the terminal does.
     let (lines, mut printed) = mpsc::channel::<String>(64);
     let evaluation = tokio::task::spawn_blocking(move || {
-        evaluate(&settings, settings.args.clone(), &stopped, &mut |said| {
+        evaluate(&settings, settings.args.clone(), None, &stopped, &mut |said| {
             // After an interruption nobody listens.
             let _ = lines.blocking_send(said.to_string());
         })

@@ -13,6 +13,7 @@ mod runner;
 mod secrets;
 mod session;
 mod settings;
+mod starter;
 mod tasks;
 
 pub use api::Api;

@@ -90,6 +90,11 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// The names of all that is set.
+pub fn names() -> Vec<String> {
+    std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
+}
+
 pub fn home() -> Option<PathBuf> {
     variable(HOME).map(PathBuf::from)
 }

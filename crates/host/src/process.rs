@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 pub use detached::detached;
 pub use foreground::in_terminal;
 pub use guardian::duty::guard;
-pub use guardian::{ARGUMENT as GUARDIAN_ARGUMENT, Guardian};
+pub use guardian::{ARGUMENT as GUARDIAN_ARGUMENT, Guardian, Held};
 pub use launch::Launch;
 pub use stop::{Daemons, reap_adopted};
 

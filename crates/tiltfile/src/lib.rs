@@ -40,7 +40,9 @@ use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 
 pub use hashes::Hashes;
-pub use outside::{Entry, FrozenKubeconfig, KubeContext, Output, Outside, RealOutside, freeze_kubeconfig};
+pub use outside::{
+    Entry, FrozenKubeconfig, KubeContext, Output, Outside, RealOutside, Running, Starter, freeze_kubeconfig,
+};
 pub use result::tiltfile_result;
 pub use said::Said;
 pub use timing::BuiltinCall;

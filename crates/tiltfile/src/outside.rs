@@ -4,8 +4,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the module that touches the machine")]
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_model::Failure;
@@ -109,9 +111,33 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
+/// Who starts the commands of a Tiltfile.
+pub trait Starter: fmt::Debug + Send + Sync {
+    /// In a group of its own, with this environment and no other, and on top of it what the command itself sets.
+    fn start(
+        &self,
+        command: &Command,
+        environment: &[(String, String)],
+        input: Option<io::PipeReader>,
+        output: io::PipeWriter,
+        errors: io::PipeWriter,
+    ) -> io::Result<Box<dyn Running>>;
+}
+
+/// A command that was started.
+pub trait Running {
+    /// None: it has not ended. Its exit code, or none if a signal ended it.
+    fn try_wait(&mut self) -> io::Result<Option<Option<i32>>>;
+
+    /// Asks it and its group to end, or kills them.
+    fn end(&mut self, hard: bool);
+}
+
 /// This machine.
 #[derive(Clone, Debug, Default)]
 pub struct RealOutside {
+    /// Who starts commands; none: this process itself.
+    pub starter: Option<Arc<dyn Starter>>,
     /// From `--context`: in place of the kubeconfig's current one.
     pub context: Option<String>,
     /// From `--namespace`: in place of the context's own.
@@ -222,6 +248,8 @@ impl Outside for RealOutside {
         cancelled: &(dyn Fn() -> bool + Sync),
         each_line: &mut dyn FnMut(&str),
     ) -> io::Result<Output> {
-        process::run(command, environment, stdin, cancelled, each_line)
+        let direct = process::Direct;
+        let starter = self.starter.as_deref().unwrap_or(&direct);
+        process::run(starter, command, environment, stdin, cancelled, each_line)
     }
 }

@@ -69,6 +69,7 @@ fn prepare(
         ..LoadRequest::default()
     };
     let outside = RealOutside {
+        starter: None,
         context: project.context,
         namespace: project.namespace,
         kubeconfig: FrozenKubeconfig::at(session::kubeconfig_path(folder)),

@@ -119,3 +119,26 @@ fn a_server_that_became_a_daemon_does_not_stand_in_the_way_of_the_next() {
     assert!(!runs(first[0]), "it ended before the next began");
     lilt.quit();
 }
+
+/// Until the session ends, it stays, as under Tilt.
+#[test]
+fn what_the_tiltfile_started_ends_with_lilt() {
+    let background = "sleep 986 > /dev/null 2>&1 & echo $! > background.pid";
+    let project = Project::new(&[
+        ("Tiltfile", "local('sh background.sh')\nlocal('sh foreground.sh')\n"),
+        ("background.sh", background),
+        ("foreground.sh", "trap '' TERM HUP INT; echo $$ > foreground.pid; while true; do sleep 987; done"),
+    ]);
+    let read = |name: &str| std::fs::read_to_string(project.file(name)).ok()?.trim().parse::<i32>().ok();
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        for file in ["background.pid", "foreground.pid"] {
+            let _ = std::fs::remove_file(project.file(file));
+        }
+        let lilt = Start::up(&project).start();
+        let pids = eventually("both run", || Some([read("background.pid")?, read("foreground.pid")?]));
+        assert!(pids.iter().all(|pid| runs(*pid)));
+        lilt.signal(signal);
+        lilt.ended().leaves_no_process();
+        until_gone(&pids);
+    }
+}

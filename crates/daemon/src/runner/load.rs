@@ -12,11 +12,12 @@ use lilt_model::resource::Body;
 use lilt_model::settings::{DockerPrune, ServerSideApply};
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
-use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
+use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said, Starter};
 
 use super::report;
 use crate::context::Context;
 use crate::settings::Settings;
+use crate::starter::Guarded;
 
 pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<String>) {
     let mut span = context.update_span(&ResourceName::tiltfile(), load);
@@ -27,8 +28,9 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
     // The evaluation polls this flag; dropping the future raises it too.
     let guard = RaiseOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
+    let starter: Arc<dyn Starter> = Arc::new(Guarded::new(&context.edges.guardian));
     let mut evaluation = tokio::task::spawn_blocking(move || {
-        let loaded = evaluate(&settings, args, &cancelled, &mut |said| match said {
+        let loaded = evaluate(&settings, args, Some(starter), &cancelled, &mut |said| match said {
             Said::Line(line) => span.info(line),
             Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
         });
@@ -56,10 +58,11 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
     context.tell(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
 }
 
-/// Loads the project of these settings.
+/// Loads the project of these settings. `starter` starts the commands of the Tiltfile; none: lilt itself does.
 pub(crate) fn evaluate(
     settings: &Settings,
     args: Vec<String>,
+    starter: Option<Arc<dyn Starter>>,
     cancelled: &AtomicBool,
     print: &mut dyn FnMut(Said<'_>),
 ) -> Loaded {
@@ -72,6 +75,7 @@ pub(crate) fn evaluate(
         ..LoadRequest::default()
     };
     let outside = RealOutside {
+        starter,
         context: settings.context.clone(),
         namespace: settings.namespace.clone(),
         kubeconfig: FrozenKubeconfig::written(settings.kubeconfig.clone()),

@@ -115,18 +115,32 @@ impl Guardian {
     /// Starts a command whose output and errors go to one descriptor, so that they stay in order.
     pub(super) async fn start(&self, id: u64, launch: &Launch, output: OwnedFd) -> Result<Started, Failure> {
         let line = self.line()?;
-        let (started, is_started) = oneshot::channel();
-        let (ended, has_ended) = oneshot::channel();
         let descriptors = [line.null.as_fd(), output.as_fd(), output.as_fd()];
-        let runs = Arc::new(AtomicBool::new(true));
-        line.send(id, launch, &descriptors, Expected { started: Some(started), ended, runs: runs.clone() })
-            .map_err(|error| lost(&error))?;
+        let asked = line.ask(id, launch, false, descriptors).map_err(|error| lost(&error))?;
         drop(output);
-        match is_started.await {
-            Ok(Ok(pid)) => Ok(Started { pid, ended: has_ended, runs }),
+        match asked.started.await {
+            Ok(Ok(pid)) => Ok(Started { pid, ended: asked.ended, runs: asked.runs }),
             Ok(Err(error)) => Err(launch.explain(&error)),
             Err(_) => Err(lost(&io::ErrorKind::BrokenPipe.into())),
         }
+    }
+
+    /// Starts a command with these as input, output and errors, for who waits for it on a thread of its own. What it
+    /// leaves in its group stays until lilt ends. Blocks until it has begun.
+    pub fn hold(
+        &self,
+        launch: &Launch,
+        input: Option<OwnedFd>,
+        output: OwnedFd,
+        errors: OwnedFd,
+    ) -> io::Result<Held> {
+        let line = self.line().map_err(|failure| io::Error::other(failure.message))?;
+        let input = input.as_ref().unwrap_or(&line.null);
+        let asked =
+            line.ask(self.next_id(), launch, true, [input.as_fd(), output.as_fd(), errors.as_fd()])?;
+        let started = asked.started.blocking_recv();
+        let pid = started.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
+        Ok(Held { pid, ended: asked.ended, runs: asked.runs })
     }
 
     /// Whoever stops a command gives its group time; the guardian would kill it with its leader.
@@ -183,16 +197,63 @@ impl Line {
         Ok(Line { pid, socket, expected, gone, null })
     }
 
-    fn send(
+    fn ask(
         &self,
         id: u64,
         launch: &Launch,
-        descriptors: &[BorrowedFd<'_>],
-        expected: Expected,
-    ) -> io::Result<()> {
+        spared: bool,
+        descriptors: [BorrowedFd<'_>; 3],
+    ) -> io::Result<Asked> {
+        let (tell_started, started) = oneshot::channel();
+        let (tell_ended, ended) = oneshot::channel();
+        let runs = Arc::new(AtomicBool::new(true));
+        let expected = Expected { started: Some(tell_started), ended: tell_ended, runs: runs.clone() };
         // Before the request: the reader must know of it when the answer comes.
         self.expected.send((id, expected)).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        Request::Start { id, launch: launch.clone() }.send(&*self.socket, descriptors)
+        Request::Start { id, launch: launch.clone(), spared }.send(&*self.socket, &descriptors)?;
+        Ok(Asked { started, ended, runs })
+    }
+}
+
+/// What the reader will tell of a command.
+struct Asked {
+    started: oneshot::Receiver<Result<Pid, io::Error>>,
+    ended: oneshot::Receiver<Exit>,
+    runs: Arc<AtomicBool>,
+}
+
+/// A command of someone who waits for it on a thread of its own. Dropping it while it runs kills it and its group.
+#[derive(Debug)]
+pub struct Held {
+    pid: Pid,
+    ended: oneshot::Receiver<Exit>,
+    runs: Arc<AtomicBool>,
+}
+
+impl Held {
+    /// How it ended, if it has; told once.
+    pub fn try_wait(&mut self) -> Option<Exit> {
+        match self.ended.try_recv() {
+            Ok(exit) => Some(exit),
+            Err(oneshot::error::TryRecvError::Empty) => None,
+            Err(oneshot::error::TryRecvError::Closed) => Some(Exit::Lost),
+        }
+    }
+
+    /// Asks its group to end, or kills it.
+    pub fn end(&self, hard: bool) {
+        // While a group has members, no process gets its number: one that has it now is a stranger.
+        if self.runs.load(Ordering::Acquire) || super::tree::Member::read(self.pid).is_none() {
+            super::stop::signal_group(self.pid, hard);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.runs.load(Ordering::Acquire) {
+            self.end(true);
+        }
     }
 }
 

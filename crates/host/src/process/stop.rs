@@ -84,6 +84,11 @@ impl Process {
     }
 }
 
+/// Asks a group to end, or kills it.
+pub(super) fn signal_group(group: Pid, hard: bool) {
+    report(signal::killpg(group, if hard { Signal::SIGKILL } else { Signal::SIGTERM }), group);
+}
+
 /// Kills a process, its group and its descendants without waiting.
 pub(super) fn kill(pid: Pid) {
     let victims = Victims { group: Some(pid), leader: pid, outsiders: outsiders(pid) };

@@ -76,10 +76,10 @@ impl Duty {
                 }
             };
             match received {
-                Some((Request::Start { id, launch }, descriptors)) => {
+                Some((Request::Start { id, launch, spared }, descriptors)) => {
                     let reply = match start(&launch, descriptors) {
                         Ok(pid) => {
-                            self.leaders.insert(pid, Leader { id, spared: false });
+                            self.leaders.insert(pid, Leader { id, spared });
                             Reply::Started { id, pid: pid.as_raw() }
                         }
                         Err(error) => Reply::Refused { id, errno: error.raw_os_error().unwrap_or(0) },

@@ -23,7 +23,8 @@ const MOST_DESCRIPTORS: usize = 4;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Request {
     /// Start a command; input, output and errors come along.
-    Start { id: u64, launch: Launch },
+    /// `spared`: its group is not killed when it ends.
+    Start { id: u64, launch: Launch, spared: bool },
     /// Someone else sees to the end of this command's group.
     Spare { id: u64 },
     /// The session is over: end what is left, soon.
@@ -58,8 +59,8 @@ impl Request {
                 text.push(b'L');
                 text.extend(id.to_le_bytes());
             }
-            Request::Start { id, launch } => {
-                text.push(b'S');
+            Request::Start { id, launch, spared } => {
+                text.push(if *spared { b'T' } else { b'S' });
                 text.extend(id.to_le_bytes());
                 put_list(&mut text, launch.argv.iter());
                 put_list(&mut text, [launch.dir.to_string_lossy().into_owned()].iter());
@@ -74,14 +75,15 @@ impl Request {
         match take(&mut text, 1)? {
             b"F" => Some(Request::Farewell),
             b"L" => Some(Request::Spare { id: take_number(&mut text)? }),
-            b"S" => {
+            kind @ (b"S" | b"T") => {
                 let id = take_number(&mut text)?;
                 let argv = take_list(&mut text)?;
                 let dir = PathBuf::from(take_list(&mut text)?.pop()?);
                 let mut pairs = take_list(&mut text)?.into_iter();
                 let env = std::iter::from_fn(|| Some((pairs.next()?, pairs.next()?))).collect();
                 let unset = take_list(&mut text)?;
-                Some(Request::Start { id, launch: Launch { argv, dir, env, unset } })
+                let launch = Launch { argv, dir, env, unset };
+                Some(Request::Start { id, launch, spared: kind == b"T" })
             }
             _ => None,
         }
@@ -246,7 +248,7 @@ mod tests {
                 env: vec![("A".into(), "1 2".into()), ("B".into(), String::new())],
                 unset: vec!["C".into()],
             };
-            let request = Request::Start { id: u64::MAX - 1, launch };
+            let request = Request::Start { id: u64::MAX - 1, launch, spared: length == 0 };
             request.send(&ours, &[ours.as_fd()]).expect("it is sent");
             let (received, descriptors) = Request::receive(&theirs).expect("it comes").expect("it is there");
             assert!(received == request, "{length}");
