@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 
 use lilt_testbed_env::{Project, eventually};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::support::lilt::{Lilt, Start};
@@ -233,4 +235,58 @@ fn what_is_printed_can_be_chosen() {
     assert!(web.contains("\none\n") && !web.contains("hello") && !web.contains("serving"), "{web}");
     let runtime = only(&["--log-source", "runtime"], "serving");
     assert!(!runtime.contains("          web │ one"), "{runtime}");
+}
+
+#[test]
+fn secrets_are_kept_out_of_lines_and_messages() {
+    let live = Live::start(
+        "
+k8s_yaml(blob('''
+apiVersion: v1
+kind: Secret
+metadata: {name: db}
+stringData:
+  password: correct-horse
+  config: |
+    {
+      port: 8080
+    }
+'''))
+local_resource('leak', '''
+printf 'pw=correct-'; sleep 0.5; echo horse
+echo Y29ycmVjdC1ob3JzZQ==
+printf 'config: {\\n    port: 8080\\n  }\\n'
+echo port: 8080
+exit 3''')
+",
+    );
+    let leak = live.lilt.wait_until("leak", "failed", |it| it["status"]["updateStatus"] == "error");
+    let error = leak["status"]["buildHistory"][0]["error"].as_str().unwrap_or_default();
+    assert!(error.contains("[redacted secret db:password]"), "{error}");
+    let lines = live.messages(&["leak", "--match", "^(pw|config|\\[|port)"]);
+    let (password, config) = ("[redacted secret db:password]", "[redacted secret db:config]");
+    let config_line = format!("config: {config}");
+    assert_eq!(lines, [&format!("pw={password}"), password, &config_line, config, config, "port: 8080"]);
+    assert!(!live.lilt.output().contains("Y29ycmVjdC1ob3JzZQ"), "{}", live.lilt.output());
+    live.lilt.quit();
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_stops_nothing() {
+    let project = Project::new(&[("Tiltfile", "local_resource('many', 'seq 100000; echo done')\n")]);
+    let home = Project::new(&[]);
+    let port = lilt_testbed_env::free_port().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lilt"));
+    command.args(["up", "--stream", "--port", &port]).current_dir(project.path()).stdin(Stdio::null());
+    command.env("HOME", home.path()).env("XDG_CACHE_HOME", home.file("cache")).env_remove("KUBECONFIG");
+    // Nobody reads it.
+    let mut session = command.stdout(Stdio::piped()).spawn().expect("lilt starts");
+    eventually("all lines are kept", || {
+        let ended = Start::new(&project, &["logs", "--port", &port, "--tail", "1", "many"]).run();
+        (ended.code() == Some(0) && ended.stdout() == "done\n").then_some(())
+    });
+    let pid = Pid::from_raw(i32::try_from(session.id()).expect("process ids are small"));
+    kill(pid, Signal::SIGINT).expect("it runs");
+    let status = eventually("it ends", || session.try_wait().expect("a child can be waited for"));
+    assert!(status.success(), "{status}");
 }
