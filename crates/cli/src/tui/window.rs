@@ -26,6 +26,7 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    #[cfg(test)]
     pub(crate) fn admits(&self, line: &Line) -> bool {
         let resource = self.resource.as_ref().is_none_or(|name| line.resource.as_ref() == Some(name));
         resource && self.source.is_none_or(|source| line.source == source)
@@ -96,7 +97,7 @@ impl Window {
     }
 
     pub(crate) fn is_far_behind(&self) -> bool {
-        self.grown - self.end > FAR_BEHIND
+        self.grown.saturating_sub(self.end) > FAR_BEHIND
     }
 
     pub(crate) fn older(&self) -> Option<Want> {
@@ -130,6 +131,8 @@ impl Window {
                     self.add(line, VecDeque::push_back);
                 }
                 self.end = page.reached;
+                // It may have grown while it was read.
+                self.grow(page.reached);
             }
             // Asked before the view moved.
             Want::Older { .. } | Want::Newer { .. } => {}
