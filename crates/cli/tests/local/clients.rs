@@ -189,8 +189,10 @@ fn what_is_no_snapshot_is_told() {
 }
 
 #[test]
-fn the_log_can_be_dumped_and_a_reader_may_stop_early() {
+fn engine_and_log_can_be_dumped_and_a_reader_may_stop_early() {
     let live = Live::start();
+    let engine = live.json(&["dump", "engine"]);
+    assert!(engine["resources"].to_string().contains("echo ran web"), "{engine}");
     let store = live.json(&["dump", "logstore"]);
     let segments = store["segments"].as_array().expect("a list");
     assert!(segments.iter().any(|segment| segment["text"] == "ran web\n" && segment["level"] == "INFO"));
