@@ -1,4 +1,4 @@
-//! Many local resources that run `true` one at a time.
+//! Many local resources that run `true`, one at a time and several at once.
 //!
 //! Measured with `lilt ci`, whose exit says that all are done. What one more resource costs is what is left after the
 //! cost of a session with one; it should not grow with their number.
@@ -16,20 +16,35 @@ use crate::samples::Samples;
 
 /// Linux tells programs of a hundred ticks in a second, whatever its own clock does.
 const MICROSECONDS_PER_TICK: f64 = 1e4;
-/// Resources, and how often to measure.
-const SIZES: [(usize, usize); 4] = [(10, 10), (100, 5), (1_000, 3), (10_000, 1)];
+/// So many resources.
+struct Size {
+    count: usize,
+    /// How often to measure.
+    samples: usize,
+    /// Seconds one at a time, seconds several at once, megabytes; none: only for comparison.
+    at_most: Option<(f64, f64, f64)>,
+}
+
+const SIZES: [Size; 4] = [
+    Size { count: 10, samples: 10, at_most: None },
+    Size { count: 200, samples: 5, at_most: Some((1.0, 0.6, 25.0)) },
+    Size { count: 1_000, samples: 3, at_most: Some((5.0, 3.0, 40.0)) },
+    Size { count: 10_000, samples: 1, at_most: Some((50.0, 30.0, 150.0)) },
+];
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
-    let single = project(1);
+    let single = project(1, "");
     let base = Samples::collect(effort.samples(10), |_| lilt.ci(&single).as_secs_f64()).median();
     let mut figures = Vec::new();
-    for (count, samples) in SIZES {
-        if effort.quick && count > 1_000 {
-            continue;
+    for size in SIZES.iter().filter(|size| !effort.quick || size.count <= 1_000) {
+        let watch = |project: &Project| -> Vec<Run> {
+            (0..effort.samples(size.samples)).map(|_| lilt.watch_ci(project)).collect()
+        };
+        figures.extend(figures_of(size, base, &watch(&project(size.count, ""))));
+        if let Some((_, seconds, _)) = size.at_most {
+            let runs = watch(&project(size.count, ", allow_parallel=True"));
+            figures.push(at_once(size.count, &runs).at_most(seconds));
         }
-        let project = project(count);
-        let runs: Vec<Run> = (0..effort.samples(samples)).map(|_| lilt.watch_ci(&project)).collect();
-        figures.extend(figures_of(count, base, &runs));
     }
     // Together, so that they can be compared.
     figures.sort_by_key(|figure| figure.unit == Unit::Microseconds);
@@ -38,7 +53,14 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     figures
 }
 
-fn figures_of(count: usize, base: f64, runs: &[Run]) -> Vec<Figure> {
+fn at_once(count: usize, runs: &[Run]) -> Figure {
+    let seconds = Samples::new(runs.iter().map(|run| run.took.as_secs_f64()).collect());
+    let work = format!("{} resources with allow_parallel: start → all done, exit", grouped(count));
+    Figure::new(format!("many-{count}-parallel"), work, Unit::Seconds, seconds)
+}
+
+fn figures_of(size: &Size, base: f64, runs: &[Run]) -> Vec<Figure> {
+    let count = size.count;
     let of = |measured: fn(&Run) -> f64| Samples::new(runs.iter().map(measured).collect());
     let (seconds, memory, ticks) =
         (of(|run| run.took.as_secs_f64()), of(|run| run.peak), of(|run| run.ticks as f64));
@@ -50,8 +72,8 @@ fn figures_of(count: usize, base: f64, runs: &[Run]) -> Vec<Figure> {
     let own = ticks.median() * MICROSECONDS_PER_TICK / count as f64;
     let mut time = figure("", "start → all done, exit", Unit::Seconds, seconds);
     let mut peak = figure("-memory", "most memory", Unit::Megabytes, memory);
-    if count == 1_000 {
-        (time, peak) = (time.at_most(5.0), peak.at_most(40.0));
+    if let Some((seconds, _, megabytes)) = size.at_most {
+        (time, peak) = (time.at_most(seconds), peak.at_most(megabytes));
     }
     let each = figure("-each", "one more takes", Unit::Microseconds, each.into());
     let own = figure("-own", "lilt's own processor time for each", Unit::Microseconds, own.into());
@@ -59,10 +81,11 @@ fn figures_of(count: usize, base: f64, runs: &[Run]) -> Vec<Figure> {
     [time, peak, each].into_iter().chain((count >= 1_000).then_some(own)).collect()
 }
 
-fn project(count: usize) -> Project {
+/// `more` is said of each resource.
+fn project(count: usize, more: &str) -> Project {
     let mut tiltfile = String::new();
     for index in 0..count {
-        let _ = writeln!(tiltfile, "local_resource('resource-{index}', 'true')");
+        let _ = writeln!(tiltfile, "local_resource('resource-{index}', 'true'{more})");
     }
     Project::new(&[("Tiltfile", &tiltfile)])
 }
