@@ -8,6 +8,7 @@ mod absent;
 mod ci;
 mod down;
 mod ending;
+mod engine;
 mod errors;
 mod logs;
 mod machine;
