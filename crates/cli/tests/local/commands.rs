@@ -174,8 +174,8 @@ fn ci_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
 #[test]
 fn ci_gives_up_after_its_time() {
     let project = Project::new(&[("Tiltfile", "local_resource('slow', 'sleep 987')\n")]);
-    let ended = Start::ci(&project).argument("--timeout=200ms").run().clean(1);
-    ended.says("Timeout after 200ms: 1 resource was not ready").says("hint: --timeout");
+    let ended = Start::ci(&project).argument("--timeout=4s").run().clean(1);
+    ended.says("Timeout after 4s: 1 resource was not ready").says("hint: --timeout");
 }
 
 #[test]
