@@ -42,6 +42,10 @@ pub(crate) async fn follow(logs: LogReader, filter: Filter, cancel: Cancellation
     }
 }
 
+fn dropped(lines: u64) -> String {
+    format!("({lines} lines were dropped before they could be printed: see LILT_LOG_LIMIT_GB)\n")
+}
+
 fn print_all(
     runtime: &Handle,
     logs: &LogReader,
@@ -55,9 +59,20 @@ fn print_all(
     loop {
         // Before looking: what came until then is printed.
         let ended = cancel.is_cancelled();
-        while let Some(lines) = logs.take(filter, next, PAGE) {
-            next = lines.next;
+        loop {
             text.clear();
+            // A terminal that is slower than the log grows past its limit must not look complete.
+            let begin = logs.begin();
+            if begin > next {
+                painter.end(&mut text);
+                text.push_str(&dropped(begin - next));
+                next = begin;
+            }
+            let Some(lines) = logs.take(filter, next, PAGE) else {
+                terminal::print(&text);
+                break;
+            };
+            next = lines.next;
             for line in lines.iter() {
                 painter.put(&line, &mut text);
             }
