@@ -20,8 +20,8 @@ use crate::{builtins, extension, workload_function};
 
 /// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
 pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
-/// Of the thread that evaluates.
-pub(crate) const STACK_SIZE: usize = 64 << 20;
+/// Of the thread that evaluates. Only what is used of it takes memory; values that are nested very deep need much.
+pub(crate) const STACK_SIZE: usize = 256 << 20;
 /// How deep values may nest that a file leaves behind: freezing them calls itself for every level.
 const VALUE_DEPTH: usize = 1_000;
 
