@@ -27,8 +27,8 @@ export function matcher(filter: LogFilter): (line: Line) => boolean {
     (text === "" || strip(line.text).toLowerCase().includes(text));
 }
 
-/** Pieces are not put together beyond this length: one row must stay drawable. */
-const LONGEST_ROW = 64 * 1024;
+/** Pieces are not put together beyond this length. A row draws only the beginning of a long line (see LogRow). */
+const LONGEST_ROW = 16 * 1024 * 1024;
 
 /** Adds a line; a further piece of the last one is put together with it. */
 function put(lines: Line[], line: Line): void {
