@@ -28,12 +28,22 @@ pub use namespace::Namespace;
 pub use project::Project;
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A port of the loopback address that was free a moment ago. Use it at once: nothing reserves it.
+/// A port of the loopback address that was free a moment ago. Use it at once: nothing reserves it. It is below those that
+/// the system gives to connections and to whoever asks for any, so that nobody but another test could take it.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("the loopback address has a free port");
-    listener.local_addr().expect("a bound listener has an address").port()
+    const FIRST: u32 = 12_000;
+    const COUNT: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Each process begins elsewhere.
+    let begin = std::process::id().wrapping_mul(97);
+    let tried = std::iter::repeat_with(|| begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)))
+        .take(COUNT as usize);
+    let mut ports = tried.filter_map(|number| u16::try_from(FIRST + number % COUNT).ok());
+    let free = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    free.expect("the loopback address has a free port")
 }
 
 /// Asks for a fact until it is there, for at most a minute. The fact comes as `Some`; `what` completes the sentence
