@@ -28,6 +28,8 @@ use crate::tasks::{Owner, Tasks};
 const EVENTS: usize = 1024;
 /// Events taken into one turn, so that readers see something even under a flood.
 const DRAINED: usize = 4096;
+/// How long after a load of the Tiltfile the code that ran then is given back.
+const QUIET: Duration = Duration::from_secs(2);
 /// Everything that runs must have ended by then. A shell prompt that takes longer feels broken.
 const LONGEST_SHUTDOWN: Duration = Duration::from_millis(1800);
 /// How long the end of `ci` waits for the logs of containers that have ended.
@@ -84,14 +86,22 @@ pub async fn run(
         shutdown: shutdown.clone(),
     };
     let objects = Objects::new(api.writer, api.reader);
-    let mut session =
-        Session { state: State::new(options), tasks: Tasks::new(context), writer, logs, objects, recording };
+    let mut session = Session {
+        state: State::new(options),
+        tasks: Tasks::new(context),
+        writer,
+        logs,
+        objects,
+        recording,
+        loaded: None,
+    };
     session.take((lilt_host::clock::now(), Event::Started));
     let ended = loop {
         session.turn();
         if let Some(verdict) = session.decided() {
             break Ended::Verdict(verdict);
         }
+        let loaded = session.loaded;
         tokio::select! {
             biased;
             () = cancel.cancelled() => break Ended::Cancelled,
@@ -99,6 +109,7 @@ pub async fn run(
             Some(request) = requests.recv() => session.take_now(Event::Requested { request }),
             Some(write) = api.writes.recv() => session.take_write(write),
             broken = session.tasks.next_ended() => session.note_broken(broken),
+            () = quiet(loaded) => session.give_back(),
             inspection = session.writer.inspected() => inspection.answer(dump(&session.state)),
         }
         for _ in 0..DRAINED {
@@ -115,6 +126,14 @@ pub async fn run(
     Ok(ended)
 }
 
+/// Returns a while after a load.
+async fn quiet(loaded: Option<tokio::time::Instant>) {
+    match loaded {
+        Some(at) => tokio::time::sleep_until(at + QUIET).await,
+        None => std::future::pending().await,
+    }
+}
+
 struct Session {
     state: State,
     tasks: Tasks,
@@ -123,10 +142,20 @@ struct Session {
     logs: LogWriter,
     objects: Objects,
     recording: Option<Recording>,
+    /// When the Tiltfile was last loaded, until what only that needed was given back.
+    loaded: Option<tokio::time::Instant>,
 }
 
 impl Session {
+    fn give_back(&mut self) {
+        self.loaded = None;
+        lilt_host::memory::give_back_code();
+    }
+
     fn take(&mut self, (at, event): Stamped) {
+        if matches!(event, Event::Loaded { .. }) {
+            self.loaded = Some(tokio::time::Instant::now());
+        }
         if let Some(recording) = &mut self.recording {
             recording.event(at, &event);
         }

@@ -10,6 +10,7 @@ pub mod clock;
 pub mod environment;
 pub mod files;
 pub mod limits;
+pub mod memory;
 pub mod ports;
 pub mod probe;
 pub mod process;

@@ -17,8 +17,8 @@ const KUBECONFIG: &str = "\
 apiVersion: v1
 kind: Config
 current-context: kind-bench
-contexts: [{name: kind-bench, context: {cluster: bench, user: bench}}]
-clusters: [{name: bench, cluster: {server: 'https://127.0.0.1:1'}}]
+contexts: [{name: kind-bench, context: {cluster: kind-bench, user: bench}}]
+clusters: [{name: kind-bench, cluster: {server: 'https://127.0.0.1:1'}}]
 users: [{name: bench, user: {}}]
 ";
 const FEW: usize = 500;
