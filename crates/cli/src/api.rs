@@ -27,14 +27,7 @@ pub(crate) fn config_file() -> Option<PathBuf> {
     if let Some(path) = environment::variable(environment::TILT_CONFIG) {
         return Some(PathBuf::from(path));
     }
-    let named = [environment::TILT_DEV_DIR, environment::WMDAEMON_HOME, environment::WINDMILL_DIR];
-    let folder = named.iter().find_map(|name| environment::variable(name)).map(PathBuf::from);
-    let folder = folder.or_else(|| {
-        let home = environment::home()?;
-        let old = home.join(".windmill");
-        Some(if old.is_dir() { old } else { home.join(".tilt-dev") })
-    });
-    folder.map(|folder| folder.join("config"))
+    environment::tilt_folder().map(|folder| folder.join("config"))
 }
 
 /// The API's port with its credentials, told to clients as long as this lives.

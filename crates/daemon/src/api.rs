@@ -61,13 +61,7 @@ impl Objects {
     ) {
         let mut drafts: Vec<Draft> = Vec::new();
         if let Some(resource) = resource {
-            drafts.extend(typed(
-                "UIResource",
-                &resource.metadata.name,
-                &resource.metadata,
-                "status",
-                &resource.status,
-            ));
+            drafts.extend(told("UIResource", &resource.metadata.name, &resource.metadata, &resource.status));
         }
         drafts.extend(
             project_resource_objects(state, name).into_iter().filter_map(|it| draft(&it.0, &it.1, None)),
@@ -81,7 +75,7 @@ impl Objects {
 
     pub(crate) fn tell_session(&mut self, state: &State, session: &UISession) {
         let mut drafts: Vec<Draft> =
-            typed("UISession", &session.metadata.name, &session.metadata, "status", &session.status)
+            told("UISession", &session.metadata.name, &session.metadata, &session.status)
                 .into_iter()
                 .collect();
         drafts.extend(project_session_objects(state).into_iter().filter_map(|it| draft(&it.0, &it.1, None)));
@@ -109,6 +103,9 @@ impl Objects {
     /// Makes the turn visible, and answers those who wrote.
     pub(crate) fn commit(&mut self) {
         let Turn { put, removed, pieces } = std::mem::take(&mut self.turn);
+        if put.is_empty() && removed.is_empty() && pieces.is_empty() && self.waiting.is_empty() {
+            return;
+        }
         self.writer.commit(lilt_host::clock::now(), put, removed, pieces);
         for waiting in std::mem::take(&mut self.waiting) {
             let answer = waiting.deleted.or_else(|| self.reader.get(&waiting.key));
@@ -172,19 +169,10 @@ fn draft(key: &ObjectKey, object: &Object, uid: Option<&str>) -> Option<Draft> {
     Some(Draft::new(store_key(key)?, uid, &metadata, &content))
 }
 
-fn typed(
-    kind: &'static str,
-    name: &str,
-    metadata: &impl Serialize,
-    field: &str,
-    content: &impl Serialize,
-) -> Option<Draft> {
+/// An object that has nothing but a status.
+fn told(kind: &'static str, name: &str, metadata: &impl Serialize, status: &impl Serialize) -> Option<Draft> {
     let metadata = serde_json::to_string(metadata).ok()?;
-    let content = serde_json::to_string(content).ok()?;
-    Some(Draft::new(
-        Key::new(kind, name),
-        None,
-        &metadata,
-        &format!("{{\"spec\":{{}},\"{field}\":{content}}}"),
-    ))
+    let status = serde_json::to_string(status).ok()?;
+    let content = format!("{{\"spec\":{{}},\"status\":{status}}}");
+    Some(Draft::new(Key::new(kind, name), None, &metadata, &content))
 }

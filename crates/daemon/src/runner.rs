@@ -11,6 +11,7 @@ mod load;
 mod local;
 mod namespace;
 mod probe;
+mod program;
 mod report;
 mod serve;
 mod sync;

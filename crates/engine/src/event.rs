@@ -209,6 +209,17 @@ pub enum ServeExit {
     Failed(Failure),
 }
 
+impl ServeExit {
+    /// As a `Cmd` tells it: the code as a shell counts it, and why, where the code does not say it all.
+    pub(crate) fn code_and_reason(&self) -> (i32, String) {
+        match self {
+            ServeExit::Code(code) => (*code, String::new()),
+            ServeExit::Signal(signal) => (128 + signal, format!("ended by signal {signal}")),
+            ServeExit::Failed(failure) => (1, failure.to_string()),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ForwardState {

@@ -28,7 +28,7 @@ pub use cause::Cause;
 pub use dump::dump;
 pub use event::{Deployed, Event, ForwardState, ServeExit, SyncFault, UpdateOutcome, WatchId};
 pub use hold::{Dependency, Hold};
-pub use objects::{RESOURCE, plan_object, project_object};
+pub use objects::{RESOURCE, acts, plan_object, project_object};
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
     project_resource, project_resource_objects, project_session, project_session_objects, project_targets,

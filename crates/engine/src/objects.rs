@@ -165,6 +165,11 @@ pub(crate) fn adopt(state: &mut State, objects: &[Value]) {
     }
 }
 
+/// Whether objects of a kind do something when they are made or written. The others are kept and told.
+pub fn acts(kind: &str) -> bool {
+    matches!(kind, "Cmd" | "ConfigMap" | "FileWatch" | "Tiltfile" | "UIButton")
+}
+
 fn fresh(key: &ObjectKey) -> Run {
     match key.kind.as_str() {
         "Cmd" => Run::Command(Box::default()),

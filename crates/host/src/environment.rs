@@ -99,6 +99,16 @@ pub fn home() -> Option<PathBuf> {
     variable(HOME).map(PathBuf::from)
 }
 
+/// Where Tilt keeps the user's settings: the old folder for those who still have it.
+pub fn tilt_folder() -> Option<PathBuf> {
+    let named = [TILT_DEV_DIR, WMDAEMON_HOME, WINDMILL_DIR].into_iter().find_map(variable).map(PathBuf::from);
+    named.or_else(|| {
+        let home = home()?;
+        let old = home.join(".windmill");
+        Some(if old.is_dir() { old } else { home.join(".tilt-dev") })
+    })
+}
+
 /// Where a program that is called by this name would be run from.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {

@@ -59,8 +59,8 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/apis/tilt.dev", get(|| async { say(&discovery::one_group()) }))
         .route("/apis/tilt.dev/v1alpha1", get(|| async { say(&discovery::resources()) }))
         .route("/apis/tilt.dev/v1alpha1/{plural}", any(collection))
-        .route("/apis/tilt.dev/v1alpha1/{plural}/{name}", any(object))
-        .route("/apis/tilt.dev/v1alpha1/{plural}/{name}/status", any(status))
+        .route("/apis/tilt.dev/v1alpha1/{plural}/{name}", any(object::<false>))
+        .route("/apis/tilt.dev/v1alpha1/{plural}/{name}/status", any(object::<true>))
         .route("/openapi/v2", get(|| async { say(&openapi::document(Edition::V2)) }))
         .route("/openapi/v3", get(|| async { say(&openapi::index()) }))
         .route("/openapi/v3/apis/tilt.dev/v1alpha1", get(|| async { say(&openapi::document(Edition::V3)) }))
@@ -111,7 +111,8 @@ async fn collection(
     }
 }
 
-async fn object(
+/// One object, or its status: another half of it, which cannot be deleted alone.
+async fn object<const STATUS: bool>(
     State(api): State<Api>,
     Path((plural, name)): Path<(String, String)>,
     method: Method,
@@ -120,33 +121,16 @@ async fn object(
     body: Body,
 ) -> Result<Response, Failure> {
     let kind = kind_of(&plural)?;
-    let write = Write { api: &api, kind, query: &query };
-    match method {
-        Method::GET | Method::HEAD => read::get(&api, kind, &name, &headers),
-        Method::PUT => write.replace(&name, Half::Main, &whole(body)?).await,
-        Method::PATCH => write.patch(&name, Half::Main, &headers, &whole(body)?).await,
-        Method::DELETE => write.delete(&name, &whole(body)?).await,
-        _ => Err(Failure::not_allowed()),
-    }
-}
-
-async fn status(
-    State(api): State<Api>,
-    Path((plural, name)): Path<(String, String)>,
-    method: Method,
-    Query(query): Query<WriteQuery>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Failure> {
-    let kind = kind_of(&plural)?;
-    if !kind.has_status() {
+    if STATUS && !kind.has_status() {
         return Err(Failure::no_such_path());
     }
+    let half = if STATUS { Half::Status } else { Half::Main };
     let write = Write { api: &api, kind, query: &query };
     match method {
         Method::GET | Method::HEAD => read::get(&api, kind, &name, &headers),
-        Method::PUT => write.replace(&name, Half::Status, &whole(body)?).await,
-        Method::PATCH => write.patch(&name, Half::Status, &headers, &whole(body)?).await,
+        Method::PUT => write.replace(&name, half, &whole(body)?).await,
+        Method::PATCH => write.patch(&name, half, &headers, &whole(body)?).await,
+        Method::DELETE if !STATUS => write.delete(&name, &whole(body)?).await,
         _ => Err(Failure::not_allowed()),
     }
 }

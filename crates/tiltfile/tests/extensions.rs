@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+#[path = "shown/shown.rs"]
+mod shown;
+
 #[path = "machine/machine.rs"]
 mod machine;
 
@@ -14,37 +17,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use machine::Machine;
+use shown::yaml;
 
 mod bundled {
     use super::*;
 
     fn cases() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extensions")
-    }
-
-    /// Enough YAML to read a project by; scalars are JSON's.
-    fn yaml(value: &Value, depth: usize) -> String {
-        let indent = "  ".repeat(depth);
-        let nested = |value: &Value| match value {
-            Value::Object(fields) if !fields.is_empty() => format!("\n{}", yaml(value, depth + 1)),
-            Value::Array(items) if items.iter().any(|item| item.is_object()) => {
-                format!("\n{}", yaml(value, depth + 1))
-            }
-            short => format!(" {short}"),
-        };
-        let lines: Vec<String> = match value {
-            Value::Object(fields) => {
-                fields.iter().map(|(key, value)| format!("{indent}{key}:{}", nested(value))).collect()
-            }
-            Value::Array(items) => {
-                items.iter().map(|item| format!("{indent}- {}", yaml(item, depth + 1).trim_start())).collect()
-            }
-            scalar => vec![format!("{indent}{scalar}")],
-        };
-        lines.join("\n")
     }
 
     /// The project is copied, so that what an extension writes stays out of the sources.

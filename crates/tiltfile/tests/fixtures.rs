@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use lilt_model::Failure;
 use lilt_model::command::Command;
 use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, RealOutside, Said, load};
-use serde_json::Value;
+#[path = "shown/shown.rs"]
+mod shown;
+
+use shown::yaml;
 
 /// This machine, but for what differs between machines: variables and the Kubernetes context.
 struct Machine {
@@ -61,28 +64,6 @@ impl Outside for Machine {
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
-
-/// Enough YAML to read a project by; scalars are JSON's.
-fn yaml(value: &Value, depth: usize) -> String {
-    let indent = "  ".repeat(depth);
-    let nested = |value: &Value| match value {
-        Value::Object(fields) if !fields.is_empty() => format!("\n{}", yaml(value, depth + 1)),
-        Value::Array(items) if items.iter().any(|item| item.is_object()) => {
-            format!("\n{}", yaml(value, depth + 1))
-        }
-        short => format!(" {short}"),
-    };
-    let lines: Vec<String> = match value {
-        Value::Object(fields) => {
-            fields.iter().map(|(key, value)| format!("{indent}{key}:{}", nested(value))).collect()
-        }
-        Value::Array(items) => {
-            items.iter().map(|item| format!("{indent}- {}", yaml(item, depth + 1).trim_start())).collect()
-        }
-        scalar => vec![format!("{indent}{scalar}")],
-    };
-    lines.join("\n")
 }
 
 fn outcome(case: &str) -> String {

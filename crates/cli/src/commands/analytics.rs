@@ -63,11 +63,8 @@ pub(crate) fn status() -> String {
 
 /// Where Tilt keeps it: whoever opted out there has opted out here.
 fn file() -> Result<PathBuf, Failure> {
-    let given = environment::variable(environment::TILT_DEV_DIR).map(PathBuf::from);
-    let folder =
-        given.or_else(|| environment::home().map(|home| home.join(".tilt-dev"))).ok_or_else(|| {
-            Failure::environment("there is no home folder to keep the choice in")
-                .hint("set HOME or TILT_DEV_DIR")
-        })?;
+    let folder = environment::tilt_folder().ok_or_else(|| {
+        Failure::environment("there is no home folder to keep the choice in").hint("set HOME or TILT_DEV_DIR")
+    })?;
     Ok(folder.join("analytics/user/choice.txt"))
 }

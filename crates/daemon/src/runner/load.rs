@@ -136,12 +136,15 @@ fn drop_live_updates(project: &mut Project) {
 fn missing(project: &Project) -> Vec<String> {
     // Extensions have done their work while the Tiltfile ran.
     let objects = project.api_objects.iter().filter_map(|object| object["kind"].as_str());
-    let mut objects: Vec<&str> = objects.filter(|kind| !kind.starts_with("Extension")).collect();
+    let idle = |kind: &&str| !kind.starts_with("Extension") && !lilt_engine::acts(kind);
+    let mut objects: Vec<&str> = objects.filter(idle).collect();
     objects.sort_unstable();
     objects.dedup();
+    let probed = project.api_objects.iter().any(|object| object.pointer("/spec/readinessProbe").is_some());
     let settings = &project.settings;
     let missing = [
         (!objects.is_empty(), format!("objects of v1alpha1 have no effect ({})", objects.join(", "))),
+        (probed, "readiness_probe of v1alpha1.cmd: a command is ready as soon as it runs".to_owned()),
         (
             settings.server_side_apply == ServerSideApply::Never,
             "update_settings(k8s_server_side_apply='false'): the API server merges objects".to_owned(),
@@ -197,12 +200,32 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_yet_is_told() {
-        let api_objects =
-            ["UIButton", "Cmd", "Cmd", "Extension"].map(|kind| serde_json::json!({"kind": kind})).to_vec();
+        let api_objects = [
+            "ToggleButton",
+            "PortForward",
+            "PortForward",
+            "Extension",
+            "Cmd",
+            "FileWatch",
+            "UIButton",
+            "ConfigMap",
+        ]
+        .map(|kind| serde_json::json!({"kind": kind}))
+        .to_vec();
         let project = Project { resources: vec![server("a")], api_objects, ..Project::default() };
         let told = missing(&project);
-        assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (Cmd, UIButton)"]);
+        assert_eq!(
+            told,
+            ["not supported yet: objects of v1alpha1 have no effect (PortForward, ToggleButton)"]
+        );
         assert!(missing(&Project::default()).is_empty());
+        let probed =
+            serde_json::json!({"kind": "Cmd", "spec": {"readinessProbe": {"exec": {"command": ["true"]}}}});
+        let told = missing(&Project { api_objects: vec![probed], ..Project::default() });
+        assert_eq!(
+            told,
+            ["not supported yet: readiness_probe of v1alpha1.cmd: a command is ready as soon as it runs"]
+        );
     }
 
     #[test]

@@ -176,12 +176,7 @@ pub(super) fn status(state: &State, made: &Made, run: &CommandRun) -> Value {
 }
 
 fn terminated(pid: u32, since: Timestamp, at: Timestamp, exit: &ServeExit) -> Value {
-    let (code, reason) = match exit {
-        ServeExit::Code(code) => (*code, String::new()),
-        // As a shell tells it.
-        ServeExit::Signal(signal) => (128 + signal, format!("ended by signal {signal}")),
-        ServeExit::Failed(failure) => (1, failure.to_string()),
-    };
+    let (code, reason) = exit.code_and_reason();
     let mut state = json!({"pid": pid, "startedAt": time(since), "finishedAt": time(at), "exitCode": code});
     if !reason.is_empty() {
         state["reason"] = json!(reason);

@@ -8,7 +8,7 @@ use lilt_model::resource::Body;
 use lilt_model::{ResourceName, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::event::{ForwardState, ServeExit};
+use crate::event::ForwardState;
 use crate::objects::RESOURCE;
 use crate::runtime::{current_pods, runtime};
 use crate::state::{BodyState, KubernetesState, LocalState, Mode, ResourceState, ServeState, State};
@@ -106,11 +106,7 @@ fn serve_command(local: &LocalState, ready: bool) -> Value {
             json!({"ready": ready, "running": {"pid": pid, "startedAt": since}})
         }
         Some(ServeState::Ended { exit, at }) => {
-            let (code, reason) = match exit {
-                ServeExit::Code(code) => (*code, String::new()),
-                ServeExit::Signal(signal) => (128 + signal, format!("ended by signal {signal}")),
-                ServeExit::Failed(failure) => (1, failure.to_string()),
-            };
+            let (code, reason) = exit.code_and_reason();
             json!({"terminated": {"pid": 0, "startedAt": at, "finishedAt": at, "exitCode": code, "reason": reason}})
         }
     }
