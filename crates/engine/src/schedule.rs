@@ -24,8 +24,13 @@ pub(crate) use supersede::give_up_outdated;
 use want::{Want, wanted};
 
 pub fn schedule(state: &mut State) {
-    let mut open: Vec<ResourceName> = state.touched_now().cloned().collect();
-    // Settling one may wake those that depend on it.
+    let touched = state.touched_now().cloned().collect();
+    look_at(state, touched);
+    start_queued(state);
+}
+
+/// And at all that must be looked at because of it: settling one may wake those that depend on it.
+fn look_at(state: &mut State, mut open: Vec<ResourceName>) {
     while let Some(name) = open.pop() {
         state.count_operation();
         reconsider(state, &name);
@@ -36,7 +41,6 @@ pub fn schedule(state: &mut State) {
             open.extend(deployments_in_queue(state));
         }
     }
-    start_queued(state);
 }
 
 fn deployments_in_queue(state: &State) -> Vec<ResourceName> {
@@ -49,6 +53,7 @@ fn deployments_in_queue(state: &State) -> Vec<ResourceName> {
 
 /// Puts a resource into the queue, or out of it, or starts what needs no slot.
 fn reconsider(state: &mut State, name: &ResourceName) {
+    state.behind_uncategorized.remove(name);
     let Some(resource) = state.resources.get(name) else { return };
     let want = wanted(state, resource);
     let alone = resource.runs_alone();
@@ -122,11 +127,7 @@ fn start_queued(state: &mut State) {
         if name.as_str() == UNCATEGORIZED {
             changed.extend(deployments_in_queue(state));
         }
-        for name in changed {
-            state.count_operation();
-            reconsider(state, &name);
-            settle(state, &name);
-        }
+        look_at(state, changed);
     }
 }
 

@@ -165,6 +165,25 @@ fn what_runs_must_become_ready_in_time() {
 }
 
 #[test]
+fn what_ceased_to_be_ready_has_all_the_time_again() {
+    let settings = CiSettings { readiness_timeout: Some(Duration::from_secs(30)), ..CiSettings::default() };
+    let mut script = ci(vec![workload("web"), workload("late")], settings);
+    script.connect().deploy("web", "one").deploy("late", "one");
+    script.pod(starting("late", "l-1", "one"));
+    script.pod(running("web", "w-1", "one", "c1"));
+    script.time += 100;
+    let mut unready = running("web", "w-1", "one", "c1");
+    unready.ready = false;
+    script.pod(unready);
+    script.time += 20;
+    script.event(Event::Woke);
+    assert_eq!(verdict(&script.state), None);
+    script.time += 10;
+    script.event(Event::Woke);
+    assert!(cause(&script).contains("Readiness timeout after 30s"));
+}
+
+#[test]
 fn the_whole_must_be_done_in_time() {
     let options =
         Options { ci_timeout: Some(Duration::from_secs(60)), ..Options::new("/p/Tiltfile", Mode::Ci) };

@@ -52,8 +52,8 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     resource.ready_once |= ready;
     resource.ready_now = ready;
     resource.told = words;
-    if ready {
-        resource.last_ready = Some(at);
+    if turned && !ready {
+        resource.unready_since = Some(at);
     }
     if first_time || told || (cascade && (turned || renewed)) {
         return tell_dependents(state, name, first_time, renewed && cascade && !first_time);
@@ -174,7 +174,7 @@ fn in_time(state: &State, resource: &ResourceState, now: &Runtime) -> (Standing,
     let limit = state.settings.ci.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT);
     let begun = running_since(state, resource).filter(|_| !limit.is_zero());
     let Some(begun) = begun else { return (Standing::Waiting, None) };
-    let end = resource.last_ready.unwrap_or(begun).plus(limit);
+    let end = resource.unready_since.unwrap_or(begun).max(begun).plus(limit);
     if state.now < end {
         return (Standing::Waiting, Some(end));
     }

@@ -40,7 +40,8 @@ pub(crate) struct ResourceState {
     pub(crate) started_once: bool,
     /// It is ready.
     pub(crate) ready_now: bool,
-    pub(crate) last_ready: Option<Timestamp>,
+    /// When it ceased to be ready.
+    pub(crate) unready_since: Option<Timestamp>,
     /// An update succeeded, and those that depend on it have not been told yet.
     pub(crate) renewed: bool,
     /// Dependencies that were updated since its own last update (only if the session cascades).
@@ -150,7 +151,7 @@ impl ResourceState {
             attempted: 0,
             started_once: false,
             ready_now: false,
-            last_ready: None,
+            unready_since: None,
             renewed: false,
             renewed_dependencies: BTreeSet::new(),
             told: String::new(),
