@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::connect::Cluster;
+use crate::pod::timestamp;
 
 mod lines;
 
@@ -90,8 +91,10 @@ struct Follow {
 enum Next {
     /// The current run, which goes on.
     Follow,
-    /// A run that has ended: once more, to the end.
-    Finish { previous: bool },
+    /// The current run, which has ended: once more, to the end.
+    Finish,
+    /// The run before the current one, which ended at this time: the same.
+    FinishPrevious { ended: Option<Timestamp> },
     /// Not started yet.
     Wait,
     /// There is nothing more.
@@ -134,18 +137,31 @@ impl Follow {
                     Next::Wait
                 }
             };
+            let since = self.lines.since();
+            let whole = LogParams {
+                container: Some(self.container.clone()),
+                timestamps: true,
+                ..LogParams::default()
+            };
             let complete = match next {
                 Next::Nothing => return Ok(()),
                 Next::Wait => false,
-                Next::Finish { previous } => {
-                    if self.read(false, previous).await? {
+                Next::Finish => {
+                    if self.read(LogParams { since_time: since, ..whole }).await? {
+                        return self.give(|lines| lines.finish()).await;
+                    }
+                    false
+                }
+                Next::FinishPrevious { ended } => {
+                    let since_time = self.lines.since_of_run(ended);
+                    if self.read(LogParams { since_time, previous: true, ..whole }).await? {
                         return self.give(|lines| lines.finish()).await;
                     }
                     false
                 }
                 Next::Follow => {
                     let progress = self.lines.count();
-                    let ended = self.read(true, false).await?;
+                    let ended = self.read(LogParams { since_time: since, follow: true, ..whole }).await?;
                     if self.lines.count() != progress {
                         delay = FIRST_DELAY;
                     }
@@ -175,25 +191,19 @@ impl Follow {
         };
         if current == Some(run.as_str()) {
             let running = status.state.as_ref().is_some_and(|state| state.running.is_some());
-            return Ok(if running { Next::Follow } else { Next::Finish { previous: false } });
+            return Ok(if running { Next::Follow } else { Next::Finish });
         }
         let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
-        if last.and_then(|last| last.container_id.as_deref()) == Some(run.as_str()) {
-            return Ok(Next::Finish { previous: true });
+        let last = last.filter(|last| last.container_id.as_deref() == Some(run.as_str()));
+        if let Some(last) = last {
+            let ended = last.finished_at.as_ref().map(timestamp);
+            return Ok(Next::FinishPrevious { ended });
         }
         Ok(Next::Nothing)
     }
 
     /// Reads until the server ends it; true if it ended in order.
-    async fn read(&mut self, follow: bool, previous: bool) -> Result<bool, Halt> {
-        let parameters = LogParams {
-            container: Some(self.container.clone()),
-            follow,
-            previous,
-            timestamps: true,
-            since_time: self.lines.since(),
-            ..LogParams::default()
-        };
+    async fn read(&mut self, parameters: LogParams) -> Result<bool, Halt> {
         self.lines.reconnect();
         let stream = match self.pods.log_stream(&self.pod.name, &parameters).await {
             Ok(stream) => stream,

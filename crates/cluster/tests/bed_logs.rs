@@ -92,9 +92,10 @@ async fn the_run_asked_for_is_read_although_the_container_restarted() {
     })
     .await;
     let run = first.containers[0].id.clone().unwrap();
+    let restarts = first.containers[0].restarts;
     let expected = read_all(space.cluster.follow_logs(&first.reference(), "main", Some(&run), None)).await;
     space::until_pod(&mut watch, |pod| {
-        pod.containers[0].restarts == 1 && pod.containers[0].id.as_ref() != Some(&run)
+        pod.containers[0].restarts == restarts + 1 && pod.containers[0].id.as_ref() != Some(&run)
     })
     .await;
     let previous = read_all(space.cluster.follow_logs(&first.reference(), "main", Some(&run), None)).await;

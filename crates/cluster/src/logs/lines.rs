@@ -30,6 +30,7 @@ pub(super) struct Lines {
     partial: BytesMut,
     rest: Rest,
     ready: BytesMut,
+    oldest: Timestamp,
     newest: Timestamp,
     count: u64,
     /// Hashes of the lines given out lately, by second, each with its number.
@@ -45,6 +46,7 @@ impl Lines {
             partial: BytesMut::new(),
             rest: Rest::Gather,
             ready: BytesMut::new(),
+            oldest: Timestamp(i64::MAX),
             newest: Timestamp::ZERO,
             count: 0,
             recent: VecDeque::new(),
@@ -59,9 +61,14 @@ impl Lines {
 
     /// From when to ask: early enough for all that is new, late enough that repetitions are remembered.
     pub(super) fn since(&self) -> Option<jiff::Timestamp> {
-        let newest = if self.count > 0 { Some(self.newest) } else { self.after };
-        let second = newest?.0.div_euclid(1_000_000) - (OVERLAP_SECONDS - 1);
-        jiff::Timestamp::from_second(second).ok()
+        second_before(if self.count > 0 { Some(self.newest) } else { self.after })
+    }
+
+    /// The same for a run that ended at this time and was replaced: the node may have given out lines of its
+    /// successor as its own, so that none of its own may have come yet.
+    pub(super) fn since_of_run(&self, ended: Option<Timestamp>) -> Option<jiff::Timestamp> {
+        let are_its_own = ended.is_some_and(|ended| self.oldest < ended);
+        if are_its_own { self.since() } else { second_before(self.after) }
     }
 
     /// The same log is read anew from [`Lines::since`].
@@ -138,6 +145,7 @@ impl Lines {
         }
         self.remember(time, hash);
         self.ready.extend_from_slice(text);
+        self.oldest = self.oldest.min(time);
         self.newest = self.newest.max(time);
         self.count += 1;
         true
@@ -154,6 +162,12 @@ impl Lines {
             }
         }
     }
+}
+
+/// The server knows whole seconds only.
+fn second_before(time: Option<Timestamp>) -> Option<jiff::Timestamp> {
+    let second = time?.0.div_euclid(1_000_000) - (OVERLAP_SECONDS - 1);
+    jiff::Timestamp::from_second(second).ok()
 }
 
 /// `2026-11-15T22:00:00.123456789Z text`.
@@ -201,6 +215,20 @@ mod tests {
             b"2026-11-15T22:00:01.5Z same\n2026-11-15T22:00:01.4Z late\n2026-11-15T22:00:01.9Z cut off\n",
         );
         assert_eq!(text(&mut lines), "same\nlate\ncut off\n");
+    }
+
+    #[test]
+    fn lines_of_the_next_run_do_not_hide_those_of_the_one_asked_for() {
+        let ended = Timestamp::from_rfc3339("2026-11-15T22:00:03Z");
+        let mut lines = Lines::new(None);
+        lines.push(b"2026-11-15T22:00:09Z hello\n");
+        assert_eq!(lines.since_of_run(ended), None, "from the beginning");
+        lines.reconnect();
+        lines.push(b"2026-11-15T22:00:03.1Z hello\n2026-11-15T22:00:03.2Z bye\n");
+        assert_eq!(text(&mut lines), "hello\nhello\nbye\n");
+        let mut lines = Lines::new(None);
+        lines.push(b"2026-11-15T22:00:00.1Z hello\n2026-11-15T22:00:03.1Z bye\n");
+        assert_eq!(lines.since_of_run(ended), lines.since());
     }
 
     #[test]
