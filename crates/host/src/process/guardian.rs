@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use lilt_model::Failure;
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::unistd::Pid;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
 use tokio::sync::{oneshot, watch};
@@ -178,12 +179,9 @@ impl Line {
         // Should the guardian itself be killed, its commands come to us.
         super::become_subreaper().map_err(|failure| io::Error::other(failure.message))?;
         let (ours, theirs) = sockets()?;
-        let child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = without_signals(|| command.spawn())??;
         let pid = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
         let socket = Arc::new(ours);
         let (expected, received) = mpsc::channel();
@@ -255,6 +253,14 @@ impl Drop for Held {
             self.end(true);
         }
     }
+}
+
+/// A process that is started so does not get a Ctrl-C before it has left the terminal.
+fn without_signals<T>(start: impl FnOnce() -> T) -> io::Result<T> {
+    let before = SigSet::from_iter(duty::FOR_LILT).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let started = start();
+    before.thread_set_mask()?;
+    Ok(started)
 }
 
 /// Ours, and the guardian's.

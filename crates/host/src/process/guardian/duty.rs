@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sys::signal::{self, Signal};
+use nix::sys::signal::{self, SigSet, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid};
 use tokio::io::Interest;
@@ -42,12 +42,25 @@ pub fn guard() -> io::Result<()> {
     std::env::set_current_dir("/")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
+        let _deaf = deaf()?;
         let socket = std::os::unix::net::UnixDatagram::from(io::stdin().as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;
         let mut duty = Duty { socket: UnixDatagram::from_std(socket)?, leaders: HashMap::new() };
         let grace = duty.serve().await?;
         duty.end_all(grace).await
     })
+}
+
+/// Those that a terminal or a person has for lilt. The guardian ends with lilt, not with them.
+pub(super) const FOR_LILT: [Signal; 4] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP, Signal::SIGTERM];
+
+/// Lets signals pass by that are meant for lilt. They were blocked when this process began (see [`super`]): one that has
+/// come meanwhile finds a handler now. Commands get neither the handlers nor the blocks.
+fn deaf() -> io::Result<Vec<tokio::signal::unix::Signal>> {
+    let handlers = FOR_LILT.iter().map(|signal| on_signal(SignalKind::from_raw(*signal as i32)));
+    let handlers = handlers.collect::<io::Result<Vec<_>>>()?;
+    SigSet::from_iter(FOR_LILT).thread_unblock()?;
+    Ok(handlers)
 }
 
 struct Duty {
