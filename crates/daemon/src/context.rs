@@ -62,7 +62,9 @@ impl Context {
 
     /// The section of log for an update of a resource, as `UIResource` names it.
     pub(crate) fn update_span(&self, resource: &ResourceName, update: u64) -> Span {
-        self.logs.span(update_span_id(resource, update), Some(resource.clone()), Source::Build)
+        // As under Tilt, `--source build` is about images and deployments.
+        let source = if resource.is_tiltfile() { Source::Runtime } else { Source::Build };
+        self.logs.span(update_span_id(resource, update), Some(resource.clone()), source)
     }
 
     /// What an update that has ended warned of.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lilt_cluster::{Cluster, ConnectOptions, DeleteOutcome};
+use lilt_host::process::Guardian;
 use lilt_model::Failure;
 use lilt_model::command::Command;
 use lilt_model::compose::ComposeProject;
@@ -42,11 +43,14 @@ pub async fn down(
     mut print: impl FnMut(&str),
 ) -> Result<(), Failure> {
     let settings = Arc::new(settings);
-    let project = load(Arc::clone(&settings), &cancel, &mut print).await?;
-    tokio::select! {
-        result = delete(&settings, Doomed::of(project), extent, &mut print) => result,
+    let guardian = Guardian::of_this_program()?;
+    let project = load(Arc::clone(&settings), &guardian, &cancel, &mut print).await?;
+    let result = tokio::select! {
+        result = delete(&settings, &guardian, Doomed::of(project), extent, &mut print) => result,
         () = cancel.cancelled() => Err(Failure::user("interrupted; some objects may be left")),
-    }
+    };
+    guardian.close().await;
+    result
 }
 
 /// What a project has deployed, that of dependents first.
@@ -84,6 +88,7 @@ impl Doomed {
 /// One thing that cannot be deleted does not save the others.
 async fn delete(
     settings: &Settings,
+    guardian: &Guardian,
     doomed: Doomed,
     extent: Extent,
     print: &mut impl FnMut(&str),
@@ -102,9 +107,9 @@ async fn delete(
     if !objects.is_empty() {
         failures.extend(delete_objects(options.clone(), &objects, print).await.err());
     }
-    failures.extend(commands::run_all(settings, options, doomed.commands, print).await);
+    failures.extend(commands::run_all(settings, guardian, options, doomed.commands, print).await);
     for project in &doomed.compose {
-        failures.extend(commands::compose_down(project, extent.volumes, print).await.err());
+        failures.extend(commands::compose_down(guardian, project, extent.volumes, print).await.err());
     }
     summary(failures)
 }
@@ -157,15 +162,17 @@ async fn delete_objects(
 /// Tiltfile runs has ended.
 async fn load(
     settings: Arc<Settings>,
+    guardian: &Guardian,
     cancel: &CancellationToken,
     print: &mut impl FnMut(&str),
 ) -> Result<Project, Failure> {
+    let guardian = guardian.clone();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     // Unbounded would do as well: a Tiltfile prints little. The evaluation waits when the terminal does.
     let (lines, mut printed) = mpsc::channel::<String>(64);
     let evaluation = tokio::task::spawn_blocking(move || {
-        evaluate(&settings, settings.args.clone(), None, &stopped, &mut |said| {
+        evaluate(&settings, settings.args.clone(), &guardian, &stopped, &mut |said| {
             // After an interruption nobody listens.
             let _ = lines.blocking_send(said.to_string());
         })

@@ -21,3 +21,4 @@ pub use down::{Extent, down};
 pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};
 pub use session::{Ended, run};
 pub use settings::{Habits, Settings};
+pub use starter::Guarded;

@@ -8,11 +8,12 @@ use lilt_host::process::{Exit, Guardian, Held, Launch};
 use lilt_model::command::Command;
 use lilt_tiltfile::{Running, Starter};
 
+/// Starts them.
 #[derive(Debug)]
-pub(crate) struct Guarded(Guardian);
+pub struct Guarded(Guardian);
 
 impl Guarded {
-    pub(crate) fn new(guardian: &Guardian) -> Guarded {
+    pub fn new(guardian: &Guardian) -> Guarded {
         Guarded(guardian.clone())
     }
 }

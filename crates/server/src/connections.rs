@@ -1,5 +1,6 @@
 //! Accepting connections, all of them owned: none outlives [`accept`].
 
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
@@ -17,8 +18,12 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
 /// How long a client may take for its request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long a client may take for the rest of an answer when the session has ended. Whoever reads at all gets it at once.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 pub(crate) async fn accept(listener: TcpListener, router: Router, cancel: CancellationToken) {
-    accept_with(listener, cancel, |stream| serve_connection(stream, router.clone())).await;
+    let ending = cancel.clone();
+    accept_with(listener, cancel, |stream| serve_connection(stream, router.clone(), ending.clone())).await;
 }
 
 /// The same with TLS. Whoever does not speak it is not answered.
@@ -28,11 +33,12 @@ pub(crate) async fn accept_tls(
     router: Router,
     cancel: CancellationToken,
 ) {
+    let ending = cancel.clone();
     accept_with(listener, cancel, |stream| {
-        let (acceptor, router) = (acceptor.clone(), router.clone());
+        let (acceptor, router, ending) = (acceptor.clone(), router.clone(), ending.clone());
         async move {
             match tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => serve_connection(stream, router).await,
+                Ok(Ok(stream)) => serve_connection(stream, router, ending).await,
                 Ok(Err(error)) => tracing::debug!(%error, "a client did not speak TLS with us"),
                 Err(_) => tracing::debug!("a client took too long to speak TLS"),
             }
@@ -65,16 +71,31 @@ where
             Some(_) = connections.join_next() => {}
         }
     }
-    connections.shutdown().await;
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(LAST_WORDS, ended).await.is_err() {
+        connections.shutdown().await;
+    }
 }
 
-async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
-    let served = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        .with_upgrades()
-        .await;
+async fn serve_connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    ending: CancellationToken,
+) {
+    let mut connection = pin!(
+        hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+            .with_upgrades()
+    );
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = ending.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
     if let Err(error) = served {
         tracing::debug!(%error, "connection ended early");
     }

@@ -163,6 +163,8 @@ impl Answer {
     /// None: that was all.
     async fn next_piece(mut self) -> Option<(Bytes, Answer)> {
         loop {
+            // Asked before looking, so that the last look is a whole one.
+            let over = self.ending.is_cancelled();
             let (piece, answer) = blocking(move || {
                 let piece = self.look();
                 (piece, self)
@@ -176,7 +178,7 @@ impl Answer {
             if self.next < self.logs.end().min(self.end) {
                 continue;
             }
-            if !self.question.follow || self.ending.is_cancelled() {
+            if !self.question.follow || (over && self.end == u64::MAX) {
                 return None;
             }
             tokio::select! {

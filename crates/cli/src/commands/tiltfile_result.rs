@@ -1,8 +1,11 @@
 //! `lilt alpha tiltfile-result`: only JSON goes to stdout, so that it can be read by other programs.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
+use lilt_daemon::Guarded;
+use lilt_host::process::Guardian;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{clock, environment};
 use lilt_model::{Failure, duration};
@@ -69,7 +72,7 @@ fn prepare(
         ..LoadRequest::default()
     };
     let outside = RealOutside {
-        starter: None,
+        starter: Some(Arc::new(Guarded::new(&Guardian::of_this_program()?))),
         context: project.context,
         namespace: project.namespace,
         kubeconfig: FrozenKubeconfig::at(session::kubeconfig_path(folder)),

@@ -144,6 +144,18 @@ fn followers_see_what_comes_until_the_end() {
 }
 
 #[test]
+fn followers_hear_the_last_words() {
+    let live = Live::start(
+        "local_resource('srv', serve_cmd='trap \"seq -f bye-%.0f 2000; exit\" TERM; echo serving; while :; do sleep 0.02; done')\n",
+    );
+    let all = live.command(&["-f", "srv"]).start();
+    eventually("it serves", || all.output().lines().any(|line| line == "serving").then_some(()));
+    live.lilt.quit();
+    let told = all.ended().clean(0).stdout();
+    assert_eq!(told.lines().filter(|line| line.starts_with("bye-")).count(), 2000, "{told}");
+}
+
+#[test]
 fn a_reader_that_has_enough_ends_it_quietly() {
     let live = Live::start("local_resource('many', 'seq 200000')\n");
     live.lilt.wait_for_words("many", "200000");

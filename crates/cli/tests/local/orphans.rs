@@ -73,6 +73,21 @@ fn nothing_outlives_a_good_end() {
     assert!(daemons.iter().all(|pid| !runs(*pid)), "not even for a moment");
 }
 
+/// Also of the commands that only load a Tiltfile.
+#[test]
+fn nothing_outlives_a_load_that_was_killed() {
+    let tiltfile = "local('sh daemon.sh server.pid; exec sleep 987')";
+    for arguments in [&["alpha", "tiltfile-result"][..], &["down"]] {
+        let project = Project::new(&[("Tiltfile", tiltfile), ("daemon.sh", DAEMON)]);
+        let lilt = Start::new(&project, arguments).start();
+        let started = || Some(daemons(&project)).filter(|daemons| !daemons.is_empty());
+        let daemons = eventually("its command runs", started);
+        lilt.signal(Signal::SIGKILL);
+        lilt.ended().leaves_no_process();
+        until_gone(&daemons);
+    }
+}
+
 /// Whatever happens to run at that moment; and the next session clears away what the killed one left.
 #[test]
 fn lilt_may_be_killed_at_any_moment() {

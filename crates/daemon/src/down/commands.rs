@@ -15,6 +15,7 @@ use crate::settings::Settings;
 /// of the kubeconfig meanwhile.
 pub(super) async fn run_all(
     settings: &Settings,
+    guardian: &Guardian,
     options: ConnectOptions,
     commands: Vec<Command>,
     print: &mut impl FnMut(&str),
@@ -34,7 +35,7 @@ pub(super) async fn run_all(
         env.append(&mut launch.env);
         launch.env = env;
         print(&format!("Running cmd: {}\n", command.display()));
-        failures.extend(run(&launch, &command.display(), print).await.err());
+        failures.extend(run(guardian, &launch, &command.display(), print).await.err());
     }
     failures
 }
@@ -57,6 +58,7 @@ impl Kubeconfig {
 
 /// Stops and removes the containers of a project, and its volumes if asked.
 pub(super) async fn compose_down(
+    guardian: &Guardian,
     project: &ComposeProject,
     volumes: bool,
     print: &mut impl FnMut(&str),
@@ -69,7 +71,7 @@ pub(super) async fn compose_down(
         argv.push("--volumes".to_owned());
     }
     let launch = Launch { argv, dir: project.directory.clone(), env: Vec::new(), unset: Vec::new() };
-    run(&launch, "docker compose down", print).await
+    run(guardian, &launch, "docker compose down", print).await
 }
 
 fn compose() -> Vec<String> {
@@ -109,11 +111,15 @@ fn words(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String>, F
 }
 
 /// Runs a command to its end and shows what it prints.
-async fn run(launch: &Launch, name: &str, print: &mut impl FnMut(&str)) -> Result<(), Failure> {
+async fn run(
+    guardian: &Guardian,
+    launch: &Launch,
+    name: &str,
+    print: &mut impl FnMut(&str),
+) -> Result<(), Failure> {
     // Unbounded: such commands print little, and it is printed at once.
     let (sender, mut output) = mpsc::unbounded_channel();
-    let guardian = Guardian::of_this_program()?;
-    let started = Process::spawn(&guardian, launch, move |bytes: &[u8]| {
+    let started = Process::spawn(guardian, launch, move |bytes: &[u8]| {
         // The receiver lives as long as the process is waited for.
         let _ = sender.send(bytes.to_vec());
     });
@@ -123,6 +129,5 @@ async fn run(launch: &Launch, name: &str, print: &mut impl FnMut(&str)) -> Resul
         print(&String::from_utf8_lossy(&bytes));
     }
     let exit = process.wait().await;
-    guardian.close().await;
     if exit.success() { Ok(()) } else { Err(Failure::user(format!("Command {name:?} failed: {exit}"))) }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lilt_engine::{Cause, Event};
+use lilt_host::process::Guardian;
 use lilt_model::command::Command;
 use lilt_model::log::Level;
 use lilt_model::project::Project;
@@ -12,7 +13,7 @@ use lilt_model::resource::Body;
 use lilt_model::settings::{DockerPrune, ServerSideApply};
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
-use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said, Starter};
+use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
 
 use super::report;
 use crate::context::Context;
@@ -28,9 +29,9 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
     // The evaluation polls this flag; dropping the future raises it too.
     let guard = RaiseOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
-    let starter: Arc<dyn Starter> = Arc::new(Guarded::new(&context.edges.guardian));
+    let guardian = context.edges.guardian.clone();
     let mut evaluation = tokio::task::spawn_blocking(move || {
-        let loaded = evaluate(&settings, args, Some(starter), &cancelled, &mut |said| match said {
+        let loaded = evaluate(&settings, args, &guardian, &cancelled, &mut |said| match said {
             Said::Line(line) => span.info(line),
             Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
         });
@@ -58,11 +59,11 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
     context.tell(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
 }
 
-/// Loads the project of these settings. `starter` starts the commands of the Tiltfile; none: lilt itself does.
+/// Loads the project of these settings.
 pub(crate) fn evaluate(
     settings: &Settings,
     args: Vec<String>,
-    starter: Option<Arc<dyn Starter>>,
+    guardian: &Guardian,
     cancelled: &AtomicBool,
     print: &mut dyn FnMut(Said<'_>),
 ) -> Loaded {
@@ -75,7 +76,7 @@ pub(crate) fn evaluate(
         ..LoadRequest::default()
     };
     let outside = RealOutside {
-        starter,
+        starter: Some(Arc::new(Guarded::new(guardian))),
         context: settings.context.clone(),
         namespace: settings.namespace.clone(),
         kubeconfig: FrozenKubeconfig::written(settings.kubeconfig.clone()),
