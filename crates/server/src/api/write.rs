@@ -66,7 +66,7 @@ impl From<Written> for Response {
 
 impl Write<'_> {
     pub(crate) async fn create(&self, body: &Bytes) -> Result<Response, Failure> {
-        let mut object = read_body(body)?;
+        let mut object = shaped(read_body(body)?)?;
         self.name_it(&mut object)?;
         let (object, warnings) = self.ready(object, None)?;
         let name = name_of(&object);
@@ -100,6 +100,7 @@ impl Write<'_> {
         if form != Form::Apply {
             return self.change(name, half, |object| patched(form, object, change.clone())).await;
         }
+        let change = shaped(change)?;
         let manager = manager(self.query.field_manager.as_deref())?;
         let force = super::read::is_yes(self.query.force.as_deref());
         if self.current(name).is_none() && half == Half::Main {
@@ -133,7 +134,7 @@ impl Write<'_> {
         for _ in 0..ATTEMPTS {
             let current = self.current(name).ok_or_else(|| Failure::not_found(self.kind, name))?;
             let before: Value = serde_json::from_str(&current.text).unwrap_or_default();
-            let wanted = change(&before)?;
+            let wanted = shaped(change(&before)?)?;
             let version = given_version(&wanted);
             let pinned =
                 version.as_ref().is_some_and(|version| *version != before["metadata"]["resourceVersion"]);
@@ -352,6 +353,18 @@ impl Write<'_> {
 fn read_body(body: &Bytes) -> Result<Value, Failure> {
     serde_json::from_slice(body)
         .map_err(|error| Failure::bad_request(format!("the body is no JSON: {error}")))
+}
+
+/// Refuses what is no object, or has no metadata to write into.
+fn shaped(object: Value) -> Result<Value, Failure> {
+    let is_map = |value: &Value| value.is_object() || value.is_null();
+    match object.as_object() {
+        None => Err(Failure::bad_request("the body is no object")),
+        Some(members) if !members.get("metadata").is_none_or(is_map) => {
+            Err(Failure::bad_request("metadata is no object"))
+        }
+        Some(_) => Ok(object),
+    }
 }
 
 fn name_of(object: &Value) -> String {
