@@ -1,5 +1,6 @@
 //! The measurements, one file each.
 
+mod api;
 mod idle;
 mod live;
 mod logs;
@@ -17,7 +18,7 @@ use crate::lilt::Lilt;
 /// Panics with a sentence when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
-pub(crate) const ALL: [(&str, Measure); 9] = [
+pub(crate) const ALL: [(&str, Measure); 10] = [
     ("version", version::measure),
     ("tiltfile", tiltfile::measure),
     ("one", one::measure),
@@ -26,9 +27,10 @@ pub(crate) const ALL: [(&str, Measure); 9] = [
     ("idle", idle::measure),
     ("live", live::measure),
     ("logs", logs::measure),
+    ("api", api::measure),
     ("size", size::measure),
 ];
 
-pub(crate) fn names() -> [&'static str; 9] {
+pub(crate) fn names() -> [&'static str; 10] {
     ALL.map(|(name, _)| name)
 }
