@@ -5,8 +5,8 @@ use kube::Client;
 use lilt_model::api::kinds::kinds;
 use serde_json::{Map, Value, json};
 
-use crate::chance::Chance;
 use crate::client::Session;
+use crate::support::chance::Chance;
 
 const REQUESTS: u64 = 3000;
 
@@ -63,28 +63,28 @@ const PATHS: [&str; 9] = [
     "status",
 ];
 
-fn pick<'a>(all: &[&'a str], chance: &mut Chance) -> &'a str {
-    all[usize::try_from(chance.below(all.len() as u64)).expect("small")]
-}
-
 /// Any value, with known words in it.
-fn value(chance: &mut Chance, depth: u64) -> Value {
+fn value(chance: &mut Chance, depth: usize) -> Value {
     match chance.below(if depth == 0 { 8 } else { 11 }) {
         0 => Value::Null,
         1 => json!(chance.below(2) == 0),
-        2 => json!(chance.below(u64::MAX)),
+        2 => json!(chance.below(usize::MAX)),
         3 => json!(-1),
         4 => json!(1e300),
-        5 => json!(pick(
-            &["2026-13-45T99:00:00Z", "2026-01-01T00:00:00Z", "", "\u{0}\u{ffff}", "true", "-1"],
-            chance
-        )),
-        6 => json!("x".repeat(usize::try_from(chance.below(2000)).expect("small"))),
-        7 => json!(pick(&WORDS, chance)),
+        5 => json!(chance.of(&[
+            "2026-13-45T99:00:00Z",
+            "2026-01-01T00:00:00Z",
+            "",
+            "\u{0}\u{ffff}",
+            "true",
+            "-1"
+        ])),
+        6 => json!("x".repeat(chance.below(2000))),
+        7 => json!(chance.of(&WORDS)),
         8 => (0..chance.below(4)).map(|_| value(chance, depth - 1)).collect(),
         _ => {
             let members =
-                (0..chance.below(6)).map(|_| (pick(&WORDS, chance).to_owned(), value(chance, depth - 1)));
+                (0..chance.below(6)).map(|_| ((*chance.of(&WORDS)).to_owned(), value(chance, depth - 1)));
             Value::Object(members.collect::<Map<_, _>>())
         }
     }
@@ -92,8 +92,8 @@ fn value(chance: &mut Chance, depth: u64) -> Value {
 
 fn steps(chance: &mut Chance) -> Value {
     let one = |chance: &mut Chance| {
-        let op = pick(&["add", "remove", "replace", "move", "copy", "test", "odd"], chance);
-        json!({"op": op, "path": pick(&PATHS, chance), "from": pick(&PATHS, chance), "value": value(chance, 2)})
+        let op = chance.of(&["add", "remove", "replace", "move", "copy", "test", "odd"]);
+        json!({"op": op, "path": chance.of(&PATHS), "from": chance.of(&PATHS), "value": value(chance, 2)})
     };
     (0..1 + chance.below(4)).map(|_| one(chance)).collect()
 }
@@ -108,7 +108,7 @@ fn body(chance: &mut Chance, kind: &str) -> Vec<u8> {
             let mut object =
                 json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "metadata": {"name": "odd"}});
             for _ in 0..1 + chance.below(3) {
-                object[pick(&WORDS, chance)] = value(chance, 4);
+                object[*chance.of(&WORDS)] = value(chance, 4);
             }
             if chance.below(2) == 0 && object["metadata"].is_object() {
                 object["metadata"]["name"] = json!("odd");
@@ -118,7 +118,7 @@ fn body(chance: &mut Chance, kind: &str) -> Vec<u8> {
     }
     .into_bytes();
     if chance.below(10) == 0 && !text.is_empty() {
-        let place = usize::try_from(chance.below(text.len() as u64)).expect("small");
+        let place = chance.below(text.len());
         text[place] = u8::try_from(chance.below(256)).expect("a byte");
     }
     text
@@ -126,20 +126,17 @@ fn body(chance: &mut Chance, kind: &str) -> Vec<u8> {
 
 async fn send(client: &Client, chance: &mut Chance) {
     let kinds = kinds().all();
-    let kind = &kinds[usize::try_from(chance.below(kinds.len() as u64)).expect("small")];
-    let name = pick(&["odd", "one", "one-disable", "(Tiltfile)", "Tiltfile", "%2e%2e", "none"], chance);
-    let half = pick(&["", "", "/status"], chance);
-    let query = pick(
-        &[
-            "",
-            "?fieldManager=me",
-            "?force=true&fieldManager=me",
-            "?dryRun=All",
-            "?fieldValidation=Strict",
-            "?dryRun=x",
-        ],
-        chance,
-    );
+    let kind = &kinds[chance.below(kinds.len())];
+    let name = chance.of(&["odd", "one", "one-disable", "(Tiltfile)", "Tiltfile", "%2e%2e", "none"]);
+    let half = chance.of(&["", "", "/status"]);
+    let query = chance.of(&[
+        "",
+        "?fieldManager=me",
+        "?force=true&fieldManager=me",
+        "?dryRun=All",
+        "?fieldValidation=Strict",
+        "?dryRun=x",
+    ]);
     let all = format!("/apis/tilt.dev/v1alpha1/{}", kind.plural);
     let (method, path) = match chance.below(6) {
         0 | 1 => ("POST", format!("{all}{query}")),
@@ -151,7 +148,7 @@ async fn send(client: &Client, chance: &mut Chance) {
     let shown =
         format!("{method} {path} {}", String::from_utf8_lossy(&body).chars().take(300).collect::<String>());
     let request =
-        Request::builder().method(method).uri(&path).header(header::CONTENT_TYPE, pick(&TYPES, chance));
+        Request::builder().method(method).uri(&path).header(header::CONTENT_TYPE, *chance.of(&TYPES));
     let answer = client.send(request.body(body.into()).expect("a request")).await;
     let answer = answer.unwrap_or_else(|error| panic!("no answer to {shown}: {error}"));
     assert!(answer.status().as_u16() < 500, "{} to {shown}", answer.status());

@@ -5,7 +5,6 @@
 #[path = "../support/support.rs"]
 mod support;
 
-mod chance;
 mod client;
 mod credentials;
 mod garbage;

@@ -7,10 +7,10 @@ use lilt_model::api::kinds::{Kind, kinds};
 use lilt_testbed_env::eventually;
 use serde_json::{Value, json};
 
-use crate::chance::Chance;
 use crate::client::{Session, api, object};
+use crate::support::chance::Chance;
 
-const NAMES: u64 = 4;
+const NAMES: usize = 4;
 
 /// The kinds that act by themselves, with something to do.
 fn members(kind: &str, chance: &mut Chance) -> Value {
@@ -19,7 +19,7 @@ fn members(kind: &str, chance: &mut Chance) -> Value {
         "Cmd" => {
             let script =
                 ["exec sleep 987", "setsid sleep 987 & exec sleep 987", "exit 3", "(sleep 987 &) ; true"];
-            let script = script[usize::try_from(chance.below(4)).expect("small")];
+            let script = script[chance.below(4)];
             json!({"spec": {
                 "args": ["sh", "-c", script],
                 "restartOn": {"fileWatches": [other("filewatch", chance)]},
@@ -76,7 +76,7 @@ async fn what_objects_started_is_gone_with_them() {
     let mut steps = 0;
     while Instant::now() < end || steps < 200 {
         // Commands more often than the others.
-        let kind = acting[usize::try_from(chance.below(6)).expect("small").saturating_sub(2)];
+        let kind = acting[chance.below(6).saturating_sub(2)];
         step(&api(&client, kind), kind, &mut chance).await;
         if chance.below(20) == 0 {
             session.project.write("watched/file", &steps.to_string());

@@ -9,12 +9,12 @@ use kube::api::{
 use lilt_model::api::kinds::kinds;
 use serde_json::json;
 
-use crate::chance::Chance;
 use crate::client::{Session, api, object, version};
+use crate::support::chance::Chance;
 
 const WRITERS: u64 = 4;
 const WRITES: u64 = 600;
-const NAMES: u64 = 10;
+const NAMES: usize = 10;
 const LAST: &str = "the-last-one";
 
 /// What became of an object: its version and value, or that it is gone.
@@ -52,7 +52,7 @@ async fn watch(maps: Api<DynamicObject>, mut from: String, restless: Option<u64>
     let mut chance = Chance::new(restless.unwrap_or_default());
     let mut facts = Facts::new();
     loop {
-        let mut patience = restless.map_or(u64::MAX, |_| 1 + chance.below(200));
+        let mut patience = restless.map_or(usize::MAX, |_| 1 + chance.below(200));
         let events = maps.watch(&WatchParams::default(), &from).await.expect("a watch");
         let mut events = Box::pin(events);
         while patience > 0 {

@@ -1,7 +1,7 @@
 //! Random edits of real files: whatever is done to them, every command has seen their last state in the end, and no
 //! command ran whose files did not change.
 //!
-//! `LILT_TEST_EDITS=10000` makes more of them, `LILT_TEST_SEED` the same ones again.
+//! `LILT_TEST_EDITS=10000` makes more of them, `LILT_TEST_SEED` other ones.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use lilt_testbed_env::{Project, eventually};
 
+use crate::support::chance::{self, Chance};
 use crate::support::lilt::Start;
 
 /// Resources that watch a folder of their name each.
@@ -25,32 +26,9 @@ echo run >> "out/$1.runs"
 mv "out/$1.new" "out/$1"
 "#;
 
-/// Xorshift: the same numbers for the same seed.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-
-    fn of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len())]
-    }
-}
-
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().and_then(|value| value.parse().ok())
-}
-
 #[test]
 fn every_command_sees_the_last_state_of_its_files() {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-    let seed = number("LILT_TEST_SEED").unwrap_or(now.as_nanos() as u64 | 1);
-    let edits = number("LILT_TEST_EDITS").map_or(USUAL, |edits| edits as usize);
-    eprintln!("LILT_TEST_SEED={seed} LILT_TEST_EDITS={edits}");
+    let edits = chance::number("LILT_TEST_EDITS").map_or(USUAL, |edits| edits as usize);
     let mut tiltfile = String::new();
     for name in NAMES {
         tiltfile += &format!(
@@ -66,8 +44,12 @@ fn every_command_sees_the_last_state_of_its_files() {
     for name in NAMES {
         lilt.wait_until_ready(name);
     }
-    let mut editor =
-        Editor { root: project.path().to_owned(), chance: Chance(seed), count: 0, touched: BTreeSet::new() };
+    let mut editor = Editor {
+        root: project.path().to_owned(),
+        chance: Chance::new(0),
+        count: 0,
+        touched: BTreeSet::new(),
+    };
     while editor.count < edits {
         let before: Vec<usize> = NAMES.iter().map(|name| runs(&project, name)).collect();
         for _ in 0..ROUND {
@@ -76,12 +58,12 @@ fn every_command_sees_the_last_state_of_its_files() {
         let touched = std::mem::take(&mut editor.touched);
         for name in NAMES {
             let expected = show(project.path(), name);
-            let what = format!("{name} has seen edit {} (seed {seed})", editor.count);
+            let what = format!("{name} has seen edit {}", editor.count);
             eventually(&what, || (project.read(&format!("out/{name}")) == expected).then_some(()));
         }
         for (name, before) in NAMES.iter().zip(before) {
             let after = runs(&project, name);
-            assert!(touched.contains(*name) || after == before, "{name} ran without a change (seed {seed})");
+            assert!(touched.contains(*name) || after == before, "{name} ran without a change");
             assert!(after <= before + ROUND, "{name} ran {} times for {ROUND} edits", after - before);
         }
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "a test that fails shows what lilt printed")]
 
 pub(crate) mod bed;
+pub(crate) mod chance;
 pub(crate) mod lilt;
 pub(crate) mod page;
 pub(crate) mod processes;
