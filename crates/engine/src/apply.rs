@@ -33,7 +33,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             load::ended(state, load, files, contents, outcome);
         }
         Event::Watching { watch, version } => files::watching(state, &watch, version),
-        Event::FilesChanged { watch, paths } => files::changed(state, watch, paths),
+        Event::FilesChanged { watch, paths, written } => files::changed(state, watch, paths, written),
         Event::StageBegan { resource, update, stage, detail } => {
             timeline::stage_began(state, &resource, update, stage, detail);
         }

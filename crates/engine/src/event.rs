@@ -9,7 +9,7 @@ use lilt_model::kubernetes::ObjectRef;
 use lilt_model::project::Project;
 use lilt_model::request::Request;
 use lilt_model::timeline::StageKind;
-use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
+use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp, Uid};
 use serde::{Deserialize, Serialize};
 
 use crate::task::TaskId;
@@ -38,6 +38,9 @@ pub enum Event {
     FilesChanged {
         watch: WatchId,
         paths: Vec<PathBuf>,
+        /// When the newest of them was written, as far as files tell.
+        #[serde(default)]
+        written: Option<Timestamp>,
     },
     UpdateEnded {
         resource: ResourceName,

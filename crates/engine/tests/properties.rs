@@ -256,7 +256,7 @@ impl World {
             }
             Step::SaveTiltfile => {
                 let paths = vec!["/p/Tiltfile".into()];
-                self.event(Event::FilesChanged { watch: WatchId::Tiltfile, paths });
+                self.event(Event::FilesChanged { watch: WatchId::Tiltfile, paths, written: None });
             }
             Step::Load(which, good) => self.load(which, good),
             Step::Connect => {
@@ -295,7 +295,7 @@ impl World {
         };
         if plan(&self.state).contains_key(&TaskId::Watch(watch.clone())) {
             self.saved.insert(name.clone(), self.time + 1);
-            self.event(Event::FilesChanged { watch, paths: vec![path.into()] });
+            self.event(Event::FilesChanged { watch, paths: vec![path.into()], written: None });
         }
     }
 

@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, Hold, Mode, Options, ServeExit, TaskId, TaskSpec, plan, project_resource};
+use lilt_engine::{Event, Hold, Mode, Options, ServeExit, TaskId, TaskSpec, WatchId, plan, project_resource};
 use lilt_model::Timestamp;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::timeline::{Outcome, StageKind, UpdateRecord};
@@ -182,6 +182,25 @@ fn edits_while_an_update_runs_are_no_loop() {
         script.save("a", &format!("/p/a/{edit}")).succeed("a");
         assert!(script.update_of("a").is_some());
     }
+}
+
+/// What an update wrote may be told late; what was written after it is somebody's work, however soon.
+#[test]
+fn files_tell_who_wrote_them() {
+    let rounds = |after: i64| {
+        let mut script = Script::loaded(vec![local("a")]);
+        for round in 0..30 {
+            if script.update_of("a").is_none() {
+                return round;
+            }
+            script.succeed("a");
+            let written = Some(Timestamp(script.time * 1_000_000 + after));
+            let (watch, paths) = (WatchId::Local("a".into()), vec!["/p/a/x".into()]);
+            script.event(Event::FilesChanged { watch, paths, written });
+        }
+        30
+    };
+    assert_eq!((rounds(-1000), rounds(100_000)), (9, 30));
 }
 
 #[test]

@@ -40,10 +40,19 @@ pub fn look_at(path: &Path) -> io::Result<Found> {
     }
 }
 
+/// When what lies at a path was last written, if it is there.
+pub fn written(path: &Path) -> Option<Timestamp> {
+    modified(&std::fs::symlink_metadata(path).ok()?).ok()
+}
+
+fn modified(about: &std::fs::Metadata) -> io::Result<Timestamp> {
+    let since = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Timestamp::ZERO.plus(since))
+}
+
 fn read_all(path: &Path) -> io::Result<Found> {
     let about = std::fs::symlink_metadata(path)?;
-    let since = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let modified = Timestamp::ZERO.plus(since);
+    let modified = modified(&about)?;
     let mode = about.permissions().mode() & 0o7777;
     Ok(if about.is_file() {
         Found::File { mode, modified, content: std::fs::read(path)? }

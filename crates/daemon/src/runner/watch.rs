@@ -1,9 +1,10 @@
 //! Follows a set of files; it may change while running without a change being missed.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_engine::{Event, TaskSpec, WatchId};
-use lilt_host::files::read;
+use lilt_host::files::{self, read};
 use lilt_host::watch::{Batch, Subscription};
 use lilt_model::Failure;
 use lilt_model::log::{Level, Source};
@@ -12,6 +13,9 @@ use lilt_store::Span;
 use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
+
+/// Of so many files is asked when they were written.
+const SAMPLE: usize = 20;
 
 pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<TaskSpec>) {
     let mut subscription = subscribe(&context, &id, &mut spec).await;
@@ -55,8 +59,14 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
         span.print(Level::Warn, &format!("WARNING: {notice}"));
     }
     if !batch.paths.is_empty() {
-        context.tell(Event::FilesChanged { watch: id.clone(), paths: batch.paths }).await;
+        changed(context, id, batch.paths).await;
     }
+}
+
+async fn changed(context: &Context, id: &WatchId, paths: Vec<PathBuf>) {
+    // Of a burst a few tell enough.
+    let written = paths.iter().take(SAMPLE).filter_map(|path| files::written(path)).max();
+    context.tell(Event::FilesChanged { watch: id.clone(), paths, written }).await;
 }
 
 /// Returns when every watch is placed: no later change is missed.
@@ -80,7 +90,7 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec
     // Only now: a save between such a look and the watch being placed would be lost.
     let paths = contents.outdated(|path| read(path));
     if !paths.is_empty() {
-        context.tell(Event::FilesChanged { watch: id.clone(), paths }).await;
+        changed(context, id, paths).await;
     }
     // Also where some of it cannot be watched: that is said above, and waiting would not help.
     context.tell(Event::Watching { watch: id.clone(), version }).await;

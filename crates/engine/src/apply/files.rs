@@ -1,6 +1,9 @@
 //! Saved files.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use lilt_model::Timestamp;
 
 use crate::apply::load;
 use crate::event::WatchId;
@@ -8,9 +11,14 @@ use crate::objects;
 use crate::schedule::give_up_outdated;
 use crate::state::{BodyState, State};
 
-pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
+/// Changes that are told so soon after an update ended were most likely made while it ran.
+const AFTERWARDS: Duration = Duration::from_millis(500);
+/// How exactly file systems tell the time.
+const GRAIN: Duration = Duration::from_millis(20);
+
+pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, written: Option<Timestamp>) {
     let sequence = state.next_sequence();
-    note_loop(state, &watch, &paths);
+    note_loop(state, &watch, &paths, written);
     let changes = paths.into_iter().map(|path| (path, sequence));
     let name = match &watch {
         WatchId::Tiltfile => {
@@ -39,21 +47,35 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>) {
 }
 
 /// Remembers who may have written these files.
-fn note_loop(state: &mut State, watch: &WatchId, paths: &[PathBuf]) {
+fn note_loop(state: &mut State, watch: &WatchId, paths: &[PathBuf], written: Option<Timestamp>) {
     let now = state.now;
     match watch {
         WatchId::Tiltfile => {
             let tiltfile = &mut state.tiltfile;
             let ended = tiltfile.history.back().map(|last| last.finished);
-            tiltfile.looping.note_changes(now, tiltfile.loading.is_some(), ended, paths.iter());
+            let own = tiltfile.loading.is_some() || is_own(now, ended, written);
+            tiltfile.looping.note_changes(own, tiltfile.loading.is_some(), paths.iter());
         }
         WatchId::Object(_) => {}
         WatchId::Local(name) | WatchId::Image(name, _) => {
             if let Some(resource) = state.resources.get_mut(name) {
-                let (running, ended) = (resource.update.is_some(), resource.last_end());
-                resource.looping.note_changes(now, running, ended, paths.iter());
+                let running = resource.update.is_some();
+                // What a server writes it writes after the update that started it.
+                let written = written.filter(|_| !resource.serves());
+                let own = running || is_own(now, resource.last_end(), written);
+                resource.looping.note_changes(own, running, paths.iter());
             }
         }
+    }
+}
+
+/// Whether files were written by an update that ended at this time. Where files do not tell when that was, what is told
+/// soon after counts.
+fn is_own(now: Timestamp, ended: Option<Timestamp>, written: Option<Timestamp>) -> bool {
+    let Some(ended) = ended else { return false };
+    match written {
+        Some(written) => written <= ended.plus(GRAIN),
+        None => now.since(ended) <= AFTERWARDS,
     }
 }
 

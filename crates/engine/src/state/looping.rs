@@ -2,17 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use lilt_model::Timestamp;
 use serde::Serialize;
 
 use crate::hold::Hold;
 
 /// So many updates in a row may each be caused by what the one before it wrote.
 const ROUNDS: u32 = 8;
-/// Changes that are told so soon after an update ended were made while it ran.
-const AFTERWARDS: Duration = Duration::from_millis(500);
 /// More files than these explain nothing better.
 const REMEMBERED: usize = 20;
 
@@ -28,15 +24,13 @@ pub(crate) struct Looping {
 }
 
 impl Looping {
-    /// Files changed; `running` is set while an update runs, `ended` is when the last one ended.
+    /// Files changed; `own` if the update that runs, or the last one, has written them.
     pub(crate) fn note_changes<'a>(
         &mut self,
-        now: Timestamp,
+        own: bool,
         running: bool,
-        ended: Option<Timestamp>,
         paths: impl Iterator<Item = &'a PathBuf>,
     ) {
-        let own = running || ended.is_some_and(|ended| now.since(ended) <= AFTERWARDS);
         self.edited |= !own;
         for path in paths {
             // Of one that is held nothing runs that could have written another file.

@@ -176,6 +176,11 @@ impl ResourceState {
         matches!(&self.spec.body, Body::Local(local) if local.update.is_some() && !local.allow_parallel)
     }
 
+    /// Whether it keeps a server running.
+    pub(crate) fn serves(&self) -> bool {
+        matches!(&self.spec.body, Body::Local(local) if local.serve.is_some())
+    }
+
     pub(crate) fn is_automatic(&self) -> bool {
         self.trigger_mode == TriggerMode::Auto
     }

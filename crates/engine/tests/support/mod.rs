@@ -100,17 +100,21 @@ impl Script {
     }
 
     pub fn save_tiltfile(&mut self) -> &mut Self {
-        self.event(Event::FilesChanged { watch: WatchId::Tiltfile, paths: vec!["/p/Tiltfile".into()] })
+        self.event(Event::FilesChanged {
+            watch: WatchId::Tiltfile,
+            paths: vec!["/p/Tiltfile".into()],
+            written: None,
+        })
     }
 
     pub fn save(&mut self, resource: &str, path: &str) -> &mut Self {
         let watch = WatchId::Local(resource.into());
-        self.event(Event::FilesChanged { watch, paths: vec![path.into()] })
+        self.event(Event::FilesChanged { watch, paths: vec![path.into()], written: None })
     }
 
     pub fn save_image(&mut self, resource: &str, image: &str, path: &str) -> &mut Self {
         let watch = WatchId::Image(resource.into(), image.into());
-        self.event(Event::FilesChanged { watch, paths: vec![path.into()] })
+        self.event(Event::FilesChanged { watch, paths: vec![path.into()], written: None })
     }
 
     pub fn trigger(&mut self, resource: &str) -> &mut Self {
