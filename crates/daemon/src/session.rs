@@ -154,6 +154,8 @@ impl Session {
 
     fn take(&mut self, (at, event): Stamped) {
         if matches!(event, Event::Loaded { .. }) {
+            // What a load needs is not what comes next needs; and once more when that is done.
+            lilt_host::memory::give_back_code();
             self.loaded = Some(tokio::time::Instant::now());
         }
         if let Some(recording) = &mut self.recording {
