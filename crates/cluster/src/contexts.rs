@@ -44,10 +44,56 @@ pub fn leads_to(text: &str, name: &str, server: &str) -> bool {
     named.and_then(|it| it.cluster.as_ref()).and_then(|it| it.server.as_deref()) == Some(server)
 }
 
-fn read(text: &str, without: &str) -> Result<Value, Failure> {
+/// What a client needs to speak to a session.
+#[derive(Clone)]
+pub struct Access {
+    /// `https://127.0.0.1:…`
+    pub server: String,
+    /// The server's certificate, PEM in base64.
+    pub certificate: Option<String>,
+    pub token: Option<String>,
+    /// The client's own certificate and its key, PEM in base64.
+    pub client: Option<(String, String)>,
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// What the file says about a context; none if it has none of this name.
+pub fn access(text: &str, name: &str) -> Result<Option<Access>, Failure> {
+    let config = values(text)?;
+    let named = |list: &str, name: &str| {
+        let items = config.get(list).and_then(Value::as_array);
+        items.into_iter().flatten().find(|item| item["name"] == *name)
+    };
+    let said = |item: Option<&Value>, pointer: &str| {
+        item.and_then(|item| item.pointer(pointer)).and_then(Value::as_str).map(str::to_owned)
+    };
+    let context = named("contexts", name);
+    let cluster = said(context, "/context/cluster").and_then(|name| named("clusters", &name));
+    let user = said(context, "/context/user").and_then(|name| named("users", &name));
+    let own_certificate = said(user, "/user/client-certificate-data");
+    let access = |server| Access {
+        server,
+        certificate: said(cluster, "/cluster/certificate-authority-data"),
+        token: said(user, "/user/token"),
+        client: own_certificate.zip(said(user, "/user/client-key-data")),
+    };
+    Ok(said(cluster, "/cluster/server").map(access))
+}
+
+/// The file as plain data, as far as kubeconfigs go.
+fn values(text: &str) -> Result<Value, Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure::environment(format!("it is no kubeconfig: {error}"));
     let config = Kubeconfig::from_yaml(text).map_err(|error| wrong(&error))?;
-    let mut config = serde_json::to_value(config).map_err(|error| wrong(&error))?;
+    serde_json::to_value(config).map_err(|error| wrong(&error))
+}
+
+fn read(text: &str, without: &str) -> Result<Value, Failure> {
+    let mut config = values(text)?;
     config["apiVersion"] = json!("v1");
     config["kind"] = json!("Config");
     for list in ["clusters", "users", "contexts"] {
@@ -84,6 +130,8 @@ mod tests {
         let again = with_entry(&with, &entry).expect("a config");
         assert_eq!(with, again);
         assert!(leads_to(&with, "tilt-default", "https://x") && leads_to(&with, "other", "https://o"));
+        let access = access(&with, "tilt-default").expect("a config").expect("an entry");
+        assert_eq!((access.server.as_str(), access.token.as_deref()), ("https://x", Some("t")));
         let without = without_entry(&with, "tilt-default").expect("a config");
         assert!(!leads_to(&without, "tilt-default", "https://x") && leads_to(&without, "other", "https://o"));
         assert!(with_entry("", &entry).is_ok());

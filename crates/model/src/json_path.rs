@@ -4,6 +4,7 @@
 //! what it calls an error: a field that nothing has is one.
 
 mod parse;
+mod render;
 
 use serde_json::Value;
 
@@ -66,12 +67,24 @@ impl JsonPath {
 
     /// The places it leads to. Text outside of braces leads nowhere and is an error here.
     pub fn places(&self, value: &Value) -> Result<Vec<Place>, String> {
+        let value = Walk { value, lenient: false };
         let found = blocks(&self.blocks, value, &[Found::At(Vec::new())])?;
         let place = |found| match found {
             Found::At(place) => Ok(place),
             Found::Literal(literal) => Err(format!("{literal} is no place in an object")),
         };
         found.into_iter().map(place).collect()
+    }
+
+    /// Everything it leads to. A field that nothing has is an error, unless the question is a lenient one.
+    pub fn values(&self, value: &Value, lenient: bool) -> Result<Vec<Value>, String> {
+        let found = blocks(&self.blocks, Walk { value, lenient }, &[Found::At(Vec::new())])?;
+        Ok(found.iter().filter_map(|found| get(value, found).cloned()).collect())
+    }
+
+    /// What `kubectl` prints for it: texts as they are, values of one pair of braces with spaces between them.
+    pub fn render(&self, value: &Value, lenient: bool) -> Result<String, String> {
+        render::render(&self.blocks, Walk { value, lenient }, &[Found::At(Vec::new())])
     }
 }
 
@@ -90,7 +103,15 @@ pub fn at_mut<'v>(value: &'v mut Value, place: &[Key]) -> Option<&'v mut Value> 
     })
 }
 
-fn blocks(list: &[Vec<Node>], value: &Value, current: &[Found]) -> Result<Vec<Found>, String> {
+/// One question to one value.
+#[derive(Clone, Copy)]
+struct Walk<'v> {
+    value: &'v Value,
+    /// Whether a field that nothing has is nothing, and no error.
+    lenient: bool,
+}
+
+fn blocks(list: &[Vec<Node>], value: Walk<'_>, current: &[Found]) -> Result<Vec<Found>, String> {
     let mut results = Vec::new();
     let mut index = 0;
     while index < list.len() {
@@ -128,26 +149,26 @@ fn end_of_range(list: &[Vec<Node>], start: usize) -> usize {
     list.len()
 }
 
-fn walk(nodes: &[Node], value: &Value, mut current: Vec<Found>) -> Result<Vec<Found>, String> {
+fn walk(nodes: &[Node], value: Walk<'_>, mut current: Vec<Found>) -> Result<Vec<Found>, String> {
     for node in nodes {
         current = step(node, value, current)?;
     }
     Ok(current)
 }
 
-fn step(node: &Node, value: &Value, input: Vec<Found>) -> Result<Vec<Found>, String> {
+fn step(node: &Node, value: Walk<'_>, input: Vec<Found>) -> Result<Vec<Found>, String> {
     let literal = |literal: Value| Ok(vec![Found::Literal(literal)]);
     match node {
         Node::Text(text) => literal(text.as_str().into()),
         Node::Number(number) => literal((*number).into()),
         Node::Bool(flag) => literal((*flag).into()),
         Node::Field(name) => fields(name, value, &input),
-        Node::Wildcard => Ok(input.iter().flat_map(|found| children(value, found)).collect()),
-        Node::Recursive => Ok(input.into_iter().flat_map(|found| descendants(value, found)).collect()),
+        Node::Wildcard => Ok(input.iter().flat_map(|found| children(value.value, found)).collect()),
+        Node::Recursive => Ok(input.into_iter().flat_map(|found| descendants(value.value, found)).collect()),
         Node::Slice { start, end, step } => {
             let mut results = Vec::new();
             for found in &input {
-                results.extend(slice(value, found, *start, *end, *step)?);
+                results.extend(slice(value.value, found, *start, *end, *step)?);
             }
             Ok(results)
         }
@@ -161,8 +182,8 @@ fn step(node: &Node, value: &Value, input: Vec<Found>) -> Result<Vec<Found>, Str
         Node::Filter { left, operator, right } => {
             let mut results = Vec::new();
             for found in &input {
-                let items = children(value, found);
-                if !matches!(get(value, found), Some(Value::Array(_) | Value::Object(_))) {
+                let items = children(value.value, found);
+                if !matches!(get(value.value, found), Some(Value::Array(_) | Value::Object(_))) {
                     return Err("only lists and objects can be filtered".into());
                 }
                 for item in items {
@@ -184,7 +205,7 @@ fn get<'v>(value: &'v Value, found: &'v Found) -> Option<&'v Value> {
     }
 }
 
-fn fields(name: &str, value: &Value, input: &[Found]) -> Result<Vec<Found>, String> {
+fn fields(name: &str, Walk { value, lenient }: Walk<'_>, input: &[Found]) -> Result<Vec<Found>, String> {
     let below = |found: &Found| match found {
         Found::At(place) => {
             at(value, place)?.as_object()?.get(name)?;
@@ -193,7 +214,7 @@ fn fields(name: &str, value: &Value, input: &[Found]) -> Result<Vec<Found>, Stri
         Found::Literal(_) => None,
     };
     let results: Vec<Found> = input.iter().filter_map(below).collect();
-    if results.is_empty() && !input.is_empty() {
+    if results.is_empty() && !input.is_empty() && !lenient {
         return Err(format!("{name} is not found"));
     }
     Ok(results)
@@ -259,7 +280,7 @@ fn slice(
 }
 
 fn passes(
-    value: &Value,
+    value: Walk<'_>,
     item: &Found,
     left: &[Node],
     operator: &str,
@@ -275,7 +296,7 @@ fn passes(
         ([], _) | (_, []) => return Ok(false),
         _ => return Err("can only compare one element at a time".into()),
     };
-    let (Some(left), Some(right)) = (get(value, left), get(value, right)) else { return Ok(false) };
+    let (Some(left), Some(right)) = (get(value.value, left), get(value.value, right)) else { return Ok(false) };
     compare(left, operator, right)
 }
 

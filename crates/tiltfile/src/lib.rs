@@ -30,7 +30,7 @@ mod timing;
 mod values;
 mod version;
 mod workload_function;
-mod yaml;
+pub mod yaml;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};

@@ -8,15 +8,15 @@ use serde_saphyr::options::DuplicateKeyPolicy;
 
 /// What is wrong with a YAML text, and in which of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct YamlError {
-    pub(crate) message: String,
+pub struct YamlError {
+    pub message: String,
     /// Counted from 1.
-    pub(crate) line: Option<u32>,
-    pub(crate) column: Option<u32>,
+    pub line: Option<u32>,
+    pub column: Option<u32>,
 }
 
 /// Every document that is not empty.
-pub(crate) fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
+pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
     let documents = serde_saphyr::from_multiple_with_options::<Value>(text, options()).map_err(|error| {
         let error = error.without_snippet();
         let location = error.location();
@@ -31,7 +31,7 @@ pub(crate) fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
 }
 
 /// One document; null if there is none.
-pub(crate) fn document(text: &str) -> Result<Value, YamlError> {
+pub fn document(text: &str) -> Result<Value, YamlError> {
     let mut documents = documents(text)?;
     match documents.len() {
         0 => Ok(Value::Null),
@@ -46,7 +46,7 @@ pub(crate) fn document(text: &str) -> Result<Value, YamlError> {
 
 /// Kubernetes objects with the line that their document begins in, and with the items of `List` kinds in place of the
 /// lists.
-pub(crate) fn objects(text: &str) -> Result<Vec<(u32, Value)>, YamlError> {
+pub fn objects(text: &str) -> Result<Vec<(u32, Value)>, YamlError> {
     let documents = documents(text)?;
     let lines = first_lines(text);
     // Rather no line than a wrong one, should we count documents otherwise than the parser.
@@ -91,7 +91,7 @@ fn flatten(mut object: Value, into: &mut Vec<Value>) {
 }
 
 /// Keys sorted, as Tilt writes them.
-pub(crate) fn encode(value: &Value) -> Result<String, YamlError> {
+pub fn encode(value: &Value) -> Result<String, YamlError> {
     serde_saphyr::to_string(&Plain(&sorted(value))).map_err(|error| YamlError {
         message: error.to_string(),
         line: None,
@@ -99,7 +99,7 @@ pub(crate) fn encode(value: &Value) -> Result<String, YamlError> {
     })
 }
 
-pub(crate) fn sorted(value: &Value) -> Value {
+pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),
         Value::Object(fields) => {

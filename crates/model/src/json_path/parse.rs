@@ -126,7 +126,7 @@ impl Reader<'_> {
         loop {
             match self.next() {
                 None | Some('\n') => return Err("unterminated quoted string".into()),
-                Some('\\') => text.extend(self.next()),
+                Some('\\') => text.extend(self.next().map(unescaped)),
                 Some(next) if next == quote => return Ok(text),
                 Some(next) => text.push(next),
             }
@@ -185,6 +185,15 @@ impl Reader<'_> {
                 })
             }
         }
+    }
+}
+
+fn unescaped(letter: char) -> char {
+    match letter {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        other => other,
     }
 }
 
