@@ -24,6 +24,18 @@ use crate::commands::tree_view::TreeView;
 use crate::commands::trigger::Trigger;
 use crate::commands::verify_install::VerifyInstall;
 use crate::diagnostics::Verbosity;
+use crate::objects::api_resources::ApiResources;
+use crate::objects::apply::Apply;
+use crate::objects::create::Create;
+use crate::objects::delete::Delete;
+use crate::objects::describe::Describe;
+use crate::objects::edit::Edit;
+use crate::objects::explain::Explain;
+use crate::objects::get::Get;
+use crate::objects::patch::Patch;
+use crate::objects::shell::Shell;
+use crate::objects::updog::Updog;
+use crate::objects::wait::Wait;
 use crate::stream::PrintedLines;
 
 /// The inner development loop on Kubernetes: reads a Tiltfile, brings up what it describes and keeps it up to date
@@ -86,6 +98,16 @@ pub(crate) enum Command {
     Enable(Enable),
     Disable(Disable),
     Args(commands::args::Args),
+    Get(Box<Get>),
+    Describe(Describe),
+    Wait(Box<Wait>),
+    Create(Box<Create>),
+    Apply(Box<Apply>),
+    Edit(Box<Edit>),
+    Patch(Box<Patch>),
+    Delete(Box<Delete>),
+    Explain(Explain),
+    ApiResources(ApiResources),
     Docker(commands::docker::Docker),
     Doctor(Doctor),
     /// Keep what a session knows in a file, and look at it later
@@ -115,8 +137,14 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Alpha {
+    /// As `lilt api-resources`
+    ApiResources(ApiResources),
+    /// As `lilt get`
+    Get(Box<Get>),
+    Shell(Shell),
     TiltfileResult(TiltfileResult),
     TreeView(TreeView),
+    Updog(Updog),
 }
 
 /// Evaluate the Tiltfile and print what came of it as JSON: exit 0, 5 if the Tiltfile is wrong, 1 for all else

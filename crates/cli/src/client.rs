@@ -68,6 +68,15 @@ impl Client {
         format!("http://{}:{}/", self.host, self.port)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Whether it is a session of this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        crate::instances::is_here(&self.host)
+    }
+
     /// `host:port`.
     pub(crate) fn host(&self) -> String {
         format!("{}:{}", self.host, self.port)

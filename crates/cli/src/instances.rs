@@ -107,7 +107,7 @@ pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
 }
 
 /// Whether a host is this machine in any case.
-fn is_here(host: &str) -> bool {
+pub(crate) fn is_here(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<std::net::IpAddr>();
     bare == DEFAULT_HOST || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())

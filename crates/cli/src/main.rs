@@ -10,6 +10,7 @@ mod demo;
 mod diagnostics;
 mod face;
 mod instances;
+mod objects;
 mod prompt;
 mod reference;
 mod session;
@@ -53,6 +54,20 @@ fn main() -> ExitCode {
         Command::Completion(completion) => commands::completion::run(&completion),
         Command::VerifyInstall(_) => commands::verify_install::run(),
         Command::Alpha(Alpha::TreeView(tree)) => block_on(commands::tree_view::run(tree)),
+        Command::Alpha(Alpha::Updog(updog)) => block_on(objects::updog::run(updog)),
+        Command::Alpha(Alpha::Shell(shell)) => objects::run(objects::shell::run(shell)),
+        Command::Get(get) | Command::Alpha(Alpha::Get(get)) => objects::run(objects::get::run(*get)),
+        Command::Describe(describe) => objects::run(objects::describe::run(describe)),
+        Command::Wait(wait) => objects::run(objects::wait::run(*wait)),
+        Command::Create(create) => objects::run(objects::create::run(*create)),
+        Command::Apply(apply) => objects::run(objects::apply::run(*apply)),
+        Command::Edit(edit) => objects::run(objects::edit::run(*edit)),
+        Command::Patch(patch) => objects::run(objects::patch::run(*patch)),
+        Command::Delete(delete) => objects::run(objects::delete::run(*delete)),
+        Command::Explain(explain) => objects::run(objects::explain::run(explain)),
+        Command::ApiResources(resources) | Command::Alpha(Alpha::ApiResources(resources)) => {
+            objects::run(objects::api_resources::run(resources))
+        }
         Command::Logs(logs) => block_on(commands::logs::run(logs)),
         Command::Timeline(arguments) => block_on(commands::timeline::run(arguments)),
         Command::Replay(replay) => commands::replay::run(&replay),

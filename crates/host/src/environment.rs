@@ -23,7 +23,9 @@ pub const NO_COLOR: &str = "NO_COLOR";
 pub const HOME: &str = "HOME";
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
-/// The editor of `lilt args`; first this one.
+/// The editor of `lilt edit`, after [`TILT_EDITOR`] and before [`EDITOR`].
+pub const KUBE_EDITOR: &str = "KUBE_EDITOR";
+/// The editor of `lilt args` and `lilt edit`; first this one.
 pub const TILT_EDITOR: &str = "TILT_EDITOR";
 /// Then this one.
 pub const EDITOR: &str = "EDITOR";
@@ -69,6 +71,7 @@ pub const ALL: &[&str] = &[
     HOME,
     PATH,
     TILT_EDITOR,
+    KUBE_EDITOR,
     EDITOR,
     TILT_DOCKER_COMPOSE_CMD,
     XDG_CACHE_HOME,
@@ -97,6 +100,11 @@ pub fn names() -> Vec<String> {
 
 pub fn home() -> Option<PathBuf> {
     variable(HOME).map(PathBuf::from)
+}
+
+/// Where files go that nobody needs for long.
+pub fn temporary_folder() -> PathBuf {
+    std::env::temp_dir()
 }
 
 /// Where Tilt keeps the user's settings: the old folder for those who still have it.

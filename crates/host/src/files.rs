@@ -100,6 +100,11 @@ pub fn read(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
+/// What lies in a folder, in no order.
+pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+}
+
 /// Makes a symbolic link, and the folders above it.
 pub fn link(target: &Path, path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {

@@ -22,7 +22,7 @@ use nix::unistd::Pid;
 use tokio::task::JoinHandle;
 
 pub use detached::detached;
-pub use foreground::in_terminal;
+pub use foreground::{in_terminal, output_of};
 pub use guardian::duty::guard;
 pub use guardian::{ARGUMENT as GUARDIAN_ARGUMENT, Guardian, Held};
 pub use launch::Launch;

@@ -116,6 +116,7 @@ async fn object<const STATUS: bool>(
     State(api): State<Api>,
     Path((plural, name)): Path<(String, String)>,
     method: Method,
+    Query(list): Query<ListQuery>,
     Query(query): Query<WriteQuery>,
     headers: HeaderMap,
     body: Body,
@@ -127,7 +128,7 @@ async fn object<const STATUS: bool>(
     let half = if STATUS { Half::Status } else { Half::Main };
     let write = Write { api: &api, kind, query: &query };
     match method {
-        Method::GET | Method::HEAD => read::get(&api, kind, &name, &headers),
+        Method::GET | Method::HEAD => read::get(&api, kind, &name, &list, &headers),
         Method::PUT => write.replace(&name, half, &whole(body)?).await,
         Method::PATCH => write.patch(&name, half, &headers, &whole(body)?).await,
         Method::DELETE if !STATUS => write.delete(&name, &whole(body)?).await,

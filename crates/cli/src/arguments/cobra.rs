@@ -36,7 +36,15 @@ pub(crate) fn adapt(
             }
             Some(text) if text.starts_with("--") => adapted.long(&text[2..], &mut typed)?,
             Some(text) if text.starts_with('-') && text.len() > 1 => adapted.short(&text[1..], &mut typed)?,
-            _ => adapted.positional(word),
+            _ => {
+                adapted.positional(word);
+                if adapted.is_over() {
+                    let mut rest = typed.by_ref().peekable();
+                    rest.next_if(|word| word == "--");
+                    adapted.words.push("--".into());
+                    adapted.words.extend(rest);
+                }
+            }
         }
     }
     Ok(adapted.words)
@@ -59,6 +67,13 @@ impl<'a> Adapted<'a> {
         self.words.push(word);
     }
 
+    /// Whether all that follows belongs to a command which is to be run: there is a name before it.
+    fn is_over(&self) -> bool {
+        let command = self.path.last().expect("invariant: the path begins with the root");
+        let mut positionals = command.get_positionals();
+        self.has_positional && positionals.next().is_some() && positionals.any(Arg::is_trailing_var_arg_set)
+    }
+
     fn find(&self, is_it: impl Fn(&Arg) -> bool) -> Option<&'a Arg> {
         self.path.iter().rev().find_map(|command| command.get_arguments().find(|arg| is_it(arg)))
     }
@@ -73,6 +88,7 @@ impl<'a> Adapted<'a> {
             return Ok(());
         };
         match value {
+            _ if is_optional(arg) => self.words.push(format!("--{text}").into()),
             _ if takes_value(arg) => self.valued(name, value.map(OsString::from), rest),
             Some(value) => self.boolean(name, value, format!("--{name}"))?,
             None => self.words.push(format!("--{name}").into()),
@@ -89,9 +105,13 @@ impl<'a> Adapted<'a> {
                 self.words.push(format!("-{}", &text[at..]).into());
                 return Ok(());
             };
-            if takes_value(arg) {
+            if takes_value(arg) && !is_optional(arg) {
                 let value = (!after.is_empty()).then(|| after.strip_prefix('=').unwrap_or(after));
                 self.valued(name, value.map(OsString::from), rest);
+                return Ok(());
+            }
+            if let (Some(value), true) = (after.strip_prefix('='), is_optional(arg)) {
+                self.words.push(format!("--{name}={value}").into());
                 return Ok(());
             }
             if let Some(value) = after.strip_prefix('=') {
@@ -124,6 +144,11 @@ impl<'a> Adapted<'a> {
     }
 }
 
+/// Whether a value may follow with an equals sign: `--wait=false`, `--dry-run=client`.
+fn is_optional(arg: &Arg) -> bool {
+    arg.get_num_args().is_some_and(|number| number.min_values() == 0) && takes_value(arg)
+}
+
 fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
@@ -139,7 +164,14 @@ mod tests {
                 Command::new("up")
                     .arg(Arg::new("stream").long("stream").action(ArgAction::SetTrue))
                     .arg(Arg::new("file").short('f').long("file"))
+                    .arg(Arg::new("wait").short('w').long("wait").num_args(0..=1).require_equals(true))
                     .arg(Arg::new("args").num_args(0..)),
+            )
+            .subcommand(
+                Command::new("run")
+                    .arg(Arg::new("file").short('f').long("file"))
+                    .arg(Arg::new("name"))
+                    .arg(Arg::new("command").num_args(1..).trailing_var_arg(true)),
             );
         root.build();
         let typed = typed.split(' ').map(OsString::from);
@@ -174,6 +206,18 @@ mod tests {
         assert_eq!(adapted("lilt up -f=x"), "lilt up --file=x");
         assert_eq!(adapted("lilt -dfx up"), "lilt --debug -fx up", "f is not known before up");
         assert_eq!(adapted("lilt up -dfx"), "lilt up --debug --file=x");
+    }
+
+    #[test]
+    fn some_values_need_not_be_there() {
+        assert_eq!(adapted("lilt up --wait=false -w a"), "lilt up --wait=false --wait a");
+        assert_eq!(adapted("lilt up -w=false --wait a"), "lilt up --wait=false --wait a");
+    }
+
+    #[test]
+    fn what_follows_a_name_may_be_a_command() {
+        assert_eq!(adapted("lilt run -f x name sh -c --file"), "lilt run --file=x name -- sh -c --file");
+        assert_eq!(adapted("lilt run name -- sh -f"), "lilt run name -- sh -f");
     }
 
     #[test]

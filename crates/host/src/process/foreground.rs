@@ -1,7 +1,6 @@
-//! A command that has lilt's own terminal for a while.
+//! Commands that have lilt's own terminal for a while.
 
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use lilt_model::Failure;
 
@@ -17,8 +16,19 @@ pub fn in_terminal(argv: &[String], env: &[(String, String)]) -> Result<Exit, Fa
         .envs(env.iter().map(|(name, value)| (name, value)))
         .status()
         .map_err(|error| Failure::environment(format!("cannot start `{program}`: {error}")))?;
-    Ok(match status.code() {
-        Some(code) => Exit::Code(code),
-        None => Exit::Signal(status.signal().unwrap_or_default()),
-    })
+    Ok(Exit::from(status))
+}
+
+/// Runs a command without input, with lilt's own stderr, and waits for it: how it ended and what it wrote. Blocks.
+pub fn output_of(argv: &[String]) -> Result<(Exit, Vec<u8>), Failure> {
+    let Some((program, arguments)) = argv.split_first() else {
+        return Err(Failure::user("the command is empty"));
+    };
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Failure::environment(format!("cannot start `{program}`: {error}")))?;
+    Ok((Exit::from(output.status), output.stdout))
 }

@@ -102,10 +102,11 @@ pub(crate) fn get(
     api: &Api,
     kind: &'static Kind,
     name: &str,
+    query: &ListQuery,
     headers: &HeaderMap,
 ) -> Result<Response, Failure> {
     let found = api.reader.get(&Key::new(kind.name, name)).ok_or_else(|| Failure::not_found(kind, name))?;
-    let shape = Shape::wanted(headers, Attached::Metadata);
+    let shape = Shape::wanted(headers, query.attached());
     Ok(json_response(StatusCode::OK, shape.of(api, kind, &found.text)))
 }
 

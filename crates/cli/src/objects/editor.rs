@@ -1,0 +1,137 @@
+//! Changing objects in the user's editor.
+
+use lilt_host::session_dir::SessionDir;
+use lilt_host::{environment, files, process};
+use lilt_model::Failure;
+use lilt_tiltfile::yaml;
+use serde_json::{Value, json};
+
+use super::documents;
+use super::printers::{as_yaml, pretty};
+use super::problem::Problem;
+
+const INTRODUCTION: &str = "\
+# Please edit the object below. Lines beginning with a '#' will be ignored,
+# and an empty file will abort the edit. If an error occurs while saving this file will be
+# reopened with the relevant failures.
+#
+";
+
+/// In which form objects are edited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Format {
+    json: bool,
+    windows: bool,
+}
+
+impl Format {
+    pub(crate) fn read(output: Option<&str>, windows: bool) -> Result<Self, Problem> {
+        match output {
+            None | Some("" | "yaml" | "name") => Ok(Self { json: false, windows }),
+            Some("json") => Ok(Self { json: true, windows }),
+            Some(other) => Err(Problem::words(format!(
+                "The flag 'output' must be one of yaml|json to edit, not {other:?}"
+            ))),
+        }
+    }
+
+    /// Several objects are one list.
+    pub(crate) fn write_all(&self, objects: &[Value]) -> Result<String, Problem> {
+        let whole = match objects {
+            [one] => one.clone(),
+            many => json!({"apiVersion": "v1", "kind": "List", "items": many}),
+        };
+        if self.json { pretty(&yaml::sorted(&whole)) } else { as_yaml(&whole) }
+    }
+
+    fn name(&self) -> &'static str {
+        if self.json { "edit.json" } else { "edit.yaml" }
+    }
+}
+
+/// A file that the user changes, perhaps several times.
+pub(crate) struct Editing {
+    folder: SessionDir,
+    format: Format,
+}
+
+impl Editing {
+    pub(crate) fn begin(format: &Format) -> Result<Self, Problem> {
+        Ok(Self { folder: SessionDir::create()?, format: *format })
+    }
+
+    /// The objects that the user leaves in the file; none if it is empty.
+    pub(crate) fn edit(&mut self, text: &str) -> Result<Vec<Value>, Problem> {
+        let left = self.open(&format!("{INTRODUCTION}{text}"))?;
+        objects(&left)
+    }
+
+    /// Opens a text in the editor: what is in the file afterwards.
+    pub(crate) fn open(&mut self, text: &str) -> Result<String, Problem> {
+        let path = self.folder.path().join(self.format.name());
+        let ended = if self.format.windows { text.replace('\n', "\r\n") } else { text.to_owned() };
+        let unwritten = |error: std::io::Error| {
+            Failure::environment(format!("cannot write {}: {error}", path.display()))
+        };
+        files::save_private(&path, ended.as_bytes()).map_err(unwritten)?;
+        let editor = editor();
+        // The editor may be a command with arguments.
+        let script = format!("{editor} \"$1\"");
+        let argv = ["sh", "-c", &script, &editor].map(str::to_owned).into_iter();
+        let argv: Vec<String> = argv.chain([path.display().to_string()]).collect();
+        let exit = process::in_terminal(&argv, &[])?;
+        if !exit.success() {
+            let words = format!("there was a problem with the editor {editor:?}: it ended with {exit}");
+            return Err(Problem::words(words));
+        }
+        let text = files::read(&path).unwrap_or_default();
+        Ok(String::from_utf8_lossy(&text).replace("\r\n", "\n"))
+    }
+
+    /// Keeps what the user wrote: it is lost with the folder otherwise.
+    pub(crate) fn keep(&self, text: &str) -> Result<String, Problem> {
+        let name = format!("lilt-{}-{}", std::process::id(), self.format.name());
+        let path = environment::temporary_folder().join(name);
+        let unwritten =
+            |error: std::io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
+        files::save_private(&path, text.as_bytes()).map_err(unwritten)?;
+        Ok(path.display().to_string())
+    }
+}
+
+fn editor() -> String {
+    let names = [environment::TILT_EDITOR, environment::KUBE_EDITOR, environment::EDITOR];
+    names.into_iter().find_map(environment::variable).unwrap_or_else(|| "vi".to_owned())
+}
+
+/// Without comments, which may be what a text consists of.
+pub(crate) fn without_comments(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// The objects of a text.
+pub(crate) fn objects(text: &str) -> Result<Vec<Value>, Problem> {
+    let bare = without_comments(text);
+    if bare.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    match documents::value("the edited file", &bare)? {
+        Value::Object(mut whole) if whole.get("kind").is_some_and(|kind| kind == "List") => {
+            Ok(whole.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default())
+        }
+        object @ Value::Object(_) => Ok(vec![object]),
+        other => Err(Problem::words(format!("the edited file has no object, but {other}"))),
+    }
+}
+
+/// The text for the next attempt: with what is wrong with this one.
+pub(crate) fn with_complaint(text: &str, complaint: &str) -> String {
+    let lines = complaint.lines().map(|line| format!("# {line}\n"));
+    format!("{INTRODUCTION}{}#\n{}", lines.collect::<String>(), without_comments(text))
+}
+
+/// The text for the first attempt.
+pub(crate) fn introduced(text: &str) -> String {
+    format!("{INTRODUCTION}{text}")
+}

@@ -1,0 +1,129 @@
+//! The tables that the session answers with, for people.
+
+use serde_json::Value;
+
+use super::rows::Widths;
+
+/// What to show beside what the session says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heads {
+    pub(crate) wide: bool,
+    pub(crate) hidden: bool,
+    pub(crate) labels: bool,
+    /// Labels that have a column of their own.
+    pub(crate) label_columns: Vec<String>,
+    /// `cmd.tilt.dev`, before each name.
+    pub(crate) prefix: Option<String>,
+}
+
+/// A table that may grow.
+#[derive(Debug)]
+pub(crate) struct Table {
+    heads: Heads,
+    widths: Widths,
+    begun: bool,
+}
+
+impl Table {
+    pub(crate) fn new(heads: Heads) -> Self {
+        Self { heads, widths: Widths::default(), begun: false }
+    }
+
+    /// Lines for what a `Table` object has; with heads if they are the first.
+    pub(crate) fn print(&mut self, table: &Value) -> String {
+        let shown = self.shown(table);
+        let mut lines = Vec::new();
+        let rows = table.get("rows").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        if rows.is_empty() {
+            return String::new();
+        }
+        if !std::mem::replace(&mut self.begun, true) && !self.heads.hidden {
+            lines.push(self.head(table, &shown));
+        }
+        lines.extend(rows.iter().map(|row| self.row(row, &shown)));
+        self.widths.align(&lines)
+    }
+
+    /// The columns of the session that are shown.
+    fn shown(&self, table: &Value) -> Vec<usize> {
+        let columns = table.get("columnDefinitions").and_then(Value::as_array);
+        let is_shown = |column: &Value| {
+            self.heads.wide || column.get("priority").and_then(Value::as_i64).unwrap_or(0) == 0
+        };
+        let columns = columns.into_iter().flatten().enumerate();
+        columns.filter(|(_, column)| is_shown(column)).map(|(index, _)| index).collect()
+    }
+
+    fn head(&self, table: &Value, shown: &[usize]) -> Vec<String> {
+        let name = |index: &usize| {
+            let name = table.pointer(&format!("/columnDefinitions/{index}/name")).and_then(Value::as_str);
+            name.unwrap_or_default().to_uppercase()
+        };
+        let mut head: Vec<String> = shown.iter().map(name).collect();
+        let label = |key: &String| key.rsplit('/').next().unwrap_or_default().to_uppercase();
+        head.extend(self.heads.label_columns.iter().map(label));
+        if self.heads.labels {
+            head.push("LABELS".to_owned());
+        }
+        head
+    }
+
+    fn row(&self, row: &Value, shown: &[usize]) -> Vec<String> {
+        let cell = |index: &usize| match row.pointer(&format!("/cells/{index}")) {
+            Some(Value::String(text)) => text.clone(),
+            None | Some(Value::Null) => "<none>".to_owned(),
+            Some(other) => other.to_string(),
+        };
+        let mut cells: Vec<String> = shown.iter().map(cell).collect();
+        if let (Some(prefix), Some(name)) = (&self.heads.prefix, cells.first_mut()) {
+            *name = format!("{prefix}/{name}");
+        }
+        let labels = row.pointer("/object/metadata/labels").and_then(Value::as_object);
+        let label = |key: &String| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
+        cells.extend(self.heads.label_columns.iter().map(|key| label(key).unwrap_or_default().to_owned()));
+        if self.heads.labels {
+            let pair = |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
+            let mut pairs: Vec<String> = labels.into_iter().flatten().map(pair).collect();
+            pairs.sort();
+            cells.push(if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") });
+        }
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn table(names: &[&str]) -> Value {
+        let row = |name: &&str| json!({"cells": [name, "echo", 1, null], "object": {"metadata": {"labels": {"tier": "db", "a/app": *name}}}});
+        json!({
+            "columnDefinitions": [{"name": "Name"}, {"name": "Args"}, {"name": "Pid", "priority": 1}, {"name": "Age"}],
+            "rows": names.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+
+    #[test]
+    fn rows_have_heads_once() {
+        let mut plain = Table::new(Heads::default());
+        assert_eq!(plain.print(&table(&[])), "", "nothing has no head");
+        assert_eq!(plain.print(&table(&["one", "two"])), "NAME   ARGS   AGE\none    echo   <none>\ntwo    echo   <none>\n");
+        assert_eq!(plain.print(&table(&["x"])), "x      echo   <none>\n");
+    }
+
+    #[test]
+    fn labels_kinds_and_wide_columns_are_shown_on_demand() {
+        let heads = Heads {
+            wide: true,
+            labels: true,
+            label_columns: vec!["a/app".into(), "none".into()],
+            prefix: Some("cmd.tilt.dev".into()),
+            ..Heads::default()
+        };
+        insta::assert_snapshot!(Table::new(heads).print(&table(&["one"])));
+        let hidden = Heads { hidden: true, ..Heads::default() };
+        assert_eq!(Table::new(hidden).print(&table(&["one"])), "one   echo   <none>\n");
+    }
+}

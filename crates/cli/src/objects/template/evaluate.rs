@@ -1,0 +1,185 @@
+//! Actions become text.
+
+use serde_json::Value;
+
+use super::functions::{call, is_true, printed};
+use super::{Node, Operand, Pipeline};
+
+pub(super) fn render(nodes: &[Node], object: &Value, lenient: bool) -> Result<String, String> {
+    let mut run = Run { lenient, variables: vec![("$".to_owned(), object.clone())], text: String::new() };
+    run.nodes(nodes, object)?;
+    Ok(run.text)
+}
+
+struct Run {
+    lenient: bool,
+    /// The last one of a name counts.
+    variables: Vec<(String, Value)>,
+    text: String,
+}
+
+/// How a list of nodes was left.
+#[derive(PartialEq)]
+enum Left {
+    AtEnd,
+    Break,
+    Continue,
+}
+
+impl Run {
+    fn nodes(&mut self, nodes: &[Node], dot: &Value) -> Result<Left, String> {
+        let known = self.variables.len();
+        for node in nodes {
+            let left = self.node(node, dot)?;
+            if left != Left::AtEnd {
+                self.variables.truncate(known);
+                return Ok(left);
+            }
+        }
+        self.variables.truncate(known);
+        Ok(Left::AtEnd)
+    }
+
+    fn node(&mut self, node: &Node, dot: &Value) -> Result<Left, String> {
+        match node {
+            Node::Text(text) => self.text.push_str(text),
+            Node::Act(pipeline) => {
+                let value = self.pipeline(pipeline, dot)?;
+                if pipeline.variables.is_empty() {
+                    self.text.push_str(&printed(&value));
+                }
+            }
+            Node::Break => return Ok(Left::Break),
+            Node::Continue => return Ok(Left::Continue),
+            Node::Range(pipeline, body, otherwise) => self.range(pipeline, body, otherwise, dot)?,
+            Node::If(pipeline, body, otherwise) | Node::With(pipeline, body, otherwise) => {
+                let known = self.variables.len();
+                let value = self.pipeline(pipeline, dot)?;
+                let inner = if matches!(node, Node::With(..)) { &value } else { dot };
+                let left =
+                    if is_true(&value) { self.nodes(body, inner)? } else { self.nodes(otherwise, dot)? };
+                self.variables.truncate(known);
+                return Ok(left);
+            }
+        }
+        Ok(Left::AtEnd)
+    }
+
+    fn range(
+        &mut self,
+        pipeline: &Pipeline,
+        body: &[Node],
+        otherwise: &[Node],
+        dot: &Value,
+    ) -> Result<(), String> {
+        let known = self.variables.len();
+        let value = self.commands(pipeline, dot)?;
+        let items: Vec<(Value, Value)> = match value {
+            Value::Null => Vec::new(),
+            Value::Array(items) => {
+                items.into_iter().enumerate().map(|(index, item)| (Value::from(index), item)).collect()
+            }
+            Value::Object(members) => {
+                let mut members: Vec<_> = members.into_iter().collect();
+                members.sort_by(|(left, _), (right, _)| left.cmp(right));
+                members.into_iter().map(|(name, item)| (Value::from(name), item)).collect()
+            }
+            other => return Err(format!("range can't iterate over {}", printed(&other))),
+        };
+        if items.is_empty() {
+            self.nodes(otherwise, dot)?;
+        }
+        for (key, item) in items {
+            match pipeline.variables.as_slice() {
+                [one] => self.variables.push((one.clone(), item.clone())),
+                [first, second] => {
+                    self.variables.push((first.clone(), key));
+                    self.variables.push((second.clone(), item.clone()));
+                }
+                _ => {}
+            }
+            let left = self.nodes(body, &item)?;
+            self.variables.truncate(known);
+            if left == Left::Break {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What comes out; its variables are set.
+    fn pipeline(&mut self, pipeline: &Pipeline, dot: &Value) -> Result<Value, String> {
+        let value = self.commands(pipeline, dot)?;
+        for name in &pipeline.variables {
+            if !pipeline.assigns {
+                self.variables.push((name.clone(), value.clone()));
+            } else if let Some((_, known)) = self.variables.iter_mut().rev().find(|(known, _)| known == name) {
+                *known = value.clone();
+            }
+        }
+        Ok(value)
+    }
+
+    fn commands(&self, pipeline: &Pipeline, dot: &Value) -> Result<Value, String> {
+        let mut last: Option<Value> = None;
+        for command in &pipeline.commands {
+            last = Some(self.command(command, last.take(), dot)?);
+        }
+        Ok(last.unwrap_or_default())
+    }
+
+    fn command(&self, command: &[Operand], last: Option<Value>, dot: &Value) -> Result<Value, String> {
+        let (first, rest) = command.split_first().ok_or("missing value for command")?;
+        let Operand::Function(name) = first else {
+            if !rest.is_empty() || last.is_some() {
+                return Err("can't give argument to non-function".into());
+            }
+            return self.operand(first, dot);
+        };
+        let mut arguments = Vec::new();
+        for operand in rest {
+            arguments.push(self.operand(operand, dot)?);
+            // What comes behind is not looked at.
+            let decided = match name.as_str() {
+                "and" => arguments.last().is_some_and(|value| !is_true(value)),
+                "or" => arguments.last().is_some_and(is_true),
+                _ => false,
+            };
+            if decided {
+                return Ok(arguments.pop().unwrap_or_default());
+            }
+        }
+        arguments.extend(last);
+        call(name, arguments)
+    }
+
+    fn operand(&self, operand: &Operand, dot: &Value) -> Result<Value, String> {
+        match operand {
+            Operand::Literal(value) => Ok(value.clone()),
+            Operand::Dot(fields) => self.fields(dot, fields),
+            Operand::Variable(name, fields) => {
+                let known = self.variables.iter().rev().find(|(known, _)| known == name);
+                let (_, value) = known.ok_or_else(|| format!("undefined variable {name:?}"))?;
+                self.fields(value, fields)
+            }
+            Operand::Group(pipeline, fields) => self.fields(&self.commands(pipeline, dot)?, fields),
+            Operand::Function(name) => call(name, Vec::new()),
+        }
+    }
+
+    fn fields(&self, value: &Value, fields: &[String]) -> Result<Value, String> {
+        let mut value = value;
+        for field in fields {
+            value = match value {
+                Value::Object(members) => match members.get(field) {
+                    Some(value) => value,
+                    None if self.lenient => return Ok(Value::Null),
+                    None => return Err(format!("map has no entry for key {field:?}")),
+                },
+                Value::Null => return Ok(Value::Null),
+                other => return Err(format!("can't evaluate field {field} in {}", printed(other))),
+            };
+        }
+        Ok(value.clone())
+    }
+}

@@ -1,0 +1,220 @@
+//! Words become actions.
+
+use serde_json::Value;
+
+use super::functions::FUNCTIONS;
+use super::lex::{Piece, Word};
+use super::{Node, Operand, Pipeline};
+
+pub(super) fn parse(pieces: &[Piece]) -> Result<Vec<Node>, String> {
+    let mut parser = Parser { pieces, at: 0, variables: vec!["$".to_owned()], depth: 0 };
+    let (nodes, end) = parser.nodes()?;
+    match end {
+        End::Text => Ok(nodes),
+        End::End => Err("1: unexpected {{end}}".into()),
+        End::Else(_) => Err("1: unexpected {{else}}".into()),
+    }
+}
+
+struct Parser<'p> {
+    pieces: &'p [Piece],
+    at: usize,
+    /// Those that are known here.
+    variables: Vec<String>,
+    /// In how many ranges we are.
+    depth: usize,
+}
+
+/// What a list of nodes ends with.
+enum End<'p> {
+    Text,
+    End,
+    /// With what follows it.
+    Else(&'p [Word]),
+}
+
+impl<'p> Parser<'p> {
+    fn nodes(&mut self) -> Result<(Vec<Node>, End<'p>), String> {
+        let mut nodes = Vec::new();
+        while let Some(piece) = self.pieces.get(self.at) {
+            self.at += 1;
+            let words = match piece {
+                Piece::Text(text) => {
+                    if !text.is_empty() {
+                        nodes.push(Node::Text(text.clone()));
+                    }
+                    continue;
+                }
+                Piece::Action(words) => words,
+            };
+            let (keyword, rest) = match words.split_first() {
+                Some((Word::Name(name), rest)) => (name.as_str(), rest),
+                _ => ("", &words[..]),
+            };
+            match keyword {
+                "end" => return Ok((nodes, End::End)),
+                "else" => return Ok((nodes, End::Else(rest))),
+                "if" | "with" | "range" => nodes.push(self.block(keyword, rest)?),
+                "break" | "continue" if self.depth == 0 => {
+                    return Err(format!("1: {{{{{keyword}}}}} outside {{{{range}}}}"));
+                }
+                "break" => nodes.push(Node::Break),
+                "continue" => nodes.push(Node::Continue),
+                "define" | "template" | "block" => {
+                    return Err(format!("1: {keyword} is not supported here"));
+                }
+                _ => nodes.push(Node::Act(self.pipeline(words)?)),
+            }
+        }
+        Ok((nodes, End::Text))
+    }
+
+    fn block(&mut self, keyword: &str, words: &[Word]) -> Result<Node, String> {
+        let known = self.variables.len();
+        let pipeline = self.pipeline(words)?;
+        self.depth += usize::from(keyword == "range");
+        let (body, end) = self.nodes()?;
+        self.depth -= usize::from(keyword == "range");
+        let otherwise = match end {
+            End::Text => return Err("1: unexpected EOF".into()),
+            End::End => Vec::new(),
+            End::Else(rest) => self.otherwise(rest)?,
+        };
+        self.variables.truncate(known);
+        Ok(match keyword {
+            "if" => Node::If(pipeline, body, otherwise),
+            "with" => Node::With(pipeline, body, otherwise),
+            _ => Node::Range(pipeline, body, otherwise),
+        })
+    }
+
+    /// What follows `else`: nodes up to the end, or another block (`else if`), whose end is also this one's.
+    fn otherwise(&mut self, rest: &[Word]) -> Result<Vec<Node>, String> {
+        let rest: &[Word] = match rest {
+            [Word::Space, rest @ ..] => rest,
+            rest => rest,
+        };
+        match rest.split_first() {
+            None => match self.nodes()? {
+                (nodes, End::End) => Ok(nodes),
+                (_, End::Else(_)) => Err("1: expected end; found {{else}}".into()),
+                (_, End::Text) => Err("1: unexpected EOF".into()),
+            },
+            Some((Word::Name(name), rest)) if name == "if" || name == "with" => {
+                Ok(vec![self.block(name, rest)?])
+            }
+            Some(_) => Err("1: unexpected words in else".into()),
+        }
+    }
+
+    fn pipeline(&mut self, words: &[Word]) -> Result<Pipeline, String> {
+        let mut reader = Reader { words, at: 0, known: &self.variables };
+        let (variables, assigns) = reader.declaration();
+        let mut commands = reader.commands(false)?;
+        commands.retain(|command| !command.is_empty());
+        if commands.is_empty() {
+            return Err("1: missing value for command".into());
+        }
+        if assigns && let Some(unknown) = variables.iter().find(|name| !self.variables.contains(name)) {
+            return Err(format!("1: undefined variable {unknown:?}"));
+        }
+        if !assigns {
+            self.variables.extend(variables.iter().cloned());
+        }
+        Ok(Pipeline { variables, assigns, commands })
+    }
+}
+
+struct Reader<'w> {
+    words: &'w [Word],
+    at: usize,
+    known: &'w [String],
+}
+
+impl Reader<'_> {
+    fn skip_space(&mut self) {
+        while self.words.get(self.at) == Some(&Word::Space) {
+            self.at += 1;
+        }
+    }
+
+    /// `$x :=`, `$i, $x :=` or `$x =`; nothing of it if that is not what stands there.
+    fn declaration(&mut self) -> (Vec<String>, bool) {
+        let start = self.at;
+        let mut names = Vec::new();
+        loop {
+            self.skip_space();
+            let Some(Word::Variable(name)) = self.words.get(self.at) else { break };
+            names.push(name.clone());
+            self.at += 1;
+            self.skip_space();
+            match self.words.get(self.at) {
+                Some(Word::Sign(sign @ (":=" | "="))) => {
+                    self.at += 1;
+                    return (names, *sign == "=");
+                }
+                Some(Word::Sign(",")) => self.at += 1,
+                _ => break,
+            }
+        }
+        self.at = start;
+        (Vec::new(), false)
+    }
+
+    /// Up to the end, or to the closing parenthesis.
+    fn commands(&mut self, in_group: bool) -> Result<Vec<Vec<Operand>>, String> {
+        let mut commands = vec![Vec::new()];
+        loop {
+            self.skip_space();
+            let Some(word) = self.words.get(self.at) else {
+                return if in_group { Err("1: unclosed left paren".into()) } else { Ok(commands) };
+            };
+            self.at += 1;
+            match word {
+                Word::Sign("|") => commands.push(Vec::new()),
+                Word::Sign(")") if in_group => return Ok(commands),
+                word => {
+                    let operand = self.operand(word)?;
+                    commands.last_mut().expect("invariant: there is one from the beginning").push(operand);
+                }
+            }
+        }
+    }
+
+    fn operand(&mut self, word: &Word) -> Result<Operand, String> {
+        Ok(match word {
+            Word::Field(name) if name.is_empty() => Operand::Dot(Vec::new()),
+            Word::Field(name) => Operand::Dot([name.clone()].into_iter().chain(self.fields()).collect()),
+            Word::Variable(name) if !self.known.contains(name) => {
+                return Err(format!("1: undefined variable {name:?}"));
+            }
+            Word::Variable(name) => Operand::Variable(name.clone(), self.fields()),
+            Word::Text(text) => Operand::Literal(Value::String(text.clone())),
+            Word::Number(number) => Operand::Literal(Value::Number(number.clone())),
+            Word::Name(name) => match name.as_str() {
+                "true" => Operand::Literal(Value::Bool(true)),
+                "false" => Operand::Literal(Value::Bool(false)),
+                "nil" => Operand::Literal(Value::Null),
+                name if FUNCTIONS.contains(&name) => Operand::Function(name.to_owned()),
+                name => return Err(format!("1: function {name:?} not defined")),
+            },
+            Word::Sign("(") => {
+                let commands = self.commands(true)?;
+                let pipeline = Pipeline { variables: Vec::new(), assigns: false, commands };
+                Operand::Group(pipeline, self.fields())
+            }
+            Word::Sign(sign) => return Err(format!("1: unexpected {sign:?} in operand")),
+            Word::Space => return Err("1: missing operand".into()),
+        })
+    }
+
+    /// The fields that follow at once.
+    fn fields(&mut self) -> Vec<String> {
+        let mut fields = Vec::new();
+        while let Some(Word::Field(name)) = self.words.get(self.at) {
+            fields.push(name.clone());
+            self.at += 1;
+        }
+        fields
+    }
+}
