@@ -296,7 +296,9 @@ fn passes(
         ([], _) | (_, []) => return Ok(false),
         _ => return Err("can only compare one element at a time".into()),
     };
-    let (Some(left), Some(right)) = (get(value.value, left), get(value.value, right)) else { return Ok(false) };
+    let (Some(left), Some(right)) = (get(value.value, left), get(value.value, right)) else {
+        return Ok(false);
+    };
     compare(left, operator, right)
 }
 

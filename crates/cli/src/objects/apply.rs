@@ -154,7 +154,9 @@ impl Apply {
         }
         let deletes = self.prune || self.force;
         if !deletes && (self.wait || !self.timeout.is_zero() || self.grace_period != -1) {
-            return refuse("--wait, --timeout and --grace-period are for deletions: they need --prune or --force");
+            return refuse(
+                "--wait, --timeout and --grace-period are for deletions: they need --prune or --force",
+            );
         }
         Ok(())
     }

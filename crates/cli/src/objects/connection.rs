@@ -67,8 +67,7 @@ impl Stream {
                         return Ok(Some(data));
                     }
                 }
-                // The session has ended, and its last chunk was cut off.
-                Err(error) if error.is_incomplete_message() || error.is_closed() => return Ok(None),
+                Err(error) if is_end(&error) => return Ok(None),
                 Err(error) => return Err(broken(&error)),
             }
         }
@@ -104,7 +103,8 @@ impl Line {
 
     fn to(access: &Access) -> Result<Line, Failure> {
         let odd = || Failure::environment(format!("the API is said to be at {:?}", access.server));
-        let address = access.server.strip_prefix("https://").ok_or_else(odd)?.trim_end_matches('/').to_owned();
+        let address =
+            access.server.strip_prefix("https://").ok_or_else(odd)?.trim_end_matches('/').to_owned();
         let host = address.rsplit_once(':').map_or(address.as_str(), |(host, _)| host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned()).map_err(|_| odd())?;
@@ -136,9 +136,8 @@ impl Line {
         let tcp = TcpStream::connect(&self.address).await.map_err(|_| self.silent())?;
         // Questions are small, and each is waited for.
         tcp.set_nodelay(true).map_err(|_| self.silent())?;
-        let untrusted = |error: std::io::Error| {
-            Failure::environment(format!("Unable to connect to the server: {error}"))
-        };
+        let untrusted =
+            |error: std::io::Error| Failure::environment(format!("Unable to connect to the server: {error}"));
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let tls = connector.connect(self.name.clone(), tcp).await.map_err(untrusted)?;
         let (sender, connection) = handshake(TokioIo::new(tls)).await.map_err(|error| broken(&error))?;
@@ -195,6 +194,16 @@ fn trust(access: &Access) -> Result<ClientConfig, Failure> {
         CertificateDer::pem_slice_iter(&decoded(certificate).map_err(|_| own())?).collect();
     let key = PrivateKeyDer::from_pem_slice(&decoded(key).map_err(|_| own())?).map_err(|_| own())?;
     config.with_client_auth_cert(chain.map_err(|_| own())?, key).map_err(|_| own())
+}
+
+/// Whether the session has ended: it says no farewell to those who watch.
+fn is_end(error: &hyper::Error) -> bool {
+    use std::error::Error as _;
+    let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    let cut_off = source.is_some_and(|source| {
+        matches!(source.kind(), std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset)
+    });
+    cut_off || error.is_incomplete_message() || error.is_closed()
 }
 
 fn broken(error: &hyper::Error) -> Problem {

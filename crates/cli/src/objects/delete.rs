@@ -139,7 +139,9 @@ impl Delete {
             return Err(Problem::words("--now and --grace-period cannot be specified together"));
         }
         if self.force && self.grace_period > 0 {
-            return Err(Problem::words("--force and --grace-period greater than 0 cannot be specified together"));
+            return Err(Problem::words(
+                "--force and --grace-period greater than 0 cannot be specified together",
+            ));
         }
         Ok(())
     }
@@ -161,7 +163,13 @@ impl Delete {
         Ok(())
     }
 
-    async fn all_of(&self, api: &mut Api, found: &[Found], report: &Report, problems: Vec<Problem>) -> Outcome {
+    async fn all_of(
+        &self,
+        api: &mut Api,
+        found: &[Found],
+        report: &Report,
+        problems: Vec<Problem>,
+    ) -> Outcome {
         let mut problems = problems;
         let mut deleted = Vec::new();
         for found in found {

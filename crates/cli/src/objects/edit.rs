@@ -77,7 +77,13 @@ pub(crate) async fn run(edit: Edit) -> Outcome {
 }
 
 impl Edit {
-    async fn attempts(&self, api: &mut Api, format: &Format, found: &[Found], report: &mut Report) -> Outcome {
+    async fn attempts(
+        &self,
+        api: &mut Api,
+        format: &Format,
+        found: &[Found],
+        report: &mut Report,
+    ) -> Outcome {
         let mut editing = Editing::begin(format)?;
         let shown: Vec<Value> = found
             .iter()

@@ -70,9 +70,8 @@ impl Editing {
     pub(crate) fn open(&mut self, text: &str) -> Result<String, Problem> {
         let path = self.folder.path().join(self.format.name());
         let ended = if self.format.windows { text.replace('\n', "\r\n") } else { text.to_owned() };
-        let unwritten = |error: std::io::Error| {
-            Failure::environment(format!("cannot write {}: {error}", path.display()))
-        };
+        let unwritten =
+            |error: std::io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
         files::save_private(&path, ended.as_bytes()).map_err(unwritten)?;
         let editor = editor();
         // The editor may be a command with arguments.

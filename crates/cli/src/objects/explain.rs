@@ -49,7 +49,9 @@ pub(crate) async fn run(explain: Explain) -> Outcome {
         _ => return Err(Problem::words("We accept only this format: explain RESOURCE")),
     };
     if let Some(version) = explain.api_version.as_deref().filter(|version| *version != VERSION) {
-        return Err(Problem::words(format!("couldn't find resource for {version:?}: there is only {VERSION:?}")));
+        return Err(Problem::words(format!(
+            "couldn't find resource for {version:?}: there is only {VERSION:?}"
+        )));
     }
     let (kind, path) = split(word)?;
     let bytes = Api::find(&explain.connect)?.raw(Method::GET, DOCUMENT).await?;

@@ -27,10 +27,10 @@ use sort::Order;
 Examples:
   lilt get uiresources                               all resources with their statuses
   lilt get uiresource web -o yaml                    everything about one
-  lilt get uir/web cmd/test                          objects of several kinds
+  lilt get uiresource/web cmd/test                   objects of several kinds
   lilt get cmd -w                                    and every change from now on
   lilt get uiresources -l app=web --show-labels      those with a label
-  lilt get uir web -o jsonpath='{.status.updateStatus}'")]
+  lilt get uiresource web -o jsonpath='{.status.updateStatus}'")]
 pub(crate) struct Get {
     /// TYPE, TYPE NAME…, or TYPE/NAME…
     #[arg(value_name = "OBJECTS")]
@@ -143,7 +143,8 @@ impl Get {
         if (self.show_labels || !self.label_columns.is_empty() || self.show_kind)
             && !matches!(self.printing.output.as_deref(), None | Some("" | "wide"))
         {
-            let words = "--show-labels, --label-columns and --show-kind are for tables: they cannot be used with -o";
+            let words =
+                "--show-labels, --label-columns and --show-kind are for tables: they cannot be used with -o";
             return Err(Problem::words(words));
         }
         Ok(())
@@ -156,7 +157,13 @@ impl Get {
         }
     }
 
-    async fn answer(&self, api: &mut Api, target: &Target, shape: Shape, place: &Place) -> Result<Value, Problem> {
+    async fn answer(
+        &self,
+        api: &mut Api,
+        target: &Target,
+        shape: Shape,
+        place: &Place,
+    ) -> Result<Value, Problem> {
         match target {
             Target::Kind(_) => reading::list(api, place, shape, self.chunk_size).await,
             Target::One(..) => api.get(place, shape).await,

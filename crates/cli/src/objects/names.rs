@@ -104,7 +104,10 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        assert_eq!(meant(&["pods"]), Err("error: the server doesn't have a resource type \"pods\"".to_owned()));
+        assert_eq!(
+            meant(&["pods"]),
+            Err("error: the server doesn't have a resource type \"pods\"".to_owned())
+        );
         assert!(meant(&["cmd", "cmd/x"]).is_err_and(|words| words.contains("there is no need")));
         assert!(meant(&["cmd/x/y"]).is_err_and(|words| words.contains("more than one slash")));
         assert!(meant(&["cmd/"]).is_err_and(|words| words.contains("single resource and name")));

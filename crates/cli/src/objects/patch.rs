@@ -126,7 +126,9 @@ impl Patch {
             return Err(Problem::words("--local changes what is in files: it needs -f or -k"));
         }
         if self.dry_run.dry_run == Dry::Server {
-            return Err(Problem::words("cannot specify --local and --dry-run=server - did you mean --dry-run=client?"));
+            return Err(Problem::words(
+                "cannot specify --local and --dry-run=server - did you mean --dry-run=client?",
+            ));
         }
         for document in self.files.read()? {
             report.tell(&changed(form, &document.object, change)?, "patched", Dry::Not)?;

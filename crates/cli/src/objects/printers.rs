@@ -13,7 +13,7 @@ use serde::Serialize as _;
 use serde_json::{Value, json};
 
 pub(crate) use columns::{Columns, relaxed};
-pub(crate) use rows::aligned;
+pub(crate) use rows::{aligned, paired};
 pub(crate) use table::{Heads, Table};
 
 use super::flags::Printing;
@@ -23,8 +23,7 @@ use super::template::Template;
 use lilt_model::api::kinds::kinds;
 
 /// What `-o` may say where there is no table.
-const FORMS: &str =
-    "go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,template,templatefile,yaml";
+const FORMS: &str = "go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,template,templatefile,yaml";
 /// And where there is one.
 const TABLE_FORMS: &str = "custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,\
     jsonpath-as-json,jsonpath-file,name,template,templatefile,wide,yaml";
@@ -198,7 +197,8 @@ pub(crate) fn without_managed_fields(object: &Value) -> Value {
 }
 
 pub(crate) fn as_yaml(object: &Value) -> Result<String, Problem> {
-    yaml::encode(object).map_err(|error| Problem::words(format!("it cannot be written as YAML: {}", error.message)))
+    yaml::encode(object)
+        .map_err(|error| Problem::words(format!("it cannot be written as YAML: {}", error.message)))
 }
 
 /// With four spaces, as kubectl writes it.

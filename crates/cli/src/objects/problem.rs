@@ -139,10 +139,14 @@ mod tests {
             told,
             "Error from server (NotFound): error when patching \"f.yaml\": cmds.tilt.dev \"x\" not found"
         );
-        let body = br#"{"reason": "Invalid", "message": "m", "details": {"kind": "Cmd", "name": "x", "causes": [
+        let body =
+            br#"{"reason": "Invalid", "message": "m", "details": {"kind": "Cmd", "name": "x", "causes": [
             {"field": "spec.args", "message": "Required value: why"}]}}"#;
         let invalid = Refusal::read(422, body).to_string();
         assert_eq!(invalid, "The Cmd \"x\" is invalid: spec.args: Required value: why");
-        assert_eq!(Refusal::read(502, b"bad gateway").to_string(), "Error from server (status 502): bad gateway");
+        assert_eq!(
+            Refusal::read(502, b"bad gateway").to_string(),
+            "Error from server (status 502): bad gateway"
+        );
     }
 }

@@ -51,12 +51,7 @@ pub(crate) fn meant(words: &[String], files: &Files, selectors: &Selectors) -> R
 }
 
 /// Every page of a list; 0 asks for all at once.
-pub(crate) async fn list(
-    api: &mut Api,
-    place: &Place,
-    shape: Shape,
-    page: usize,
-) -> Result<Value, Problem> {
+pub(crate) async fn list(api: &mut Api, place: &Place, shape: Shape, page: usize) -> Result<Value, Problem> {
     let limit = if page == 0 { String::new() } else { page.to_string() };
     let place = place.clone().with("limit", limit);
     let mut whole = api.get(&place, shape).await?;

@@ -229,7 +229,8 @@ mod tests {
     fn names_and_selectors_are_encoded() {
         let kind = kinds().called("tiltfile").expect("a kind");
         let place = Place::one(kind, "(Tiltfile)").part(Some("status")).with("labelSelector", "a in (b, c)");
-        let path = "/apis/tilt.dev/v1alpha1/tiltfiles/%28Tiltfile%29/status?labelSelector=a%20in%20%28b%2C%20c%29";
+        let path =
+            "/apis/tilt.dev/v1alpha1/tiltfiles/%28Tiltfile%29/status?labelSelector=a%20in%20%28b%2C%20c%29";
         assert_eq!(place.with("dryRun", "").address(), path);
     }
 }

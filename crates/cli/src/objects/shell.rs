@@ -41,7 +41,8 @@ pub(crate) async fn run(shell: Shell) -> Outcome {
     if environment::find_program("kubectl").is_none() {
         return Err(Problem::words("could not find kubectl"));
     }
-    let argv = command(&pod, environment::find_program("kubectl-shell").is_some(), terminal::is_interactive());
+    let argv =
+        command(&pod, environment::find_program("kubectl-shell").is_some(), terminal::is_interactive());
     terminal::aside(&format!("Running: {}", argv.join(" ")));
     let exit = process::in_terminal(&argv, &[])?;
     if exit.success() { Ok(()) } else { Err(Problem::words(format!("the shell ended with {exit}"))) }
@@ -140,12 +141,8 @@ mod tests {
             json!({"name": "starting", "phase": "Pending", "createdAt": "2026-01-03T00:00:00Z"}),
         ];
         assert_eq!(best(&pods).map(|pod| text(pod, "name")).as_deref(), Some("new"));
-        let pod = Pod {
-            name: "p".into(),
-            namespace: "n".into(),
-            container: "c".into(),
-            context: Some("x".into()),
-        };
+        let pod =
+            Pod { name: "p".into(), namespace: "n".into(), container: "c".into(), context: Some("x".into()) };
         assert_eq!(command(&pod, true, true).join(" "), "kubectl shell p -n n -c c --context x");
         let line = command(&pod, false, true).join(" ");
         assert!(line.starts_with("kubectl exec -it p -n n -c c --context x -- sh -c "), "{line}");

@@ -92,11 +92,17 @@ mod tests {
             ("{{.name | printf \"%s-%d|%-4s|%q\" \"a\" 3}}", "a-3|web |%!q(MISSING)"),
             ("{{printf \"%05.1f %v %t %%\" 2.25 .labels .on}}", "002.2 map[a:2 z:1] true %"),
             ("{{and .on .n}} {{or .empty .name}} {{not .on}}", "2 web false"),
-            ("{{eq .name \"x\" \"web\"}} {{ne .n 3}} {{lt .n 3}} {{ge .name \"web\"}}", "true true true true"),
-            ("{{exists . \"labels\" \"a\"}} {{exists . \"labels\" \"x\"}} {{base64decode .text}}", "true false hi"),
+            (
+                "{{eq .name \"x\" \"web\"}} {{ne .n 3}} {{lt .n 3}} {{ge .name \"web\"}}",
+                "true true true true",
+            ),
+            (
+                "{{exists . \"labels\" \"a\"}} {{exists . \"labels\" \"x\"}} {{base64decode .text}}",
+                "true false hi",
+            ),
             ("a  {{- .n -}}  b", "a2b"),
             ("{{`raw`}}{{'x'}}{{\"q\\n\"}}", "raw120q\n"),
-            ("{{print .n .n \"a\" .on}}{{println .name}}", "2 2a trueweb\n"),
+            ("{{print .n .n \"a\" .on}}{{println .name}}", "2 2atrueweb\n"),
         ];
         for (text, printed) in cases {
             assert_eq!(rendered(text).as_deref(), Ok(printed), "{text}");

@@ -79,8 +79,7 @@ fn patience(text: &str) -> Result<Duration, String> {
 pub(crate) async fn run(wait: Wait) -> Outcome {
     let mut report = Report::new(&wait.printing)?;
     let conditions = wait.read_conditions()?;
-    let files =
-        Files { filename: wait.filename.clone(), recursive: wait.recursive.0, kustomize: None };
+    let files = Files { filename: wait.filename.clone(), recursive: wait.recursive.0, kustomize: None };
     // kubectl's default; it means nothing without folders.
     let targets = meant(&wait.words, &files, &wait.selectors)?;
     wait.check(&targets)?;
@@ -168,7 +167,10 @@ impl Wait {
         for condition in conditions {
             let object = if self.timeout.is_zero() {
                 // It was just looked at.
-                condition.holds(Some(&found.object))?.then(|| found.object.clone()).ok_or_else(|| late(&what))?
+                condition
+                    .holds(Some(&found.object))?
+                    .then(|| found.object.clone())
+                    .ok_or_else(|| late(&what))?
             } else {
                 in_time(deadline, &what, met(api, found, condition, &what)).await?
             };

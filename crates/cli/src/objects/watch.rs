@@ -48,8 +48,9 @@ impl Events {
 }
 
 fn read(line: &[u8]) -> Result<Event, Problem> {
-    let strange =
-        |error: serde_json::Error| Problem::words(format!("unable to decode an event from the watch stream: {error}"));
+    let strange = |error: serde_json::Error| {
+        Problem::words(format!("unable to decode an event from the watch stream: {error}"))
+    };
     let mut event: Value = serde_json::from_slice(line).map_err(strange)?;
     let what = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Event { what, object: event["object"].take() })

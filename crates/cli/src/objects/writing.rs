@@ -74,7 +74,11 @@ mod tests {
         assert_eq!(last_applied(&marked), Some(json!({"kind": "Cmd", "metadata": {"name": "x"}})));
         let again = with_last_applied(&marked);
         let inner = last_applied(&again).expect("it has one");
-        assert_eq!(inner, json!({"kind": "Cmd", "metadata": {"name": "x", "annotations": {}}}), "not in itself");
+        assert_eq!(
+            inner,
+            json!({"kind": "Cmd", "metadata": {"name": "x", "annotations": {}}}),
+            "not in itself"
+        );
         assert_eq!(last_applied(&object), None);
     }
 }

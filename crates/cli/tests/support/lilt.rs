@@ -98,6 +98,12 @@ impl Start {
         self
     }
 
+    /// With what comes in from a file.
+    pub(crate) fn reading(mut self, path: &Path) -> Start {
+        self.command.stdin(std::fs::File::open(path).expect("the file is there"));
+        self
+    }
+
     /// With a pipe for what [`Lilt::typed`] writes.
     pub(crate) fn typing(mut self) -> Start {
         self.command.stdin(Stdio::piped());

@@ -142,7 +142,8 @@ impl Write<'_> {
                 return Err(Failure::outdated(self.kind, name));
             }
             let (object, warnings) = self.ready(joined(&before, wanted, half), Some(name))?;
-            if dry_run {
+            // What changes nothing is not written: the version stays, and nobody is told.
+            if dry_run || object == before {
                 return Ok(Written { code: StatusCode::OK, text: object.to_string(), warnings }.into());
             }
             let finalized = is_finalized(&object);

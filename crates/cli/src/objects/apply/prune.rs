@@ -16,12 +16,14 @@ use crate::objects::writing::{Report, last_applied};
 pub(super) fn kinds(allowed: &[String]) -> Result<Vec<&'static Kind>, Problem> {
     let kind = |text: &String| {
         let wrong = || {
-            let words = format!("invalid GroupVersionKind format: {text}, please follow <group/version/kind>");
+            let words =
+                format!("invalid GroupVersionKind format: {text}, please follow <group/version/kind>");
             Problem::words(words)
         };
         let [group, version, kind] = text.split('/').collect::<Vec<_>>()[..] else { return Err(wrong()) };
         let known = all().named(kind).filter(|_| (group, version) == ("tilt.dev", "v1alpha1"));
-        let unknown = || Problem::words(format!("no matches for kind {kind:?} in version \"{group}/{version}\""));
+        let unknown =
+            || Problem::words(format!("no matches for kind {kind:?} in version \"{group}/{version}\""));
         known.ok_or_else(unknown)
     };
     allowed.iter().map(kind).collect()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::objects::printers::aligned;
+use crate::objects::printers::paired;
 
 /// Members of the metadata that stand on top, or that nobody reads.
 const ELSEWHERE: [&str; 5] = ["managedFields", "name", "namespace", "labels", "annotations"];
@@ -68,7 +68,8 @@ impl Lines {
                     self.line(level, &format!("{}:", label(name)));
                     if is_top && name == "metadata" {
                         let shown = |(name, _): &(&String, &Value)| !ELSEWHERE.contains(&name.as_str());
-                        let inner = inner.iter().filter(shown).map(|(name, value)| (name.clone(), value.clone()));
+                        let inner =
+                            inner.iter().filter(shown).map(|(name, value)| (name.clone(), value.clone()));
                         self.members(level + 1, &inner.collect(), false);
                     } else {
                         self.members(level + 1, inner, false);
@@ -94,7 +95,7 @@ impl Lines {
 }
 
 fn rows(pairs: &[Vec<String>]) -> String {
-    aligned(pairs).lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    paired(pairs).lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 fn words(value: &Value) -> String {

@@ -4,7 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::objects::problem::Problem;
 
-pub(super) fn explain(document: &Value, kind: &str, path: &[&str], recursive: bool) -> Result<String, Problem> {
+pub(super) fn explain(
+    document: &Value,
+    kind: &str,
+    path: &[&str],
+    recursive: bool,
+) -> Result<String, Problem> {
     let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
     let schemas = schemas.ok_or_else(|| Problem::words("the OpenAPI document has no schemas"))?;
     let told = Document { schemas };

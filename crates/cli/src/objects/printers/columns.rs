@@ -35,7 +35,11 @@ impl Columns {
         let mut words = || lines.next().unwrap_or_default().split_whitespace().collect::<Vec<_>>();
         let (heads, paths) = (words(), words());
         if heads.is_empty() || heads.len() != paths.len() {
-            let words = format!("number of headers ({}) and field specifications ({}) don't match", heads.len(), paths.len());
+            let words = format!(
+                "number of headers ({}) and field specifications ({}) don't match",
+                heads.len(),
+                paths.len()
+            );
             return Err(Problem::words(words));
         }
         let column = |(head, path): (&str, &str)| Ok((head.to_owned(), relaxed(path)?));

@@ -2,14 +2,26 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// The narrowest column, with the space behind it.
+/// The narrowest column of a table, with the space behind it.
 const NARROWEST: usize = 6;
-/// Between columns.
+/// Between the columns of a table.
 const GAP: usize = 3;
+/// Between what is told and its value, where there is no table.
+const CLOSE_GAP: usize = 2;
 
 /// How wide each column is; it never becomes narrower, so that later rows stand under earlier ones.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Widths(Vec<usize>);
+#[derive(Clone, Debug)]
+pub(crate) struct Widths {
+    columns: Vec<usize>,
+    narrowest: usize,
+    gap: usize,
+}
+
+impl Default for Widths {
+    fn default() -> Self {
+        Self { columns: Vec::new(), narrowest: NARROWEST, gap: GAP }
+    }
+}
 
 impl Widths {
     /// Lines with what is in the columns; the last one is as long as it is.
@@ -17,10 +29,10 @@ impl Widths {
         for row in rows {
             let (_, padded) = row.split_last().map_or((None, &[][..]), |(last, padded)| (Some(last), padded));
             for (index, cell) in padded.iter().enumerate() {
-                let width = (cell.width() + GAP).max(NARROWEST);
-                match self.0.get_mut(index) {
+                let width = (cell.width() + self.gap).max(self.narrowest);
+                match self.columns.get_mut(index) {
                     Some(known) => *known = width.max(*known),
-                    None => self.0.push(width),
+                    None => self.columns.push(width),
                 }
             }
         }
@@ -32,7 +44,7 @@ impl Widths {
         for (index, cell) in row.iter().enumerate() {
             line.push_str(cell);
             if index + 1 < row.len() {
-                let width = self.0.get(index).copied().unwrap_or(NARROWEST);
+                let width = self.columns.get(index).copied().unwrap_or_default();
                 line.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width())));
             }
         }
@@ -44,6 +56,11 @@ impl Widths {
 /// The rows of one table.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     Widths::default().align(rows)
+}
+
+/// Pairs, each with its value behind it.
+pub(crate) fn paired(rows: &[Vec<String>]) -> String {
+    Widths { columns: Vec::new(), narrowest: 0, gap: CLOSE_GAP }.align(rows)
 }
 
 #[cfg(test)]

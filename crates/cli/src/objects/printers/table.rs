@@ -82,7 +82,8 @@ impl Table {
         let label = |key: &String| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
         cells.extend(self.heads.label_columns.iter().map(|key| label(key).unwrap_or_default().to_owned()));
         if self.heads.labels {
-            let pair = |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
+            let pair =
+                |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
             let mut pairs: Vec<String> = labels.into_iter().flatten().map(pair).collect();
             pairs.sort();
             cells.push(if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") });
@@ -109,7 +110,10 @@ mod tests {
     fn rows_have_heads_once() {
         let mut plain = Table::new(Heads::default());
         assert_eq!(plain.print(&table(&[])), "", "nothing has no head");
-        assert_eq!(plain.print(&table(&["one", "two"])), "NAME   ARGS   AGE\none    echo   <none>\ntwo    echo   <none>\n");
+        assert_eq!(
+            plain.print(&table(&["one", "two"])),
+            "NAME   ARGS   AGE\none    echo   <none>\ntwo    echo   <none>\n"
+        );
         assert_eq!(plain.print(&table(&["x"])), "x      echo   <none>\n");
     }
 

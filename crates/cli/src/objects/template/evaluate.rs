@@ -113,7 +113,8 @@ impl Run {
         for name in &pipeline.variables {
             if !pipeline.assigns {
                 self.variables.push((name.clone(), value.clone()));
-            } else if let Some((_, known)) = self.variables.iter_mut().rev().find(|(known, _)| known == name) {
+            } else if let Some((_, known)) = self.variables.iter_mut().rev().find(|(known, _)| known == name)
+            {
                 *known = value.clone();
             }
         }

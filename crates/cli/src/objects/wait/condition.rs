@@ -136,7 +136,13 @@ mod tests {
             let text = text.replace('\'', "");
             assert_eq!(holds(&text), Ok(true), "{text}");
         }
-        for text in ["condition=UpToDate", "condition=Absent", "DELETE", "jsonpath={.absent}", "jsonpath={.status.exit}=1"] {
+        for text in [
+            "condition=UpToDate",
+            "condition=Absent",
+            "DELETE",
+            "jsonpath={.absent}",
+            "jsonpath={.status.exit}=1",
+        ] {
             assert_eq!(holds(text), Ok(false), "{text}");
         }
         assert_eq!(Condition::Deleted.holds(None).ok(), Some(true));

@@ -1,0 +1,101 @@
+//! `apply`.
+
+use serde_json::json;
+
+use crate::session::{MAP, Session};
+
+const APPLY: [&str; 3] = ["apply", "-f", "map.yaml"];
+
+#[test]
+fn what_was_applied_is_remembered() {
+    let session = Session::start();
+    assert_eq!(session.prints(&APPLY), "configmap.tilt.dev/values created\n");
+    assert_eq!(session.prints(&APPLY), "configmap.tilt.dev/values unchanged\n");
+    session.prints(&["patch", "cm", "values", "-p", "data: {theirs: 'x'}"]);
+    session.project.write("map.yaml", &MAP.replace("b: '2'", "c: '3'"));
+    assert_eq!(
+        session.prints(&["apply", "-f", "map.yaml", "--dry-run=server"]),
+        "configmap.tilt.dev/values configured (server dry run)\n"
+    );
+    let client = session.says(&["apply", "-f", "map.yaml", "--dry-run=client", "-o", "jsonpath={.data}"]);
+    assert_eq!(client, "{\"a\":\"1\",\"c\":\"3\",\"theirs\":\"x\"}");
+    assert_eq!(session.prints(&APPLY), "configmap.tilt.dev/values configured\n");
+    assert_eq!(session.object("cm/values")["data"], json!({"a": "1", "c": "3", "theirs": "x"}));
+    session.prints(&["patch", "cm", "values", "-p", "data: {a: 'changed'}"]);
+    session.project.write("map.yaml", &MAP.replace("a: '1'", "a: '5'"));
+    let refused = session.fails(&["apply", "-f", "map.yaml", "--overwrite=false"]);
+    assert!(refused.contains("somebody else has changed .data.a"), "{refused}");
+    session.prints(&APPLY);
+    assert_eq!(session.object("cm/values")["data"]["a"], "5");
+    let plain = MAP.replace("values", "plain");
+    session.given(&plain, &["create", "-f", "-"]);
+    let (code, out, complaint) = session.given(&plain, &["apply", "-f", "-"]);
+    assert_eq!((code, out.as_str()), (0, "configmap.tilt.dev/plain configured\n"));
+    assert!(
+        complaint.contains("missing the kubectl.kubernetes.io/last-applied-configuration"),
+        "{complaint}"
+    );
+    session.lilt.quit();
+}
+
+#[test]
+fn folders_and_several_documents_are_applied_and_pruned() {
+    let session = Session::start();
+    let named = |name: &str| MAP.replace("name: values", &format!("name: {name}"));
+    session.project.write("all/a.yaml", &format!("{}---\n{}", named("a"), named("b")));
+    session.project.write("all/deep/c.yml", &named("c"));
+    session.project.write("all/notes.txt", "no object");
+    let applied = session.prints(&["apply", "-f", "all", "-R"]);
+    assert_eq!(
+        applied,
+        "configmap.tilt.dev/a created\nconfigmap.tilt.dev/b created\nconfigmap.tilt.dev/c created\n"
+    );
+    let prune = ["apply", "-f", "all", "--prune", "-l", "app=shop", "--wait"];
+    let dry = session.prints(&[&prune[..], &["--dry-run=client"]].concat());
+    assert!(dry.ends_with("configmap.tilt.dev/c pruned (dry run)\n"), "{dry}");
+    assert!(session.prints(&prune).ends_with("configmap.tilt.dev/c pruned\n"));
+    let left = session.prints(&["get", "cm", "-o", "name"]);
+    assert!(!left.contains("/c\n") && left.contains("/one-disable\n"), "{left}");
+    let other = ["apply", "-f", "all/a.yaml", "--prune", "--all", "--prune-allowlist=tilt.dev/v1alpha1/Cmd"];
+    assert!(!session.prints(&other).contains("pruned"));
+    let told: String = [
+        &["apply"][..],
+        &["apply", "-f", "all", "--prune"],
+        &["apply", "-f", "all", "--prune", "--all", "-l", "a=b"],
+        &["apply", "-f", "all", "--prune", "--all", "--prune-allowlist=core/v1/Pod"],
+        &["apply", "-f", "all", "--all"],
+        &["apply", "-f", "all", "--grace-period=3"],
+        &["apply", "-f", "all", "--force-conflicts"],
+        &["apply", "-f", "all", "--server-side", "--dry-run=client"],
+        &["apply", "-f", "all", "--server-side", "--force"],
+        &["apply", "-f", "all", "-k", "all"],
+        &["apply", "-f", "nothing"],
+        &["apply", "-f", "https://localhost/x.yaml"],
+        &["apply", "-f", "all/notes.txt"],
+    ]
+    .iter()
+    .map(|arguments| format!("$ lilt {}\n{}\n", arguments.join(" "), session.fails(arguments)))
+    .collect();
+    insta::assert_snapshot!(told);
+    session.lilt.quit();
+}
+
+#[test]
+fn the_session_knows_who_set_which_field() {
+    let session = Session::start();
+    let apply = ["apply", "--server-side", "-f", "map.yaml"];
+    assert_eq!(session.prints(&apply), "configmap.tilt.dev/values serverside-applied\n");
+    session.project.write("map.yaml", &MAP.replace("a: '1'", "a: '9'"));
+    let other = [&apply[..], &["--field-manager=other"]].concat();
+    let refused = session.fails(&other);
+    assert!(
+        refused.contains("(Conflict)") && refused.contains("conflict with \"kubectl\": .data.a"),
+        "{refused}"
+    );
+    session.prints(&[&other[..], &["--force-conflicts"]].concat());
+    assert_eq!(session.object("cm/values")["data"]["a"], "9");
+    let managers =
+        ["get", "cm/values", "--show-managed-fields", "-o", "jsonpath={.metadata.managedFields[*].manager}"];
+    assert_eq!(session.says(&managers), "kubectl other");
+    session.lilt.quit();
+}

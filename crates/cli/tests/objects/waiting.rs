@@ -1,0 +1,65 @@
+//! `wait`.
+
+use crate::session::Session;
+
+#[test]
+fn one_waits_for_what_becomes_true() {
+    let session = Session::start();
+    assert_eq!(
+        session.prints(&["wait", "--for=condition=Ready", "uiresource/one", "uiresource/two"]),
+        "uiresource.tilt.dev/one condition met\nuiresource.tilt.dev/two condition met\n"
+    );
+    let all = session.prints(&["wait", "--for=condition=UpToDate=True", "uiresource", "--all", "-o", "name"]);
+    assert_eq!(all.lines().count(), 3, "{all}");
+    session.prints(&["wait", "--for=condition=ready", "uiresource", "-l", "back", "--timeout=0"]);
+    let created = session.command(&["wait", "--for=create", "cmd/late", "--timeout=5m"]).start();
+    let both = [
+        "wait",
+        "--for=jsonpath={.status.terminated.exitCode}=0",
+        "--for=create",
+        "cmd/late",
+        "--timeout=-1s",
+    ];
+    let both = session.command(&both).start();
+    session.prints(&["create", "cmd", "late", "true"]);
+    assert_eq!(created.ended().clean(0).stdout(), "cmd.tilt.dev/late condition met\n");
+    assert_eq!(both.ended().clean(0).stdout().lines().count(), 2);
+    let deleted = session.command(&["wait", "--for=delete", "cmd/late", "--timeout=5m"]).start();
+    session.prints(&["delete", "cmd/late"]);
+    deleted.ended().clean(0);
+    assert_eq!(session.prints(&["wait", "--for=delete", "cmd/late"]), "", "it is gone already");
+    session.lilt.quit();
+}
+
+#[test]
+fn time_is_over_and_mistakes_are_told() {
+    let session = Session::start();
+    let told: String = [
+        &["wait", "--for=condition=Ready=false", "uiresource/one", "uiresource/two", "--timeout=100ms"][..],
+        &["wait", "--for=condition=Ready=false", "uiresource/one", "--timeout=0"],
+        &["wait", "--for=create", "cmd/none", "--timeout=100ms"],
+        &["wait", "--for=delete", "uiresource/one", "--timeout=100ms"],
+        &["wait", "--for=condition=Ready", "uiresource/none"],
+        &["wait", "--for=condition=Ready", "uiresource", "-l", "none"],
+        &["wait", "--for=condition=Ready", "uiresource"],
+        &["wait", "--for=condition=Ready"],
+        &["wait", "uiresource/one"],
+        &["wait", "--for=ready", "uiresource/one"],
+        &["wait", "--for=jsonpath={.status}=x", "uiresource/one"],
+        &["wait", "--for=jsonpath={.status.a}=", "uiresource/one"],
+        &["wait", "--for=condition=Ready", "uiresource/one", "--local"],
+        &["wait", "--for=condition=Ready", "uiresource/one", "--all"],
+    ]
+    .iter()
+    .map(|arguments| format!("$ lilt {}\n{}\n", arguments.join(" "), session.fails(arguments)))
+    .collect();
+    insta::assert_snapshot!(told);
+    // The end of the session is no success.
+    let waiting = session.command(&["wait", "--for=create", "cmd/none", "--timeout=5m"]).start();
+    let other =
+        session.command(&["wait", "--for=condition=Ready=false", "uiresource/one", "--timeout=5m"]).start();
+    session.lilt.quit();
+    for ended in [waiting.ended(), other.ended()] {
+        assert_eq!(ended.code(), Some(1), "{}", ended.output());
+    }
+}
