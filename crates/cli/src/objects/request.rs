@@ -150,7 +150,7 @@ impl Api {
         if !path.starts_with('/') {
             return Err(Problem::words(format!("--raw takes a path that begins with a slash, not {path:?}")));
         }
-        Ok(self.bytes(method, path.to_owned(), JSON, JSON, Vec::new()).await?)
+        self.bytes(method, path.to_owned(), JSON, JSON, Vec::new()).await
     }
 
     /// Changes from now on, or with all there is first if no version is given.

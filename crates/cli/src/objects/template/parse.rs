@@ -10,9 +10,9 @@ pub(super) fn parse(pieces: &[Piece]) -> Result<Vec<Node>, String> {
     let mut parser = Parser { pieces, at: 0, variables: vec!["$".to_owned()], depth: 0 };
     let (nodes, end) = parser.nodes()?;
     match end {
-        End::Text => Ok(nodes),
-        End::End => Err("1: unexpected {{end}}".into()),
-        End::Else(_) => Err("1: unexpected {{else}}".into()),
+        Stop::Text => Ok(nodes),
+        Stop::Closed => Err("1: unexpected {{end}}".into()),
+        Stop::Else(_) => Err("1: unexpected {{else}}".into()),
     }
 }
 
@@ -26,15 +26,15 @@ struct Parser<'p> {
 }
 
 /// What a list of nodes ends with.
-enum End<'p> {
+enum Stop<'p> {
     Text,
-    End,
+    Closed,
     /// With what follows it.
     Else(&'p [Word]),
 }
 
 impl<'p> Parser<'p> {
-    fn nodes(&mut self) -> Result<(Vec<Node>, End<'p>), String> {
+    fn nodes(&mut self) -> Result<(Vec<Node>, Stop<'p>), String> {
         let mut nodes = Vec::new();
         while let Some(piece) = self.pieces.get(self.at) {
             self.at += 1;
@@ -52,8 +52,8 @@ impl<'p> Parser<'p> {
                 _ => ("", &words[..]),
             };
             match keyword {
-                "end" => return Ok((nodes, End::End)),
-                "else" => return Ok((nodes, End::Else(rest))),
+                "end" => return Ok((nodes, Stop::Closed)),
+                "else" => return Ok((nodes, Stop::Else(rest))),
                 "if" | "with" | "range" => nodes.push(self.block(keyword, rest)?),
                 "break" | "continue" if self.depth == 0 => {
                     return Err(format!("1: {{{{{keyword}}}}} outside {{{{range}}}}"));
@@ -66,7 +66,7 @@ impl<'p> Parser<'p> {
                 _ => nodes.push(Node::Act(self.pipeline(words)?)),
             }
         }
-        Ok((nodes, End::Text))
+        Ok((nodes, Stop::Text))
     }
 
     fn block(&mut self, keyword: &str, words: &[Word]) -> Result<Node, String> {
@@ -76,9 +76,9 @@ impl<'p> Parser<'p> {
         let (body, end) = self.nodes()?;
         self.depth -= usize::from(keyword == "range");
         let otherwise = match end {
-            End::Text => return Err("1: unexpected EOF".into()),
-            End::End => Vec::new(),
-            End::Else(rest) => self.otherwise(rest)?,
+            Stop::Text => return Err("1: unexpected EOF".into()),
+            Stop::Closed => Vec::new(),
+            Stop::Else(rest) => self.otherwise(rest)?,
         };
         self.variables.truncate(known);
         Ok(match keyword {
@@ -96,9 +96,9 @@ impl<'p> Parser<'p> {
         };
         match rest.split_first() {
             None => match self.nodes()? {
-                (nodes, End::End) => Ok(nodes),
-                (_, End::Else(_)) => Err("1: expected end; found {{else}}".into()),
-                (_, End::Text) => Err("1: unexpected EOF".into()),
+                (nodes, Stop::Closed) => Ok(nodes),
+                (_, Stop::Else(_)) => Err("1: expected end; found {{else}}".into()),
+                (_, Stop::Text) => Err("1: unexpected EOF".into()),
             },
             Some((Word::Name(name), rest)) if name == "if" || name == "with" => {
                 Ok(vec![self.block(name, rest)?])

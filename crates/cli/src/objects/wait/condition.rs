@@ -68,7 +68,10 @@ fn is_it(found: &Value, wanted: &str) -> Result<bool, Problem> {
             Err(Problem::words("jsonpath leads to a nested object or list which is not supported"))
         }
         Value::String(text) => Ok(text == wanted),
-        plain => Ok(plain.to_string() == wanted),
+        plain => {
+            let text = plain.to_string();
+            Ok(text == wanted)
+        }
     }
 }
 
