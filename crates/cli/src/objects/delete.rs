@@ -47,7 +47,7 @@ pub(crate) struct Delete {
     cascade: Cascade,
     #[command(flatten)]
     dry_run: DryRun,
-    /// Do not wait for commands to end: needs --grace-period=0 or nothing
+    /// Tell the session to give what runs no time, as --grace-period=0 does
     #[arg(long)]
     force: bool,
     /// Seconds that what runs gets to end, as told to the session; -1 leaves it to the session
