@@ -12,5 +12,6 @@ mod engine;
 mod errors;
 mod logs;
 mod machine;
+mod objects;
 mod path;
 mod reload;
