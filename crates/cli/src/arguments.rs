@@ -52,6 +52,7 @@ Examples:
   lilt ci                   bring it up once, for scripts
   lilt logs -f web          follow the log of a resource
   lilt trigger web          update it now
+  lilt get uiresources      what the session knows, as objects
   lilt down                 delete what was deployed")]
 pub(crate) struct Arguments {
     #[command(subcommand)]

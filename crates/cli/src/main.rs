@@ -8,6 +8,7 @@ mod client;
 mod commands;
 mod demo;
 mod diagnostics;
+mod editor;
 mod face;
 mod instances;
 mod objects;

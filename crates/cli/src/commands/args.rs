@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use clap::Args as ClapArgs;
 use lilt_host::session_dir::SessionDir;
-use lilt_host::{environment, files, process};
+use lilt_host::{environment, files};
 use lilt_model::api::{UIResource, annotation};
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName};
 
 use crate::client::Client;
 use crate::instances::{self, Connect};
-use crate::terminal;
+use crate::{editor, terminal};
 
 /// Show or change the Tiltfile arguments of a running session
 ///
@@ -90,19 +90,11 @@ async fn edit(current: &[String]) -> anyhow::Result<Vec<String>> {
         &path,
         format!("# edit args for the running Tilt here\n{}\n", quoted(current)?).as_bytes(),
     )?;
-    let named = [environment::TILT_EDITOR, environment::EDITOR].into_iter().find_map(environment::variable);
-    let editor = named.unwrap_or_else(|| "vi".to_owned());
-    // The editor may be a command with arguments.
-    let script = format!("{editor} \"$1\"");
-    let argv =
-        ["sh", "-c", &script, &editor].map(str::to_owned).into_iter().chain([path.display().to_string()]);
-    let argv: Vec<String> = argv.collect();
-    let exit = tokio::task::spawn_blocking(move || process::in_terminal(&argv, &[])).await??;
-    if !exit.success() {
-        return Err(Failure::user(format!("the editor `{editor}` ended with {exit}"))
-            .hint("TILT_EDITOR or EDITOR choose another one")
-            .into());
-    }
+    let opened = path.clone();
+    tokio::task::spawn_blocking(move || {
+        editor::open(&opened, &[environment::TILT_EDITOR, environment::EDITOR])
+    })
+    .await??;
     let text = files::read(&path).unwrap_or_default();
     Ok(edited(&String::from_utf8_lossy(&text))?)
 }

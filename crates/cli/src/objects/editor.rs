@@ -1,7 +1,7 @@
 //! Changing objects in the user's editor.
 
 use lilt_host::session_dir::SessionDir;
-use lilt_host::{environment, files, process};
+use lilt_host::{environment, files};
 use lilt_model::Failure;
 use lilt_tiltfile::yaml;
 use serde_json::{Value, json};
@@ -16,6 +16,9 @@ const INTRODUCTION: &str = "\
 # reopened with the relevant failures.
 #
 ";
+
+/// What names the editor, the first of them that is set.
+const EDITORS: [&str; 3] = [environment::TILT_EDITOR, environment::KUBE_EDITOR, environment::EDITOR];
 
 /// In which form objects are edited.
 #[derive(Clone, Copy, Debug)]
@@ -73,16 +76,7 @@ impl Editing {
         let unwritten =
             |error: std::io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
         files::save_private(&path, ended.as_bytes()).map_err(unwritten)?;
-        let editor = editor();
-        // The editor may be a command with arguments.
-        let script = format!("{editor} \"$1\"");
-        let argv = ["sh", "-c", &script, &editor].map(str::to_owned).into_iter();
-        let argv: Vec<String> = argv.chain([path.display().to_string()]).collect();
-        let exit = process::in_terminal(&argv, &[])?;
-        if !exit.success() {
-            let words = format!("there was a problem with the editor {editor:?}: it ended with {exit}");
-            return Err(Problem::words(words));
-        }
+        crate::editor::open(&path, &EDITORS)?;
         let text = files::read(&path).unwrap_or_default();
         Ok(String::from_utf8_lossy(&text).replace("\r\n", "\n"))
     }
@@ -96,11 +90,6 @@ impl Editing {
         files::save_private(&path, text.as_bytes()).map_err(unwritten)?;
         Ok(path.display().to_string())
     }
-}
-
-fn editor() -> String {
-    let names = [environment::TILT_EDITOR, environment::KUBE_EDITOR, environment::EDITOR];
-    names.into_iter().find_map(environment::variable).unwrap_or_else(|| "vi".to_owned())
 }
 
 /// Without comments, which may be what a text consists of.

@@ -55,7 +55,7 @@ fn editors_have_their_order_and_files_their_form() {
         .variable("KUBE_EDITOR", &editor)
         .variable("TILT_EDITOR", "false");
     let wrong = wrong.run().clean(1);
-    assert!(wrong.stderr().contains("there was a problem with the editor \"false\""), "{}", wrong.stderr());
+    assert!(wrong.stderr().contains("the editor `false` ended with exit code 1"), "{}", wrong.stderr());
     let emptied = edit(&session, "truncate -s 0", &["cm/values"]).run().clean(0);
     assert_eq!(emptied.stderr(), "Edit cancelled, saved file was empty.\n");
     session.lilt.quit();
