@@ -1,5 +1,6 @@
 //! `lilt apply`.
 
+mod last;
 mod prune;
 mod send;
 
@@ -21,6 +22,7 @@ use crate::instances::Connect;
 /// What was applied is remembered in an annotation: fields that a later file no longer has go away, those that others
 /// have set stay. With --server-side the session remembers who set which field.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 #[command(after_help = "\
 Examples:
   lilt apply -f buttons.yaml
@@ -29,6 +31,8 @@ Examples:
   lilt apply -f all.yaml --prune -l app=shop       and delete what was applied before and is no longer there
   lilt apply -f map.yaml --server-side --field-manager=ci")]
 pub(crate) struct Apply {
+    #[command(subcommand)]
+    last: Option<last::Last>,
     #[command(flatten)]
     files: Files,
     #[command(flatten)]
@@ -90,6 +94,9 @@ pub(crate) struct Apply {
 }
 
 pub(crate) async fn run(apply: Apply) -> Outcome {
+    if let Some(last) = &apply.last {
+        return last::run(last).await;
+    }
     apply.check()?;
     let mut report = Report::new(&apply.printing)?;
     let allowed = prune::kinds(&apply.prune_allowlist)?;

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::Outcome;
-use super::editor::{Editing, Format, introduced, objects, with_complaint, without_comments};
+use super::editor::{Editing, Format, objects};
 use super::flags::{Dry, Files, Printing, Validate};
 use super::get::check_part;
 use super::merge::difference;
@@ -93,42 +93,8 @@ impl Edit {
             })
             .collect();
         let before = format.write_all(&shown)?;
-        let mut text = introduced(&before);
-        let mut refused: Option<(String, String)> = None;
-        loop {
-            let left = editing.open(&text)?;
-            let bare = without_comments(&left);
-            match &refused {
-                Some((last, complaint)) if *last == bare || bare.trim().is_empty() => {
-                    return Err(self.given_up(&editing, last, complaint)?);
-                }
-                None if bare.trim().is_empty() => {
-                    terminal::aside("Edit cancelled, saved file was empty.");
-                    return Ok(());
-                }
-                None if bare == before => {
-                    terminal::aside("Edit cancelled, no changes made.");
-                    return Ok(());
-                }
-                _ => {}
-            }
-            match self.save(api, found, &shown, &left, report).await {
-                Ok(()) => return Ok(()),
-                Err(problem @ (Problem::Failed(_) | Problem::Output(_))) => return Err(problem),
-                Err(problem) => {
-                    text = with_complaint(&left, &problem.to_string());
-                    refused = Some((bare, problem.to_string()));
-                }
-            }
-        }
-    }
-
-    /// The user saved again what was refused.
-    fn given_up(&self, editing: &Editing, text: &str, complaint: &str) -> Result<Problem, Problem> {
-        let kept = editing.keep(text)?;
-        terminal::aside(complaint);
-        terminal::aside(&format!("A copy of your changes has been stored to {kept:?}"));
-        Ok(Problem::words("Edit cancelled, no valid changes were saved."))
+        let mut save = async |text: &str| self.save(api, found, &shown, text, report).await;
+        editing.attempts(&before, &mut save).await
     }
 
     async fn save(

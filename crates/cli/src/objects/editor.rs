@@ -6,9 +6,11 @@ use lilt_model::Failure;
 use lilt_tiltfile::yaml;
 use serde_json::{Value, json};
 
+use super::Outcome;
 use super::documents;
 use super::printers::{as_yaml, pretty};
 use super::problem::Problem;
+use crate::terminal;
 
 const INTRODUCTION: &str = "\
 # Please edit the object below. Lines beginning with a '#' will be ignored,
@@ -65,12 +67,56 @@ impl Editing {
 
     /// The objects that the user leaves in the file; none if it is empty.
     pub(crate) fn edit(&mut self, text: &str) -> Result<Vec<Value>, Problem> {
-        let left = self.open(&format!("{INTRODUCTION}{text}"))?;
+        let left = self.open(&introduced(text))?;
         objects(&left)
     }
 
+    /// Opens a text until what is saved can be used, or the user gives up. What is wrong with an attempt stands on top of
+    /// the next one.
+    pub(crate) async fn attempts(
+        &mut self,
+        before: &str,
+        mut save: impl AsyncFnMut(&str) -> Outcome,
+    ) -> Outcome {
+        let mut text = introduced(before);
+        let mut refused: Option<(String, String)> = None;
+        loop {
+            let left = self.open(&text)?;
+            let bare = without_comments(&left);
+            match &refused {
+                Some((last, complaint)) if *last == bare || bare.trim().is_empty() => {
+                    return Err(self.given_up(last, complaint)?);
+                }
+                None if bare.trim().is_empty() => {
+                    terminal::aside("Edit cancelled, saved file was empty.");
+                    return Ok(());
+                }
+                None if bare == before => {
+                    terminal::aside("Edit cancelled, no changes made.");
+                    return Ok(());
+                }
+                _ => {}
+            }
+            match save(&left).await {
+                Err(problem @ (Problem::Refused(_) | Problem::Words(_) | Problem::Several(_))) => {
+                    text = with_complaint(&left, &problem.to_string());
+                    refused = Some((bare, problem.to_string()));
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// The user saved again what was refused.
+    fn given_up(&self, text: &str, complaint: &str) -> Result<Problem, Problem> {
+        let kept = self.keep(text)?;
+        terminal::aside(complaint);
+        terminal::aside(&format!("A copy of your changes has been stored to {kept:?}"));
+        Ok(Problem::words("Edit cancelled, no valid changes were saved."))
+    }
+
     /// Opens a text in the editor: what is in the file afterwards.
-    pub(crate) fn open(&mut self, text: &str) -> Result<String, Problem> {
+    fn open(&mut self, text: &str) -> Result<String, Problem> {
         let path = self.folder.path().join(self.format.name());
         let ended = if self.format.windows { text.replace('\n', "\r\n") } else { text.to_owned() };
         let unwritten =
@@ -82,7 +128,7 @@ impl Editing {
     }
 
     /// Keeps what the user wrote: it is lost with the folder otherwise.
-    pub(crate) fn keep(&self, text: &str) -> Result<String, Problem> {
+    fn keep(&self, text: &str) -> Result<String, Problem> {
         let name = format!("lilt-{}-{}", std::process::id(), self.format.name());
         let path = environment::temporary_folder().join(name);
         let unwritten =
@@ -93,7 +139,7 @@ impl Editing {
 }
 
 /// Without comments, which may be what a text consists of.
-pub(crate) fn without_comments(text: &str) -> String {
+fn without_comments(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines.map(|line| format!("{line}\n")).collect()
 }
@@ -114,12 +160,12 @@ pub(crate) fn objects(text: &str) -> Result<Vec<Value>, Problem> {
 }
 
 /// The text for the next attempt: with what is wrong with this one.
-pub(crate) fn with_complaint(text: &str, complaint: &str) -> String {
+fn with_complaint(text: &str, complaint: &str) -> String {
     let lines = complaint.lines().map(|line| format!("# {line}\n"));
     format!("{INTRODUCTION}{}#\n{}", lines.collect::<String>(), without_comments(text))
 }
 
 /// The text for the first attempt.
-pub(crate) fn introduced(text: &str) -> String {
+fn introduced(text: &str) -> String {
     format!("{INTRODUCTION}{text}")
 }

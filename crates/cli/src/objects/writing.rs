@@ -38,7 +38,7 @@ impl Report {
     }
 }
 
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What was applied the last time, if anything was.
 pub(crate) fn last_applied(object: &Value) -> Option<Value> {

@@ -99,3 +99,29 @@ fn the_session_knows_who_set_which_field() {
     assert_eq!(session.says(&managers), "kubectl other");
     session.lilt.quit();
 }
+
+#[test]
+fn what_is_remembered_can_be_seen_set_and_edited() {
+    let session = Session::start();
+    session.prints(&["create", "-f", "map.yaml"]);
+    let view = ["apply", "view-last-applied", "cm/values"];
+    let none = "error: no last-applied-configuration annotation found on resource: values";
+    assert_eq!(session.fails(&view), format!("{none}\n"));
+    let set = ["apply", "set-last-applied", "-f", "map.yaml"];
+    let hint = "to create the annotation, run the command with --create-annotation";
+    assert_eq!(session.fails(&set), format!("{none}, {hint}\n"));
+    let created = session.prints(&[&set[..], &["--create-annotation"]].concat());
+    assert_eq!(created, "configmap.tilt.dev/values configured\n");
+    assert!(session.prints(&view).starts_with("apiVersion: tilt.dev/v1alpha1\ndata:\n  a: "));
+    let editor = "sed -i s/shop/market/";
+    let edit = session.command(&["apply", "edit-last-applied", "cm/values", "-o", "json"]);
+    assert_eq!(edit.variable("EDITOR", editor).run().clean(0).stdout(), "configmap.tilt.dev/values edited\n");
+    let json = session.prints(&[&view[..], &["-o", "json"]].concat());
+    assert!(json.contains("\"app\": \"market\""), "{json}");
+    assert_eq!(session.object("cm/values")["metadata"]["labels"]["app"], "shop", "nothing else is changed");
+    assert_eq!(
+        session.fails(&["apply", "edit-last-applied", "cm"]),
+        "error: must specify one resource: TYPE NAME or TYPE/NAME\n"
+    );
+    session.lilt.quit();
+}
