@@ -8,6 +8,8 @@ mod parse;
 
 use serde_json::Value;
 
+pub(crate) use functions::printed;
+
 /// A template that can be asked of any object.
 #[derive(Debug)]
 pub(crate) struct Template {

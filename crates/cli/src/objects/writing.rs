@@ -1,5 +1,6 @@
 //! What commands that write have in common: how they tell of it, and the annotation that remembers what was applied.
 
+use lilt_tiltfile::yaml;
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -46,20 +47,21 @@ pub(crate) fn last_applied(object: &Value) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-/// The object with an annotation that says what it was made from.
+/// The object with an annotation that says what it was made from, in the very words of kubectl: what one of the two has
+/// applied is unchanged for the other.
 pub(crate) fn with_last_applied(object: &Value) -> Value {
-    let mut plain = object.clone();
-    if let Some(Value::Object(annotations)) = plain.pointer_mut("/metadata/annotations") {
-        annotations.remove(LAST_APPLIED);
-    }
-    let mut object = plain.clone();
+    let mut object = object.clone();
     if !object["metadata"].is_object() {
         object["metadata"] = json!({});
     }
     if !object["metadata"]["annotations"].is_object() {
         object["metadata"]["annotations"] = json!({});
     }
-    object["metadata"]["annotations"][LAST_APPLIED] = json!(format!("{plain}\n"));
+    if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
+        annotations.remove(LAST_APPLIED);
+    }
+    let text = format!("{}\n", yaml::sorted(&object));
+    object["metadata"]["annotations"][LAST_APPLIED] = json!(text);
     object
 }
 

@@ -32,6 +32,11 @@ impl Session {
         self.project.write(file, content);
     }
 
+    /// lilt's own command beside the session.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Start {
+        Start::new(&self.project, arguments).beside(&self.lilt).variable("TILT_CONFIG", &self.config)
+    }
+
     pub(crate) fn context(&self) -> String {
         format!("tilt-{}", self.lilt.port())
     }

@@ -5,6 +5,7 @@
 mod support;
 
 mod acting;
+mod both;
 mod client;
 mod reading;
 mod writing;

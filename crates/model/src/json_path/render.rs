@@ -30,7 +30,7 @@ pub(super) fn render(list: &[Vec<Node>], value: Walk<'_>, current: &[Found]) -> 
     Ok(text)
 }
 
-/// Texts without quotes, everything else as JSON.
+/// Texts without quotes, everything else as JSON with its members in order.
 fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -39,7 +39,19 @@ fn words(value: &Value) -> String {
             Some(whole) if number.as_i64().is_none() && whole.fract() == 0.0 => format!("{whole:.0}"),
             _ => number.to_string(),
         },
-        other => other.to_string(),
+        other => sorted(other).to_string(),
+    }
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            members.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect()
+        }
+        plain => plain.clone(),
     }
 }
 
@@ -62,6 +74,7 @@ mod tests {
             ("{.items[0].tags}{\"\\t\"}{.items[1].n}", "[\"x\"]\t2"),
             ("{range .items[*]}{.name}={.n}{'\\n'}{end}", "a=1\nb=2\n"),
             ("{.items[0]['name','n']}", "a 1"),
+            ("{.items[1]}", "{\"n\":2,\"name\":\"b\"}"),
         ];
         for (path, text) in cases {
             assert_eq!(rendered(path, false).as_deref(), Ok(text), "{path}");

@@ -121,7 +121,7 @@ fn label(name: &str) -> String {
         }
         words.last_mut().expect("invariant: there is one from the beginning").push(*letter);
     }
-    let upper = ["api", "id", "url", "uid", "osb", "guid", "ip", "uri"];
+    let upper = ["api", "url", "uid", "osb", "guid"];
     let word = |word: &String| {
         if upper.contains(&word.to_lowercase().as_str()) {
             return word.to_uppercase();
@@ -159,6 +159,7 @@ mod tests {
             ("podUID", "Pod UID"),
             ("HTTPGet", "HTTP Get"),
             ("url", "URL"),
+            ("id", "Id"),
         ] {
             assert_eq!(label(name), words);
         }

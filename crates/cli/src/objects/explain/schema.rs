@@ -24,7 +24,7 @@ pub(super) fn explain(
         let missing = || Problem::words(format!("field {name:?} does not exist"));
         schema = told.fields(schema).and_then(|fields| fields.get(*name)).ok_or_else(missing)?;
         if index + 1 == path.len() {
-            text.push_str(&format!("FIELD: {name} <{}>\n\n", told.type_of(schema)));
+            text.push_str(&format!("FIELD: {name} <{}>\n\n\n", told.type_of(schema)));
         }
     }
     let description = told.resolve(schema).get("description").and_then(Value::as_str).unwrap_or("<empty>");

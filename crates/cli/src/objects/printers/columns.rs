@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::rows::aligned;
 use crate::objects::problem::Problem;
+use crate::objects::template::printed;
 
 #[derive(Debug)]
 pub(crate) struct Columns {
@@ -60,9 +61,8 @@ impl Columns {
 fn cell(object: &Value, path: &JsonPath) -> Result<String, Problem> {
     let found = path.values(object, true).map_err(Problem::words)?;
     let words = found.iter().map(|value| match value {
-        Value::String(text) => text.clone(),
         Value::Null => "<nil>".to_owned(),
-        other => other.to_string(),
+        other => printed(other),
     });
     let words: Vec<String> = words.collect();
     Ok(if words.is_empty() { "<none>".to_owned() } else { words.join(",") })

@@ -69,7 +69,7 @@ pub(super) fn is_true(value: &Value) -> bool {
 }
 
 /// As Go prints it.
-pub(super) fn printed(value: &Value) -> String {
+pub(crate) fn printed(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
         Value::String(text) => text.clone(),
