@@ -17,9 +17,12 @@ use crate::terminal;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Last {
-    ViewLastApplied(View),
-    SetLastApplied(Set),
-    EditLastApplied(Edit),
+    #[command(name = "view-last-applied")]
+    View(View),
+    #[command(name = "set-last-applied")]
+    Set(Set),
+    #[command(name = "edit-last-applied")]
+    Edit(Edit),
 }
 
 /// Print what was applied to objects the last time
@@ -83,9 +86,9 @@ pub(crate) struct Edit {
 
 pub(super) async fn run(last: &Last) -> Outcome {
     match last {
-        Last::ViewLastApplied(view) => view.run().await,
-        Last::SetLastApplied(set) => set.run().await,
-        Last::EditLastApplied(edit) => edit.run().await,
+        Last::View(view) => view.run().await,
+        Last::Set(set) => set.run().await,
+        Last::Edit(edit) => edit.run().await,
     }
 }
 
