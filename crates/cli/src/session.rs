@@ -219,13 +219,7 @@ fn log_limit() -> Result<u64, Failure> {
 }
 
 fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {
-    let programs = programs(folder)?;
-    let mut environment = variables(host, port);
-    let kubeconfig = freeze_kubeconfig(&plan.project, folder);
-    environment.extend(kubeconfig.iter().map(|path| ("KUBECONFIG".to_owned(), path.display().to_string())));
-    if let Some(path) = path_with(&programs) {
-        environment.push((environment::PATH.to_owned(), path));
-    }
+    let Given { mut environment, programs, kubeconfig } = given(&plan.project, host, port, folder)?;
     environment.extend(plan.environment);
     Ok(Settings {
         tiltfile: absolute(plan.project.file)?,
@@ -247,6 +241,24 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         ci_timeout: plan.ci_timeout,
         habits: Habits::from_environment(),
     })
+}
+
+/// What all commands get, those of the Tiltfile too.
+struct Given {
+    environment: Vec<(String, String)>,
+    programs: Vec<PathBuf>,
+    kubeconfig: Option<PathBuf>,
+}
+
+fn given(project: &Project, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Given> {
+    let programs = programs(folder)?;
+    let mut environment = variables(host, port);
+    let kubeconfig = freeze_kubeconfig(project, folder);
+    environment.extend(kubeconfig.iter().map(|path| ("KUBECONFIG".to_owned(), path.display().to_string())));
+    if let Some(path) = path_with(&programs) {
+        environment.push((environment::PATH.to_owned(), path));
+    }
+    Ok(Given { environment, programs, kubeconfig })
 }
 
 /// What commands get unless they have it.
@@ -302,8 +314,17 @@ fn path_with(programs: &[PathBuf]) -> Option<String> {
     (!programs.is_empty()).then(|| all.join(":"))
 }
 
-/// The settings of a command that runs no session.
-pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
+/// Where the commands of a Tiltfile that is loaded without a session find one, if any runs.
+pub(crate) fn elsewhere() -> (String, u16) {
+    let host = environment::variable(environment::TILT_HOST).unwrap_or_else(|| DEFAULT_HOST.to_owned());
+    let port = environment::variable(environment::TILT_PORT).and_then(|port| port.parse().ok());
+    (host, port.unwrap_or(DEFAULT_PORT))
+}
+
+/// The settings of a command that runs no session. The folder holds what commands need.
+pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow::Result<Settings> {
+    let (host, port) = elsewhere();
+    let Given { environment, programs, kubeconfig } = given(&project, &host, port, folder)?;
     Ok(Settings {
         tiltfile: absolute(project.file)?,
         args: project.args,
@@ -312,9 +333,9 @@ pub(crate) fn settings_for_down(project: Project) -> anyhow::Result<Settings> {
         version: version().to_owned(),
         context: project.context,
         namespace: project.namespace,
-        environment: Vec::new(),
-        programs: Vec::new(),
-        kubeconfig: None,
+        environment,
+        programs,
+        kubeconfig,
         forwards: false,
         live_update: false,
         forward_host: String::new(),

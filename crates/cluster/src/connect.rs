@@ -99,25 +99,6 @@ pub fn current_context(kubeconfig: &[PathBuf]) -> Result<Option<String>, Failure
     Ok(read_kubeconfig(kubeconfig)?.as_ref().and_then(current_of))
 }
 
-/// A kubeconfig, as JSON, that selects what these options select: programs that read it use the same cluster and
-/// namespace, whatever becomes of the user's own.
-pub fn frozen_kubeconfig(options: &ConnectOptions) -> Result<Vec<u8>, Failure> {
-    let mut kubeconfig = read_kubeconfig(&options.kubeconfig)?.ok_or_else(no_kubeconfig)?;
-    let context = options.context.clone().or_else(|| current_of(&kubeconfig));
-    let context = context.ok_or_else(|| no_context(&kubeconfig))?;
-    let Some(at) = kubeconfig.contexts.iter().position(|known| known.name == context) else {
-        return Err(unknown_context(&context, &kubeconfig));
-    };
-    let mut selected = kubeconfig.contexts.swap_remove(at);
-    if let (Some(namespace), Some(context)) = (&options.namespace, &mut selected.context) {
-        context.namespace = Some(namespace.clone());
-    }
-    kubeconfig.contexts = vec![selected];
-    kubeconfig.current_context = Some(context);
-    serde_json::to_vec(&kubeconfig)
-        .map_err(|error| Failure::internal(format!("writing a kubeconfig: {error}")))
-}
-
 fn current_of(kubeconfig: &Kubeconfig) -> Option<String> {
     kubeconfig.current_context.clone().filter(|name| !name.is_empty())
 }
@@ -220,29 +201,6 @@ mod tests {
         let broken = write(directory.path(), "broken", "contexts: {a: [}");
         let failure = current_context(std::slice::from_ref(&broken)).unwrap_err();
         assert!(failure.message.contains(&broken.display().to_string()), "{failure}");
-    }
-
-    #[test]
-    fn a_frozen_one_selects_what_was_chosen() {
-        let directory = tempfile::tempdir().unwrap();
-        let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts:\n\
-                    - name: a\n  context: {cluster: c, user: u}\n- name: b\n  context: {cluster: c, user: u}\n\
-                    clusters: [{name: c, cluster: {server: 'https://c', certificate-authority: ca.pem}}]\n\
-                    users: [{name: u, user: {token: secret}}]\n";
-        let path = write(directory.path(), "config", text);
-        let options = ConnectOptions {
-            kubeconfig: vec![path],
-            context: Some("b".to_owned()),
-            namespace: Some("n".to_owned()),
-        };
-        let frozen: serde_json::Value =
-            serde_json::from_slice(&frozen_kubeconfig(&options).unwrap()).unwrap();
-        assert_eq!(frozen["current-context"], "b");
-        assert_eq!(frozen["contexts"][0]["context"]["namespace"], "n");
-        assert_eq!(frozen["contexts"].as_array().map(Vec::len), Some(1));
-        assert_eq!(frozen["users"][0]["user"]["token"], "secret");
-        let authority = frozen["clusters"][0]["cluster"]["certificate-authority"].as_str().unwrap();
-        assert!(std::path::Path::new(authority).is_absolute(), "it is read from elsewhere: {authority}");
     }
 
     #[tokio::test]

@@ -22,7 +22,7 @@ mod watch;
 
 pub use apply::Applied;
 pub use archive::Archive;
-pub use connect::{Cluster, ConnectOptions, current_context, frozen_kubeconfig};
+pub use connect::{Cluster, ConnectOptions, current_context};
 pub use delete::DeleteOutcome;
 pub use forward::PortStream;
 pub use live::{LiveChannel, Output};

@@ -99,15 +99,15 @@ async fn delete(
         print("Nothing to delete\n");
         return Ok(());
     }
-    let options = ConnectOptions {
-        kubeconfig: Vec::new(),
-        context: settings.context.clone(),
-        namespace: settings.namespace.clone(),
-    };
     if !objects.is_empty() {
-        failures.extend(delete_objects(options.clone(), &objects, print).await.err());
+        let options = ConnectOptions {
+            kubeconfig: Vec::new(),
+            context: settings.context.clone(),
+            namespace: settings.namespace.clone(),
+        };
+        failures.extend(delete_objects(options, &objects, print).await.err());
     }
-    failures.extend(commands::run_all(settings, guardian, options, doomed.commands, print).await);
+    failures.extend(commands::run_all(settings, guardian, doomed.commands, print).await);
     for project in &doomed.compose {
         failures.extend(commands::compose_down(guardian, project, extent.volumes, print).await.err());
     }

@@ -14,7 +14,7 @@ use starlark::values::{FreezeError, OwnedFrozenValue, Value};
 use crate::failure::{Trouble, raise};
 use crate::session::Session;
 use crate::source::{ASSERT, COMPARISONS, PERCENT, PLUS, SHIFT, Source, TIMES};
-use crate::values::limits::{HEAP_SIZE, too_much_memory};
+use crate::values::limits::HEAP_SIZE;
 use crate::values::text;
 use crate::{builtins, extension, workload_function};
 
@@ -81,19 +81,14 @@ fn run_file(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trou
         let mut eval = Evaluator::new(&module);
         eval.extra = Some(session);
         eval.set_loader(&loader);
-        eval.set_check_cancelled(Box::new(|| session.is_cancelled() || session.is_out_of_memory()));
+        eval.set_check_cancelled(Box::new(|| session.must_end()));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
         // Collecting garbage calls itself for every level of a nested value: no stack is deep enough for some.
         eval.disable_gc();
         eval.set_max_heap_size(HEAP_SIZE).expect("invariant: not zero and set once");
-        eval.eval_module(ast, builtins::globals()).map_err(|error| {
-            let mut trouble = Box::new(Trouble::of(error, session));
-            if session.out_of_memory.get() {
-                trouble.failure = too_much_memory();
-            }
-            trouble
-        })?;
+        let evaluated = eval.eval_module(ast, builtins::globals());
         drop(eval);
+        finish(session, evaluated)?;
         let names = builtins::bound_names(&module);
         if let Some(name) = names.iter().find(|name| module.get(name).is_some_and(nests_too_deep)) {
             return Err(Trouble::unplaced(Failure::user(format!("the value of {name} is nested too deep"))));
@@ -102,6 +97,18 @@ fn run_file(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trou
         workload_function::keep(session, &module);
         export(&module, names)
     })
+}
+
+/// What came of an evaluation: if the load must end, what it did last is of no worth.
+pub(crate) fn finish<T>(session: &Session<'_>, evaluated: starlark::Result<T>) -> Result<T, Box<Trouble>> {
+    let evaluated = evaluated.map_err(|error| Box::new(Trouble::of(error, session)));
+    match session.halt.failure() {
+        None => evaluated,
+        Some(failure) => Err(match evaluated {
+            Ok(_) => Trouble::unplaced(failure),
+            Err(trouble) => Box::new(Trouble { failure, stopped: false, ..*trouble }),
+        }),
+    }
 }
 
 /// Sends operators that the interpreter has otherwise to builtins; only in files where it could matter.

@@ -16,6 +16,7 @@ mod failure;
 mod forward;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod halt;
 mod hashes;
 mod image_index;
 mod kinds;
@@ -48,6 +49,7 @@ pub use said::Said;
 pub use timing::BuiltinCall;
 
 use assemble::Surroundings;
+use halt::Halt;
 use said::Message;
 use session::Session;
 
@@ -97,10 +99,12 @@ pub fn load(
 ) -> Loaded {
     // Bounded, so that a Tiltfile that prints without end waits for its reader instead of filling the memory.
     let (printed, messages) = sync_channel(64);
+    let halt = Halt::default();
+    let asked = halt.clone();
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("tiltfile".into()).stack_size(evaluate::STACK_SIZE);
         let evaluation = match builder
-            .spawn_scoped(scope, move || evaluate_and_assemble(request, outside, cancelled, printed))
+            .spawn_scoped(scope, move || evaluate_and_assemble(request, outside, cancelled, asked, printed))
         {
             Ok(evaluation) => evaluation,
             Err(error) => {
@@ -109,9 +113,7 @@ pub fn load(
                 return nothing(request, failure);
             }
         };
-        for message in messages {
-            print(message.as_said());
-        }
+        halt.look_after(&messages, outside, cancelled, print);
         evaluation.join().unwrap_or_else(|panic| nothing(request, failure::of_panic(&*panic)))
     })
 }
@@ -120,10 +122,11 @@ fn evaluate_and_assemble(
     request: &LoadRequest,
     outside: &dyn Outside,
     cancelled: &(dyn Fn() -> bool + Sync),
+    halt: Halt,
     printed: SyncSender<Message>,
 ) -> Loaded {
     environment::begin(outside.environment(), &request.environment);
-    let session = Session::new(request, outside, cancelled, printed.clone());
+    let session = Session::new(request, outside, cancelled, halt, printed.clone());
     let result = evaluate::run_main(&session);
     let (tiltignore, result) = match read_tiltignore(&session) {
         Ok(tiltignore) => (tiltignore, result),

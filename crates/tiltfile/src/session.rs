@@ -5,7 +5,7 @@
 // Only for what the derives of starlark generate.
 #![allow(unsafe_code)]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
@@ -24,6 +24,7 @@ use crate::declare::Declarations;
 use crate::environment;
 use crate::evaluate::LoadedFile;
 use crate::failure::{Place, Sources, place_of, raise};
+use crate::halt::Halt;
 use crate::hashes::{Hasher, Hashes};
 use crate::outside::{Output, Outside};
 use crate::said::Message;
@@ -32,16 +33,13 @@ use crate::source::Source;
 use crate::timing::BuiltinCall;
 use crate::workload_function::Kept;
 
-/// What a load may take, in bytes.
-const MOST_MEMORY: usize = 2 << 30;
-/// The interpreter looks every thousand steps.
-const LOOKS_PER_MEASUREMENT: u32 = 8;
-
 #[derive(ProvidesStaticType)]
 pub(crate) struct Session<'a> {
     pub(crate) request: &'a LoadRequest,
     pub(crate) outside: &'a dyn Outside,
     pub(crate) cancelled: &'a (dyn Fn() -> bool + Sync),
+    /// Asked for by who looks after the load.
+    pub(crate) halt: Halt,
     pub(crate) declared: RefCell<Declarations>,
     /// Goes to the thread that asked for the load, as it comes.
     printed: SyncSender<Message>,
@@ -60,10 +58,6 @@ pub(crate) struct Session<'a> {
     pub(crate) running: RefCell<Vec<PathBuf>>,
     /// What `warn()` was called with; it has been shown.
     warnings: RefCell<Vec<String>>,
-    /// What lilt took when the load began, in bytes, and how often it was asked since.
-    memory: (Option<usize>, Cell<u32>),
-    /// The load took more than it may.
-    pub(crate) out_of_memory: Cell<bool>,
     /// What names the resources of workloads.
     pub(crate) workload_function: RefCell<Kept>,
     /// Of the objects that were given so far.
@@ -90,12 +84,14 @@ impl<'a> Session<'a> {
         request: &'a LoadRequest,
         outside: &'a dyn Outside,
         cancelled: &'a (dyn Fn() -> bool + Sync),
+        halt: Halt,
         printed: SyncSender<Message>,
     ) -> Self {
         Self {
             request,
             outside,
             cancelled,
+            halt,
             printed,
             declared: RefCell::default(),
             files: RefCell::default(),
@@ -106,8 +102,6 @@ impl<'a> Session<'a> {
             modules: RefCell::default(),
             running: RefCell::default(),
             warnings: RefCell::default(),
-            memory: (outside.memory(), Cell::default()),
-            out_of_memory: Cell::default(),
             workload_function: RefCell::default(),
             secrets: RefCell::default(),
             calls: RefCell::default(),
@@ -186,17 +180,9 @@ impl<'a> Session<'a> {
         (self.cancelled)()
     }
 
-    /// The interpreter counts strings and lists, but not what dicts and sets take: this does.
-    pub(crate) fn is_out_of_memory(&self) -> bool {
-        let (begun, looks) = &self.memory;
-        looks.set(looks.get().wrapping_add(1));
-        if let Some(begun) = begun
-            && looks.get() % LOOKS_PER_MEASUREMENT == 0
-        {
-            let taken = self.outside.memory().unwrap_or(0).saturating_sub(*begun);
-            self.out_of_memory.set(taken > MOST_MEMORY);
-        }
-        self.out_of_memory.get()
+    /// Whether the code must not go on.
+    pub(crate) fn must_end(&self) -> bool {
+        self.halt.is_asked() || self.is_cancelled()
     }
 
     /// The file that runs now; a function runs in the file that called it, as in Tilt.

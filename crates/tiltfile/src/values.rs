@@ -14,6 +14,7 @@ mod kubernetes;
 pub(crate) mod limits;
 pub(crate) mod mapping;
 pub(crate) mod piece;
+mod range;
 pub(crate) mod structure;
 pub(crate) mod text;
 
@@ -38,6 +39,7 @@ pub(crate) use environ::Environ;
 pub(crate) use forever::Forever;
 pub(crate) use git_repo::GitRepo;
 pub(crate) use kubernetes::{CustomBuildValue, ObjectId};
+pub(crate) use range::Range;
 
 /// Text with a note of where it came from. Builtins that take a path or a text tell by it which was meant.
 #[derive(Clone, Debug, PartialEq, Eq, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]

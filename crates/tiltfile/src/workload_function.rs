@@ -10,8 +10,8 @@ use starlark::environment::{FrozenModule, Module};
 use starlark::eval::Evaluator;
 use starlark::values::{OwnedFrozenValue, Value};
 
-use crate::evaluate::CALL_DEPTH;
-use crate::failure::{Place, Trouble};
+use crate::evaluate::{CALL_DEPTH, finish};
+use crate::failure::Place;
 use crate::session::{Session, session};
 use crate::values::ObjectId;
 
@@ -78,12 +78,12 @@ fn call(session: &Session<'_>, function: &OwnedFrozenValue, workload: ObjectId) 
     Module::with_temp_heap(|module| {
         let mut eval = Evaluator::new(&module);
         eval.extra = Some(session);
-        eval.set_check_cancelled(Box::new(|| session.is_cancelled()));
+        eval.set_check_cancelled(Box::new(|| session.must_end()));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
         let function = module.heap().access_owned_frozen_value(function);
         let workload = module.heap().alloc(workload);
         let named = eval.eval_function(function, &[workload], &[]);
-        let named = named.map_err(|error| Trouble::of(error, session).into_failure())?;
+        let named = finish(session, named).map_err(|trouble| trouble.into_failure())?;
         match named.unpack_str() {
             Some("") => Err(Failure::user("the function returned an empty name")),
             Some(name) => Ok(name.to_owned()),

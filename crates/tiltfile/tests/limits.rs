@@ -109,6 +109,19 @@ fn every_loop_ends_when_the_load_is_cancelled() {
         "for _ in range(2000000000): '{} %s'.format(1) % 2\n",
         "def f(x):\n  while True: pass\nsorted([1, 2], key=f)\n",
         "x = []\nwhile True: x = [x]\n",
+        "max(range(1000000000000000))\n",
+        "all(range(1, 1000000000000000))\n",
+        "list(range(1000000000000000))\n",
+        "tuple(range(1000000000000000))\n",
+        "set(range(1000000000000000))\n",
+        "sorted(range(1000000000000000))\n",
+        "reversed(range(1000000000000000))\n",
+        "enumerate(range(1000000000000000))\n",
+        "zip(range(1000000000000000), range(1000000000000000))\n",
+        "x = []\nx.extend(range(1000000000000000))\n",
+        "x = []\nx += range(1000000000000000)\n",
+        "x = set()\nx.update(range(1000000000000000))\n",
+        "def f(*numbers): pass\nf(*range(1000000000000000))\n",
     ] {
         // Looks a few times before it gives up: the code must already be running.
         let looks = AtomicUsize::new(0);

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use lilt_daemon::Extent;
+use lilt_host::session_dir::SessionDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Down;
@@ -11,7 +12,9 @@ use crate::{session, terminal};
 
 pub(crate) async fn run(down: Down) -> anyhow::Result<ExitCode> {
     let extent = Extent { namespaces: down.delete_namespaces, volumes: down.delete_volumes };
-    let settings = session::settings_for_down(down.project)?;
+    // Gone at the end.
+    let folder = SessionDir::create()?;
+    let settings = session::settings_for_down(down.project, &folder)?;
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     lilt_daemon::down(settings, extent, cancel, terminal::print).await?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_daemon::Guarded;
+use lilt_host::clock;
 use lilt_host::process::Guardian;
 use lilt_host::session_dir::SessionDir;
-use lilt_host::{clock, environment};
 use lilt_model::{Failure, duration};
 use lilt_tiltfile::{BuiltinCall, FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
 use tokio_util::sync::CancellationToken;
@@ -59,9 +59,7 @@ fn prepare(
     folder: &SessionDir,
 ) -> anyhow::Result<(LoadRequest, RealOutside)> {
     // Commands that speak to a session speak to the one that runs, if any.
-    let host = environment::variable(environment::TILT_HOST).unwrap_or_else(|| "localhost".to_owned());
-    let port =
-        environment::variable(environment::TILT_PORT).and_then(|port| port.parse().ok()).unwrap_or(10350);
+    let (host, port) = session::elsewhere();
     let request = LoadRequest {
         path: session::absolute(project.file)?,
         args: project.args,

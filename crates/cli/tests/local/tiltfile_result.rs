@@ -117,6 +117,18 @@ fn context_and_namespace_reach_the_tiltfile_and_its_commands() {
 }
 
 #[test]
+fn commands_of_a_tiltfile_that_is_taken_down_meet_the_same_cluster() {
+    let tiltfile = "print(local('cat $KUBECONFIG; echo port $TILT_PORT; tilt version', quiet=True))\n";
+    let project = Project::new(&[("Tiltfile", tiltfile), ("config", KUBECONFIG)]);
+    let down = Start::new(&project, &["down", "--context", "mine", "--namespace", "team"]);
+    let ended = down.variable("KUBECONFIG", project.file("config")).run().clean(0);
+    for words in ["current-context: mine", "namespace: team", "127.0.0.1:2", "port 10350", "0.37"] {
+        ended.says(words);
+    }
+    assert!(!ended.output().contains("127.0.0.1:1"), "{}", ended.output());
+}
+
+#[test]
 fn timings_take_the_place_of_the_result() {
     let tiltfile = "x = len([str(1)])\nread_file('text')\nlocal_resource('a', cmd='true')\nos.getcwd()\n\
                     def f():\n  fail_if = read_file('none', default='')\nf()\n";

@@ -1,6 +1,5 @@
 //! What is deleted by commands: the user's own, and Docker Compose.
 
-use lilt_cluster::ConnectOptions;
 use lilt_host::process::{Guardian, Launch, Process};
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
@@ -11,49 +10,23 @@ use tokio::sync::mpsc;
 
 use crate::settings::Settings;
 
-/// Runs the user's delete commands, one after the other. They see the cluster that lilt would use, whatever becomes
-/// of the kubeconfig meanwhile.
+/// Runs the user's delete commands, one after the other, with what commands of a session get.
 pub(super) async fn run_all(
     settings: &Settings,
     guardian: &Guardian,
-    options: ConnectOptions,
     commands: Vec<Command>,
     print: &mut impl FnMut(&str),
 ) -> Vec<Failure> {
-    if commands.is_empty() {
-        return Vec::new();
-    }
-    let kubeconfig = match Kubeconfig::write(&options) {
-        Ok(kubeconfig) => kubeconfig,
-        Err(failure) => return vec![failure],
-    };
     let mut failures = Vec::new();
     for command in commands {
         let mut launch = Launch::from(&command);
         let mut env = settings.environment.clone();
-        env.push(("KUBECONFIG".to_owned(), kubeconfig.path.clone()));
         env.append(&mut launch.env);
         launch.env = env;
         print(&format!("Running cmd: {}\n", command.display()));
         failures.extend(run(guardian, &launch, &command.display(), print).await.err());
     }
     failures
-}
-
-/// A file that goes with it.
-struct Kubeconfig {
-    path: String,
-    _folder: SessionDir,
-}
-
-impl Kubeconfig {
-    fn write(options: &ConnectOptions) -> Result<Kubeconfig, Failure> {
-        let folder = SessionDir::create()?;
-        let path = folder.path().join("kubeconfig");
-        files::save_private(&path, &lilt_cluster::frozen_kubeconfig(options)?)
-            .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))?;
-        Ok(Kubeconfig { path: path.display().to_string(), _folder: folder })
-    }
 }
 
 /// Stops and removes the containers of a project, and its volumes if asked.

@@ -9,12 +9,13 @@ use starlark::values::bytes::StarlarkBytes;
 use starlark::values::dict::{AllocDict, DictMut};
 use starlark::values::none::NoneType;
 use starlark::values::tuple::UnpackTuple;
-use starlark::values::{Value, ValueLike};
+use starlark::values::{UnpackValue, Value, ValueLike};
 
 use crate::arguments::Function;
 use crate::evaluate;
 use crate::failure::{raise, refuse, stop};
 use crate::session::session;
+use crate::values::Range;
 use crate::values::mapping::pairs;
 use crate::values::structure::{NamedModule, Structure};
 use crate::values::text::{display, represent, type_name, write_display};
@@ -24,6 +25,16 @@ fn only<'v>(function: &str, args: UnpackTuple<Value<'v>>) -> starlark::Result<Va
     match args.items.as_slice() {
         [one] => Ok(*one),
         others => Err(refuse(format!("{function}: got {} arguments, want exactly 1", others.len()))),
+    }
+}
+
+fn whole(value: Value<'_>) -> Result<i64, String> {
+    match i64::unpack_value(value) {
+        Ok(Some(number)) => Ok(number),
+        _ if value.get_type() == "int" => {
+            Err(format!("{} out of range (want value in signed 64-bit range)", value.to_str()))
+        }
+        _ => Err(format!("got {}, want int", type_name(value))),
     }
 }
 
@@ -85,12 +96,33 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 
     /// How many elements a value has; of a string, how many bytes.
-    fn len<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<i32> {
-        let length = match x.unpack_str() {
-            Some(text) => Ok(i32::try_from(text.len()).unwrap_or(i32::MAX)),
-            None => x.length(),
+    fn len<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<i64> {
+        let length = match (x.unpack_str(), x.downcast_ref::<Range>()) {
+            (Some(text), _) => Ok(i64::try_from(text.len()).unwrap_or(i64::MAX)),
+            (None, Some(range)) => Ok(range.count),
+            (None, None) => x.length().map(i64::from),
         };
         length.map_err(|_| refuse(format!("len: value of type {} has no len", type_name(x))))
+    }
+
+    /// The numbers from `start`, which is 0 if only one is given, up to but without `stop`, each `step` after the last.
+    fn range<'v>(
+        #[starlark(args)] args: UnpackTuple<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Range> {
+        let mut numbers = Vec::new();
+        for (index, value) in args.items.iter().enumerate() {
+            let number = whole(*value).map_err(|why| format!("range: for parameter {}: {why}", index + 1));
+            numbers.push(number.map_err(refuse)?);
+        }
+        let (start, stop, step) = match *numbers.as_slice() {
+            [] => return Err(refuse("range: got 0 arguments, want at least 1")),
+            [stop] => (0, stop, 1),
+            [start, stop] => (start, stop, 1),
+            [start, stop, step] => (start, stop, step),
+            _ => return Err(refuse(format!("range: got {} arguments, want at most 3", numbers.len()))),
+        };
+        Range::new(start, stop, step, session(eval).halt.clone())
     }
 
     /// The number of the one character of a string, or of the one byte of bytes.

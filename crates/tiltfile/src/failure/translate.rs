@@ -164,7 +164,6 @@ fn short(message: &str, first: &str, second: &str, call: Option<&str>) -> Failur
         _ if message.ends_with("expect a non empty iterable") => by(call, "argument is an empty sequence"),
         _ if message.contains("` not found in `set(") => by(call, "missing key"),
         _ if begins("Empty separator") => by(call, "empty separator"),
-        _ if begins("Third argument of range") => Failure::user("range: step argument must not be zero"),
         "Too many recursion levels" => Failure::user("the value is nested too deep"),
         _ if message.to_lowercase().contains("memory limit") || message.to_lowercase().contains("heap") => {
             too_much_memory()

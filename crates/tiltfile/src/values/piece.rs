@@ -36,15 +36,41 @@ pub(crate) fn slice<'t>(
     end: Option<Value<'_>>,
     step: Option<Value<'_>>,
 ) -> starlark::Result<Cow<'t, str>> {
+    let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    let part = part(length, start, end, step)?;
+    match part.step {
+        1 => Ok(of_bytes(text, position(part.start), position(part.end.max(part.start)))),
+        _ => Ok(Cow::Owned(stride(text.as_bytes(), &part))),
+    }
+}
+
+/// Which elements `[start:end:step]` means.
+pub(crate) struct Part {
+    pub(crate) start: i64,
+    pub(crate) end: i64,
+    /// Never 0.
+    pub(crate) step: i64,
+}
+
+/// Of a value that has so many elements.
+pub(crate) fn part(
+    length: i64,
+    start: Option<Value<'_>>,
+    end: Option<Value<'_>>,
+    step: Option<Value<'_>>,
+) -> starlark::Result<Part> {
     let step = match step.filter(|step| !step.is_none()) {
         None => 1,
         Some(step) => number(step).map_err(|why| refuse(format!("invalid slice step: {why}")))?,
     };
-    match step {
-        0 => Err(refuse("zero is not a valid slice step")),
-        1 => range(text, start, end).map(|(start, end)| of_bytes(text, start, end)),
-        _ => Ok(Cow::Owned(stride(text.as_bytes(), start, end, step)?)),
+    if step == 0 {
+        return Err(refuse("zero is not a valid slice step"));
     }
+    let (first, last) = if step > 0 { (0, length) } else { (-1, length - 1) };
+    let (default_start, default_end) = if step > 0 { (first, last) } else { (last, first) };
+    let start = bound("start", start, length, default_start)?.clamp(first, last);
+    let end = bound("end", end, length, default_end)?.clamp(first, last);
+    Ok(Part { start, end, step })
 }
 
 /// Where a part of a string begins and ends; the end is not before the begin.
@@ -56,7 +82,6 @@ pub(crate) fn range(
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let start = bound("start", start, length, 0)?.clamp(0, length);
     let end = bound("end", end, length, length)?.clamp(0, length);
-    let position = |at: i64| usize::try_from(at).unwrap_or(0);
     Ok((position(start), position(end.max(start))))
 }
 
@@ -82,24 +107,18 @@ fn decode(bytes: &[u8]) -> String {
     decoded
 }
 
-fn stride(
-    bytes: &[u8],
-    start: Option<Value<'_>>,
-    end: Option<Value<'_>>,
-    step: i64,
-) -> starlark::Result<String> {
-    let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-    let forward = step > 0;
-    let (first, last, default_start, default_end) =
-        if forward { (0, length, 0, length) } else { (-1, length - 1, length - 1, -1) };
-    let mut at = bound("start", start, length, default_start)?.clamp(first, last);
-    let end = bound("end", end, length, default_end)?.clamp(first, last);
+fn stride(bytes: &[u8], part: &Part) -> String {
+    let mut at = part.start;
     let mut taken = Vec::new();
-    while if forward { at < end } else { at > end } {
-        taken.extend(usize::try_from(at).ok().and_then(|at| bytes.get(at)));
-        at += step;
+    while if part.step > 0 { at < part.end } else { at > part.end } {
+        taken.extend(bytes.get(position(at)));
+        at += part.step;
     }
-    Ok(decode(&taken))
+    decode(&taken)
+}
+
+fn position(at: i64) -> usize {
+    usize::try_from(at).unwrap_or(0)
 }
 
 /// A negative one counts from the end.
