@@ -38,6 +38,13 @@ pub(crate) fn write(bytes: &[u8]) -> anyhow::Result<()> {
     Ok(out.write_all(bytes).and_then(|()| out.flush())?)
 }
 
+/// Prints a value as JSON that a person can read, as it comes: it may be large.
+pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
+    Ok(out.write_all(b"\n").and_then(|()| out.flush())?)
+}
+
 /// Whether a command failed because nobody reads its output any more.
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<std::io::Error>();

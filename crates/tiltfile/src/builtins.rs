@@ -26,6 +26,7 @@ mod methods;
 mod operators;
 mod os;
 mod probes;
+mod sequences;
 mod settings;
 mod strings;
 mod system;
@@ -61,7 +62,16 @@ type Functions = fn(&mut GlobalsBuilder);
 
 /// The functions that are names of every file, by the page of the reference that they stand on.
 pub(crate) const TOPICS: [(&str, &[Functions]); 9] = [
-    ("language", &[language::functions, methods::functions, operators::functions, strings::functions]),
+    (
+        "language",
+        &[
+            language::functions,
+            methods::functions,
+            operators::functions,
+            sequences::functions,
+            strings::functions,
+        ],
+    ),
     ("images", &[docker::functions, custom_build::functions]),
     ("live-update", &[live_update::functions]),
     ("kubernetes", &[kubernetes::functions, kubernetes_resource::functions, kubernetes_kinds::functions]),

@@ -58,14 +58,15 @@ pub(crate) fn run_main(session: &Session<'_>) -> Result<(), Failure> {
 }
 
 fn run(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trouble>> {
+    // Before it counts as running: if it is missing, it was looked for from the file that asks for it.
+    let text = session.read_text(&path).map_err(Trouble::unplaced)?;
     session.running.borrow_mut().push(path.clone());
-    let result = run_file(session, path);
+    let result = run_file(session, path, text);
     session.running.borrow_mut().pop();
     result
 }
 
-fn run_file(session: &Session<'_>, path: PathBuf) -> Result<LoadedFile, Box<Trouble>> {
-    let text = session.read_text(&path).map_err(Trouble::unplaced)?;
+fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<LoadedFile, Box<Trouble>> {
     let source = Arc::new(Source::new(path, text));
     session.add_source(source.clone());
     if let Some(problem) = source.problem() {

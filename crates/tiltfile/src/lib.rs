@@ -44,7 +44,7 @@ pub use hashes::Hashes;
 pub use outside::{
     Entry, FrozenKubeconfig, KubeContext, Output, Outside, RealOutside, Running, Starter, freeze_kubeconfig,
 };
-pub use result::tiltfile_result;
+pub use result::{TiltfileResult, tiltfile_result};
 pub use said::Said;
 pub use timing::BuiltinCall;
 

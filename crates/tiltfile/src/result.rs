@@ -16,42 +16,80 @@ use lilt_model::project::{Project, Settings};
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::secret::{Redactor, Secret};
 use lilt_model::settings::{CiSettings, FEATURES, Telemetry};
-use lilt_model::{Failure, Timestamp};
+use lilt_model::{Failure, ResourceName, Timestamp};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::Loaded;
 use crate::assemble::UNCATEGORIZED;
-use fields::{Fields, list_or_null, nanoseconds, path, paths, sanitized};
+use fields::{Fields, Node, list_or_null, nanoseconds, path, paths, sanitized};
 
 /// Objects are told from this time on: `started`.
-pub fn tiltfile_result(loaded: &Loaded, started: Timestamp) -> Result<Value, &Failure> {
+pub fn tiltfile_result(loaded: &Loaded, started: Timestamp) -> Result<TiltfileResult<'_>, &Failure> {
     let project = loaded.project.as_ref()?;
-    let settings = &project.settings;
     let everywhere = loaded.files.ignores.as_slice();
-    let context = Context { everywhere, started, settings };
-    let manifests: Vec<Value> =
-        project.resources.iter().map(|resource| manifest(resource, context)).collect();
-    let result = Fields::new()
-        .put("Manifests", list_or_null(manifests))
-        .put("EnabledManifests", list_or_null(enabled(project)))
-        .put("Tiltignore", tiltignore(everywhere, settings))
-        .put("ConfigFiles", paths(&loaded.files.roots))
-        .put("FeatureFlags", features(settings))
-        .put("TeamID", settings.team.as_str())
-        .put("TelemetrySettings", telemetry(settings.telemetry.as_ref()))
-        .put("Secrets", secrets(&project.secrets))
-        .put("Error", Value::Null)
-        .put("DockerPruneSettings", docker_prune(settings))
-        .put("AnalyticsOpt", analytics(settings))
-        .put("VersionSettings", json!({"CheckUpdates": settings.check_updates}))
-        .put("UpdateSettings", update_settings(settings))
-        .put("WatchSettings", watch_settings(settings))
-        .put("DefaultRegistry", registry(settings))
-        .put("ObjectSet", objects(&project.api_objects))
-        .put("Hashes", hashes(loaded))
-        .put("CISettings", ci(&settings.ci))
-        .finish();
-    Ok(without_secrets(result, &Redactor::new(&project.secrets)))
+    let context = Context { everywhere, started, settings: &project.settings };
+    Ok(TiltfileResult { loaded, project, context, redactor: Redactor::new(&project.secrets) })
+}
+
+/// Made while it is written: the whole of it would take many times what the project takes.
+#[derive(Debug)]
+pub struct TiltfileResult<'l> {
+    loaded: &'l Loaded,
+    project: &'l Project,
+    context: Context<'l>,
+    redactor: Redactor,
+}
+
+impl Serialize for TiltfileResult<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("Manifests", &Manifests(self))?;
+        for (name, value) in self.others() {
+            fields.serialize_entry(name, &value.without_secrets(&self.redactor))?;
+        }
+        fields.end()
+    }
+}
+
+struct Manifests<'r>(&'r TiltfileResult<'r>);
+
+impl Serialize for Manifests<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let TiltfileResult { project, context, redactor, .. } = self.0;
+        if project.resources.is_empty() {
+            return serializer.serialize_unit();
+        }
+        let written = |resource| manifest(resource, *context).without_secrets(redactor);
+        serializer.collect_seq(project.resources.iter().map(written))
+    }
+}
+
+impl TiltfileResult<'_> {
+    /// All but the manifests.
+    fn others(&self) -> [(&'static str, Node); 17] {
+        let settings = self.context.settings;
+        [
+            ("EnabledManifests", list_or_null(enabled(self.project))),
+            ("Tiltignore", tiltignore(self.context.everywhere, settings).into()),
+            ("ConfigFiles", paths(&self.loaded.files.roots).into()),
+            ("FeatureFlags", features(settings).into()),
+            ("TeamID", settings.team.as_str().into()),
+            ("TelemetrySettings", telemetry(settings.telemetry.as_ref())),
+            ("Secrets", secrets(&self.project.secrets).into()),
+            ("Error", Node::NULL),
+            ("DockerPruneSettings", docker_prune(settings).into()),
+            ("AnalyticsOpt", analytics(settings).into()),
+            ("VersionSettings", json!({"CheckUpdates": settings.check_updates}).into()),
+            ("UpdateSettings", update_settings(settings)),
+            ("WatchSettings", watch_settings(settings)),
+            ("DefaultRegistry", registry(settings)),
+            ("ObjectSet", objects(&self.project.api_objects).into()),
+            ("Hashes", hashes(self.loaded).into()),
+            ("CISettings", ci(&settings.ci)),
+        ]
+    }
 }
 
 /// What all resources share.
@@ -69,11 +107,11 @@ impl Context<'_> {
     }
 }
 
-fn manifest(resource: &Resource, context: Context<'_>) -> Value {
+fn manifest(resource: &Resource, context: Context<'_>) -> Node {
     let images = match &resource.body {
         // These never go the way of resources with images.
-        Body::Local(_) => Value::Null,
-        Body::Kubernetes(_) if resource.name.as_str() == UNCATEGORIZED => Value::Null,
+        Body::Local(_) => Node::NULL,
+        Body::Kubernetes(_) if resource.name.as_str() == UNCATEGORIZED => Node::NULL,
         Body::Kubernetes(body) => image::targets(&resource.name, &body.images, context),
         Body::Compose(body) => image::targets(&resource.name, &body.images, context),
     };
@@ -82,7 +120,7 @@ fn manifest(resource: &Resource, context: Context<'_>) -> Value {
         Body::Kubernetes(body) => deploy::kubernetes(resource, body, context),
         Body::Compose(body) => deploy::compose(resource, body),
     };
-    let dependencies = resource.resource_deps.iter().map(|name| name.as_str().into()).collect();
+    let dependencies = resource.resource_deps.iter().map(ResourceName::as_str);
     let labels: Map<String, Value> =
         resource.labels.iter().map(|label| (label.clone(), label.as_str().into())).collect();
     Fields::new()
@@ -105,9 +143,9 @@ fn trigger_mode(resource: &Resource) -> u8 {
     }
 }
 
-fn enabled(project: &Project) -> Vec<Value> {
+fn enabled(project: &Project) -> impl Iterator<Item = &str> {
     let names = project.resources.iter().map(|resource| &resource.name);
-    names.filter(|name| project.is_enabled(name)).map(|name| name.as_str().into()).collect()
+    names.filter(|name| project.is_enabled(name)).map(ResourceName::as_str)
 }
 
 fn tiltignore(everywhere: &[IgnoreRule], settings: &Settings) -> Value {
@@ -128,28 +166,25 @@ fn features(settings: &Settings) -> Value {
     Value::Object(features.map(|(name, on)| (name, on.into())).collect())
 }
 
-fn command(command: Option<&Command>) -> Value {
-    let Some(command) = command else {
-        return json!({"Argv": null, "Dir": "", "Env": null, "EchoOff": false});
-    };
-    json!({
-        "Argv": command.argv,
-        "Dir": path(&command.dir),
-        "Env": list_or_null(environment(command)),
-        "EchoOff": false,
-    })
+fn command(command: Option<&Command>) -> Node {
+    Fields::new()
+        .put("Argv", command.map(|command| command.argv.clone()))
+        .put("Dir", command.map(|command| path(&command.dir)).unwrap_or_default())
+        .put("Env", list_or_null(command.map(environment).unwrap_or_default()))
+        .put("EchoOff", false)
+        .finish()
 }
 
-fn environment(command: &Command) -> Vec<Value> {
-    command.env.iter().map(|(name, value)| format!("{name}={value}").into()).collect()
+fn environment(command: &Command) -> Vec<String> {
+    command.env.iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
-fn telemetry(telemetry: Option<&Telemetry>) -> Value {
-    json!({
-        "Cmd": command(telemetry.map(|telemetry| &telemetry.command)),
-        "Workdir": telemetry.map(|telemetry| path(&telemetry.directory)).unwrap_or_default(),
-        "Period": nanoseconds(telemetry.map_or(Telemetry::PERIOD, |telemetry| telemetry.period)),
-    })
+fn telemetry(telemetry: Option<&Telemetry>) -> Node {
+    Fields::new()
+        .put("Cmd", command(telemetry.map(|telemetry| &telemetry.command)))
+        .put("Workdir", telemetry.map(|telemetry| path(&telemetry.directory)).unwrap_or_default())
+        .put("Period", nanoseconds(telemetry.map_or(Telemetry::PERIOD, |telemetry| telemetry.period)))
+        .finish()
 }
 
 /// Which there are, but not their values: what is printed gets into logs and bug reports.
@@ -189,18 +224,18 @@ fn analytics(settings: &Settings) -> u8 {
     }
 }
 
-fn update_settings(settings: &Settings) -> Value {
-    let names = settings.suppress_unused_image_warnings.iter().map(|name| name.as_str().into()).collect();
-    json!({"SuppressUnusedImageWarnings": list_or_null(names)})
+fn update_settings(settings: &Settings) -> Node {
+    let names = settings.suppress_unused_image_warnings.iter().map(String::as_str);
+    Fields::new().put("SuppressUnusedImageWarnings", list_or_null(names)).finish()
 }
 
-fn watch_settings(settings: &Settings) -> Value {
-    let rules = settings.watch_ignores.iter().map(|rule| ignore_file(rule, "watch_settings()")).collect();
-    json!({"Ignores": list_or_null(rules)})
+fn watch_settings(settings: &Settings) -> Node {
+    let rules = settings.watch_ignores.iter().map(|rule| ignore_file(rule, "watch_settings()"));
+    Fields::new().put("Ignores", list_or_null(rules)).finish()
 }
 
-fn registry(settings: &Settings) -> Value {
-    let Some(registry) = &settings.default_registry else { return Value::Null };
+fn registry(settings: &Settings) -> Node {
+    let Some(registry) = &settings.default_registry else { return Node::NULL };
     Fields::new()
         .put("host", registry.host.as_str())
         .put_unless_empty("hostFromContainerRuntime", registry.host_from_cluster.clone().unwrap_or_default())
@@ -218,11 +253,8 @@ fn objects(objects: &[Value]) -> Value {
         if let Some(fields) = metadata.as_object_mut() {
             fields.entry("creationTimestamp").or_insert(Value::Null);
         }
-        let written = Fields::new()
-            .put("metadata", metadata)
-            .put("spec", object.get("spec").cloned().unwrap_or_else(|| json!({})))
-            .put("status", json!({}))
-            .finish();
+        let spec = object.get("spec").cloned().unwrap_or_else(|| json!({}));
+        let written = json!({"metadata": metadata, "spec": spec, "status": {}});
         let of_kind = kinds.entry(kind).or_insert_with(|| json!({}));
         of_kind[text("/metadata/name")] = written;
     }
@@ -244,7 +276,7 @@ fn hashes(loaded: &Loaded) -> Value {
     json!({"TiltfileSHA256": loaded.hashes.tiltfile, "AllFilesSHA256": loaded.hashes.all_files})
 }
 
-fn ci(ci: &CiSettings) -> Value {
+fn ci(ci: &CiSettings) -> Node {
     Fields::new()
         .put_unless_empty("k8sGracePeriod", ci.k8s_grace_period.map(duration::display).unwrap_or_default())
         .put("timeout", duration::display(ci.timeout.unwrap_or(CiSettings::TIMEOUT)))
@@ -253,18 +285,6 @@ fn ci(ci: &CiSettings) -> Value {
             duration::display(ci.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT)),
         )
         .finish()
-}
-
-fn without_secrets(value: Value, redactor: &Redactor) -> Value {
-    match value {
-        Value::String(text) => redactor.redact(&text).into_owned().into(),
-        Value::Array(items) => items.into_iter().map(|item| without_secrets(item, redactor)).collect(),
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(key, value)| (redactor.redact(&key).into_owned(), without_secrets(value, redactor)))
-            .collect(),
-        other => other,
-    }
 }
 
 /// The name of an API object that belongs to an image of a resource.

@@ -1,5 +1,6 @@
 //! `lilt alpha tiltfile-result`: only JSON goes to stdout, so that it can be read by other programs.
 
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
     if cancel.is_cancelled() {
         return Err(Failure::user("interrupted before the Tiltfile was done").into());
     }
+    // Never dropped: the process ends, and taking the project to pieces would only keep the reader waiting.
+    let loaded = ManuallyDrop::new(loaded);
     match lilt_tiltfile::tiltfile_result(&loaded, started) {
         Ok(_) if command.builtin_timings => {
             let took = clock::now().since(started);
@@ -41,7 +44,7 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
             Ok(ExitCode::SUCCESS)
         }
         Ok(result) => {
-            terminal::line(&serde_json::to_string_pretty(&result)?);
+            terminal::json(&result)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(failure) => {

@@ -9,7 +9,7 @@ use starlark::values::bytes::StarlarkBytes;
 use starlark::values::dict::{AllocDict, DictMut};
 use starlark::values::none::NoneType;
 use starlark::values::tuple::UnpackTuple;
-use starlark::values::{UnpackValue, Value, ValueLike};
+use starlark::values::{Value, ValueLike};
 
 use crate::arguments::Function;
 use crate::evaluate;
@@ -25,16 +25,6 @@ fn only<'v>(function: &str, args: UnpackTuple<Value<'v>>) -> starlark::Result<Va
     match args.items.as_slice() {
         [one] => Ok(*one),
         others => Err(refuse(format!("{function}: got {} arguments, want exactly 1", others.len()))),
-    }
-}
-
-fn whole(value: Value<'_>) -> Result<i64, String> {
-    match i64::unpack_value(value) {
-        Ok(Some(number)) => Ok(number),
-        _ if value.get_type() == "int" => {
-            Err(format!("{} out of range (want value in signed 64-bit range)", value.to_str()))
-        }
-        _ => Err(format!("got {}, want int", type_name(value))),
     }
 }
 
@@ -103,26 +93,6 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             (None, None) => x.length().map(i64::from),
         };
         length.map_err(|_| refuse(format!("len: value of type {} has no len", type_name(x))))
-    }
-
-    /// The numbers from `start`, which is 0 if only one is given, up to but without `stop`, each `step` after the last.
-    fn range<'v>(
-        #[starlark(args)] args: UnpackTuple<Value<'v>>,
-        eval: &mut Evaluator<'v, '_, '_>,
-    ) -> starlark::Result<Range> {
-        let mut numbers = Vec::new();
-        for (index, value) in args.items.iter().enumerate() {
-            let number = whole(*value).map_err(|why| format!("range: for parameter {}: {why}", index + 1));
-            numbers.push(number.map_err(refuse)?);
-        }
-        let (start, stop, step) = match *numbers.as_slice() {
-            [] => return Err(refuse("range: got 0 arguments, want at least 1")),
-            [stop] => (0, stop, 1),
-            [start, stop] => (start, stop, 1),
-            [start, stop, step] => (start, stop, step),
-            _ => return Err(refuse(format!("range: got {} arguments, want at most 3", numbers.len()))),
-        };
-        Range::new(start, stop, step, session(eval).halt.clone())
     }
 
     /// The number of the one character of a string, or of the one byte of bytes.

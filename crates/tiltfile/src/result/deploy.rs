@@ -10,14 +10,14 @@ use lilt_model::settings::ServerSideApply;
 use lilt_model::{ImageName, Timestamp};
 use serde_json::{Value, json};
 
-use super::fields::{Fields, ignores, list_or_null, path, paths, sanitized};
+use super::fields::{Fields, Node, ignores, list_or_null, path, paths, sanitized};
 use super::{Context, command, environment, link};
 use crate::yaml;
 
 /// Sidecars whose logs nobody asked for.
 const QUIET_CONTAINERS: [&str; 4] = ["istio-init", "istio-proxy", "linkerd-proxy", "linkerd-init"];
 
-pub(super) fn kubernetes(resource: &Resource, body: &KubernetesResource, context: Context<'_>) -> Value {
+pub(super) fn kubernetes(resource: &Resource, body: &KubernetesResource, context: Context<'_>) -> Node {
     let deploy = body.custom_deploy.as_ref();
     let strategy = body.discovery_strategy.map_or("", |strategy| match strategy {
         DiscoveryStrategy::Default => "default",
@@ -27,12 +27,12 @@ pub(super) fn kubernetes(resource: &Resource, body: &KubernetesResource, context
         body.extra_pod_selectors.iter().map(|labels| json!({"matchLabels": labels})).collect();
     let discovery = if selectors.is_empty() { Value::Null } else { json!({"extraSelectors": selectors}) };
     let restart_on = || json!({"fileWatches": [sanitized(&format!("{}:apply", resource.name))]});
-    let by_command = |part: fn(&CustomDeploy) -> Value| deploy.map_or(Value::Null, part);
+    let by_command = |part: fn(&CustomDeploy) -> Node| deploy.map_or(Node::NULL, part);
     let watched = deploy.map(|deploy| context.own(&deploy.files.ignores)).unwrap_or_default();
     Fields::new()
         .put_unless_empty("yaml", objects(&body.objects))
         .put_unless_empty("imageMaps", image_maps(&body.image_deps))
-        .put_unless_empty("imageLocators", body.image_locators.iter().map(locator).collect::<Vec<_>>())
+        .put_unless_empty("imageLocators", body.image_locators.iter().map(locator).collect::<Node>())
         .put(
             "timeout",
             lilt_model::duration::display(std::time::Duration::from_secs(body.apply_timeout_secs.into())),
@@ -56,29 +56,28 @@ pub(super) fn kubernetes(resource: &Resource, body: &KubernetesResource, context
         .finish()
 }
 
-pub(super) fn local(resource: &Resource, body: &LocalResource, context: Context<'_>) -> Value {
-    let update = body.update.as_ref().map_or(Value::Null, |update| {
+pub(super) fn local(resource: &Resource, body: &LocalResource, context: Context<'_>) -> Node {
+    let update = body.update.as_ref().map_or(Node::NULL, |update| {
         Fields::new()
             .put_unless_empty("args", update.argv.clone())
             .put_unless_empty("dir", path(&update.dir))
             .put_unless_empty("env", environment(update))
             .finish()
     });
-    let dependencies = paths(&body.files.roots).into_iter().map(Value::from).collect();
     Fields::new()
         .put("UpdateCmdSpec", update)
         .put("Name", resource.name.as_str())
         .put("ServeCmd", command(body.serve.as_ref()))
         .put("Links", links(&resource.links))
-        .put("Deps", list_or_null(dependencies))
+        .put("Deps", list_or_null(paths(&body.files.roots)))
         .put("FileWatchIgnores", list_or_null(ignores(context.own(&body.files.ignores))))
         .put("AllowParallel", body.allow_parallel || body.update.is_none())
-        .put("ReadinessProbe", body.readiness_probe.as_ref().map_or(Value::Null, probe))
+        .put("ReadinessProbe", body.readiness_probe.as_ref().map_or(Node::NULL, probe))
         .put("ServeCmdDisableSource", Value::Null)
         .finish()
 }
 
-pub(super) fn compose(resource: &Resource, body: &ComposeResource) -> Value {
+pub(super) fn compose(resource: &Resource, body: &ComposeResource) -> Node {
     let project = &body.project;
     let mut files = Vec::new();
     let mut texts = Vec::new();
@@ -131,7 +130,7 @@ fn image_maps(names: &[ImageName]) -> Vec<String> {
     names.iter().map(|name| sanitized(name.as_str())).collect()
 }
 
-fn locator(locator: &ImageLocator) -> Value {
+fn locator(locator: &ImageLocator) -> Node {
     let selector = &locator.selector;
     let selector = Fields::new()
         .put_unless_empty("apiVersionRegexp", selector.api_version.as_str())
@@ -150,7 +149,7 @@ fn locator(locator: &ImageLocator) -> Value {
         .finish()
 }
 
-fn forwards(forwards: &[Forward]) -> Value {
+fn forwards(forwards: &[Forward]) -> Node {
     let write = |forward: &Forward| {
         let host = if forward.host.is_empty() { "localhost" } else { &forward.host };
         Fields::new()
@@ -162,13 +161,17 @@ fn forwards(forwards: &[Forward]) -> Value {
             .finish()
     };
     match forwards {
-        [] => Value::Null,
-        forwards => json!({"forwards": forwards.iter().map(write).collect::<Vec<_>>()}),
+        [] => Node::NULL,
+        forwards => Fields::new().put("forwards", forwards.iter().map(write).collect::<Node>()).finish(),
     }
 }
 
-fn apply_command(command: &Command) -> Value {
-    json!({"args": command.argv, "dir": path(&command.dir), "env": list_or_null(environment(command))})
+fn apply_command(command: &Command) -> Node {
+    Fields::new()
+        .put("args", command.argv.clone())
+        .put("dir", path(&command.dir))
+        .put("env", list_or_null(environment(command)))
+        .finish()
 }
 
 fn readiness(mode: PodReadiness) -> &'static str {
@@ -179,11 +182,11 @@ fn readiness(mode: PodReadiness) -> &'static str {
     }
 }
 
-fn links(links: &[Link]) -> Value {
-    list_or_null(links.iter().map(|it| json!({"URL": link::parts(&it.url), "Name": it.name})).collect())
+fn links(links: &[Link]) -> Node {
+    list_or_null(links.iter().map(|it| json!({"URL": link::parts(&it.url), "Name": it.name})))
 }
 
-fn probe(probe: &Probe) -> Value {
+fn probe(probe: &Probe) -> Node {
     let fields = match &probe.action {
         ProbeAction::Exec { command } => {
             Fields::new().put("exec", Fields::new().put_unless_empty("command", command.clone()).finish())

@@ -8,14 +8,14 @@ use lilt_model::image::{
 };
 use serde_json::{Value, json};
 
-use super::fields::{Fields, ignores, list_or_null, path, paths, sanitized};
+use super::fields::{Fields, Node, ignores, list_or_null, path, paths, sanitized};
 use super::{Context, environment, object_name};
 
-pub(super) fn targets(resource: &ResourceName, images: &[ImageTarget], context: Context<'_>) -> Value {
+pub(super) fn targets(resource: &ResourceName, images: &[ImageTarget], context: Context<'_>) -> Node {
     images.iter().map(|image| target(resource, image, context)).collect()
 }
 
-fn target(resource: &ResourceName, image: &ImageTarget, context: Context<'_>) -> Value {
+fn target(resource: &ResourceName, image: &ImageTarget, context: Context<'_>) -> Node {
     let update = image.live_update.as_ref();
     let updates = update.is_some_and(|update| !update.syncs.is_empty() || !update.runs.is_empty());
     let name = object_name(resource.as_str(), image.name.as_str());
@@ -39,7 +39,10 @@ fn target(resource: &ResourceName, image: &ImageTarget, context: Context<'_>) ->
             image.container_args.as_ref().map_or(Value::Null, |words| json!({"args": words})),
         )
         .put("LiveUpdateName", name_if(updates))
-        .put("LiveUpdateSpec", update.map_or_else(|| json!({"basePath": "", "selector": {}}), live_update))
+        .put(
+            "LiveUpdateSpec",
+            update.map_or_else(|| json!({"basePath": "", "selector": {}}).into(), live_update),
+        )
         .put("LiveUpdateReconciler", updates)
         .put("DockerImageName", name_if(is_docker))
         .put("CmdImageName", name_if(is_command))
@@ -49,13 +52,13 @@ fn target(resource: &ResourceName, image: &ImageTarget, context: Context<'_>) ->
         .finish()
 }
 
-fn build(image: &ImageTarget) -> Value {
+fn build(image: &ImageTarget) -> Node {
     let needed: Vec<String> = image.depends_on.iter().map(|name| sanitized(name.as_str())).collect();
     match &image.build {
         ImageBuild::Docker(build) => docker(build, needed),
         ImageBuild::Custom(build) => custom(build, needed),
         ImageBuild::Compose(ComposeBuild { service, context }) => {
-            json!({"Service": service, "Context": context.as_deref().map(path).unwrap_or_default()})
+            json!({"Service": service, "Context": context.as_deref().map(path).unwrap_or_default()}).into()
         }
         // In Tilt, a command that does nothing.
         ImageBuild::LiveUpdateOnly => json!({
@@ -63,18 +66,19 @@ fn build(image: &ImageTarget) -> Value {
             "args": ["sh", "-c", ":"],
             "outputMode": "local-docker",
             "Deps": paths(&image.files.roots),
-        }),
+        })
+        .into(),
     }
 }
 
-fn docker(build: &DockerBuild, needed: Vec<String>) -> Value {
+fn docker(build: &DockerBuild, needed: Vec<String>) -> Node {
     let arguments: Vec<String> =
         build.build_args.iter().map(|(name, value)| format!("{name}={value}")).collect();
     Fields::new()
         .put("ref", "")
         .put_unless_empty("dockerfileContents", build.dockerfile.as_str())
         .put_unless_empty("context", build.context.roots.first().map(|root| path(root)).unwrap_or_default())
-        .put_unless_empty("contextIgnores", ignores(&build.context.ignores))
+        .put_unless_empty("contextIgnores", Node::List(ignores(&build.context.ignores)))
         .put_unless_empty("args", arguments)
         .put_unless_empty("target", build.target.as_str())
         .put_unless_empty("sshAgentConfigs", build.ssh.clone())
@@ -89,7 +93,7 @@ fn docker(build: &DockerBuild, needed: Vec<String>) -> Value {
         .finish()
 }
 
-fn custom(build: &CustomBuild, needed: Vec<String>) -> Value {
+fn custom(build: &CustomBuild, needed: Vec<String>) -> Node {
     let output = match build.output {
         CustomOutput::LocalDocker => "local-docker",
         CustomOutput::LocalDockerAndRemote => "local-docker-and-remote",
@@ -107,11 +111,11 @@ fn custom(build: &CustomBuild, needed: Vec<String>) -> Value {
             "outputsImageRefTo",
             build.outputs_image_ref_to.as_deref().map(path).unwrap_or_default(),
         )
-        .put("Deps", list_or_null(paths(&build.deps).into_iter().map(Value::from).collect()))
+        .put("Deps", list_or_null(paths(&build.deps)))
         .finish()
 }
 
-fn live_update(update: &LiveUpdate) -> Value {
+fn live_update(update: &LiveUpdate) -> Node {
     let from_base = |paths: &[PathBuf]| -> Vec<Value> {
         paths.iter().map(|path| relative(&update.base, path).into()).collect()
     };
