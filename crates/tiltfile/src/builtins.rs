@@ -102,6 +102,14 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     Registry { globals: builder.build(), modules }
 });
 
+pub(crate) fn are_ready() -> bool {
+    LazyLock::get(&REGISTRY).is_some()
+}
+
+pub(crate) fn make_ready() {
+    LazyLock::force(&REGISTRY);
+}
+
 pub(crate) fn globals() -> &'static Globals {
     &REGISTRY.globals
 }

@@ -2,6 +2,8 @@
 //!
 //! Kubernetes' own kinds need no entry for their images; `k8s_kind` and `k8s_image_json_path` add the user's.
 
+use std::cell::OnceCell;
+
 use lilt_model::kubernetes::PodReadiness;
 use lilt_model::locator::{ImageLocator, ImageObject, ObjectMatcher, ObjectSelector};
 use lilt_model::reference::Reference;
@@ -13,7 +15,8 @@ pub(crate) struct Kinds(Vec<Kind>);
 #[derive(Debug)]
 struct Kind {
     selector: ObjectSelector,
-    matcher: ObjectMatcher,
+    /// Made when it is first needed: most Tiltfiles need few, and regular expressions take long to make.
+    matcher: OnceCell<ObjectMatcher>,
     locators: Vec<ImageLocator>,
     readiness: Option<PodReadiness>,
 }
@@ -29,10 +32,20 @@ impl Default for Kinds {
     fn default() -> Self {
         let known = |kind, readiness| {
             let selector = ObjectSelector::partial("batch/v1", kind, "", "");
-            let matcher = selector.matcher().expect("invariant: a name is a regular expression");
-            Kind { selector, matcher, locators: Vec::new(), readiness: Some(readiness) }
+            Kind { selector, matcher: OnceCell::new(), locators: Vec::new(), readiness: Some(readiness) }
         };
         Self(vec![known("Job", PodReadiness::Succeeded), known("CronJob", PodReadiness::Ignore)])
+    }
+}
+
+impl Kind {
+    fn matcher(&self) -> &ObjectMatcher {
+        let make = || self.selector.matcher().expect("invariant: those of users were made at once");
+        self.matcher.get_or_init(make)
+    }
+
+    fn matches(&self, object: &Value) -> bool {
+        self.matcher().matches(object)
     }
 }
 
@@ -48,7 +61,7 @@ impl Kinds {
         let index = match self.0.iter().position(|kind| kind.selector == *selector) {
             Some(index) => index,
             None => {
-                let matcher = selector.matcher()?;
+                let matcher = selector.matcher()?.into();
                 let selector = selector.clone();
                 self.0.push(Kind { selector, matcher, locators: Vec::new(), readiness: None });
                 self.0.len() - 1
@@ -64,14 +77,14 @@ impl Kinds {
 
     /// Whether objects like this are workloads, with or without images.
     pub(crate) fn know(&self, object: &Value) -> bool {
-        self.0.iter().any(|kind| kind.matcher.matches(object))
+        self.0.iter().any(|kind| kind.matches(object))
     }
 
     pub(crate) fn images(&self, object: &Value) -> Result<Vec<Reference>, String> {
         let mut images = Vec::new();
         for kind in &self.0 {
             for locator in &kind.locators {
-                images.extend(locator.images(&kind.matcher, object)?);
+                images.extend(locator.images(kind.matcher(), object)?);
             }
         }
         Ok(images)
@@ -83,14 +96,14 @@ impl Kinds {
         objects: impl Iterator<Item = &'o Value> + Clone,
     ) -> Vec<ImageLocator> {
         let kinds = self.0.iter().filter(|kind| !kind.locators.is_empty());
-        let useful = kinds.filter(|kind| objects.clone().any(|object| kind.matcher.matches(object)));
+        let useful = kinds.filter(|kind| objects.clone().any(|object| kind.matches(object)));
         useful.flat_map(|kind| kind.locators.iter().cloned()).collect()
     }
 
     /// What the kinds of these objects say about waiting for pods.
     pub(crate) fn readiness<'o>(&self, objects: impl Iterator<Item = &'o Value>) -> Option<PodReadiness> {
         let said: Vec<PodReadiness> = objects
-            .flat_map(|object| self.0.iter().filter(|kind| kind.matcher.matches(object)))
+            .flat_map(|object| self.0.iter().filter(|kind| kind.matches(object)))
             .filter_map(|kind| kind.readiness)
             .collect();
         [PodReadiness::Wait, PodReadiness::Ignore, PodReadiness::Succeeded]

@@ -113,6 +113,10 @@ pub fn load(
                 return nothing(request, failure);
             }
         };
+        if !builtins::are_ready() {
+            // They take longer than most Tiltfiles to be read and parsed: meanwhile. Without a thread they come later.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, builtins::make_ready);
+        }
         halt.look_after(&messages, outside, cancelled, print);
         evaluation.join().unwrap_or_else(|panic| nothing(request, failure::of_panic(&*panic)))
     })
