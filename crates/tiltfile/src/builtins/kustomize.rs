@@ -170,15 +170,18 @@ fn mentioned(kustomization: &Json) -> Vec<String> {
             found.extend(generator.get("env").and_then(Json::as_str).map(str::to_owned));
         }
     }
+    let text = |value: &Json, pointer: &str| value.pointer(pointer)?.as_str().map(str::to_owned);
+    let home = text(kustomization, "/helmGlobals/chartHome").unwrap_or_else(|| "charts".to_owned());
     for chart in list(kustomization.get("helmCharts")) {
+        // One of a repository is fetched to there by kustomize itself, which is no reason to load again.
+        if chart.get("repo").is_none() {
+            found.extend(text(&chart, "/name").map(|name| format!("{home}/{name}")));
+        }
         found.extend(chart.get("valuesFile").and_then(Json::as_str).map(str::to_owned));
         let more = list(chart.get("additionalValuesFiles"));
         found.extend(more.iter().filter_map(Json::as_str).map(str::to_owned));
     }
-    let single = ["/openapi/path", "/helmGlobals/chartHome"];
-    found.extend(
-        single.iter().filter_map(|pointer| kustomization.pointer(pointer)?.as_str()).map(str::to_owned),
-    );
+    found.extend(text(kustomization, "/openapi/path"));
     found
 }
 
@@ -198,12 +201,16 @@ mod tests {
     fn everything_that_is_named_counts() {
         let text = "resources: [a.yaml, ../base]\ncomponents: [c]\npatchesStrategicMerge: [p.yaml, \"a: 1\\nb: 2\"]\n\
                     patches: [{path: q.yaml}, {patch: x}]\nconfigMapGenerator: [{files: [k=f.txt, g.txt], envs: [e.env]}]\n\
-                    secretGenerator: [{env: s.env}]\nhelmCharts: [{valuesFile: v.yaml}]\n";
+                    secretGenerator: [{env: s.env}]\nhelmGlobals: {chartHome: h}\n\
+                    helmCharts: [{name: own, valuesFile: v.yaml}, {name: fetched, repo: 'https://x'}]\n";
         let mut found = mentioned(&yaml::document(text).unwrap());
         found.sort();
         assert_eq!(
             found,
-            ["../base", "a.yaml", "c", "e.env", "f.txt", "g.txt", "p.yaml", "q.yaml", "s.env", "v.yaml"]
+            [
+                "../base", "a.yaml", "c", "e.env", "f.txt", "g.txt", "h/own", "p.yaml", "q.yaml", "s.env",
+                "v.yaml"
+            ]
         );
     }
 }
