@@ -13,7 +13,7 @@ use starlark::values::{FreezeError, OwnedFrozenValue, Value};
 
 use crate::failure::{Trouble, raise};
 use crate::session::Session;
-use crate::source::{ASSERT, COMPARISONS, PERCENT, PLUS, SHIFT, Source, TIMES};
+use crate::source::{ASSERT, COMPARISONS, EQUAL, PERCENT, PLUS, SHIFT, Source, TIMES, UNEQUAL};
 use crate::values::limits::HEAP_SIZE;
 use crate::values::text;
 use crate::{builtins, extension, workload_function};
@@ -118,7 +118,7 @@ fn replace_operators(ast: &mut AstModule, source: &Source) {
     if source.text().contains('%') {
         replaced.insert("%".to_owned(), PERCENT.to_owned());
     }
-    for (operator, builtin) in [("*", TIMES), ("+", PLUS), ("<<", SHIFT)] {
+    for (operator, builtin) in [("*", TIMES), ("+", PLUS), ("<<", SHIFT), ("==", EQUAL), ("!=", UNEQUAL)] {
         if source.text().contains(operator) {
             replaced.insert(operator.to_owned(), builtin.to_owned());
         }

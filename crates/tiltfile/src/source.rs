@@ -31,6 +31,10 @@ pub(crate) const TIMES: &str = "__times__";
 pub(crate) const PLUS: &str = "__plus__";
 /// What `<<` calls.
 pub(crate) const SHIFT: &str = "__shift__";
+/// What `==` calls.
+pub(crate) const EQUAL: &str = "__equal__";
+/// What `!=` calls.
+pub(crate) const UNEQUAL: &str = "__unequal__";
 /// What comparisons call where there may be sets, which the interpreter does not order.
 pub(crate) const COMPARISONS: [(&str, &str); 4] =
     [("<", "__less__"), ("<=", "__at_most__"), (">", "__greater__"), (">=", "__at_least__")];

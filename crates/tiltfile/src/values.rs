@@ -8,6 +8,7 @@
 
 pub(crate) mod elements;
 pub(crate) mod environ;
+pub(crate) mod equality;
 mod forever;
 mod git_repo;
 mod kubernetes;

@@ -40,12 +40,14 @@ fn text_that_nests_without_end_is_an_error() {
 #[test]
 fn values_that_nest_without_end_are_an_error() {
     let grow = "for _ in range(20000): x = ";
+    let too_deep = "comparison exceeded maximum recursion depth";
     for (text, message) in [
         (format!("x = []\n{grow}[x]\nprint(x)\n"), "the value of x is nested too deep"),
         (format!("x = {{}}\n{grow}{{1: x}}\nstr(x)\n"), "the value of x is nested too deep"),
         (format!("x = ()\n{grow}(x,)\n"), "the value of x is nested too deep"),
-        (format!("x = struct()\n{grow}struct(a=x)\nx == struct(a=x)\n"), "the value is nested too deep"),
-        (format!("x = []\n{grow}[x]\nx == [x]\n"), "the value is nested too deep"),
+        (format!("x = struct()\n{grow}struct(a=x)\nx == struct(a=x)\n"), too_deep),
+        (format!("x = []\n{grow}[x]\nx == [x]\n"), too_deep),
+        (format!("x = {{}}\n{grow}{{1: x}}\nx != {{1: x}}\n"), too_deep),
         (format!("x = []\n{grow}[x]\nencode_json(x)\n"), "encode_json: the value is nested too deep"),
         (
             format!("x = {{}}\n{grow}{{'a': x}}\nencode_yaml(x)\n"),
@@ -95,6 +97,8 @@ fn values_that_hold_each_other_many_times_are_not_written_without_end() {
     let printed = failure_of(&format!("{grow}print(x)\n"), &|| false);
     assert_eq!(printed.message, "the Tiltfile needs too much memory");
     let wrong = failure_of(&format!("{grow}docker_build(x, '.')\n"), &|| false);
+    let compared = failure_of(&format!("{grow}y = list(x)\nfor _ in range(60): y = [y, y]\nx == y\n"), &|| false);
+    assert_eq!(compared.message, "comparison exceeded maximum recursion depth");
     assert_eq!(wrong.class, Class::User);
 }
 

@@ -9,7 +9,7 @@ use starlark::values::{Heap, Value};
 
 use super::format;
 use super::methods::is_set;
-use crate::values::{limits, piece};
+use crate::values::{equality, limits, piece};
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -60,6 +60,20 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<Value<'v>> {
         limits::check_shift(left, right)?;
         left.left_shift(right, heap)
+    }
+
+    fn __equal__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+    ) -> starlark::Result<bool> {
+        equality::are_equal(left, right)
+    }
+
+    fn __unequal__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+    ) -> starlark::Result<bool> {
+        Ok(!equality::are_equal(left, right)?)
     }
 
     fn __index__<'v>(
