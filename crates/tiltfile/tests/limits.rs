@@ -97,7 +97,8 @@ fn values_that_hold_each_other_many_times_are_not_written_without_end() {
     let printed = failure_of(&format!("{grow}print(x)\n"), &|| false);
     assert_eq!(printed.message, "the Tiltfile needs too much memory");
     let wrong = failure_of(&format!("{grow}docker_build(x, '.')\n"), &|| false);
-    let compared = failure_of(&format!("{grow}y = list(x)\nfor _ in range(60): y = [y, y]\nx == y\n"), &|| false);
+    let compared =
+        failure_of(&format!("{grow}y = list(x)\nfor _ in range(60): y = [y, y]\nx == y\n"), &|| false);
     assert_eq!(compared.message, "comparison exceeded maximum recursion depth");
     assert_eq!(wrong.class, Class::User);
 }

@@ -20,6 +20,8 @@ use crate::{session, terminal};
 
 /// The Tiltfile is wrong, and not something around it.
 const TILTFILE_ERROR: u8 = 5;
+/// How long an interrupted evaluation may take to end what it runs.
+const LONGEST_STOP: Duration = Duration::from_millis(1500);
 
 pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
@@ -31,10 +33,19 @@ pub(crate) async fn run(command: TiltfileResult, verbosity: Verbosity) -> anyhow
     let interrupted = cancel.clone();
     let shown = verbosity.verbose || verbosity.debug;
     let load = move || evaluate(&request, &outside, &interrupted, shown);
-    let (loaded, unseen) = tokio::task::spawn_blocking(load).await?;
-    if cancel.is_cancelled() {
+    let evaluation = tokio::task::spawn_blocking(load);
+    // One that is stuck must not keep the shell's prompt away.
+    let stuck = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(LONGEST_STOP).await;
+    };
+    let ended = tokio::select! {
+        ended = evaluation => Some(ended?),
+        () = stuck => None,
+    };
+    let Some((loaded, unseen)) = ended.filter(|_| !cancel.is_cancelled()) else {
         return Err(Failure::user("interrupted before the Tiltfile was done").into());
-    }
+    };
     // Never dropped: the process ends, and taking the project to pieces would only keep the reader waiting.
     let loaded = ManuallyDrop::new(loaded);
     match lilt_tiltfile::tiltfile_result(&loaded, started) {
