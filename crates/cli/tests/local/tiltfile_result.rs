@@ -122,9 +122,8 @@ fn commands_of_a_tiltfile_that_is_taken_down_meet_the_same_cluster() {
     let project = Project::new(&[("Tiltfile", tiltfile), ("config", KUBECONFIG)]);
     let down = Start::new(&project, &["down", "--context", "mine", "--namespace", "team"]);
     let ended = down.variable("KUBECONFIG", project.file("config")).run().clean(0);
-    for words in ["current-context: mine", "namespace: team", "127.0.0.1:2", "port 10350", "0.37"] {
-        ended.says(words);
-    }
+    let expected = ["current-context: mine", "namespace: team", "127.0.0.1:2", "port 10350", "0.37"];
+    let ended = expected.into_iter().fold(ended, |ended, words| ended.says(words));
     assert!(!ended.output().contains("127.0.0.1:1"), "{}", ended.output());
 }
 
