@@ -76,6 +76,8 @@ pub(crate) fn is_internal(name: &str) -> bool {
         super::TIMES,
         super::PLUS,
         super::SHIFT,
+        super::EQUAL,
+        super::UNEQUAL,
     ];
     let other = others.contains(&name);
     name.starts_with(METHOD_PREFIX) || comparison || other
