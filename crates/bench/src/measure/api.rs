@@ -85,8 +85,9 @@ async fn list(client: &Client) -> Duration {
 }
 
 /// Reads until so many changes were told.
-async fn watch(client: Client, wanted: usize) {
-    let answer = client.send(get("/configmaps?watch=true&labelSelector=bench")).await.expect("an answer");
+async fn watch(client: Client, from: String, wanted: usize) {
+    let path = format!("/configmaps?watch=true&resourceVersion={from}");
+    let answer = client.send(get(&path)).await.expect("an answer");
     let mut body = answer.into_body();
     let mut seen = 0;
     while seen < wanted {
@@ -108,8 +109,10 @@ fn changes(runtime: &tokio::runtime::Runtime, client: &Client, session: &Session
             let map: DynamicObject = serde_json::from_value(map).expect("an object");
             maps.create(&PostParams::default(), &map).await.expect("a creation");
         }
+        let listed = maps.list_metadata(&ListParams::default()).await.expect("a list");
+        let from = listed.metadata.resource_version.expect("a version");
         let watching: Vec<_> =
-            (0..WATCHERS).map(|_| tokio::spawn(watch(client.clone(), WRITERS + CHANGES))).collect();
+            (0..WATCHERS).map(|_| tokio::spawn(watch(client.clone(), from.clone(), CHANGES))).collect();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let (begin, ticks_before, before) = (Instant::now(), ticks(), megabytes());
         let writing: Vec<_> = (0..WRITERS).map(|writer| tokio::spawn(write(maps.clone(), writer))).collect();

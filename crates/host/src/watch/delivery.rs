@@ -28,6 +28,8 @@ const PASSED: Duration = Duration::from_millis(50);
 const GIT_PASSED: Duration = Duration::from_millis(250);
 /// A burst that does not end is told in parts.
 const LONGEST_BURST: Duration = Duration::from_secs(10);
+/// Git does end, however many files it changes on however slow a disk.
+const LONGEST_GIT: Duration = Duration::from_secs(120);
 /// How often a burst is looked at.
 const BURST_LOOK: Duration = Duration::from_millis(5);
 
@@ -150,10 +152,11 @@ impl Mailbox {
         }
         if self.git_works() {
             self.git = true;
-            return Some(((last + GIT_PASSED).min(since + LONGEST_BURST), BURST_LOOK));
+            return Some(((last + GIT_PASSED).min(since + LONGEST_GIT), BURST_LOOK));
         }
         if self.git || self.changes.len() > MANY {
-            return Some(((last + PASSED).min(since + LONGEST_BURST), BURST_LOOK));
+            let longest = if self.git { LONGEST_GIT } else { LONGEST_BURST };
+            return Some(((last + PASSED).min(since + longest), BURST_LOOK));
         }
         let writing = self.changes.values().any(|content| *content == Content::Writing);
         Some((since + if writing { WRITING } else { GATHERING }, LOOK))

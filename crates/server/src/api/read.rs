@@ -20,6 +20,10 @@ use super::failure::{Failure, json_response};
 use super::select::Selection;
 use super::table::{Attached, partial, table};
 
+/// While changes come fast they are told together, so often: one is told at once, a thousand do not cost a thousand
+/// messages to everybody who watches.
+const PACE: Duration = Duration::from_millis(10);
+
 /// Bookmarks tell a quiet watcher how far it is.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(30);
 
@@ -186,6 +190,7 @@ pub(crate) fn watch(
         bookmarks: is_yes(query.allow_watch_bookmarks.as_deref()),
         ends: query.timeout_seconds.map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
         ended: false,
+        told: None,
     };
     let first = if initial {
         watch.initial_events(is_yes(query.send_initial_events.as_deref()))
@@ -216,6 +221,8 @@ struct Watch {
     bookmarks: bool,
     ends: Option<tokio::time::Instant>,
     ended: bool,
+    /// When it was last told something.
+    told: Option<tokio::time::Instant>,
 }
 
 impl Watch {
@@ -247,7 +254,7 @@ impl Watch {
                 () = self.api.closing.cancelled() => return None,
                 () = end => return None,
                 () = tokio::time::sleep(BOOKMARK_PERIOD), if self.bookmarks => return Some(self.bookmark(false)),
-                _ = self.api.reader.changed(self.version) => {}
+                _ = self.news() => {}
             }
             match self.api.reader.changes(self.kind.name, self.version) {
                 Err(expired) => {
@@ -260,10 +267,19 @@ impl Watch {
                     self.version = version;
                     let text: String = changes.iter().filter_map(|change| self.change(change)).collect();
                     if !text.is_empty() {
+                        self.told = Some(tokio::time::Instant::now());
                         return Some(text);
                     }
                 }
             }
+        }
+    }
+
+    /// Returns when there is something new, not sooner than the pace allows.
+    async fn news(&self) {
+        self.api.reader.changed(self.version).await;
+        if let Some(told) = self.told {
+            tokio::time::sleep_until(told + PACE).await;
         }
     }
 
