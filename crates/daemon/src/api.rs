@@ -129,7 +129,7 @@ impl Objects {
                 let uid = current.map_or_else(lilt_store::new_uid, |current| current.uid).to_string();
                 (Event::ObjectPut { key: name, object, uid }, None)
             }
-            Action::Delete { .. } => (Event::ObjectDeleted { key: name }, current),
+            Action::Delete { .. } => (Event::ObjectDeleted { key: name, keep_owned: false }, current),
         };
         self.waiting.push(Waiting { key, deleted, reply });
         Some(event)

@@ -40,8 +40,8 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Serve(name), TaskSpec::Serve { generation, command }) => {
             serve::run(context, name, generation, command).await;
         }
-        (TaskId::Probe(name), TaskSpec::Probe { generation, probe }) => {
-            probe::run(context, name, generation, probe).await;
+        (TaskId::Probe(program), TaskSpec::Probe { generation, probe, resource }) => {
+            probe::run(context, program, generation, probe, resource).await;
         }
         (TaskId::Command(name), TaskSpec::Command { run, command, resource }) => {
             command::run(context, name, run, command, resource).await;

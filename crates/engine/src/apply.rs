@@ -11,7 +11,7 @@ mod update;
 
 use lilt_model::Timestamp;
 
-use crate::event::{Event, ForwardState, ServeExit};
+use crate::event::{Event, ForwardState, ProgramId, ServeExit};
 use crate::objects;
 use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
@@ -49,8 +49,11 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ServeEnded { resource, generation, exit } => {
             set_serve(state, &resource, generation, ServeState::Ended { exit, at });
         }
-        Event::ProbeChanged { resource, generation, ready, cause } => {
-            set_probed(state, &resource, generation, Probed { ready, cause });
+        Event::ProbeChanged { program: ProgramId::Server(name), generation, ready, cause } => {
+            set_probed(state, &name, generation, Probed { ready, cause });
+        }
+        Event::ProbeChanged { program: ProgramId::Command(name), generation, ready, .. } => {
+            objects::command_probed(state, &name, generation, ready);
         }
         Event::ClusterConnected { info } => cluster::connected(state, *info),
         Event::ClusterFailed { failure } | Event::ClusterTroubled { failure } => {
@@ -67,8 +70,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::CleanedUp { cleanup } => {
             load::cleaned_up(state, cleanup);
         }
-        Event::ObjectPut { key, object, uid } => objects::put(state, key, *object, uid, false),
-        Event::ObjectDeleted { key } => objects::delete(state, &key),
+        Event::ObjectPut { key, object, uid } => objects::written(state, key, *object, uid),
+        Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
+        Event::OwnerGone { uid } => objects::owner_gone(state, &uid),
         Event::CommandStarted { name, run, pid } => objects::command_started(state, &name, run, pid),
         Event::CommandEnded { name, run, exit } => objects::command_ended(state, &name, run, exit),
         Event::TaskBroke { task, failure } => broke(state, task, failure),
@@ -118,7 +122,8 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             let next = ServeState::Ended { exit: ServeExit::Failed(failure), at: state.now };
             set_serve(state, &name, generation, next);
         }
-        TaskId::Probe(name) => {
+        TaskId::Probe(ProgramId::Command(name)) => objects::command_broke(state, &name, failure),
+        TaskId::Probe(ProgramId::Server(name)) => {
             let generation = serve_generation(state, &name);
             set_probed(state, &name, generation, Probed { ready: false, cause: Some(failure.message) });
         }

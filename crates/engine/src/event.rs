@@ -76,10 +76,10 @@ pub enum Event {
         generation: u64,
         exit: ServeExit,
     },
-    /// What is known of a server's readiness has changed: whether its probe counts it as ready, and why not, or why
+    /// What is known of a program's readiness has changed: whether its probe counts it as ready, and why not, or why
     /// the last attempts failed although it still counts as ready.
     ProbeChanged {
-        resource: ResourceName,
+        program: ProgramId,
         generation: u64,
         ready: bool,
         cause: Option<String>,
@@ -124,8 +124,15 @@ pub enum Event {
         object: Box<Object>,
         uid: String,
     },
+    /// An object was deleted; what belongs to it goes, too, unless that is to be kept.
     ObjectDeleted {
         key: ObjectKey,
+        #[serde(default)]
+        keep_owned: bool,
+    },
+    /// An object that tells of something is gone; others may belong to it.
+    OwnerGone {
+        uid: String,
     },
     /// The command of a `Cmd` runs.
     CommandStarted {
@@ -147,6 +154,16 @@ pub enum Event {
     },
 }
 
+/// What is found out to be ready or not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramId {
+    /// The server of a local resource.
+    Server(ResourceName),
+    /// What a `Cmd` runs.
+    Command(String),
+}
+
 /// Whose files a watch follows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -157,6 +174,23 @@ pub enum WatchId {
     Image(ResourceName, ImageName),
     /// What a `FileWatch` asks for.
     Object(String),
+}
+
+impl WatchId {
+    /// The name of the `FileWatch` that tells of it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            WatchId::Tiltfile => format!("configs:{}", ResourceName::tiltfile()),
+            WatchId::Local(name) => clean_name(&format!("local:{name}")),
+            WatchId::Image(_, image) => clean_name(&format!("image:{image}")),
+            WatchId::Object(name) => name.clone(),
+        }
+    }
+}
+
+/// A name that may stand in an address.
+pub(crate) fn clean_name(name: &str) -> String {
+    name.replace(['/', '%'], "_")
 }
 
 /// How an update ended, and what is true since.

@@ -26,7 +26,7 @@ mod verdict;
 pub use apply::apply;
 pub use cause::Cause;
 pub use dump::dump;
-pub use event::{Deployed, Event, ForwardState, ServeExit, SyncFault, UpdateOutcome, WatchId};
+pub use event::{Deployed, Event, ForwardState, ProgramId, ServeExit, SyncFault, UpdateOutcome, WatchId};
 pub use hold::{Dependency, Hold};
 pub use objects::{RESOURCE, acts, plan_object, project_object};
 pub use plan::{Plan, plan, plan_resource, plan_session};

@@ -1,25 +1,39 @@
 //! Objects of the API that people, scripts and the Tiltfile make: commands, watches, buttons, values. They are input to
 //! the plan like everything else.
+//!
+//! What an object does follows from what it and the objects it names say now ([`reconsider`]); it is looked at again when
+//! one of those changes. So the order in which they are made does not matter, and nothing is looked at in vain.
 
-mod click;
 mod command;
 mod disable;
 mod files;
+mod owners;
+mod references;
+mod toggle;
+mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::plan::Plan;
 use crate::state::State;
+use disable::Switch;
+use owners::Owners;
+use references::References;
 
 pub(crate) use command::{
-    CommandRun, broke as command_broke, ended as command_ended, started as command_started,
+    CommandRun, broke as command_broke, ended as command_ended, probed as command_probed,
+    started as command_started,
 };
-pub(crate) use files::{FilesRun, changed as files_changed, watching as files_watching};
+pub(crate) use disable::resource_switched;
+pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
+pub(crate) use owners::gone as owner_gone;
+pub(crate) use references::{changed, set_references};
+pub(crate) use toggle::ToggleRun;
 
 /// The annotation that says to which resource an object belongs.
 pub const RESOURCE: &str = "tilt.dev/resource";
@@ -30,6 +44,10 @@ pub(crate) struct Objects {
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) made: BTreeMap<ObjectKey, Made>,
     #[serde(skip)]
+    references: References,
+    #[serde(skip)]
+    owners: Owners,
+    #[serde(skip)]
     touched: BTreeSet<ObjectKey>,
 }
 
@@ -37,9 +55,21 @@ pub(crate) struct Objects {
 pub(crate) struct Made {
     pub(crate) object: Object,
     pub(crate) uid: String,
-    /// It goes when the Tiltfile no longer makes it.
-    pub(crate) by_tiltfile: bool,
+    pub(crate) origin: Origin,
+    /// What its `disableSource` last said.
+    pub(crate) switch: Option<Switch>,
     pub(crate) run: Run,
+}
+
+/// Who made an object. A change by somebody else does not change that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum Origin {
+    /// A client.
+    Outside,
+    /// It goes when this Tiltfile no longer makes it.
+    Tiltfile(ResourceName),
+    /// Made for another object, and goes with it.
+    Object,
 }
 
 /// What an object does, for kinds that act by themselves.
@@ -48,6 +78,7 @@ pub(crate) enum Run {
     Nothing,
     Command(Box<CommandRun>),
     Files(FilesRun),
+    Toggle(ToggleRun),
 }
 
 impl Objects {
@@ -64,125 +95,110 @@ impl Objects {
     pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&Made> {
         self.made.get(&ObjectKey::new(kind, name))
     }
-
-    fn of_kind<'o>(&'o self, kind: &'o str) -> impl Iterator<Item = (&'o ObjectKey, &'o Made)> {
-        self.made.range(ObjectKey::new(kind, "")..).take_while(move |(key, _)| key.kind == kind)
-    }
 }
 
-/// An object was written, by whomever.
-pub(crate) fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, by_tiltfile: bool) {
+/// An object was written from outside; the uid counts if it is new.
+pub(crate) fn written(state: &mut State, key: ObjectKey, object: Object, uid: String) {
     if disable::is_switch(state, &key) {
         disable::switch(state, &key, &object);
-        return;
+    } else if key.kind == "Tiltfile" && ResourceName::new(&key.name).is_tiltfile() {
+        crate::apply::set_args(state, object.texts("/spec/args"));
+    } else {
+        put(state, key, object, uid, Origin::Outside);
     }
-    if key.kind == "Tiltfile" && ResourceName::new(&key.name).is_tiltfile() {
-        let args = object.texts("/spec/args");
-        crate::apply::set_args(state, args);
-        return;
-    }
-    let click = (key.kind == "UIButton").then(|| click::time(&object)).flatten();
-    let clicked_before = state.objects.made.get(&key).and_then(|made| click::time(&made.object));
-    let (run, uid) = match state.objects.made.remove(&key) {
-        Some(known) => (known.run, known.uid),
-        None => (fresh(&key), uid),
+}
+
+/// Makes an object, or makes it another.
+fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: Origin) {
+    let made = match state.objects.made.remove(&key) {
+        Some(known) => {
+            state.objects.owners.remove(&key, &known.object);
+            Made { object, ..known }
+        }
+        None => Made { object, uid, origin, switch: None, run: fresh(&key) },
     };
-    state.objects.made.insert(key.clone(), Made { object, uid, by_tiltfile, run });
+    let names = references::of(&key, &made.object);
+    state.objects.owners.add(&key, &made.object);
+    state.objects.made.insert(key.clone(), made);
+    set_references(state, &key, names);
     state.objects.touch(&key);
-    match key.kind.as_str() {
-        "ConfigMap" => disable::source_changed(state, &key.name),
-        "UIButton" if click > clicked_before => click::clicked(state, &key.name, click),
-        _ => {}
-    }
     reconsider(state, &key);
+    changed(state, &key);
 }
 
-pub(crate) fn delete(state: &mut State, key: &ObjectKey) {
-    if state.objects.made.remove(key).is_none() {
-        return;
+/// Deletes an object, and what belongs to it unless that is to stay.
+pub(crate) fn delete(state: &mut State, key: &ObjectKey, keep_owned: bool) {
+    let Some(made) = remove(state, key) else { return };
+    if keep_owned {
+        owners::set_free(state, &made.uid);
+    } else {
+        owners::gone(state, &made.uid);
     }
+}
+
+fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
+    let made = state.objects.made.remove(key)?;
+    state.objects.owners.remove(key, &made.object);
+    set_references(state, key, BTreeSet::new());
     state.objects.touch(key);
-    if key.kind == "ConfigMap" {
-        disable::source_changed(state, &key.name);
-    }
-    collect_garbage(state);
+    changed(state, key);
+    Some(made)
 }
 
-/// Objects whose owners are all gone go too.
-fn collect_garbage(state: &mut State) {
-    loop {
-        let uids: BTreeSet<&str> = state.objects.made.values().map(|made| made.uid.as_str()).collect();
-        let orphans: Vec<ObjectKey> = state
-            .objects
-            .made
-            .iter()
-            .filter(|(_, made)| is_orphan(made, &uids))
-            .map(|(key, _)| key.clone())
-            .collect();
-        if orphans.is_empty() {
-            return;
-        }
-        for key in orphans {
-            state.objects.made.remove(&key);
-            state.objects.touch(&key);
-        }
-    }
-}
-
-/// It has owners among the objects that can be made, and none of them is left.
-fn is_orphan(made: &Made, uids: &BTreeSet<&str>) -> bool {
-    let owners = made.object.metadata.get("ownerReferences").and_then(Value::as_array);
-    let Some(owners) = owners.filter(|owners| !owners.is_empty()) else { return false };
-    // The Tiltfile and what belongs to resources are never gone as long as the session lasts.
-    let is_gone = |owner: &Value| {
-        owner["kind"] != "Tiltfile" && owner["uid"].as_str().is_none_or(|uid| !uids.contains(uid))
-    };
-    owners.iter().all(is_gone)
-}
-
-/// What a load of the Tiltfile made: new objects begin, missing ones go, the rest go on.
-pub(crate) fn adopt(state: &mut State, objects: &[Value]) {
+/// What a load of a Tiltfile made: new objects begin, missing ones go, the rest go on.
+pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value]) {
     let named: BTreeMap<ObjectKey, &Value> =
         objects.iter().filter_map(|object| Some((ObjectKey::of(object)?, object))).collect();
-    let gone = state.objects.made.iter().filter(|(key, made)| made.by_tiltfile && !named.contains_key(*key));
-    let gone: Vec<ObjectKey> = gone.map(|(key, _)| key.clone()).collect();
-    for key in &gone {
-        delete(state, key);
-    }
+    drop_made_by(state, tiltfile, |key| !named.contains_key(key));
     for (key, document) in named {
         let mut object = Object::read(document.clone());
-        if let Some(known) = state.objects.made.get(&key) {
+        object.annotate_unless_said(RESOURCE, tiltfile.as_str());
+        let origin = Origin::Tiltfile(tiltfile.clone());
+        if let Some(known) = state.objects.made.get_mut(&key) {
             // What became of it stays: a click, an event.
             if let Some(status) = known.object.content.get("status") {
                 object.content.insert("status".to_owned(), status.clone());
             }
-            if known.object == object && known.by_tiltfile {
+            known.origin = origin.clone();
+            if known.object == object {
                 continue;
             }
         }
         let sequence = state.next_sequence();
-        put(state, key, object, format!("tiltfile-{sequence}"), true);
+        put(state, key, object, format!("tiltfile-{sequence}"), origin);
+    }
+}
+
+/// Deletes some of what a Tiltfile made.
+fn drop_made_by(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&ObjectKey) -> bool) {
+    let by_it = |made: &Made| matches!(&made.origin, Origin::Tiltfile(name) if name == tiltfile);
+    let gone = state.objects.made.iter().filter(|(key, made)| by_it(made) && which(key));
+    let gone: Vec<ObjectKey> = gone.map(|(key, _)| key.clone()).collect();
+    for key in &gone {
+        delete(state, key, false);
     }
 }
 
 /// Whether objects of a kind do something when they are made or written. The others are kept and told.
 pub fn acts(kind: &str) -> bool {
-    matches!(kind, "Cmd" | "ConfigMap" | "FileWatch" | "Tiltfile" | "UIButton")
+    matches!(kind, "Cmd" | "ConfigMap" | "FileWatch" | "Tiltfile" | "ToggleButton" | "UIButton")
 }
 
 fn fresh(key: &ObjectKey) -> Run {
     match key.kind.as_str() {
         "Cmd" => Run::Command(Box::default()),
         "FileWatch" => Run::Files(FilesRun::default()),
+        "ToggleButton" => Run::Toggle(ToggleRun::default()),
         _ => Run::Nothing,
     }
 }
 
-/// Starts, restarts or ends what an object does.
+/// Starts, restarts or ends what an object does, as it and what it names say now.
 fn reconsider(state: &mut State, key: &ObjectKey) {
     match key.kind.as_str() {
         "Cmd" => command::reconsider(state, key),
         "FileWatch" => files::reconsider(state, key),
+        "ToggleButton" => toggle::reconsider(state, key),
         _ => {}
     }
 }
@@ -191,7 +207,7 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
 pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
     let Some(made) = state.objects.made.get(key) else { return Plan::new() };
     match &made.run {
-        Run::Nothing => Plan::new(),
+        Run::Nothing | Run::Toggle(_) => Plan::new(),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(key, run),
     }
@@ -201,12 +217,15 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
 pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)> {
     let made = state.objects.made.get(key)?;
     let mut object = made.object.clone();
-    let status = match &made.run {
-        Run::Nothing => None,
-        Run::Command(run) => Some(command::status(state, made, run)),
-        Run::Files(run) => Some(files::status(state, made, run)),
-    };
-    object.content.extend(status.map(|status| ("status".to_owned(), status)));
+    let mut status = Map::new();
+    status.extend(made.switch.as_ref().map(|switch| ("disableStatus".to_owned(), switch.status())));
+    match &made.run {
+        Run::Nothing => return Some((made.uid.clone(), object)),
+        Run::Command(run) => command::tell(run, &made.object, &mut status),
+        Run::Files(run) => run.events.tell(&mut status),
+        Run::Toggle(run) => run.tell(&mut status),
+    }
+    object.content.insert("status".to_owned(), Value::Object(status));
     Some((made.uid.clone(), object))
 }
 

@@ -9,7 +9,8 @@ use lilt_model::files::Contents;
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::resource::Body;
 
-use crate::event::WatchId;
+use crate::event::{ProgramId, WatchId};
+use crate::objects::plan_object;
 use crate::runtime::current_pods;
 use crate::state::{
     BodyState, Cleanup, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState, State,
@@ -19,11 +20,14 @@ use crate::task::{ForwardTarget, SyncJob, SyncTask, TaskId, TaskSpec};
 
 pub type Plan = BTreeMap<TaskId, TaskSpec>;
 
-/// The whole plan: that of the session and of every resource.
+/// The whole plan: that of the session, of every resource and of every object.
 pub fn plan(state: &State) -> Plan {
     let mut plan = plan_session(state);
     for name in state.resources.keys() {
         plan.extend(plan_resource(state, name));
+    }
+    for key in state.objects.made.keys() {
+        plan.extend(plan_object(state, key));
     }
     plan
 }
@@ -106,8 +110,9 @@ fn serve_task(name: &ResourceName, local: &LocalState) -> Option<(TaskId, TaskSp
 fn probe_task(name: &ResourceName, local: &LocalState) -> Option<(TaskId, TaskSpec)> {
     let serve = local.serve.as_ref()?;
     let ServeState::Running { .. } = serve.state else { return None };
-    let spec = TaskSpec::Probe { generation: serve.generation, probe: serve.probe.clone()? };
-    Some((TaskId::Probe(name.clone()), spec))
+    let resource = Some(name.clone());
+    let spec = TaskSpec::Probe { generation: serve.generation, probe: serve.probe.clone()?, resource };
+    Some((TaskId::Probe(ProgramId::Server(name.clone())), spec))
 }
 
 fn plan_kubernetes(

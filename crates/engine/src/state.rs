@@ -25,7 +25,8 @@ use serde_json::Value;
 
 use crate::task::CleanupReason;
 
-use crate::objects::Objects;
+use crate::event::WatchId;
+use crate::objects::{FileEvents, Objects};
 pub(crate) use kubernetes::{ImageState, KubernetesState, LiveUpdateRun, Progress};
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
@@ -294,6 +295,26 @@ impl State {
     /// The updates of a resource that ended, oldest first.
     pub fn history(&self, name: &ResourceName) -> impl Iterator<Item = &FinishedUpdate> {
         self.resources.get(name).into_iter().flat_map(|resource| &resource.history)
+    }
+
+    /// What the watch that lilt itself keeps under this name has seen.
+    pub(crate) fn file_events(&self, name: &str) -> Option<&FileEvents> {
+        if name == WatchId::Tiltfile.name() {
+            return Some(&self.tiltfile.events);
+        }
+        let mut watches = self.resources.values().flat_map(|resource| &resource.watches);
+        watches.find(|(id, _)| id.name() == name).map(|(_, watch)| &watch.events)
+    }
+
+    pub(crate) fn file_events_mut(&mut self, watch: &WatchId) -> Option<&mut FileEvents> {
+        match watch {
+            WatchId::Tiltfile => Some(&mut self.tiltfile.events),
+            WatchId::Object(_) => None,
+            WatchId::Local(name) | WatchId::Image(name, _) => {
+                let watch = self.resources.get_mut(name)?.watches.get_mut(watch)?;
+                Some(&mut watch.events)
+            }
+        }
     }
 
     pub fn mode(&self) -> Mode {

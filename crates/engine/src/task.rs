@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cause::Cause;
-use crate::event::WatchId;
+use crate::event::{ProgramId, WatchId};
 
 /// A place for one task at a time. When the plan puts another specification into it, the old task ends first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub enum TaskId {
     Watch(WatchId),
     Update(ResourceName),
     Serve(ResourceName),
-    Probe(ResourceName),
+    Probe(ProgramId),
     Connect,
     Namespace(String),
     Follow(ResourceName, PodRef),
@@ -49,8 +49,9 @@ pub enum TaskSpec {
     Command { run: u64, command: Command, resource: Option<ResourceName> },
     /// Keep a server running.
     Serve { generation: u64, command: Command },
-    /// Find out whether a running server is ready, again and again. The generation is the server's.
-    Probe { generation: u64, probe: Probe },
+    /// Find out whether a running program is ready, again and again. The generation is the program's; what is found
+    /// goes to the log of a resource.
+    Probe { generation: u64, probe: Probe, resource: Option<ResourceName> },
     /// Reach the cluster, however long it takes.
     Connect,
     /// Follow the pods of a namespace.

@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, Mode, ServeExit, SyncFault, Verdict, verdict};
+use lilt_engine::{Event, Mode, ProgramId, ServeExit, SyncFault, Verdict, verdict};
 use lilt_model::Failure;
 use lilt_model::cluster::PodPhase;
 use support::*;
@@ -123,7 +123,7 @@ fn a_server_with_a_probe_is_ready_when_the_probe_says_so() {
     "#);
 
     let probe = |generation, ready, cause: Option<&str>| Event::ProbeChanged {
-        resource: "web".into(),
+        program: ProgramId::Server("web".into()),
         generation,
         ready,
         cause: cause.map(str::to_owned),
@@ -150,7 +150,12 @@ fn ci_waits_for_probes() {
     let generation = generation(&script);
     script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
     assert_eq!(verdict(&script.state), None);
-    script.event(Event::ProbeChanged { resource: "web".into(), generation, ready: true, cause: None });
+    script.event(Event::ProbeChanged {
+        program: ProgramId::Server("web".into()),
+        generation,
+        ready: true,
+        cause: None,
+    });
     assert_eq!(verdict(&script.state), Some(Verdict::Ready));
 }
 

@@ -57,10 +57,10 @@ pub async fn attempt(
             let tried = timeout(patience, connect(host, *port)).await;
             tried.unwrap_or_else(|_| too_late(format!("{host}:{port} takes no connection")))
         }
-        ProbeAction::HttpGet { port, host, scheme, path } => {
+        ProbeAction::HttpGet { port, host, scheme, path, headers } => {
             let target = http::Target::new(scheme, or_default(host), *port, path);
             let words = target.to_string();
-            let tried = timeout(patience, http::get(target)).await;
+            let tried = timeout(patience, http::get(target, headers)).await;
             tried.unwrap_or_else(|_| too_late(format!("no answer from {words}")))
         }
     }

@@ -25,8 +25,13 @@ async fn probe(action: ProbeAction, patience: Duration) -> Attempt {
 }
 
 async fn http(port: u16, path: &str) -> Attempt {
-    let action =
-        ProbeAction::HttpGet { port, host: "127.0.0.1".into(), scheme: String::new(), path: path.into() };
+    let action = ProbeAction::HttpGet {
+        port,
+        host: "127.0.0.1".into(),
+        scheme: String::new(),
+        path: path.into(),
+        headers: Vec::new(),
+    };
     probe(action, DEADLINE).await
 }
 
@@ -87,6 +92,17 @@ async fn an_answer_from_200_to_399_is_good() {
         "GET / HTTP/1.1\nhost: 127.0.0.1:{port}\nuser-agent: tilt-probe/0.1\naccept: */*\nconnection: close\n\n"
     );
     assert_eq!(plain.output, expected);
+    let said =
+        [("X-Who", "me"), ("User-Agent", "own")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let action = ProbeAction::HttpGet {
+        port,
+        host: "127.0.0.1".into(),
+        scheme: String::new(),
+        path: String::new(),
+        headers: said.to_vec(),
+    };
+    let told = probe(action, DEADLINE).await.output;
+    assert!(told.contains("x-who: me\nuser-agent: own\n") && !told.contains("tilt-probe"), "{told}");
     assert_eq!(http(port, "/here").await.output, expected, "within the host redirects are followed");
     assert_eq!(http(port, "/away").await, Attempt { cause: None, output: "gone".into() });
     let base = format!("http://127.0.0.1:{port}");
@@ -130,6 +146,7 @@ async fn a_certificate_need_not_be_good() {
         host: "127.0.0.1".into(),
         scheme: scheme.into(),
         path: String::new(),
+        headers: Vec::new(),
     };
     assert_eq!(probe(action("HTTPS"), DEADLINE).await.cause, None);
     assert!(!probe(action("HTTP"), DEADLINE).await.succeeded());
@@ -150,8 +167,13 @@ async fn who_does_not_answer_in_time_fails() {
     // Takes the connection (the kernel does) and says nothing.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    let action =
-        ProbeAction::HttpGet { port, host: "127.0.0.1".into(), scheme: String::new(), path: String::new() };
+    let action = ProbeAction::HttpGet {
+        port,
+        host: "127.0.0.1".into(),
+        scheme: String::new(),
+        path: String::new(),
+        headers: Vec::new(),
+    };
     let found = probe(action, Duration::from_millis(20)).await;
     assert_eq!(found, failed(&format!("no answer from http://127.0.0.1:{port}/ within 20ms")));
 }

@@ -6,6 +6,7 @@ pub mod check;
 pub mod kinds;
 mod meta;
 mod object;
+pub mod probe;
 mod resource;
 mod session;
 

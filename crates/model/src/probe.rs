@@ -108,6 +108,9 @@ pub enum ProbeAction {
         scheme: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         path: String,
+        /// Sent with the request.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        headers: Vec<(String, String)>,
     },
     /// Ready if the port takes a connection.
     TcpSocket {

@@ -15,7 +15,7 @@ pub(crate) async fn run(
     command: Command,
     resource: Option<ResourceName>,
 ) {
-    let id = SpanId::from(format!("cmd:{name}:{run}"));
+    let id = SpanId::from(span_id(&name, run));
     let span = || context.logs.span(id.clone(), resource.clone(), Source::Runtime);
     let started = async |pid: u32| context.tell(Event::CommandStarted { name: name.clone(), run, pid }).await;
     let exit = match program::keep(&context, &command, span(), started).await {
@@ -27,4 +27,9 @@ pub(crate) async fn run(
         }
     };
     context.tell(Event::CommandEnded { name, run, exit }).await;
+}
+
+/// The section of log that a command and its probe share.
+pub(super) fn span_id(name: &str, run: u64) -> String {
+    format!("cmd:{name}:{run}")
 }

@@ -141,11 +141,9 @@ fn missing(project: &Project) -> Vec<String> {
     let mut objects: Vec<&str> = objects.filter(idle).collect();
     objects.sort_unstable();
     objects.dedup();
-    let probed = project.api_objects.iter().any(|object| object.pointer("/spec/readinessProbe").is_some());
     let settings = &project.settings;
     let missing = [
         (!objects.is_empty(), format!("objects of v1alpha1 have no effect ({})", objects.join(", "))),
-        (probed, "readiness_probe of v1alpha1.cmd: a command is ready as soon as it runs".to_owned()),
         (
             settings.server_side_apply == ServerSideApply::Never,
             "update_settings(k8s_server_side_apply='false'): the API server merges objects".to_owned(),
@@ -215,18 +213,8 @@ mod tests {
         .to_vec();
         let project = Project { resources: vec![server("a")], api_objects, ..Project::default() };
         let told = missing(&project);
-        assert_eq!(
-            told,
-            ["not supported yet: objects of v1alpha1 have no effect (PortForward, ToggleButton)"]
-        );
+        assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (PortForward)"]);
         assert!(missing(&Project::default()).is_empty());
-        let probed =
-            serde_json::json!({"kind": "Cmd", "spec": {"readinessProbe": {"exec": {"command": ["true"]}}}});
-        let told = missing(&Project { api_objects: vec![probed], ..Project::default() });
-        assert_eq!(
-            told,
-            ["not supported yet: readiness_probe of v1alpha1.cmd: a command is ready as soon as it runs"]
-        );
     }
 
     #[test]

@@ -1,31 +1,64 @@
-//! Finds out again and again whether a running server is ready, and tells when that changes.
+//! Finds out again and again whether a running program is ready, and tells when that changes.
 
 use std::time::Duration;
 
-use lilt_engine::Event;
+use lilt_engine::{Event, ProgramId};
 use lilt_host::probe::{Attempt, attempt};
-use lilt_model::ResourceName;
 use lilt_model::command::Command;
-use lilt_model::log::Level;
+use lilt_model::log::{Level, Source};
 use lilt_model::probe::{Probe, ProbeAction, Row};
+use lilt_model::{ResourceName, SpanId};
+use lilt_store::Span;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::local::launch;
-use super::serve::span_id;
+use super::{command, serve};
 use crate::context::Context;
 
 /// Lines of a probe's output that are worth a place in the log.
 const SHOWN_LINES: usize = 20;
 
-pub(crate) async fn run(context: Context, resource: ResourceName, generation: u64, probe: Probe) {
+pub(crate) async fn run(
+    context: Context,
+    program: ProgramId,
+    generation: u64,
+    probe: Probe,
+    resource: Option<ResourceName>,
+) {
+    let probed = Probed { context: &context, program, generation, resource };
     tokio::select! {
         () = context.cancel.cancelled() => {}
-        () = watch(&context, &resource, generation, &probe) => {}
+        () = watch(&probed, &probe) => {}
+    }
+}
+
+/// What is probed, and where what is found goes.
+struct Probed<'c> {
+    context: &'c Context,
+    program: ProgramId,
+    generation: u64,
+    resource: Option<ResourceName>,
+}
+
+impl Probed<'_> {
+    /// Beside what the program itself says.
+    fn span(&self) -> Span {
+        let id = match &self.program {
+            ProgramId::Server(resource) => serve::span_id(resource, self.generation),
+            ProgramId::Command(name) => command::span_id(name, self.generation),
+        };
+        self.context.logs.span(SpanId::from(id), self.resource.clone(), Source::Runtime)
+    }
+
+    async fn tell(&self, ready: bool, cause: Option<String>) {
+        let (program, generation) = (self.program.clone(), self.generation);
+        self.context.tell(Event::ProbeChanged { program, generation, ready, cause }).await;
     }
 }
 
 /// Never ends by itself; may be dropped at any point, which ends a running attempt.
-async fn watch(context: &Context, resource: &ResourceName, generation: u64, probe: &Probe) {
+async fn watch(probed: &Probed<'_>, probe: &Probe) {
+    let context = probed.context;
     sleep(probe.initial_delay()).await;
     let mut pace = Pace::new(probe, Instant::now());
     let mut row = Row::default();
@@ -37,12 +70,12 @@ async fn watch(context: &Context, resource: &ResourceName, generation: u64, prob
         .await;
         // What came too early to be asked for says nothing against the server.
         if (pace.is_regular() || found.succeeded()) && row.note(probe, found.succeeded()) {
-            show(context, resource, generation, &found);
+            show(probed.span(), &found);
         }
         let now = (row.is_ready(), found.cause);
         if told.as_ref() != Some(&now) {
             let (ready, cause) = now.clone();
-            context.tell(Event::ProbeChanged { resource: resource.clone(), generation, ready, cause }).await;
+            probed.tell(ready, cause).await;
             told = Some(now);
         }
         sleep_until(pace.next(row.is_ready(), Instant::now())).await;
@@ -55,8 +88,7 @@ fn folder(context: &Context) -> &std::path::Path {
 }
 
 /// In Tilt's form, which scripts look for.
-fn show(context: &Context, resource: &ResourceName, generation: u64, found: &Attempt) {
-    let mut span = context.runtime_span(resource, span_id(resource, generation));
+fn show(mut span: Span, found: &Attempt) {
     let (word, level) = if found.succeeded() { ("success", Level::Info) } else { ("failure", Level::Warn) };
     for line in found.output.lines().take(SHOWN_LINES) {
         span.print(level, &format!("[readiness probe: {word}] {line}"));

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use lilt_model::Timestamp;
 
+use lilt_model::api::ObjectKey;
+
 use crate::apply::load;
 use crate::event::WatchId;
 use crate::objects;
@@ -19,6 +21,7 @@ const GRAIN: Duration = Duration::from_millis(20);
 pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, written: Option<Timestamp>) {
     let sequence = state.next_sequence();
     note_loop(state, &watch, &paths, written);
+    note_event(state, &watch, &paths);
     let changes = paths.into_iter().map(|path| (path, sequence));
     let name = match &watch {
         WatchId::Tiltfile => {
@@ -44,6 +47,18 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     }
     state.touch(&name);
     give_up_outdated(state, &name);
+}
+
+/// What the `FileWatch` of a resource or of the Tiltfile tells; what starts anew with it does.
+fn note_event(state: &mut State, watch: &WatchId, paths: &[PathBuf]) {
+    let now = state.now;
+    if let Some(events) = state.file_events_mut(watch) {
+        events.note(now, paths.to_vec());
+        objects::changed(state, &ObjectKey::new("FileWatch", watch.name()));
+        if *watch == WatchId::Tiltfile {
+            state.touch_session();
+        }
+    }
 }
 
 /// Remembers who may have written these files.
@@ -81,13 +96,18 @@ fn is_own(now: Timestamp, ended: Option<Timestamp>, written: Option<Timestamp>) 
 
 pub(super) fn watching(state: &mut State, watch: &WatchId, version: u64) {
     let name = match watch {
-        WatchId::Tiltfile => return,
+        WatchId::Tiltfile => {
+            state.tiltfile.events.begin(state.now);
+            return state.touch_session();
+        }
         WatchId::Object(name) => return objects::files_watching(state, name, version),
         WatchId::Local(name) | WatchId::Image(name, _) => name,
     };
+    let now = state.now;
     let known = state.resources.get_mut(name).and_then(|resource| resource.watches.get_mut(watch));
     if let Some(known) = known.filter(|known| known.version == version && !known.ready) {
         known.ready = true;
+        known.events.begin(now);
         state.touch(name);
     }
 }

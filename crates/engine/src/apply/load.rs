@@ -147,7 +147,7 @@ fn adopt(state: &mut State, mut project: Project, changed: &[String]) {
     }
     link_dependencies(state);
     switch::note_cluster(state);
-    objects::adopt(state, &api_objects);
+    objects::adopt(state, &ResourceName::tiltfile(), &api_objects);
     alarm::limit_ci(state);
 }
 
@@ -167,7 +167,8 @@ fn define(state: &mut State, resource: Resource, order: u32, changed: &[String])
         fresh.trigger_mode = by_hand.unwrap_or(fresh.trigger_mode);
         define_images(&mut fresh, None);
         define_watches(&mut fresh, sequence);
-        state.resources.insert(name, fresh);
+        state.resources.insert(name.clone(), fresh);
+        objects::resource_switched(state, &name);
         return;
     };
     known.order = order;
@@ -236,7 +237,7 @@ pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
     let mut known = std::mem::take(&mut resource.watches);
     for (id, files) in wanted.into_iter().filter(|(_, files)| !files.is_empty()) {
         let kept = known.remove(&id).filter(|watch| watch.files == files);
-        resource.watches.insert(id, kept.unwrap_or(Watch { files, version, ready: false }));
+        resource.watches.insert(id, kept.unwrap_or(Watch::new(files, version)));
     }
 }
 
@@ -258,6 +259,7 @@ fn remove(state: &mut State, name: &ResourceName) {
     state.settled.waiting.remove(name);
     state.settled.failed.remove(name);
     state.touch(name);
+    objects::resource_switched(state, name);
     clean_up(state, name, may_be_applied(&resource), CleanupReason::Unnamed);
 }
 

@@ -8,6 +8,7 @@ use lilt_model::resource::Body;
 use serde_json::Value;
 
 use crate::apply::{load, update};
+use crate::objects;
 use crate::state::{ResourceState, State};
 use crate::task::CleanupReason;
 use crate::timeline::{Outcome, record_end};
@@ -18,7 +19,12 @@ pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
     if resource.disabled != enable {
         return;
     }
-    if enable { switch_on(state, name) } else { switch_off(state, name) }
+    if enable {
+        switch_on(state, name)
+    } else {
+        switch_off(state, name)
+    }
+    objects::resource_switched(state, name);
 }
 
 /// Nothing is kept but what the Tiltfile says: its files are not followed meanwhile, so that nothing that was

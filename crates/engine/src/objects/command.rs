@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_model::api::{Object, ObjectKey, probe};
 use lilt_model::command::Command;
+use lilt_model::log::Level;
+use lilt_model::probe::Probe;
 use lilt_model::{Failure, ResourceName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Made, RESOURCE, Run, click, disable, time};
-use crate::event::ServeExit;
+use super::trigger::{self, Triggers};
+use super::{Made, RESOURCE, Run, disable, time};
+use crate::event::{ProgramId, ServeExit};
 use crate::plan::Plan;
 use crate::state::State;
 use crate::task::{TaskId, TaskSpec};
@@ -20,10 +23,14 @@ pub(crate) struct CommandRun {
     run: u64,
     /// What is run; none while it waits or is switched off.
     command: Option<Command>,
+    /// None: it is ready as soon as it runs.
+    probe: Option<Probe>,
     /// The part of the specification that it was started with.
     started_with: Option<Value>,
-    /// Variables that a click brought.
-    variables: Vec<(String, String)>,
+    /// What has asked for it to start, as far as it has followed.
+    followed: Triggers,
+    /// Stays as it is when the command ends.
+    ready: bool,
     stage: Stage,
 }
 
@@ -54,52 +61,68 @@ fn waits_for_click(object: &Object) -> bool {
     !object.texts("/spec/startOn/uiButtons").is_empty()
 }
 
-/// Starts it, starts it anew or ends it, as its specification asks.
+/// Starts it, starts it anew or ends it, as its specification and what it names ask.
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+    let is_off = disable::is_off(state, key);
     let Some(made) = state.objects.made.get(key) else { return };
-    let disabled = disable::is_disabled(state, made);
+    let asked = Triggers::of(state, &made.object);
     let recipe = recipe(&made.object);
     let waits = waits_for_click(&made.object);
     let Some(Made { run: Run::Command(run), .. }) = state.objects.made.get_mut(key) else { return };
-    if disabled {
-        // As if it had never run.
-        **run = CommandRun { run: run.run, ..CommandRun::default() };
-        return;
+    let is_other = run.started_with.as_ref() != Some(&recipe);
+    if is_off || (is_other && waits && !asked.start_is_newer(&run.followed)) {
+        // One that is switched off is as if it had never run.
+        let followed = if is_off { Triggers::default() } else { run.followed.clone() };
+        let waiting = CommandRun { run: run.run, followed, ..CommandRun::default() };
+        if **run != waiting {
+            **run = waiting;
+            state.objects.touch(key);
+        }
+    } else if is_other || asked.is_newer(&run.followed) {
+        begin(state, key, asked);
     }
-    if run.started_with.as_ref() == Some(&recipe) {
-        return;
-    }
-    if waits {
-        run.command = None;
-        run.stage = Stage::Waiting;
-        run.started_with = Some(recipe);
-        return;
-    }
-    start(state, key);
 }
 
-/// Something asks for it to be started anew: a click, a saved file.
-pub(super) fn triggered(state: &mut State, key: &ObjectKey, button: Option<&str>, at: Timestamp) {
-    let Some(made) = state.objects.made.get(key) else { return };
-    if disable::is_disabled(state, made) {
-        return;
-    }
-    let earliest = Timestamp::from_rfc3339(made.object.text("/spec/startOn/startAfter"));
-    if button.is_some() && earliest.is_some_and(|earliest| at < earliest) {
-        return;
-    }
-    let pressed = button.and_then(|name| state.objects.get("UIButton", name));
-    let variables = pressed.map(|pressed| click::variables(&pressed.object)).unwrap_or_default();
-    if let Some(Made { run: Run::Command(run), .. }) = state.objects.made.get_mut(key) {
-        run.variables = variables;
-    }
-    start(state, key);
-}
-
-fn start(state: &mut State, key: &ObjectKey) {
+fn begin(state: &mut State, key: &ObjectKey, asked: Triggers) {
     let number = state.next_sequence();
+    let now = state.now;
     let folder = state.options.tiltfile.parent().map(PathBuf::from).unwrap_or_default();
-    let Some(Made { object, run: Run::Command(run), .. }) = state.objects.made.get_mut(key) else { return };
+    let Some(made) = state.objects.made.get(key) else { return };
+    let object = &made.object;
+    let button = match &made.run {
+        Run::Command(run) => asked.button(&run.followed),
+        _ => None,
+    };
+    let variables = button.map(|button| trigger::variables(state, button)).unwrap_or_default();
+    let probe = object.get("/spec/readinessProbe").filter(|probe| !probe.is_null()).map(probe::read);
+    let mut next = CommandRun {
+        run: number,
+        command: Some(command(object, folder, variables)),
+        probe: None,
+        started_with: Some(recipe(object)),
+        followed: asked,
+        ready: false,
+        stage: Stage::Starting,
+    };
+    match probe.transpose() {
+        Ok(probe) => next.probe = probe,
+        Err(why) => {
+            let words = format!("Invalid readiness probe: {why}");
+            if let Some(resource) = resource(made) {
+                state.note(&resource, Level::Error, format!("ERROR: {words}"));
+            }
+            next.command = None;
+            let exit = ServeExit::Failed(Failure::user(words));
+            next.stage = Stage::Ended { pid: 0, since: now, at: now, exit };
+        }
+    }
+    if let Some(Made { run: Run::Command(run), .. }) = state.objects.made.get_mut(key) {
+        **run = next;
+        state.objects.touch(key);
+    }
+}
+
+fn command(object: &Object, folder: PathBuf, variables: Vec<(String, String)>) -> Command {
     let dir = match object.text("/spec/dir") {
         "" => folder,
         dir => folder.join(dir),
@@ -108,71 +131,89 @@ fn start(state: &mut State, key: &ObjectKey) {
     let pairs = pairs.iter().map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let mut env: Vec<(String, String)> =
         pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    env.extend(run.variables.clone());
-    run.run = number;
-    run.command = Some(Command { argv: object.texts("/spec/args"), dir, env, unset: Vec::new() });
-    run.started_with = Some(recipe(object));
-    run.stage = Stage::Starting;
-    state.objects.touch(key);
+    env.extend(variables);
+    Command { argv: object.texts("/spec/args"), dir, env, unset: Vec::new() }
+}
+
+fn resource(made: &Made) -> Option<ResourceName> {
+    made.object.annotation(RESOURCE).map(ResourceName::new)
 }
 
 pub(crate) fn started(state: &mut State, name: &str, number: u64, pid: u32) {
     let now = state.now;
-    set(state, name, number, |_| Stage::Running { pid, since: now });
+    set(state, name, number, |run| {
+        run.ready = run.probe.is_none();
+        run.stage = Stage::Running { pid, since: now };
+    });
 }
 
 pub(crate) fn ended(state: &mut State, name: &str, number: u64, exit: ServeExit) {
     let now = state.now;
-    set(state, name, number, |stage| match stage {
-        Stage::Running { pid, since } => Stage::Ended { pid: *pid, since: *since, at: now, exit },
-        _ => Stage::Ended { pid: 0, since: now, at: now, exit },
+    set(state, name, number, |run| {
+        let (pid, since) = match run.stage {
+            Stage::Running { pid, since } => (pid, since),
+            _ => (0, now),
+        };
+        run.stage = Stage::Ended { pid, since, at: now, exit };
     });
 }
 
-/// Its runner broke: a bug of ours.
-pub(crate) fn broke(state: &mut State, name: &str, failure: Failure) {
-    let made = state.objects.get("Cmd", name);
+/// What its probe has found. Of one that has ended meanwhile it means nothing any more.
+pub(crate) fn probed(state: &mut State, name: &str, number: u64, ready: bool) {
+    set(state, name, number, |run| {
+        if matches!(run.stage, Stage::Running { .. }) {
+            run.ready = ready;
+        }
+    });
+}
+
+/// Its runner, or that of its probe, broke: a bug of ours.
+pub(crate) fn broke(state: &mut State, program: &str, failure: Failure) {
+    let made = state.objects.get("Cmd", program);
     if let Some(Made { run: Run::Command(run), .. }) = made {
         let number = run.run;
-        ended(state, name, number, ServeExit::Failed(failure));
+        ended(state, program, number, ServeExit::Failed(failure));
     }
 }
 
-fn set(state: &mut State, name: &str, number: u64, next: impl FnOnce(&Stage) -> Stage) {
+fn set(state: &mut State, name: &str, number: u64, change: impl FnOnce(&mut CommandRun)) {
     let key = ObjectKey::new("Cmd", name);
     if let Some(Made { run: Run::Command(run), .. }) = state.objects.made.get_mut(&key)
         && run.run == number
     {
-        run.stage = next(&run.stage);
+        change(run);
         state.objects.touch(&key);
     }
 }
 
 pub(super) fn plan(key: &ObjectKey, made: &Made, run: &CommandRun) -> Plan {
+    let mut plan = Plan::new();
     let Some(command) = run.command.as_ref().filter(|_| !matches!(run.stage, Stage::Ended { .. })) else {
-        return Plan::new();
+        return plan;
     };
-    let resource = made.object.annotation(RESOURCE).map(ResourceName::new);
-    let spec = TaskSpec::Command { run: run.run, command: command.clone(), resource };
-    Plan::from([(TaskId::Command(key.name.clone()), spec)])
+    let resource = resource(made);
+    let spec = TaskSpec::Command { run: run.run, command: command.clone(), resource: resource.clone() };
+    plan.insert(TaskId::Command(key.name.clone()), spec);
+    if let (Some(probe), Stage::Running { .. }) = (&run.probe, &run.stage) {
+        let spec = TaskSpec::Probe { generation: run.run, probe: probe.clone(), resource };
+        plan.insert(TaskId::Probe(ProgramId::Command(key.name.clone())), spec);
+    }
+    plan
 }
 
-pub(super) fn status(state: &State, made: &Made, run: &CommandRun) -> Value {
-    let mut status = Map::new();
+pub(super) fn tell(run: &CommandRun, object: &Object, status: &mut Map<String, Value>) {
     let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
-    put("disableStatus", disable::status(state, made));
+    if run.ready {
+        put("ready", json!(true));
+    }
     match &run.stage {
-        Stage::Waiting if waits_for_click(&made.object) => {
-            put("waiting", json!({"reason": "waiting for a click"}))
+        Stage::Waiting if waits_for_click(object) => {
+            put("waiting", json!({"reason": "cmd StartOn has not been triggered"}))
         }
         Stage::Waiting | Stage::Starting => put("waiting", json!({})),
-        Stage::Running { pid, since } => {
-            put("ready", json!(true));
-            put("running", json!({"pid": pid, "startedAt": time(*since)}))
-        }
+        Stage::Running { pid, since } => put("running", json!({"pid": pid, "startedAt": time(*since)})),
         Stage::Ended { pid, since, at, exit } => put("terminated", terminated(*pid, *since, *at, exit)),
     };
-    Value::Object(status)
 }
 
 fn terminated(pid: u32, since: Timestamp, at: Timestamp, exit: &ServeExit) -> Value {

@@ -1,77 +1,153 @@
 //! Values that switch things off.
 
-use lilt_model::ResourceName;
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::request::Request;
+use lilt_model::{ResourceName, Timestamp};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Made, reconsider, time};
+use super::changed;
 use crate::state::State;
 
-/// The end of the name of the ConfigMap that switches a resource.
+/// The end of the name of the ConfigMap that switches a resource, and its key.
 const SUFFIX: &str = "-disable";
+const KEY: &str = "isDisabled";
+
+/// What a `disableSource` says, and since when.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Switch {
+    state: DisableState,
+    reason: String,
+    since: Timestamp,
+}
+
+/// What says nothing, or nonsense, switches off: to start something late is better than to start and end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+enum DisableState {
+    Enabled,
+    Disabled,
+    /// A value is not there yet.
+    Pending,
+    Error,
+}
+
+impl Switch {
+    fn is_off(&self) -> bool {
+        self.state != DisableState::Enabled
+    }
+
+    pub(super) fn status(&self) -> Value {
+        let state = match self.state {
+            DisableState::Enabled => "Enabled",
+            DisableState::Disabled => "Disabled",
+            DisableState::Pending => "Pending",
+            DisableState::Error => "Error",
+        };
+        json!({
+            "disabled": self.is_off(), "reason": self.reason, "state": state,
+            "lastUpdateTime": self.since.whole_seconds(),
+        })
+    }
+}
+
+/// Whether an object is switched off, which it says from now on.
+pub(super) fn is_off(state: &mut State, key: &ObjectKey) -> bool {
+    let Some(made) = state.objects.made.get(key) else { return true };
+    let (found, reason) = look(state, &made.object);
+    let now = state.now;
+    let Some(made) = state.objects.made.get_mut(key) else { return true };
+    let known = made.switch.take().filter(|known| known.state == found && known.reason == reason);
+    let is_new = known.is_none();
+    let switch = known.unwrap_or(Switch { state: found, reason, since: now });
+    let is_off = switch.is_off();
+    made.switch = Some(switch);
+    if is_new {
+        state.objects.touch(key);
+    }
+    is_off
+}
+
+fn look(state: &State, object: &Object) -> (DisableState, String) {
+    let source = object.get("/spec/disableSource").filter(|source| !source.is_null());
+    let Some(source) = source else {
+        return (DisableState::Enabled, "object does not specify a DisableSource".to_owned());
+    };
+    if let Some(one) = source.get("configMap").filter(|one| !one.is_null()) {
+        return look_at(state, one);
+    }
+    match source.get("everyConfigMap").and_then(Value::as_array).filter(|every| !every.is_empty()) {
+        Some(every) => {
+            let found = every.iter().map(|one| look_at(state, one));
+            let on = found.into_iter().find(|(found, _)| *found != DisableState::Disabled);
+            on.unwrap_or((DisableState::Disabled, "Every ConfigMap disabled".to_owned()))
+        }
+        None => (DisableState::Error, "DisableSource specifies no valid sources".to_owned()),
+    }
+}
+
+fn look_at(state: &State, source: &Value) -> (DisableState, String) {
+    let text = |field: &str| source[field].as_str().unwrap_or_default();
+    let (name, key) = (text("name"), text("key"));
+    if !exists(state, name) {
+        return (DisableState::Pending, format!("ConfigMap {name:?} does not exist"));
+    }
+    let Some(value) = value(state, name, key) else {
+        return (DisableState::Error, format!("ConfigMap {name:?} has no key {key:?}"));
+    };
+    let (found, word) = match value.as_str() {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => (DisableState::Disabled, "true"),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => (DisableState::Enabled, "false"),
+        _ => {
+            let words = format!("ConfigMap/key {name:?}/{key:?} has the value {value:?}, which is no bool");
+            return (DisableState::Error, words);
+        }
+    };
+    (found, format!("ConfigMap/key {name:?}/{key:?} is {word}"))
+}
 
 /// The resource that a ConfigMap switches.
-fn resource_of(state: &State, key: &ObjectKey) -> Option<ResourceName> {
-    let name = ResourceName::new(key.name.strip_suffix(SUFFIX)?);
-    (key.kind == "ConfigMap" && state.resources.contains_key(&name)).then_some(name)
+fn resource_of(state: &State, config_map: &str) -> Option<ResourceName> {
+    let name = ResourceName::new(config_map.strip_suffix(SUFFIX)?);
+    state.resources.contains_key(&name).then_some(name)
 }
 
-pub(crate) fn is_switch(state: &State, key: &ObjectKey) -> bool {
-    resource_of(state, key).is_some()
+pub(super) fn is_switch(state: &State, key: &ObjectKey) -> bool {
+    key.kind == "ConfigMap" && resource_of(state, &key.name).is_some()
 }
 
-pub(crate) fn switch(state: &mut State, key: &ObjectKey, object: &Object) {
-    let Some(resource) = resource_of(state, key) else { return };
+pub(super) fn switch(state: &mut State, key: &ObjectKey, object: &Object) {
+    let Some(resource) = resource_of(state, &key.name) else { return };
     let (mut enable, mut disable) = (Vec::new(), Vec::new());
     if object.text("/data/isDisabled") == "true" { &mut disable } else { &mut enable }.push(resource);
     crate::apply::requested(state, Request::Switch { enable, disable });
 }
 
-/// Something may have been switched by it.
-pub(super) fn source_changed(state: &mut State, config_map: &str) {
-    let depends = |made: &Made| sources(made).iter().any(|(name, _)| name == config_map);
-    let depending = state.objects.made.iter().filter(|(_, made)| depends(made));
-    let depending: Vec<ObjectKey> = depending.map(|(key, _)| key.clone()).collect();
-    for key in depending {
-        state.objects.touch(&key);
-        reconsider(state, &key);
-    }
+/// A resource came, went or was switched, and with it the value that says so.
+pub(crate) fn resource_switched(state: &mut State, resource: &ResourceName) {
+    changed(state, &ObjectKey::new("ConfigMap", format!("{resource}{SUFFIX}")));
 }
 
-/// The ConfigMaps, with the key in each, that say whether an object is switched off.
-fn sources(made: &Made) -> Vec<(String, String)> {
-    let one = made.object.get("/spec/disableSource/configMap").into_iter();
-    let many = made.object.get("/spec/disableSource/everyConfigMap").and_then(Value::as_array);
-    let text = |source: &Value, field: &str| source[field].as_str().unwrap_or_default().to_owned();
-    one.chain(many.into_iter().flatten()).map(|source| (text(source, "name"), text(source, "key"))).collect()
+pub(super) fn exists(state: &State, config_map: &str) -> bool {
+    resource_of(state, config_map).is_some() || state.objects.get("ConfigMap", config_map).is_some()
 }
 
-/// Whether it is switched off: by all of its sources, where it has several.
-pub(super) fn is_disabled(state: &State, made: &Made) -> bool {
-    let sources = sources(made);
-    !sources.is_empty()
-        && sources.iter().all(|(name, key)| value(state, name, key).as_deref() == Some("true"))
-}
-
-fn value(state: &State, config_map: &str, key: &str) -> Option<String> {
-    let switched = config_map.strip_suffix(SUFFIX).map(ResourceName::new);
-    if let Some(resource) = switched.and_then(|name| state.resources.get(&name)) {
-        return (key == "isDisabled").then(|| resource.disabled.to_string());
+pub(super) fn value(state: &State, config_map: &str, key: &str) -> Option<String> {
+    if let Some(resource) = resource_of(state, config_map) {
+        let resource = state.resources.get(&resource)?;
+        return (key == KEY).then(|| resource.disabled.to_string());
     }
     let made = state.objects.get("ConfigMap", config_map)?;
     made.object.get("/data")?.get(key)?.as_str().map(str::to_owned)
 }
 
-/// What an object says about being switched off.
-pub(super) fn status(state: &State, made: &Made) -> Value {
-    let disabled = is_disabled(state, made);
-    let names: Vec<String> = sources(made).into_iter().map(|(name, key)| format!("{name}/{key}")).collect();
-    let reason = match (names.is_empty(), disabled) {
-        (true, _) => "no disable source".to_owned(),
-        (false, true) => format!("switched off by {}", names.join(", ")),
-        (false, false) => format!("not switched off by {}", names.join(", ")),
+/// Writes a value, as a client would.
+pub(super) fn set_value(state: &mut State, config_map: &str, key: &str, value: &str) {
+    let map = ObjectKey::new("ConfigMap", config_map);
+    let mut object = match state.objects.made.get(&map) {
+        Some(made) => made.object.clone(),
+        None => Object::named(config_map),
     };
-    let word = if disabled { "Disabled" } else { "Enabled" };
-    json!({"disabled": disabled, "reason": reason, "state": word, "lastUpdateTime": time(state.started)})
+    let data = object.content.entry("data").or_insert_with(|| json!({}));
+    data[key] = json!(value);
+    super::written(state, map, object, String::new());
 }

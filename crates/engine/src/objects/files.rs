@@ -1,6 +1,7 @@
 //! `FileWatch`: tells of saved files; commands may start anew with them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lilt_model::Timestamp;
 use lilt_model::api::{Object, ObjectKey};
@@ -8,7 +9,8 @@ use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Made, Run, command, disable, time};
+use super::references;
+use super::{Made, Run, disable, time};
 use crate::event::WatchId;
 use crate::plan::Plan;
 use crate::state::State;
@@ -21,38 +23,64 @@ const REMEMBERED: usize = 20;
 pub(crate) struct FilesRun {
     /// What is watched, with the number that tells one set from the next; none while it is switched off.
     watched: Option<(u64, FileSet)>,
+    pub(super) events: FileEvents,
+}
+
+/// What a watch has seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct FileEvents {
     since: Option<Timestamp>,
-    events: Vec<(Timestamp, Vec<PathBuf>)>,
+    seen: Vec<(Timestamp, Vec<PathBuf>)>,
+}
+
+impl FileEvents {
+    pub(crate) fn begin(&mut self, now: Timestamp) {
+        self.since.get_or_insert(now);
+    }
+
+    pub(crate) fn note(&mut self, now: Timestamp, paths: Vec<PathBuf>) {
+        // Always later than the one before, though a clock may be put back: who follows it must see that it is new.
+        let later = self.last().map(|last| last.plus(Duration::from_micros(1)));
+        self.seen.push((later.map_or(now, |later| later.max(now)), paths));
+        let surplus = self.seen.len().saturating_sub(REMEMBERED);
+        self.seen.drain(..surplus);
+    }
+
+    pub(crate) fn last(&self) -> Option<Timestamp> {
+        self.seen.last().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn tell(&self, status: &mut Map<String, Value>) {
+        status.extend(self.since.map(|since| ("monitorStartTime".to_owned(), time(since))));
+        if let Some(last) = self.last() {
+            status.insert("lastEventTime".to_owned(), time(last));
+            let events = self.seen.iter().map(|(at, paths)| json!({"time": time(*at), "seenFiles": paths}));
+            status.insert("fileEvents".to_owned(), events.collect());
+        }
+    }
 }
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+    let is_off = disable::is_off(state, key);
     let Some(made) = state.objects.made.get(key) else { return };
-    let disabled = disable::is_disabled(state, made);
-    let files = files(&made.object, &state.options.tiltfile.parent().map(PathBuf::from).unwrap_or_default());
+    let files = files(&made.object, state.options.tiltfile.parent().unwrap_or(Path::new("/")));
     let version = state.next_sequence();
     let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(key) else { return };
-    if disabled {
+    if is_off {
         *run = FilesRun::default();
-        return;
-    }
-    if run.watched.as_ref().is_none_or(|(_, watched)| *watched != files) {
+    } else if run.watched.as_ref().is_none_or(|(_, watched)| *watched != files) {
         *run = FilesRun { watched: Some((version, files)), ..FilesRun::default() };
     }
 }
 
-fn files(object: &Object, folder: &std::path::Path) -> FileSet {
+fn files(object: &Object, folder: &Path) -> FileSet {
     let absolute = |path: &str| folder.join(path);
     let roots = object.texts("/spec/watchedPaths").iter().map(|path| absolute(path)).collect();
     let mut files = FileSet { roots, ignores: Vec::new() };
     let ignores = object.get("/spec/ignores").and_then(Value::as_array);
     for ignore in ignores.into_iter().flatten() {
-        let patterns: Vec<String> = ignore["patterns"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect();
+        let patterns = ignore["patterns"].as_array();
+        let patterns = patterns.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
         let base = absolute(ignore["basePath"].as_str().unwrap_or_default());
         files.ignores.push(IgnoreRule { base, patterns });
     }
@@ -65,7 +93,7 @@ pub(crate) fn watching(state: &mut State, name: &str, version: u64) {
     if let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key)
         && run.watched.as_ref().is_some_and(|(current, _)| *current == version)
     {
-        run.since = Some(now);
+        run.events.begin(now);
         state.objects.touch(&key);
     }
 }
@@ -75,36 +103,13 @@ pub(crate) fn changed(state: &mut State, name: &str, paths: Vec<PathBuf>) {
     let now = state.now;
     let key = ObjectKey::new("FileWatch", name);
     let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key) else { return };
-    run.events.push((now, paths));
-    let surplus = run.events.len().saturating_sub(REMEMBERED);
-    run.events.drain(..surplus);
+    run.events.note(now, paths);
     state.objects.touch(&key);
-    let follows =
-        |made: &Made| made.object.texts("/spec/restartOn/fileWatches").iter().any(|watch| watch == name);
-    let commands: Vec<ObjectKey> =
-        state.objects.of_kind("Cmd").filter(|(_, made)| follows(made)).map(|(key, _)| key.clone()).collect();
-    for key in commands {
-        command::triggered(state, &key, None, now);
-    }
+    references::changed(state, &key);
 }
 
 pub(super) fn plan(key: &ObjectKey, run: &FilesRun) -> Plan {
     let Some((version, files)) = &run.watched else { return Plan::new() };
     let spec = TaskSpec::Watch { version: *version, files: files.clone(), contents: Contents::default() };
     Plan::from([(TaskId::Watch(WatchId::Object(key.name.clone())), spec)])
-}
-
-pub(super) fn status(state: &State, made: &Made, run: &FilesRun) -> Value {
-    let mut status = Map::new();
-    let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
-    put("disableStatus", disable::status(state, made));
-    if let Some(since) = run.since {
-        put("monitorStartTime", time(since));
-    }
-    if let Some((at, _)) = run.events.last() {
-        put("lastEventTime", time(*at));
-        let events = run.events.iter().map(|(at, paths)| json!({"time": time(*at), "seenFiles": paths}));
-        put("fileEvents", Value::Array(events.collect()));
-    }
-    Value::Object(status)
 }

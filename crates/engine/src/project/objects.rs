@@ -1,15 +1,17 @@
 //! The objects of the API that tell of a resource or of the session: what Tilt's controllers keep, from the same state
 //! as everything else. Only lilt writes them, but for a few whose writing means something (see [`crate::objects`]).
 
+use lilt_model::api::probe;
 use lilt_model::api::{Object, ObjectKey, RuntimeStatus};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase};
+use lilt_model::files::FileSet;
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use lilt_model::resource::Body;
 use lilt_model::{ResourceName, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::event::ForwardState;
-use crate::objects::RESOURCE;
+use crate::event::{ForwardState, WatchId, clean_name};
+use crate::objects::{FileEvents, RESOURCE};
 use crate::runtime::{current_pods, runtime};
 use crate::state::{BodyState, KubernetesState, LocalState, Mode, ResourceState, ServeState, State};
 
@@ -30,16 +32,12 @@ fn owned(kind: &str, name: &str, resource: &ResourceName, content: Value) -> Nam
     (key, object)
 }
 
-/// A name that may stand in an address.
-fn clean(name: &str) -> String {
-    name.replace(['/', '%'], "_")
-}
-
 /// All but the `UIResource` itself.
 pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named> {
     let Some(resource) = state.resources.get(name) else { return Vec::new() };
     let switch = json!({"data": {"isDisabled": resource.disabled.to_string()}});
     let mut objects = vec![owned("ConfigMap", &format!("{name}-disable"), name, switch)];
+    file_watches(resource, &mut objects);
     match (&resource.spec.body, &resource.body) {
         (Body::Local(_), BodyState::Local(local)) => {
             let ready = runtime(state, resource).status == RuntimeStatus::Ok;
@@ -66,25 +64,40 @@ fn local_objects(resource: &ResourceState, local: &LocalState, ready: bool, obje
     };
     if let Some(command) = &spec.update {
         let content = json!({"spec": command_spec(command), "status": update_command(resource)});
-        objects.push(owned("Cmd", &clean(&format!("{name}:update")), name, content));
+        objects.push(owned("Cmd", &clean_name(&format!("{name}:update")), name, content));
     }
     if let Some(command) = &spec.serve {
-        let content = json!({"spec": command_spec(command), "status": serve_command(local, ready)});
-        objects.push(owned("Cmd", &clean(&format!("{name}-serve")), name, content));
+        let mut written = command_spec(command);
+        if let Some(probe) = &spec.readiness_probe {
+            written["readinessProbe"] = probe::written(probe);
+        }
+        let content = json!({"spec": written, "status": serve_command(local, ready)});
+        objects.push(owned("Cmd", &clean_name(&format!("{name}-serve")), name, content));
     }
-    if !spec.files.is_empty() {
-        let ignores: Vec<Value> = spec
-            .files
-            .ignores
-            .iter()
-            .map(|rule| json!({"basePath": rule.base, "patterns": rule.patterns}))
-            .collect();
-        let content = json!({
-            "spec": {"watchedPaths": spec.files.roots, "ignores": ignores, "disableSource": disable_source(name)},
-            "status": {},
-        });
-        objects.push(owned("FileWatch", &clean(&format!("local:{name}")), name, content));
+}
+
+/// What is watched for a resource.
+fn file_watches(resource: &ResourceState, objects: &mut Vec<Named>) {
+    let name = &resource.spec.name;
+    for (id, watch) in &resource.watches {
+        let spec = watch_spec(&watch.files, Some(disable_source(name)));
+        objects.push(owned("FileWatch", &id.name(), name, watch_content(spec, &watch.events)));
     }
+}
+
+fn watch_spec(files: &FileSet, disable_source: Option<Value>) -> Value {
+    let ignores = files.ignores.iter().map(|rule| json!({"basePath": rule.base, "patterns": rule.patterns}));
+    let mut spec = json!({"watchedPaths": files.roots, "ignores": ignores.collect::<Vec<_>>()});
+    if let Some(source) = disable_source {
+        spec["disableSource"] = source;
+    }
+    spec
+}
+
+fn watch_content(spec: Value, events: &FileEvents) -> Value {
+    let mut status = Map::new();
+    events.tell(&mut status);
+    json!({"spec": spec, "status": status})
 }
 
 fn update_command(resource: &ResourceState) -> Value {
@@ -214,6 +227,10 @@ fn container_status(container: &Container) -> Value {
 pub fn project_session_objects(state: &State) -> Vec<Named> {
     let tiltfile = ResourceName::tiltfile();
     let mut objects = vec![session(state), object("Tiltfile", tiltfile.as_str(), tiltfile_content(state))];
+    if !state.tiltfile.files.is_empty() {
+        let content = watch_content(watch_spec(&state.tiltfile.files, None), &state.tiltfile.events);
+        objects.push(owned("FileWatch", &WatchId::Tiltfile.name(), &tiltfile, content));
+    }
     if state.cluster.wanted {
         objects.push(object("Cluster", "default", cluster_content(state)));
     }

@@ -16,6 +16,7 @@ use super::queue::Rank;
 use crate::cause::Cause;
 use crate::event::WatchId;
 use crate::hold::Hold;
+use crate::objects::FileEvents;
 use crate::task::UpdateJob;
 
 /// Ended updates that are remembered.
@@ -81,6 +82,13 @@ pub(crate) struct Watch {
     pub(crate) version: u64,
     /// No change to these files is missed.
     pub(crate) ready: bool,
+    pub(crate) events: FileEvents,
+}
+
+impl Watch {
+    pub(crate) fn new(files: FileSet, version: u64) -> Self {
+        Self { files, version, ready: false, events: FileEvents::default() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -11,6 +11,7 @@ use super::looping::Looping;
 use super::resource::{FinishedUpdate, HISTORY};
 use crate::cause::Cause;
 use crate::hold::Hold;
+use crate::objects::FileEvents;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TiltfileState {
@@ -22,6 +23,7 @@ pub(crate) struct TiltfileState {
     pub(crate) watch_version: u64,
     /// What these files held when they were first read.
     pub(crate) contents: Contents,
+    pub(crate) events: FileEvents,
     /// Changes that no finished load has seen.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
     /// Asked for by hand.

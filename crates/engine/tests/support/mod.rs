@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use lilt_engine::{
-    Deployed, Event, Mode, Options, State, TaskId, TaskSpec, UpdateJob, UpdateOutcome, WatchId, apply, plan,
-    project_resource, schedule,
+    Deployed, Event, Mode, Options, ProgramId, State, TaskId, TaskSpec, UpdateJob, UpdateOutcome, WatchId,
+    apply, plan, project_resource, schedule,
 };
 use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef};
 use lilt_model::command::Command;
@@ -249,7 +249,8 @@ fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
         TaskId::Watch(watch) => format!("watch {watch:?}"),
         TaskId::Update(name) => format!("update {name}"),
         TaskId::Serve(name) => format!("serve {name}"),
-        TaskId::Probe(name) => format!("probe {name}"),
+        TaskId::Probe(ProgramId::Server(name)) => format!("probe {name}"),
+        TaskId::Probe(ProgramId::Command(name)) => format!("probe cmd {name}"),
         TaskId::Follow(name, pod) => format!("follow {name} {}", pod.name),
         TaskId::Forward(name, port) => format!("forward {name} {port}"),
         TaskId::Sync(name, container) => format!("sync {name} {container}"),

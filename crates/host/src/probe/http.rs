@@ -71,9 +71,9 @@ impl Target {
     }
 }
 
-pub(super) async fn get(mut target: Target) -> Attempt {
+pub(super) async fn get(mut target: Target, headers: &[(String, String)]) -> Attempt {
     for _ in 0..MOST_REDIRECTS {
-        let response = match ask(&target).await {
+        let response = match ask(&target, headers).await {
             Ok(response) => response,
             Err(cause) => return Attempt::failure(format!("{target}: {cause}")),
         };
@@ -104,14 +104,8 @@ async fn judge(target: &Target, response: Response<Incoming>) -> Attempt {
     Attempt::success(String::from_utf8_lossy(&output))
 }
 
-async fn ask(target: &Target) -> Result<Response<Incoming>, String> {
-    let request = Request::get(target.path.as_str())
-        .header(HOST, target.authority())
-        .header(USER_AGENT, AGENT)
-        .header(ACCEPT, "*/*")
-        .header(CONNECTION, "close")
-        .body(Empty::<Bytes>::new())
-        .map_err(|error| error.to_string())?;
+async fn ask(target: &Target, headers: &[(String, String)]) -> Result<Response<Incoming>, String> {
+    let request = request(target, headers)?;
     let stream =
         TcpStream::connect((target.host.as_str(), target.port)).await.map_err(|error| words(&error))?;
     if !target.tls {
@@ -120,6 +114,22 @@ async fn ask(target: &Target) -> Result<Response<Incoming>, String> {
     let name = ServerName::try_from(target.host.clone()).map_err(|error| error.to_string())?;
     let stream = TlsConnector::from(Arc::new(unchecked_tls()?)).connect(name, stream).await;
     send(stream.map_err(|error| format!("no TLS: {}", words(&error)))?, request).await
+}
+
+fn request(target: &Target, headers: &[(String, String)]) -> Result<Request<Empty<Bytes>>, String> {
+    let mut request = Request::get(target.path.as_str());
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    // What is said for the probe goes before what is sent otherwise; the connection is ours.
+    let assumed = [(HOST, target.authority()), (USER_AGENT, AGENT.to_owned()), (ACCEPT, "*/*".to_owned())];
+    for (name, value) in assumed {
+        if request.headers_ref().is_none_or(|said| !said.contains_key(&name)) {
+            request = request.header(name, value);
+        }
+    }
+    let request = request.header(CONNECTION, "close");
+    request.body(Empty::<Bytes>::new()).map_err(|error| error.to_string())
 }
 
 async fn send(

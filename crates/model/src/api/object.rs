@@ -81,6 +81,17 @@ impl Object {
         items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
+    /// Sets an annotation that it does not have.
+    pub fn annotate_unless_said(&mut self, key: &str, value: &str) {
+        if self.annotation(key).is_some_and(|said| !said.is_empty()) {
+            return;
+        }
+        let annotations = self.metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(annotations) = annotations {
+            annotations.insert(key.to_owned(), Value::from(value));
+        }
+    }
+
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata.get("annotations")?.get(key)?.as_str()
     }

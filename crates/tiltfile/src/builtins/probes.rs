@@ -107,6 +107,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             host: function.argument("host", host).string()?,
             scheme: scheme.to_ascii_uppercase(),
             path: function.argument("path", path).string()?,
+            headers: Vec::new(),
         };
         Ok(ActionValue { action, scheme })
     }

@@ -191,7 +191,7 @@ fn probe(probe: &Probe) -> Node {
         ProbeAction::Exec { command } => {
             Fields::new().put("exec", Fields::new().put_unless_empty("command", command.clone()).finish())
         }
-        ProbeAction::HttpGet { port, host, scheme, path } => {
+        ProbeAction::HttpGet { port, host, scheme, path, .. } => {
             let action = Fields::new()
                 .put_unless_empty("path", path.as_str())
                 .put("port", *port)

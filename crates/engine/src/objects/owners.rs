@@ -1,0 +1,74 @@
+//! Objects that belong to others, and go with the last of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lilt_model::api::{Object, ObjectKey};
+use serde_json::Value;
+
+use super::remove;
+use crate::state::State;
+
+/// Who belongs to whom: by the owner's uid. Owners may also be objects that tell of resources, which are made elsewhere.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Owners(BTreeMap<String, BTreeSet<ObjectKey>>);
+
+impl Owners {
+    pub(super) fn add(&mut self, key: &ObjectKey, object: &Object) {
+        for uid in owners(object) {
+            self.0.entry(uid.to_owned()).or_default().insert(key.clone());
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &ObjectKey, object: &Object) {
+        for uid in owners(object) {
+            if let Some(owned) = self.0.get_mut(uid) {
+                owned.remove(key);
+                if owned.is_empty() {
+                    self.0.remove(uid);
+                }
+            }
+        }
+    }
+}
+
+fn owners(object: &Object) -> impl Iterator<Item = &str> {
+    let owners = object.metadata.get("ownerReferences").and_then(Value::as_array);
+    owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
+}
+
+/// An owner is gone: what belonged to it alone goes, too, and the rest no longer names it.
+pub(crate) fn gone(state: &mut State, uid: &str) {
+    for key in owned(state, uid) {
+        let others =
+            state.objects.made.get(&key).is_some_and(|made| owners(&made.object).any(|it| it != uid));
+        if others {
+            disown(state, &key, uid);
+        } else if let Some(made) = remove(state, &key) {
+            gone(state, &made.uid);
+        }
+    }
+}
+
+/// Lets what belongs to an owner stay when it goes.
+pub(crate) fn set_free(state: &mut State, uid: &str) {
+    for key in owned(state, uid) {
+        disown(state, &key, uid);
+    }
+}
+
+fn owned(state: &State, uid: &str) -> Vec<ObjectKey> {
+    state.objects.owners.0.get(uid).into_iter().flatten().cloned().collect()
+}
+
+fn disown(state: &mut State, key: &ObjectKey, uid: &str) {
+    let Some(made) = state.objects.made.get_mut(key) else { return };
+    state.objects.owners.remove(key, &made.object);
+    if let Some(Value::Array(references)) = made.object.metadata.get_mut("ownerReferences") {
+        references.retain(|owner| owner["uid"].as_str() != Some(uid));
+        if references.is_empty() {
+            made.object.metadata.remove("ownerReferences");
+        }
+    }
+    state.objects.owners.add(key, &made.object);
+    state.objects.touch(key);
+}

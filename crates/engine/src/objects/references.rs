@@ -1,0 +1,73 @@
+//! Which objects name which: who is looked at again when one changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lilt_model::api::{Object, ObjectKey};
+use serde_json::Value;
+
+use super::{reconsider, toggle};
+use crate::state::State;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct References {
+    /// Who names whom.
+    named: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// By whom one is named.
+    naming: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+}
+
+impl References {
+    fn set(&mut self, key: &ObjectKey, names: BTreeSet<ObjectKey>) {
+        for former in self.named.remove(key).into_iter().flatten() {
+            if let Some(naming) = self.naming.get_mut(&former) {
+                naming.remove(key);
+                if naming.is_empty() {
+                    self.naming.remove(&former);
+                }
+            }
+        }
+        for name in &names {
+            self.naming.entry(name.clone()).or_default().insert(key.clone());
+        }
+        if !names.is_empty() {
+            self.named.insert(key.clone(), names);
+        }
+    }
+}
+
+pub(crate) fn set_references(state: &mut State, key: &ObjectKey, names: BTreeSet<ObjectKey>) {
+    state.objects.references.set(key, names);
+}
+
+/// Looks again at those that name an object, because it has changed.
+pub(crate) fn changed(state: &mut State, key: &ObjectKey) {
+    let Some(naming) = state.objects.references.naming.get(key) else { return };
+    for key in naming.clone() {
+        reconsider(state, &key);
+    }
+}
+
+/// What an object names.
+pub(super) fn of(key: &ObjectKey, object: &Object) -> BTreeSet<ObjectKey> {
+    let mut names = BTreeSet::new();
+    let mut add = |kind: &str, name: &str| {
+        if !name.is_empty() {
+            names.insert(ObjectKey::new(kind, name));
+        }
+    };
+    for list in ["/spec/startOn/uiButtons", "/spec/restartOn/uiButtons", "/spec/stopOn/uiButtons"] {
+        object.texts(list).iter().for_each(|name| add("UIButton", name));
+    }
+    object.texts("/spec/restartOn/fileWatches").iter().for_each(|name| add("FileWatch", name));
+    add("ConfigMap", object.text("/spec/disableSource/configMap/name"));
+    add("ConfigMap", object.text("/spec/stateSource/configMap/name"));
+    let every = object.get("/spec/disableSource/everyConfigMap").and_then(Value::as_array);
+    every
+        .into_iter()
+        .flatten()
+        .for_each(|source| add("ConfigMap", source["name"].as_str().unwrap_or_default()));
+    if key.kind == "ToggleButton" {
+        add("UIButton", &toggle::button_name(&key.name));
+    }
+    names
+}

@@ -1,0 +1,246 @@
+//! Objects that were made: what they do, as they and what they name say.
+
+mod support;
+
+use lilt_engine::{
+    Event, ProgramId, ServeExit, TaskId, TaskSpec, WatchId, plan, plan_object, project_object,
+};
+use lilt_model::api::{Object, ObjectKey};
+use serde_json::{Value, json};
+use support::*;
+
+/// Puts an object as a client does, and says what became of it.
+fn put(script: &mut Script, kind: &str, name: &str, content: Value) {
+    let mut object = Object::named(name);
+    object.content = content.as_object().cloned().expect("an object");
+    if let Some((_, known)) = project_object(&script.state, &ObjectKey::new(kind, name)) {
+        object.metadata = known.metadata;
+    }
+    let key = ObjectKey::new(kind, name);
+    script.event(Event::ObjectPut { key, object: Box::new(object), uid: format!("uid-{kind}-{name}") });
+}
+
+fn delete(script: &mut Script, kind: &str, name: &str, keep_owned: bool) {
+    script.event(Event::ObjectDeleted { key: ObjectKey::new(kind, name), keep_owned });
+}
+
+fn get(script: &Script, kind: &str, name: &str) -> Value {
+    let object = project_object(&script.state, &ObjectKey::new(kind, name)).map(|(_, object)| object);
+    object.map_or(Value::Null, |object| json!({"metadata": object.metadata, "content": object.content}))
+}
+
+fn status(script: &Script, kind: &str, name: &str) -> Value {
+    get(script, kind, name)["content"]["status"].clone()
+}
+
+fn spec(script: &Script, kind: &str, name: &str) -> Value {
+    get(script, kind, name)["content"]["spec"].clone()
+}
+
+/// The run that a command is in, with its variables.
+fn run(script: &Script, name: &str) -> Option<(u64, Vec<(String, String)>)> {
+    let plan = plan_object(&script.state, &ObjectKey::new("Cmd", name));
+    plan.into_values().find_map(|spec| match spec {
+        TaskSpec::Command { run, command, .. } => Some((run, command.env)),
+        _ => None,
+    })
+}
+
+fn number(script: &Script, name: &str) -> Option<u64> {
+    run(script, name).map(|(number, _)| number)
+}
+
+fn click(script: &mut Script, name: &str, second: u32, inputs: Value) {
+    let status = json!({"lastClickedAt": format!("2026-01-01T00:00:{second:02}.000000Z"), "inputs": inputs});
+    let spec = spec(script, "UIButton", name);
+    put(script, "UIButton", name, json!({"spec": spec, "status": status}));
+}
+
+fn button(script: &mut Script, name: &str, inputs: Value) {
+    let location = json!({"componentID": "x", "componentType": "Resource"});
+    put(script, "UIButton", name, json!({"spec": {"text": "b", "location": location, "inputs": inputs}}));
+}
+
+#[test]
+fn a_command_follows_the_clicks_it_names_in_whatever_order_they_come() {
+    let mut script = Script::loaded(vec![]);
+    let script = &mut script;
+    let command = json!({"spec": {"args": ["run"], "startOn": {"uiButtons": ["go"]},
+        "restartOn": {"uiButtons": ["again"], "fileWatches": ["files"]}}});
+    put(script, "Cmd", "c", command.clone());
+    assert_eq!(status(script, "Cmd", "c")["waiting"]["reason"], "cmd StartOn has not been triggered");
+    button(script, "again", json!([]));
+    click(script, "again", 5, json!([]));
+    assert_eq!(number(script, "c"), None, "nothing restarts what was not started");
+    button(script, "go", json!([{"name": "WHO", "text": {}}]));
+    click(script, "go", 7, json!([{"name": "WHO", "text": {"value": "me"}}]));
+    let (first, variables) = run(script, "c").expect("it runs");
+    assert_eq!(variables, [("WHO".to_owned(), "me".to_owned())]);
+    put(script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["src"]}}));
+    assert_eq!(number(script, "c"), Some(first));
+    let watch = WatchId::Object("files".into());
+    script.event(Event::FilesChanged { watch: watch.clone(), paths: vec!["/src/a".into()] });
+    let second = number(script, "c").filter(|second| *second != first).expect("a save starts it anew");
+    script.event(Event::FilesChanged { watch, paths: vec!["/src/a".into()] });
+    assert_ne!(number(script, "c"), Some(second));
+    let mut other = command;
+    other["spec"]["args"] = json!(["other"]);
+    put(script, "Cmd", "c", other);
+    assert_eq!(number(script, "c"), None, "another command waits for the next click");
+    click(script, "go", 8, json!([]));
+    assert!(number(script, "c").is_some());
+    delete(script, "Cmd", "c", false);
+    assert_eq!(number(script, "c"), None);
+    assert!(plan(&script.state).keys().all(|task| !matches!(task, TaskId::Command(_))));
+}
+
+#[test]
+fn a_click_before_the_command_was_made_counts_unless_it_is_too_old() {
+    let mut script = Script::loaded(vec![]);
+    let script = &mut script;
+    button(script, "go", json!([]));
+    click(script, "go", 3, json!([]));
+    let start_on = |after: &str| json!({"uiButtons": ["go"], "startAfter": after});
+    put(
+        script,
+        "Cmd",
+        "late",
+        json!({"spec": {"args": ["run"], "startOn": start_on("2026-01-01T00:00:04Z")}}),
+    );
+    put(script, "Cmd", "c", json!({"spec": {"args": ["run"], "startOn": start_on("2026-01-01T00:00:03Z")}}));
+    assert_eq!((number(script, "late"), number(script, "c").is_some()), (None, true));
+}
+
+#[test]
+fn a_command_is_ready_when_its_probe_says_so_and_stays_so_when_it_ends() {
+    let mut script = Script::loaded(vec![]);
+    let script = &mut script;
+    let probe = json!({"tcpSocket": {"port": 1234}, "periodSeconds": 1});
+    put(script, "Cmd", "c", json!({"spec": {"args": ["serve"], "readinessProbe": probe}}));
+    let generation = number(script, "c").expect("it runs");
+    let program = ProgramId::Command("c".into());
+    let task = TaskId::Probe(program.clone());
+    assert!(!plan(&script.state).contains_key(&task), "what does not run is not probed");
+    script.event(Event::CommandStarted { name: "c".into(), run: generation, pid: 7 });
+    assert!(plan(&script.state).contains_key(&task));
+    assert_eq!(status(script, "Cmd", "c")["ready"], Value::Null);
+    let found =
+        |generation, ready| Event::ProbeChanged { program: program.clone(), generation, ready, cause: None };
+    script.event(found(generation + 99, true));
+    assert_eq!(status(script, "Cmd", "c")["ready"], Value::Null);
+    script.event(found(generation, true));
+    assert_eq!(status(script, "Cmd", "c")["ready"], true);
+    script.event(Event::CommandEnded { name: "c".into(), run: generation, exit: ServeExit::Code(3) });
+    let told = status(script, "Cmd", "c");
+    assert_eq!((&told["ready"], &told["terminated"]["exitCode"]), (&json!(true), &json!(3)));
+    assert!(!plan(&script.state).contains_key(&task));
+    put(
+        script,
+        "Cmd",
+        "bad",
+        json!({"spec": {"args": ["serve"], "readinessProbe": {"tcpSocket": {"port": 0}}}}),
+    );
+    let told = status(script, "Cmd", "bad");
+    assert_eq!(told["terminated"]["reason"], "Invalid readiness probe: port number out of range: 0");
+    assert_eq!(number(script, "bad"), None);
+}
+
+#[test]
+fn values_switch_things_off_and_what_says_nothing_does_too() {
+    let mut script = Script::loaded(vec![local("web")]);
+    let script = &mut script;
+    let one = |name: &str| json!({"configMap": {"name": name, "key": "off"}});
+    put(script, "Cmd", "c", json!({"spec": {"args": ["run"], "disableSource": one("values")}}));
+    let told = |script: &Script, name: &str| status(script, "Cmd", name)["disableStatus"].clone();
+    assert_eq!(told(script, "c")["state"], "Pending");
+    assert_eq!(told(script, "c")["disabled"], true);
+    assert_eq!(number(script, "c"), None);
+    put(script, "ConfigMap", "values", json!({"data": {"off": "0"}}));
+    assert_eq!(told(script, "c")["reason"], r#"ConfigMap/key "values"/"off" is false"#);
+    assert!(number(script, "c").is_some());
+    put(script, "ConfigMap", "values", json!({"data": {"off": "maybe"}}));
+    assert_eq!((told(script, "c")["state"].clone(), number(script, "c")), (json!("Error"), None));
+    put(script, "ConfigMap", "values", json!({"data": {}}));
+    assert_eq!(told(script, "c")["reason"], r#"ConfigMap "values" has no key "off""#);
+    let every = json!({"everyConfigMap": [{"name": "values", "key": "off"}, {"name": "web-disable", "key": "isDisabled"}]});
+    put(script, "ConfigMap", "values", json!({"data": {"off": "true"}}));
+    put(script, "Cmd", "every", json!({"spec": {"args": ["run"], "disableSource": every}}));
+    assert!(number(script, "every").is_some(), "not all of them say so");
+    put(script, "ConfigMap", "web-disable", json!({"data": {"isDisabled": "true"}}));
+    assert_eq!(told(script, "every")["reason"], "Every ConfigMap disabled");
+    assert_eq!(number(script, "every"), None);
+    script.save_tiltfile().load(vec![]);
+    assert_eq!(told(script, "every")["state"], "Pending", "the value went with its resource");
+}
+
+fn toggle(script: &mut Script, name: &str, map: &str) {
+    let state = json!({"configMap": {"name": map, "key": "on", "onValue": "yes", "offValue": "no"}});
+    let location = json!({"componentID": "x", "componentType": "Global"});
+    put(
+        script,
+        "ToggleButton",
+        name,
+        json!({"spec": {"location": location, "on": {"text": "Stop", "iconName": "stop"},
+            "off": {"text": "Start", "requiresConfirmation": true}, "stateSource": state}}),
+    );
+}
+
+#[test]
+fn a_toggle_button_switches_its_value_and_shows_the_next_step() {
+    let mut script = Script::loaded(vec![]);
+    let script = &mut script;
+    toggle(script, "t", "values");
+    assert_eq!(status(script, "ToggleButton", "t")["error"], r#"no such ConfigMap "values""#);
+    put(script, "ConfigMap", "values", json!({"data": {"on": "no"}}));
+    assert_eq!(status(script, "ToggleButton", "t"), json!({}));
+    let shown = spec(script, "UIButton", "toggle-t");
+    assert_eq!((&shown["text"], &shown["requiresConfirmation"]), (&json!("Start"), &json!(true)));
+    let action = |word: &str| json!([{"name": "action", "hidden": {"value": word}}]);
+    click(script, "toggle-t", 1, action("on"));
+    assert_eq!(get(script, "ConfigMap", "values")["content"]["data"]["on"], "yes");
+    let shown = spec(script, "UIButton", "toggle-t");
+    assert_eq!((&shown["text"], &shown["inputs"]), (&json!("Stop"), &action("off")));
+    put(script, "ConfigMap", "values", json!({"data": {"on": "no"}}));
+    assert_eq!(spec(script, "UIButton", "toggle-t")["text"], "Start", "an old click does not count again");
+    put(script, "ConfigMap", "values", json!({"data": {"on": "odd"}}));
+    assert!(
+        status(script, "ToggleButton", "t")["error"].as_str().is_some_and(|it| it.contains("unknown value"))
+    );
+    delete(script, "ToggleButton", "t", false);
+    assert_eq!(get(script, "UIButton", "toggle-t"), Value::Null);
+}
+
+#[test]
+fn what_belongs_to_others_goes_with_the_last_of_them() {
+    let mut script = Script::loaded(vec![]);
+    let script = &mut script;
+    let owned = |script: &mut Script, name: &str, owners: &[&str]| {
+        let mut object = Object::named(name);
+        let owners: Vec<Value> = owners.iter().map(|uid| json!({"uid": uid})).collect();
+        object.metadata.insert("ownerReferences".into(), json!(owners));
+        let key = ObjectKey::new("ConfigMap", name);
+        script.event(Event::ObjectPut {
+            key,
+            object: Box::new(object),
+            uid: format!("uid-ConfigMap-{name}"),
+        });
+    };
+    let exists = |script: &Script, name: &str| get(script, "ConfigMap", name) != Value::Null;
+    put(script, "ConfigMap", "a", json!({}));
+    put(script, "ConfigMap", "b", json!({}));
+    owned(script, "both", &["uid-ConfigMap-a", "uid-ConfigMap-b"]);
+    owned(script, "deep", &["uid-ConfigMap-both"]);
+    owned(script, "elsewhere", &["a-resource"]);
+    delete(script, "ConfigMap", "a", false);
+    assert!(exists(script, "both") && exists(script, "deep"));
+    let left = &get(script, "ConfigMap", "both")["metadata"]["ownerReferences"];
+    assert_eq!(*left, json!([{"uid": "uid-ConfigMap-b"}]));
+    delete(script, "ConfigMap", "b", false);
+    assert!(!exists(script, "both") && !exists(script, "deep") && exists(script, "elsewhere"));
+    script.event(Event::OwnerGone { uid: "a-resource".into() });
+    assert!(!exists(script, "elsewhere"));
+    put(script, "ConfigMap", "c", json!({}));
+    owned(script, "free", &["uid-ConfigMap-c"]);
+    delete(script, "ConfigMap", "c", true);
+    assert_eq!(get(script, "ConfigMap", "free")["metadata"]["ownerReferences"], Value::Null);
+}
