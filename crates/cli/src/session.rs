@@ -1,13 +1,14 @@
 //! A session with everything around it: web port, logs, store and terminal.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lilt_daemon::{Ended, Habits, Settings};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
 use lilt_model::Failure;
-use lilt_server::ApiOptions;
+use lilt_server::{ApiOptions, ProxiedApi};
 use lilt_server::{ServeOptions, Unbound};
 use lilt_store::{DEFAULT_LIMIT, Filter, LogWriter, Reader};
 use tokio::net::TcpListener;
@@ -152,7 +153,16 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let (writes, api_writes) = mpsc::channel(REQUESTS);
     let mut announced = api::announce(bound.port).await?;
     let outputs = CancellationToken::new();
-    let options = ServeOptions { allowed_hosts: vec![bound.host.clone()], version: version().to_owned() };
+    let options = ServeOptions {
+        allowed_hosts: vec![bound.host.clone()],
+        version: version().to_owned(),
+        api: Some(ProxiedApi {
+            reader: api_reader.clone(),
+            writes: writes.clone(),
+            clock: lilt_host::clock::now,
+            token: Arc::clone(&announced.credentials.web_token),
+        }),
+    };
     let link = Link {
         lines: plan.lines.clone(),
         reader: reader.clone(),

@@ -35,8 +35,12 @@ pub(crate) struct Objects {
     reader: ApiReader,
     /// Objects that lilt itself keeps, by the resource they tell of; the session's own under its own name.
     kept: BTreeMap<ResourceName, BTreeSet<Key>>,
+    /// How often each is kept: an image may tell of several resources.
+    counts: BTreeMap<Key, usize>,
     /// Who waits for what was written in this turn.
     waiting: Vec<Waiting>,
+    /// Objects that were written with owners of which none is there.
+    orphans: Vec<ObjectKey>,
     turn: Turn,
 }
 
@@ -49,7 +53,15 @@ struct Waiting {
 
 impl Objects {
     pub(crate) fn new(writer: ApiWriter, reader: ApiReader) -> Self {
-        Self { writer, reader, kept: BTreeMap::new(), waiting: Vec::new(), turn: Turn::default() }
+        Self {
+            writer,
+            reader,
+            kept: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            waiting: Vec::new(),
+            orphans: Vec::new(),
+            turn: Turn::default(),
+        }
     }
 
     /// A resource as it is now, with all objects that tell of it.
@@ -93,25 +105,53 @@ impl Objects {
     fn keep(&mut self, owner: ResourceName, drafts: Vec<Draft>) {
         let now: BTreeSet<Key> = drafts.iter().map(|draft| draft.key.clone()).collect();
         let before = self.kept.remove(&owner).unwrap_or_default();
-        self.turn.removed.extend(before.difference(&now).cloned());
+        for key in now.difference(&before) {
+            *self.counts.entry(key.clone()).or_default() += 1;
+        }
+        for key in before.difference(&now) {
+            let count = self.counts.entry(key.clone()).or_default();
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.counts.remove(key);
+                self.turn.removed.push(key.clone());
+            }
+        }
         self.turn.put.extend(drafts);
         if !now.is_empty() {
             self.kept.insert(owner, now);
         }
     }
 
-    /// Makes the turn visible, and answers those who wrote.
-    pub(crate) fn commit(&mut self) {
+    /// Makes the turn visible, and answers those who wrote. Gives what follows from it: the ends of owners that had
+    /// something (`has_owned`), and of what was made for nobody.
+    pub(crate) fn commit(&mut self, has_owned: impl Fn(&str) -> bool) -> Vec<Event> {
         let Turn { put, removed, pieces } = std::mem::take(&mut self.turn);
         if put.is_empty() && removed.is_empty() && pieces.is_empty() && self.waiting.is_empty() {
-            return;
+            return Vec::new();
         }
+        let uids = removed.iter().filter_map(|key| self.reader.get(key)).map(|gone| gone.uid.to_string());
+        let gone = uids.filter(|uid| has_owned(uid)).map(|uid| Event::OwnerGone { uid });
+        let mut following: Vec<Event> = gone.collect();
+        let orphans = std::mem::take(&mut self.orphans).into_iter();
+        following.extend(orphans.map(|key| Event::ObjectDeleted { key, keep_owned: false }));
         self.writer.commit(lilt_host::clock::now(), put, removed, pieces);
         for waiting in std::mem::take(&mut self.waiting) {
             let answer = waiting.deleted.or_else(|| self.reader.get(&waiting.key));
             // Whoever asked may have gone.
             let _ = waiting.reply.send(answer.ok_or(Refusal::Missing));
         }
+        following
+    }
+
+    /// Whether an object names owners, and none of them is there.
+    fn is_orphan(&self, object: &Object) -> bool {
+        let owners = object.metadata.get("ownerReferences").and_then(Value::as_array);
+        let is_there = |owner: &Value| {
+            let text = |field: &str| owner[field].as_str().unwrap_or_default();
+            let found = store_key(&ObjectKey::new(text("kind"), text("name")));
+            found.and_then(|key| self.reader.get(&key)).is_some_and(|found| *found.uid == *text("uid"))
+        };
+        owners.is_some_and(|owners| !owners.is_empty() && !owners.iter().any(is_there))
     }
 
     /// The event that a request comes to, if it may be. It is answered after the turn.
@@ -126,10 +166,13 @@ impl Objects {
         let (event, deleted) = match action {
             Action::Create { object } | Action::Replace { object, .. } => {
                 let object = Box::new(Object::read(object));
+                if self.is_orphan(&object) {
+                    self.orphans.push(name.clone());
+                }
                 let uid = current.map_or_else(lilt_store::new_uid, |current| current.uid).to_string();
                 (Event::ObjectPut { key: name, object, uid }, None)
             }
-            Action::Delete { .. } => (Event::ObjectDeleted { key: name, keep_owned: false }, current),
+            Action::Delete { keep_owned, .. } => (Event::ObjectDeleted { key: name, keep_owned }, current),
         };
         self.waiting.push(Waiting { key, deleted, reply });
         Some(event)
@@ -139,7 +182,7 @@ impl Objects {
         match (action, current) {
             (Action::Create { .. }, Some(_)) => return Some(Refusal::Exists),
             (Action::Replace { .. } | Action::Delete { .. }, None) => return Some(Refusal::Missing),
-            (Action::Replace { version, .. } | Action::Delete { version }, Some(current))
+            (Action::Replace { version, .. } | Action::Delete { version, .. }, Some(current))
                 if current.version != *version =>
             {
                 return Some(Refusal::Conflict);
@@ -150,7 +193,7 @@ impl Objects {
         if self.waiting.iter().any(|waiting| waiting.key == *key) {
             return Some(Refusal::Conflict);
         }
-        let kept = self.kept.values().any(|keys| keys.contains(key));
+        let kept = self.counts.contains_key(key);
         let deletes = matches!(action, Action::Delete { .. });
         let means_something = !deletes && matches!(key.kind, "ConfigMap" | "Tiltfile");
         let own_kind = matches!(key.kind, "UIResource" | "UISession" | "Session");

@@ -220,7 +220,11 @@ impl Session {
         if !commit.is_empty() {
             self.writer.commit(commit);
         }
-        self.objects.commit();
+        let following = self.objects.commit(|uid| self.state.has_owned(uid));
+        if !following.is_empty() {
+            following.into_iter().for_each(|event| self.take_now(event));
+            self.turn();
+        }
     }
 
     fn reconcile(&mut self, name: &ResourceName) {

@@ -4,6 +4,7 @@
 //! An unmodified kubectl works against it.
 
 mod apply;
+mod delete;
 mod discovery;
 mod failure;
 mod listen;
@@ -31,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use failure::{Failure, json_response};
 pub use listen::Credentials;
-pub(crate) use listen::serve;
+pub(crate) use listen::{is_same_token, serve};
 use openapi::Edition;
 pub use openapi::openapi;
 use read::ListQuery;

@@ -12,6 +12,7 @@ mod inspect;
 mod listen;
 pub mod logs;
 pub mod protocol;
+mod proxy;
 mod requests;
 mod routes;
 mod socket;
@@ -32,6 +33,7 @@ use tokio_util::task::TaskTracker;
 pub use api::{Credentials, openapi};
 pub use inspect::{ResourceTimeline, Timeline};
 pub use listen::{Unbound, bind};
+pub use proxy::ProxiedApi;
 
 /// Who may come in.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +43,8 @@ pub struct ServeOptions {
     pub allowed_hosts: Vec<String>,
     /// lilt's own version, shown on the page.
     pub version: String,
+    /// The object API, for the page.
+    pub api: Option<ProxiedApi>,
 }
 
 /// What every route sees.
@@ -70,15 +74,20 @@ pub async fn serve(
     let sockets = TaskTracker::new();
     let port = listener.local_addr().map_or(0, |address| address.port());
     let allowed = guard::Allowed::new(&options.allowed_hosts, port);
+    let version: Arc<str> = options.version.into();
     let context = Context {
         reader,
         requests,
-        version: options.version.into(),
+        version: Arc::clone(&version),
         session_id: random_id().into(),
-        closing,
+        closing: closing.clone(),
         sockets: sockets.clone(),
     };
-    connections::accept(listener, routes::router(context, allowed), cancel).await;
+    let api = options.api.map(|api| {
+        let pass = proxy::Pass::new(Arc::clone(&api.token), port);
+        (pass.clone(), proxy::routes(api, pass, version, closing))
+    });
+    connections::accept(listener, routes::router(context, allowed, api), cancel).await;
     sockets.close();
     sockets.wait().await;
 }

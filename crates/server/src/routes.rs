@@ -4,14 +4,23 @@ use axum::routing::{any, get, post};
 use axum::{Router, middleware};
 
 use crate::guard::{self, Allowed};
-use crate::{Context, assets, inspect, logs, requests, socket, view};
+use crate::proxy::Pass;
+use crate::{Context, assets, inspect, logs, proxy, requests, socket, view};
 
-pub(crate) fn router(context: Context, allowed: Allowed) -> Router {
-    Router::new()
+pub(crate) fn router(context: Context, allowed: Allowed, api: Option<(Pass, Router)>) -> Router {
+    let pages: Router<Context> = Router::new()
         .route("/", get(assets::page))
         .route("/overview", get(assets::page))
         .route("/r/{resource}", get(assets::page))
-        .route("/r/{resource}/overview", get(assets::page))
+        .route("/r/{resource}/overview", get(assets::page));
+    let beside = match api {
+        Some((pass, api)) => {
+            pages.layer(middleware::from_fn_with_state(pass, proxy::hand_out)).nest_service("/proxy", api)
+        }
+        None => pages,
+    };
+    Router::new()
+        .merge(beside)
         .route("/favicon.svg", get(assets::icon))
         .route("/assets/{file}", get(assets::asset))
         .route("/api/view", get(view::view))

@@ -15,17 +15,11 @@ pub struct WriteRequest {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// There must be none of this name.
-    Create {
-        object: Value,
-    },
+    Create { object: Value },
     /// There must be one at this version; so nothing that somebody else wrote meanwhile is lost.
-    Replace {
-        version: u64,
-        object: Value,
-    },
-    Delete {
-        version: u64,
-    },
+    Replace { version: u64, object: Value },
+    /// What belongs to it goes with it, unless that is to be kept.
+    Delete { version: u64, keep_owned: bool },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod help;
 mod instances;
 mod interactive;
 mod logs;
+mod objects;
 mod orphans;
 mod probes;
 mod prompt;

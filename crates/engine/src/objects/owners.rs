@@ -56,6 +56,13 @@ pub(crate) fn set_free(state: &mut State, uid: &str) {
     }
 }
 
+impl State {
+    /// Whether anything belongs to an object of this uid.
+    pub fn has_owned(&self, uid: &str) -> bool {
+        self.objects.owners.0.contains_key(uid)
+    }
+}
+
 fn owned(state: &State, uid: &str) -> Vec<ObjectKey> {
     state.objects.owners.0.get(uid).into_iter().flatten().cloned().collect()
 }

@@ -20,6 +20,8 @@ use crate::connections;
 #[derive(Clone)]
 pub struct Credentials {
     pub token: Arc<str>,
+    /// The same for the page of the web port.
+    pub web_token: Arc<str>,
     /// The server's certificate, PEM.
     pub certificate: String,
     key: Vec<u8>,
@@ -38,13 +40,9 @@ impl Credentials {
         let wrong = |error: rcgen::Error| Failure::internal(format!("cannot make a certificate: {error}"));
         let names = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
         let made = rcgen::generate_simple_self_signed(names).map_err(wrong)?;
-        let mut random = [0; 32];
-        let generator = rustls::crypto::ring::default_provider().secure_random;
-        let no_random = |_| Failure::environment("this machine gives no random numbers");
-        generator.fill(&mut random).map_err(no_random)?;
-        let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self {
-            token: Arc::from(token),
+            token: new_token()?,
+            web_token: new_token()?,
             certificate: made.cert.pem(),
             key: made.signing_key.serialize_der(),
             der: made.cert.der().to_vec(),
@@ -65,6 +63,15 @@ impl Credentials {
             .map_err(wrong)?;
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
+}
+
+fn new_token() -> Result<Arc<str>, Failure> {
+    let mut random = [0; 32];
+    let generator = rustls::crypto::ring::default_provider().secure_random;
+    let no_random = |_| Failure::environment("this machine gives no random numbers");
+    generator.fill(&mut random).map_err(no_random)?;
+    let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Arc::from(token))
 }
 
 pub(crate) async fn serve(
@@ -90,7 +97,11 @@ async fn check(token: &str, request: Request, next: Next) -> Response {
 fn is_known(token: &str, headers: &HeaderMap) -> bool {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-    // Without telling by the time it takes how much of it is right.
+    is_same_token(token, given)
+}
+
+/// Without telling by the time it takes how much of it is right.
+pub(crate) fn is_same_token(token: &str, given: &str) -> bool {
     let differs = given.bytes().zip(token.bytes()).fold(0, |sum, (one, other)| sum | (one ^ other));
     given.len() == token.len() && differs == 0
 }

@@ -12,13 +12,13 @@ use tokio::sync::oneshot;
 
 use super::Api;
 use super::apply::{applied, manager};
+use super::delete::is_finalized;
 use super::failure::{Failure, json_response};
 use super::patch::{Form, patched};
-use super::read::ListQuery;
 use super::rules::{fill, violations};
 
 /// How often a change that names no version is tried again after somebody else was faster.
-const ATTEMPTS: usize = 16;
+pub(super) const ATTEMPTS: usize = 16;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -27,6 +27,7 @@ pub(crate) struct WriteQuery {
     field_validation: Option<String>,
     field_manager: Option<String>,
     force: Option<String>,
+    pub(super) propagation_policy: Option<String>,
 }
 
 /// Which half of an object a request is about.
@@ -146,11 +147,9 @@ impl Write<'_> {
             if dry_run || object == before {
                 return Ok(Written { code: StatusCode::OK, text: object.to_string(), warnings }.into());
             }
-            let finalized = is_finalized(&object);
-            let action = if finalized {
-                Action::Delete { version: current.version }
-            } else {
-                Action::Replace { version: current.version, object }
+            let action = match is_finalized(&object) {
+                Some(keep_owned) => Action::Delete { version: current.version, keep_owned },
+                None => Action::Replace { version: current.version, object },
             };
             match self.send(name, action).await {
                 Ok(stored) => {
@@ -165,94 +164,11 @@ impl Write<'_> {
         Err(Failure::outdated(self.kind, name))
     }
 
-    pub(crate) async fn delete(&self, name: &str, body: &Bytes) -> Result<Response, Failure> {
-        let options = if body.is_empty() { Value::Null } else { read_body(body)? };
-        let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
-        let details = self.delete_one(name, &options, dry_run).await?;
-        let status = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
-        });
-        Ok(json_response(StatusCode::OK, status.to_string()))
-    }
-
-    async fn delete_one(&self, name: &str, options: &Value, dry_run: bool) -> Result<Value, Failure> {
-        for _ in 0..ATTEMPTS {
-            let current = self.current(name).ok_or_else(|| Failure::not_found(self.kind, name))?;
-            self.check_preconditions(name, &current, options)?;
-            let details =
-                json!({"name": name, "group": "tilt.dev", "kind": self.kind.plural, "uid": &*current.uid});
-            if dry_run {
-                return Ok(details);
-            }
-            match self.send(name, self.deletion(&current)).await {
-                Ok(_) => return Ok(details),
-                Err(failure) if failure.reason == "Conflict" => {}
-                Err(failure) => return Err(failure),
-            }
-        }
-        Err(Failure::outdated(self.kind, name))
-    }
-
-    /// An object with finalizers stays, marked, until the last of them is taken off.
-    fn deletion(&self, current: &Snapshot) -> Action {
-        let mut object: Value = serde_json::from_str(&current.text).unwrap_or_default();
-        let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-        if finalizers.is_none_or(Vec::is_empty) {
-            return Action::Delete { version: current.version };
-        }
-        if object["metadata"].get("deletionTimestamp").is_none() {
-            object["metadata"]["deletionTimestamp"] = json!((self.api.clock)().whole_seconds());
-        }
-        Action::Replace { version: current.version, object }
-    }
-
-    fn check_preconditions(&self, name: &str, current: &Snapshot, options: &Value) -> Result<(), Failure> {
-        let wanted =
-            |field: &str| options.pointer(&format!("/preconditions/{field}")).and_then(Value::as_str);
-        if wanted("uid").is_some_and(|uid| *uid != *current.uid) {
-            let why = "the UID in the precondition is not that of the object";
-            return Err(Failure::conflict(self.kind, name, why));
-        }
-        match wanted("resourceVersion") {
-            Some(version) if version != current.version.to_string() => {
-                Err(Failure::outdated(self.kind, name))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) async fn delete_collection(
-        &self,
-        list: &ListQuery,
-        body: &Bytes,
-    ) -> Result<Response, Failure> {
-        let options = if body.is_empty() { Value::Null } else { read_body(body)? };
-        let selection = list.selection()?;
-        let dry_run = self.is_dry_run()? || options.get("dryRun").is_some_and(|dry| !dry.is_null());
-        let (version, found) = self.api.reader.list(self.kind.name, None, usize::MAX);
-        let mut items = Vec::new();
-        for object in found.into_iter().filter(|object| selection.takes_text(&object.text)) {
-            match self.delete_one(&object.key.name, &options, dry_run).await {
-                Ok(_) => items.push(object.text),
-                // Somebody else did it.
-                Err(failure) if failure.code == StatusCode::NOT_FOUND => {}
-                Err(failure) => return Err(failure),
-            }
-        }
-        let items = items.join(",");
-        let text = format!(
-            "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{}List\",\"metadata\":{{\"resourceVersion\":\"{version}\"}},\
-             \"items\":[{items}]}}",
-            self.kind.name
-        );
-        Ok(json_response(StatusCode::OK, text))
-    }
-
-    fn current(&self, name: &str) -> Option<Snapshot> {
+    pub(super) fn current(&self, name: &str) -> Option<Snapshot> {
         self.api.reader.get(&Key::new(self.kind.name, name))
     }
 
-    fn is_dry_run(&self) -> Result<bool, Failure> {
+    pub(super) fn is_dry_run(&self) -> Result<bool, Failure> {
         match self.query.dry_run.as_deref() {
             None | Some("") => Ok(false),
             Some("All") => Ok(true),
@@ -262,7 +178,7 @@ impl Write<'_> {
         }
     }
 
-    async fn send(&self, name: &str, action: Action) -> Result<Snapshot, Failure> {
+    pub(super) async fn send(&self, name: &str, action: Action) -> Result<Snapshot, Failure> {
         let (reply, answer) = oneshot::channel();
         let request = WriteRequest { key: Key::new(self.kind.name, name), action, reply };
         self.api.writes.send(request).await.map_err(|_| Failure::ending())?;
@@ -351,7 +267,7 @@ impl Write<'_> {
     }
 }
 
-fn read_body(body: &Bytes) -> Result<Value, Failure> {
+pub(super) fn read_body(body: &Bytes) -> Result<Value, Failure> {
     serde_json::from_slice(body)
         .map_err(|error| Failure::bad_request(format!("the body is no JSON: {error}")))
 }
@@ -405,10 +321,4 @@ fn joined(before: &Value, wanted: Value, half: Half) -> Value {
         }
     }
     object
-}
-
-/// Marked for deletion, and nobody holds it any longer.
-fn is_finalized(object: &Value) -> bool {
-    let finalizers = object.pointer("/metadata/finalizers").and_then(Value::as_array);
-    object.pointer("/metadata/deletionTimestamp").is_some() && finalizers.is_none_or(Vec::is_empty)
 }

@@ -57,6 +57,7 @@ impl Server {
         let options = ServeOptions {
             allowed_hosts: allowed_hosts.iter().map(|&host| host.to_owned()).collect(),
             version: "1.2.3".to_owned(),
+            api: None,
         };
         let task = tokio::spawn(serve(listener, options, reader, sender, cancel.clone()));
         Self { port, writer, logs, requests, cancel, task }

@@ -1,0 +1,98 @@
+//! Who comes in, and what can be done there.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use super::client::{Session, ask, cookie};
+
+#[test]
+fn the_page_has_the_api_with_its_token_and_nobody_without() {
+    let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n")]);
+    let port = session.lilt.port();
+    let list = "/proxy/apis/tilt.dev/v1alpha1/uiresources";
+    let token = cookie(port);
+    let (_, bare) = token.split_once('=').expect("a value");
+    let wrong = format!("{token}0");
+    let status = |headers: &str| ask(port, "GET", list, headers, "").0;
+    assert_eq!(status(""), 403);
+    assert_eq!(status(&format!("Cookie: {wrong}\r\n")), 403);
+    assert_eq!(status(&format!("Authorization: Bearer {bare}\r\n")), 403);
+    assert_eq!(status(&format!("X-Tilt-Token: {bare}0\r\nCookie: {token}\r\n")), 403);
+    assert_eq!(status(&format!("Cookie: {token}\r\nOrigin: http://elsewhere.example\r\n")), 403);
+    assert_eq!(status(&format!("Cookie: {token}\r\n")), 200);
+    assert_eq!(status(&format!("X-Tilt-Token: {bare}\r\n")), 200);
+    assert_eq!(ask(port, "POST", "/proxy/apis/tilt.dev/v1alpha1/cmds", "", "{}").0, 403);
+    for path in ["/proxy/api", "/proxy/openapi/v2", "/proxy/version", "/proxy/no/such"] {
+        assert_eq!(ask(port, "GET", path, "", "").0, 403, "{path}");
+    }
+    session.lilt.quit();
+}
+
+#[test]
+fn every_verb_works_there() {
+    let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n")]);
+    session.create("configmaps", "values", json!({"data": {"a": "1"}}));
+    let mut watch = TcpStream::connect(("127.0.0.1", session.lilt.port())).expect("it listens");
+    let port = session.lilt.port();
+    let head = format!(
+        "GET /proxy/apis/tilt.dev/v1alpha1/configmaps?watch=1&fieldSelector=metadata.name%3Dvalues HTTP/1.1\r\n\
+         Host: localhost:{port}\r\nCookie: {}\r\n\r\n",
+        cookie(port)
+    );
+    watch.write_all(head.as_bytes()).expect("it reads");
+    let mut lines = BufReader::new(watch).lines().map_while(Result::ok);
+    let mut next = || -> Value {
+        let line = lines.by_ref().find(|line| line.starts_with("{\"type\"")).expect("an event");
+        serde_json::from_str(&line).expect("JSON")
+    };
+    assert_eq!(next()["type"], "ADDED");
+    session.patch("configmaps/values", &json!({"data": {"b": "2"}}));
+    let event = next();
+    assert_eq!(
+        (&event["type"], &event["object"]["data"]),
+        (&json!("MODIFIED"), &json!({"a": "1", "b": "2"}))
+    );
+    let mut object = session.get("configmaps/values");
+    object["data"] = json!({"c": "3"});
+    assert_eq!(session.request("PUT", "configmaps/values", &object).0, 200);
+    assert_eq!(next()["object"]["data"], json!({"c": "3"}));
+    session.delete("configmaps/values");
+    assert_eq!(next()["type"], "DELETED");
+    drop(lines);
+    session.lilt.quit();
+}
+
+#[test]
+fn what_belongs_to_a_resource_goes_with_it_unless_it_is_set_free() {
+    let session =
+        Session::start(&[("Tiltfile", "local_resource('one', 'true')\nlocal_resource('two', 'true')\n")]);
+    let owner = |kind: &str, path: &str| {
+        let object = session.wait(path, "is there", |it| !it.is_null());
+        json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "name": object["metadata"]["name"],
+            "uid": object["metadata"]["uid"]})
+    };
+    let owned = |name: &str, owners: Value| {
+        session.create("configmaps", name, json!({"metadata": {"ownerReferences": owners}}))
+    };
+    owned("of-one", json!([owner("UIResource", "uiresources/one")]));
+    owned("of-both", json!([owner("UIResource", "uiresources/one"), owner("UIResource", "uiresources/two")]));
+    let mut stranger = owner("UIResource", "uiresources/one");
+    stranger["uid"] = json!("nobody");
+    owned("of-nobody", json!([stranger]));
+    session.wait("configmaps/of-nobody", "goes, since its owner is not there", Value::is_null);
+    session.project.write("Tiltfile", "local_resource('two', 'true')\n");
+    session.wait("configmaps/of-one", "goes with its owner", Value::is_null);
+    let left = session.get("configmaps/of-both")["metadata"]["ownerReferences"].clone();
+    assert_eq!(left.as_array().map(Vec::len), Some(1), "{left}");
+    for (policy, stays) in [("Orphan", true), ("Background", false), ("Foreground", false)] {
+        session.create("configmaps", "owner", json!({}));
+        owned("child", json!([owner("ConfigMap", "configmaps/owner")]));
+        let options = json!({"propagationPolicy": policy});
+        assert_eq!(session.request("DELETE", "configmaps/owner", &options).0, 200);
+        assert_eq!(session.get("configmaps/child").is_null(), !stays, "{policy}");
+        session.request("DELETE", "configmaps/child", &Value::Null);
+    }
+    session.lilt.quit();
+}
