@@ -194,6 +194,9 @@ impl Objects {
             return Some(Refusal::Conflict);
         }
         let kept = self.counts.contains_key(key);
+        if kept && moves_tiltfile(key, action, current) {
+            return Some(Refusal::Forbidden("the Tiltfile of a session stays where it is".to_owned()));
+        }
         let deletes = matches!(action, Action::Delete { .. });
         let means_something = !deletes && matches!(key.kind, "ConfigMap" | "Tiltfile");
         let own_kind = matches!(key.kind, "UIResource" | "UISession" | "Session");
@@ -218,4 +221,11 @@ fn told(kind: &'static str, name: &str, metadata: &impl Serialize, status: &impl
     let status = serde_json::to_string(status).ok()?;
     let content = format!("{{\"spec\":{{}},\"status\":{status}}}");
     Some(Draft::new(Key::new(kind, name), None, &metadata, &content))
+}
+
+/// The session belongs to its Tiltfile: it cannot become that of another.
+fn moves_tiltfile(key: &Key, action: &Action, current: Option<&Snapshot>) -> bool {
+    let (Action::Replace { object, .. }, Some(current)) = (action, current) else { return false };
+    let current: Value = serde_json::from_str(&current.text).unwrap_or_default();
+    key.kind == "Tiltfile" && object["spec"]["path"] != current["spec"]["path"]
 }

@@ -172,10 +172,17 @@ async fn load(
     // Unbounded would do as well: a Tiltfile prints little. The evaluation waits when the terminal does.
     let (lines, mut printed) = mpsc::channel::<String>(64);
     let evaluation = tokio::task::spawn_blocking(move || {
-        evaluate(&settings, settings.args.clone(), &guardian, &stopped, &mut |said| {
-            // After an interruption nobody listens.
-            let _ = lines.blocking_send(said.to_string());
-        })
+        evaluate(
+            &settings,
+            settings.tiltfile.clone(),
+            settings.args.clone(),
+            &guardian,
+            &stopped,
+            &mut |said| {
+                // After an interruption nobody listens.
+                let _ = lines.blocking_send(said.to_string());
+            },
+        )
     });
     let passing_on = async {
         while let Some(text) = printed.recv().await {

@@ -5,6 +5,7 @@ mod cleanup;
 mod command;
 mod connect;
 mod deploy;
+mod extension;
 mod follow;
 mod forward;
 mod load;
@@ -30,7 +31,15 @@ pub(crate) use load::evaluate;
 pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) {
     let first = spec.borrow().clone();
     match (id, first) {
-        (TaskId::Load, TaskSpec::Load { load, cause, args }) => load::run(context, load, cause, args).await,
+        (TaskId::Load(name), TaskSpec::Load { load, cause, path, args, secrets }) => {
+            load::run(context, load::Order { name, load, cause, path, args, secrets }).await;
+        }
+        (TaskId::Repository(name), TaskSpec::Repository { run, source }) => {
+            extension::fetch(context, name, run, source).await;
+        }
+        (TaskId::Extension(name), TaskSpec::Extension { run, source, path }) => {
+            extension::find(context, name, run, source, path).await;
+        }
         (TaskId::Watch(id), TaskSpec::Watch { .. }) => watch::run(context, id, spec).await,
         (TaskId::Update(name), TaskSpec::Update { update, cause, job }) => match &*job {
             UpdateJob::Local(job) => local::run(context, name, update, cause, job).await,

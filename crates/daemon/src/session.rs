@@ -153,7 +153,8 @@ impl Session {
     }
 
     fn take(&mut self, (at, event): Stamped) {
-        if matches!(event, Event::Loaded { .. }) {
+        let is_load = matches!(event, Event::Loaded { .. });
+        if is_load {
             // What a load needs is not what comes next needs; and once more when that is done.
             lilt_host::memory::give_back_code();
             self.loaded = Some(tokio::time::Instant::now());
@@ -162,6 +163,9 @@ impl Session {
             recording.event(at, &event);
         }
         apply(&mut self.state, at, event);
+        if is_load {
+            self.logs.hide(self.state.secrets());
+        }
     }
 
     fn take_now(&mut self, event: Event) {

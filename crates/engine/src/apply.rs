@@ -9,7 +9,7 @@ mod request;
 mod switch;
 mod update;
 
-use lilt_model::Timestamp;
+use lilt_model::{ResourceName, Timestamp};
 
 use crate::event::{Event, ForwardState, ProgramId, ServeExit};
 use crate::objects;
@@ -17,7 +17,8 @@ use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
 use crate::timeline;
 
-pub(crate) use request::{requested, set_args};
+pub(crate) use load::{forget as forget_tiltfile, request as request_load};
+pub(crate) use request::{cancel, requested, set_args};
 
 pub fn apply(state: &mut State, at: Timestamp, event: Event) {
     state.now = at;
@@ -26,7 +27,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             state.started = at;
             alarm::limit_ci(state);
             state.touch_session();
-            load::request(state);
+            load::request(state, &ResourceName::tiltfile());
         }
         Event::Requested { request } => requested(state, request),
         Event::Loaded { load, files, contents, outcome } => {
@@ -73,6 +74,10 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ObjectPut { key, object, uid } => objects::written(state, key, *object, uid),
         Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
         Event::OwnerGone { uid } => objects::owner_gone(state, &uid),
+        Event::RepositoryFetched { name, run, outcome } => {
+            objects::repository_fetched(state, &name, run, outcome);
+        }
+        Event::ExtensionFound { name, run, outcome } => objects::extension_found(state, &name, run, outcome),
         Event::CommandStarted { name, run, pid } => objects::command_started(state, &name, run, pid),
         Event::CommandEnded { name, run, exit } => objects::command_ended(state, &name, run, exit),
         Event::TaskBroke { task, failure } => broke(state, task, failure),
@@ -114,7 +119,7 @@ fn set_forward(state: &mut State, name: &lilt_model::ResourceName, port: u16, fo
 /// A runner broke. What it was to do counts as failed; it is not started again by itself.
 fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
     match task {
-        TaskId::Load => load::broke(state, failure),
+        TaskId::Load(name) => load::broke(state, &name, failure),
         TaskId::Update(name) => update::broke(state, &name, failure),
         TaskId::Sync(name, container) => update::sync_broke(state, &name, &container, failure),
         TaskId::Serve(name) => {
@@ -133,6 +138,8 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         }
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
+        TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
+        TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.
         TaskId::Watch(_) | TaskId::Follow(..) | TaskId::Wake => {}
     }

@@ -134,6 +134,18 @@ pub enum Event {
     OwnerGone {
         uid: String,
     },
+    /// An `ExtensionRepo` was fetched, or could not be.
+    RepositoryFetched {
+        name: String,
+        run: u64,
+        outcome: Result<ProvidedRepository, Failure>,
+    },
+    /// The Tiltfile of an `Extension` was found, or there is none.
+    ExtensionFound {
+        name: String,
+        run: u64,
+        outcome: Result<PathBuf, Failure>,
+    },
     /// The command of a `Cmd` runs.
     CommandStarted {
         name: String,
@@ -154,6 +166,17 @@ pub enum Event {
     },
 }
 
+/// A repository of extensions on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProvidedRepository {
+    pub path: PathBuf,
+    /// What is checked out; none for a folder that nobody fetched.
+    pub commit: Option<String>,
+    pub fetched: Timestamp,
+    /// Why it may be outdated.
+    pub stale: Option<String>,
+}
+
 /// What is found out to be ready or not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -168,8 +191,8 @@ pub enum ProgramId {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchId {
-    /// What the Tiltfile read.
-    Tiltfile,
+    /// What a Tiltfile read.
+    Tiltfile(ResourceName),
     Local(ResourceName),
     Image(ResourceName, ImageName),
     /// What a `FileWatch` asks for.
@@ -177,10 +200,13 @@ pub enum WatchId {
 }
 
 impl WatchId {
+    /// How the names of those of Tiltfiles begin.
+    pub(crate) const OF_TILTFILE: &str = "configs:";
+
     /// The name of the `FileWatch` that tells of it.
     pub(crate) fn name(&self) -> String {
         match self {
-            WatchId::Tiltfile => format!("configs:{}", ResourceName::tiltfile()),
+            WatchId::Tiltfile(name) => clean_name(&format!("{}{name}", Self::OF_TILTFILE)),
             WatchId::Local(name) => clean_name(&format!("local:{name}")),
             WatchId::Image(_, image) => clean_name(&format!("image:{image}")),
             WatchId::Object(name) => name.clone(),

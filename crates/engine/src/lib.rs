@@ -26,19 +26,21 @@ mod verdict;
 pub use apply::apply;
 pub use cause::Cause;
 pub use dump::dump;
-pub use event::{Deployed, Event, ForwardState, ProgramId, ServeExit, SyncFault, UpdateOutcome, WatchId};
+pub use event::{
+    Deployed, Event, ForwardState, ProgramId, ProvidedRepository, ServeExit, SyncFault, UpdateOutcome,
+    WatchId,
+};
 pub use hold::{Dependency, Hold};
 pub use objects::{RESOURCE, acts, plan_object, project_object};
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
     project_resource, project_resource_objects, project_session, project_session_objects, project_targets,
-    project_tiltfile,
 };
 pub use record::{Entry, Recorder, replay};
 pub use schedule::schedule;
 pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{
-    CleanupReason, DeployJob, ForwardTarget, ImageJob, LocalJob, SyncJob, SyncTask, TaskId, TaskSpec,
-    UpdateJob,
+    CleanupReason, DeployJob, ForwardTarget, ImageJob, LocalJob, RepositorySource, SyncJob, SyncTask, TaskId,
+    TaskSpec, UpdateJob,
 };
 pub use verdict::{Verdict, verdict};

@@ -6,9 +6,11 @@
 
 mod command;
 mod disable;
+mod extension;
 mod files;
 mod owners;
 mod references;
+mod tiltfile;
 mod toggle;
 mod trigger;
 
@@ -30,10 +32,16 @@ pub(crate) use command::{
     started as command_started,
 };
 pub(crate) use disable::resource_switched;
+pub(crate) use extension::{
+    ExtensionRun, RepositoryRun, extension_broke, fetched as repository_fetched, found as extension_found,
+    repository_broke,
+};
 pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
 pub(crate) use owners::gone as owner_gone;
 pub(crate) use references::{changed, set_references};
+pub(crate) use tiltfile::tiltfile_status;
 pub(crate) use toggle::ToggleRun;
+pub(crate) use trigger::Triggers;
 
 /// The annotation that says to which resource an object belongs.
 pub const RESOURCE: &str = "tilt.dev/resource";
@@ -79,6 +87,9 @@ pub(crate) enum Run {
     Command(Box<CommandRun>),
     Files(FilesRun),
     Toggle(ToggleRun),
+    Repository(RepositoryRun),
+    Extension(ExtensionRun),
+    Tiltfile,
 }
 
 impl Objects {
@@ -92,6 +103,17 @@ impl Objects {
         std::mem::take(&mut self.touched)
     }
 
+    /// Something is being fetched or looked for that may bring resources.
+    pub(crate) fn are_coming(&self) -> bool {
+        let from = ObjectKey::new("Extension", "");
+        let extensions = self.made.range(from..).take_while(|(key, _)| key.kind.starts_with("Extension"));
+        extensions.into_iter().any(|(_, made)| match &made.run {
+            Run::Repository(run) => run.is_coming(),
+            Run::Extension(run) => run.is_coming(),
+            _ => false,
+        })
+    }
+
     pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&Made> {
         self.made.get(&ObjectKey::new(kind, name))
     }
@@ -102,7 +124,7 @@ pub(crate) fn written(state: &mut State, key: ObjectKey, object: Object, uid: St
     if disable::is_switch(state, &key) {
         disable::switch(state, &key, &object);
     } else if key.kind == "Tiltfile" && ResourceName::new(&key.name).is_tiltfile() {
-        crate::apply::set_args(state, object.texts("/spec/args"));
+        tiltfile::written(state, &key, &object);
     } else {
         put(state, key, object, uid, Origin::Outside);
     }
@@ -141,6 +163,9 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
     state.objects.owners.remove(key, &made.object);
     set_references(state, key, BTreeSet::new());
     state.objects.touch(key);
+    if key.kind == "Tiltfile" {
+        tiltfile::gone(state, key);
+    }
     changed(state, key);
     Some(made)
 }
@@ -181,7 +206,17 @@ fn drop_made_by(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&Obje
 
 /// Whether objects of a kind do something when they are made or written. The others are kept and told.
 pub fn acts(kind: &str) -> bool {
-    matches!(kind, "Cmd" | "ConfigMap" | "FileWatch" | "Tiltfile" | "ToggleButton" | "UIButton")
+    matches!(
+        kind,
+        "Cmd"
+            | "ConfigMap"
+            | "Extension"
+            | "ExtensionRepo"
+            | "FileWatch"
+            | "Tiltfile"
+            | "ToggleButton"
+            | "UIButton"
+    )
 }
 
 fn fresh(key: &ObjectKey) -> Run {
@@ -189,6 +224,9 @@ fn fresh(key: &ObjectKey) -> Run {
         "Cmd" => Run::Command(Box::default()),
         "FileWatch" => Run::Files(FilesRun::default()),
         "ToggleButton" => Run::Toggle(ToggleRun::default()),
+        "ExtensionRepo" => Run::Repository(RepositoryRun::default()),
+        "Extension" => Run::Extension(ExtensionRun::default()),
+        "Tiltfile" => Run::Tiltfile,
         _ => Run::Nothing,
     }
 }
@@ -199,6 +237,9 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
         "Cmd" => command::reconsider(state, key),
         "FileWatch" => files::reconsider(state, key),
         "ToggleButton" => toggle::reconsider(state, key),
+        "ExtensionRepo" => extension::reconsider_repository(state, key),
+        "Extension" => extension::reconsider(state, key),
+        "Tiltfile" => tiltfile::reconsider(state, key),
         _ => {}
     }
 }
@@ -207,7 +248,9 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
 pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
     let Some(made) = state.objects.made.get(key) else { return Plan::new() };
     match &made.run {
-        Run::Nothing | Run::Toggle(_) => Plan::new(),
+        Run::Nothing | Run::Toggle(_) | Run::Tiltfile => Plan::new(),
+        Run::Repository(run) => extension::plan_repository(key, run),
+        Run::Extension(run) => extension::plan(key, run),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(key, run),
     }
@@ -224,9 +267,24 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
         Run::Command(run) => command::tell(run, &made.object, &mut status),
         Run::Files(run) => run.events.tell(&mut status),
         Run::Toggle(run) => run.tell(&mut status),
+        Run::Repository(run) => run.tell(&mut status),
+        Run::Extension(run) => run.tell(&mut status),
+        Run::Tiltfile => {
+            if let Some(tiltfile) = state.tiltfile_named(&ResourceName::new(&key.name)) {
+                status.extend(tiltfile_status(tiltfile).as_object().cloned().unwrap_or_default());
+            }
+        }
     }
     object.content.insert("status".to_owned(), Value::Object(status));
     Some((made.uid.clone(), object))
+}
+
+/// The object of a Tiltfile tells of its loads.
+pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
+    let key = ObjectKey::new("Tiltfile", name.as_str());
+    if state.objects.made.contains_key(&key) {
+        state.objects.touch(&key);
+    }
 }
 
 fn time(at: Timestamp) -> Value {

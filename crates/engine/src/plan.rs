@@ -14,7 +14,7 @@ use crate::objects::plan_object;
 use crate::runtime::current_pods;
 use crate::state::{
     BodyState, Cleanup, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState, State,
-    UpdateKind,
+    TiltfileState, UpdateKind,
 };
 use crate::task::{ForwardTarget, SyncJob, SyncTask, TaskId, TaskSpec};
 
@@ -35,17 +35,13 @@ pub fn plan(state: &State) -> Plan {
 /// The tasks that belong to no resource.
 pub fn plan_session(state: &State) -> Plan {
     let mut plan = Plan::new();
-    if let Some(load) = &state.tiltfile.loading {
-        plan.insert(
-            TaskId::Load,
-            TaskSpec::Load { load: load.id, cause: load.cause.clone(), args: state.tiltfile.args.clone() },
-        );
-    }
-    if !state.tiltfile.files.is_empty() {
-        let files = state.tiltfile.files.clone();
-        let version = state.tiltfile.watch_version;
-        let contents = state.tiltfile.contents.clone();
-        plan.insert(TaskId::Watch(WatchId::Tiltfile), TaskSpec::Watch { version, files, contents });
+    for (name, tiltfile) in state.all_tiltfiles() {
+        plan.extend(load_task(state, &name, tiltfile));
+        if !tiltfile.files.is_empty() {
+            let (files, contents) = (tiltfile.files.clone(), tiltfile.contents.clone());
+            let spec = TaskSpec::Watch { version: tiltfile.watch_version, files, contents };
+            plan.insert(TaskId::Watch(WatchId::Tiltfile(name)), spec);
+        }
     }
     if state.cluster.wanted && state.cluster.info.is_none() {
         plan.insert(TaskId::Connect, TaskSpec::Connect);
@@ -64,6 +60,19 @@ pub fn plan_session(state: &State) -> Plan {
         plan.insert(TaskId::Cleanup(*id), spec);
     }
     plan
+}
+
+fn load_task(state: &State, name: &ResourceName, tiltfile: &TiltfileState) -> Option<(TaskId, TaskSpec)> {
+    let load = tiltfile.loading.as_ref()?;
+    let others = state.all_tiltfiles().filter(|(other, _)| other != name);
+    let spec = TaskSpec::Load {
+        load: load.id,
+        cause: load.cause.clone(),
+        path: tiltfile.path.clone(),
+        args: tiltfile.args.clone(),
+        secrets: others.flat_map(|(_, other)| other.secrets.clone()).collect(),
+    };
+    Some((TaskId::Load(name.clone()), spec))
 }
 
 /// The tasks of one resource; none if there is no such resource.

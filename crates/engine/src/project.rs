@@ -14,14 +14,16 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 use crate::event::ForwardState;
 use crate::hold::Hold;
 use crate::runtime::{Runtime, current_pods, runtime};
-use crate::state::{BodyState, FinishedUpdate, ResourceState, ServeState, State, UNCATEGORIZED};
+use crate::state::{
+    BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
+};
 
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 
 /// The object of one resource; none if there is no such resource.
 pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {
-    if name.is_tiltfile() {
-        return Some(project_tiltfile(state));
+    if let Some(tiltfile) = state.tiltfile_named(name) {
+        return Some(project_tiltfile(name, tiltfile));
     }
     let resource = state.resources.get(name)?;
     let runtime = runtime(state, resource);
@@ -105,10 +107,8 @@ fn broken_forwards(resource: &ResourceState) -> Option<String> {
     (!broken.is_empty()).then(|| broken.join("; "))
 }
 
-/// The Tiltfile as a resource of its own.
-pub fn project_tiltfile(state: &State) -> UIResource {
-    let tiltfile = &state.tiltfile;
-    let name = ResourceName::tiltfile();
+/// A Tiltfile as a resource of its own.
+fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource {
     let update_status = match (&tiltfile.loading, &tiltfile.failure) {
         (Some(_), _) => UpdateStatus::InProgress,
         (None, Some(_)) => UpdateStatus::Error,
@@ -118,11 +118,11 @@ pub fn project_tiltfile(state: &State) -> UIResource {
     let last_change = tiltfile.history.back().map(|last| last.finished);
     let status = UIResourceStatus {
         last_deploy_time: tiltfile.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
-        build_history: history(&name, tiltfile.history.iter().rev()),
+        build_history: history(name, tiltfile.history.iter().rev()),
         current_build: tiltfile
             .loading
             .as_ref()
-            .map(|load| BuildRunning { start_time: Some(load.started), span_id: span(&name, load.id) }),
+            .map(|load| BuildRunning { start_time: Some(load.started), span_id: span(name, load.id) }),
         runtime_status: RuntimeStatus::NotApplicable,
         update_status,
         // It cannot be switched off: there is no source that says so.
@@ -134,6 +134,7 @@ pub fn project_tiltfile(state: &State) -> UIResource {
         ..UIResourceStatus::default()
     };
     let mut metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
+    metadata.labels = tiltfile.labels.iter().map(|label| (label.clone(), label.clone())).collect();
     metadata.annotations.insert(annotation::ARGS.into(), json_list(&tiltfile.args));
     let cause = tiltfile.loading.as_ref().map(|load| &load.cause);
     let cause = cause.or(tiltfile.history.back().map(|last| &last.cause)).map(crate::Cause::headline);

@@ -63,7 +63,7 @@ fn reconsider(state: &mut State, name: &ResourceName) {
         Want::Files(rank) => (None, Some(*rank)),
         _ => (None, None),
     };
-    let loading = state.tiltfile.loading.is_some();
+    let loading = state.is_loading();
     let Some(resource) = state.resources.get_mut(name) else { return };
     if resource.queued != queued {
         if let Some(old) = resource.queued.take() {
@@ -111,7 +111,7 @@ fn reconsider(state: &mut State, name: &ResourceName) {
 
 fn start_queued(state: &mut State) {
     // A load may change what is about to start.
-    if state.tiltfile.loading.is_some() || state.queue.is_empty() {
+    if state.is_loading() || state.queue.is_empty() {
         return;
     }
     let limit = usize::try_from(state.settings.max_parallel_updates.max(1)).unwrap_or(usize::MAX);

@@ -106,6 +106,8 @@ pub struct State {
     pub(crate) sequence: u64,
     pub(crate) settings: Settings,
     pub(crate) tiltfile: TiltfileState,
+    /// Those beside the main one: of extensions, and of objects that were made.
+    pub(crate) tiltfiles: BTreeMap<ResourceName, TiltfileState>,
     pub(crate) resources: BTreeMap<ResourceName, ResourceState>,
     /// Who waits for whom: dependency → dependents.
     pub(crate) dependents: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
@@ -195,13 +197,15 @@ pub(crate) struct Pods {
 impl State {
     pub fn new(options: Options) -> Self {
         let args = options.args.clone();
+        let path = options.tiltfile.clone();
         Self {
             options,
             started: Timestamp::ZERO,
             now: Timestamp::ZERO,
             sequence: 0,
             settings: Settings::default(),
-            tiltfile: TiltfileState { args, ..TiltfileState::default() },
+            tiltfile: TiltfileState { args, path, ..TiltfileState::default() },
+            tiltfiles: BTreeMap::new(),
             resources: BTreeMap::new(),
             dependents: BTreeMap::new(),
             queue: Queue::default(),
@@ -297,10 +301,31 @@ impl State {
         self.resources.get(name).into_iter().flat_map(|resource| &resource.history)
     }
 
+    pub(crate) fn tiltfile_named(&self, name: &ResourceName) -> Option<&TiltfileState> {
+        if name.is_tiltfile() { Some(&self.tiltfile) } else { self.tiltfiles.get(name) }
+    }
+
+    pub(crate) fn tiltfile_named_mut(&mut self, name: &ResourceName) -> Option<&mut TiltfileState> {
+        if name.is_tiltfile() { Some(&mut self.tiltfile) } else { self.tiltfiles.get_mut(name) }
+    }
+
+    /// All of them, the main one first.
+    pub(crate) fn all_tiltfiles(&self) -> impl Iterator<Item = (ResourceName, &TiltfileState)> {
+        let others = self.tiltfiles.iter().map(|(name, tiltfile)| (name.clone(), tiltfile));
+        std::iter::once((ResourceName::tiltfile(), &self.tiltfile)).chain(others)
+    }
+
+    /// A load runs, which may change what is about to start.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.all_tiltfiles().any(|(_, tiltfile)| tiltfile.loading.is_some())
+    }
+
     /// What the watch that lilt itself keeps under this name has seen.
     pub(crate) fn file_events(&self, name: &str) -> Option<&FileEvents> {
-        if name == WatchId::Tiltfile.name() {
-            return Some(&self.tiltfile.events);
+        if let Some(tiltfile) = name.strip_prefix(WatchId::OF_TILTFILE)
+            && let Some(tiltfile) = self.tiltfile_named(&ResourceName::new(tiltfile))
+        {
+            return Some(&tiltfile.events);
         }
         let mut watches = self.resources.values().flat_map(|resource| &resource.watches);
         watches.find(|(id, _)| id.name() == name).map(|(_, watch)| &watch.events)
@@ -308,13 +333,23 @@ impl State {
 
     pub(crate) fn file_events_mut(&mut self, watch: &WatchId) -> Option<&mut FileEvents> {
         match watch {
-            WatchId::Tiltfile => Some(&mut self.tiltfile.events),
+            WatchId::Tiltfile(name) => Some(&mut self.tiltfile_named_mut(name)?.events),
             WatchId::Object(_) => None,
             WatchId::Local(name) | WatchId::Image(name, _) => {
                 let watch = self.resources.get_mut(name)?.watches.get_mut(watch)?;
                 Some(&mut watch.events)
             }
         }
+    }
+
+    /// To be kept out of all that is shown.
+    pub fn secrets(&self) -> &[Secret] {
+        &self.secrets
+    }
+
+    /// The Tiltfiles, the main one first.
+    pub fn tiltfile_names(&self) -> impl Iterator<Item = ResourceName> {
+        self.all_tiltfiles().map(|(name, _)| name)
     }
 
     pub fn mode(&self) -> Mode {

@@ -9,6 +9,7 @@ use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::probe::Probe;
+use lilt_model::secret::Secret;
 use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,7 +21,7 @@ use crate::event::{ProgramId, WatchId};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskId {
-    Load,
+    Load(ResourceName),
     Watch(WatchId),
     Update(ResourceName),
     Serve(ResourceName),
@@ -33,13 +34,17 @@ pub enum TaskId {
     Cleanup(u64),
     /// What a `Cmd` runs.
     Command(String),
+    /// What an `ExtensionRepo` fetches.
+    Repository(String),
+    /// What an `Extension` looks for.
+    Extension(String),
     Wake,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskSpec {
-    /// Evaluate the Tiltfile.
-    Load { load: u64, cause: Cause, args: Vec<String> },
+    /// Evaluate a Tiltfile. `secrets` are those of others, which stay hidden.
+    Load { load: u64, cause: Cause, path: PathBuf, args: Vec<String>, secrets: Vec<Secret> },
     /// Follow files. The version grows when they become others. A file that no longer holds what it held
     /// counts as changed.
     Watch { version: u64, files: FileSet, contents: Contents },
@@ -47,6 +52,10 @@ pub enum TaskSpec {
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Run what an object of the API says; its output goes to the log of a resource.
     Command { run: u64, command: Command, resource: Option<ResourceName> },
+    /// Fetch a repository of extensions, again and again until it is there.
+    Repository { run: u64, source: RepositorySource },
+    /// Find the Tiltfile of an extension in its repository.
+    Extension { run: u64, source: RepositorySource, path: String },
     /// Keep a server running.
     Serve { generation: u64, command: Command },
     /// Find out whether a running program is ready, again and again. The generation is the program's; what is found
@@ -87,6 +96,17 @@ impl TaskSpec {
             _ => self == next,
         }
     }
+}
+
+/// A repository of extensions, as it is spoken of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RepositorySource {
+    pub name: String,
+    pub url: String,
+    /// Empty: the newest.
+    pub reference: String,
+    /// The folder of it that holds the extensions.
+    pub subpath: String,
 }
 
 /// Why objects are deleted.

@@ -106,7 +106,12 @@ pub(crate) fn record_end(
     state.tell_record(name, record);
 }
 
-pub(crate) fn record_load(state: &mut State, load: &Load, end: Option<&Option<Failure>>) {
+pub(crate) fn record_load(
+    state: &mut State,
+    name: &ResourceName,
+    load: &Load,
+    end: Option<&Option<Failure>>,
+) {
     let finished = end.map(|_| state.now);
     let failure = end.and_then(Option::as_ref);
     let record = UpdateRecord {
@@ -122,7 +127,7 @@ pub(crate) fn record_load(state: &mut State, load: &Load, end: Option<&Option<Fa
         error: failure.map(|failure| failure.message.clone()),
         stages: vec![Stage { end: finished, ..Stage::new(StageKind::Load, "", load.started) }],
     };
-    state.tell_record(&ResourceName::tiltfile(), record);
+    state.tell_record(name, record);
 }
 
 /// What the newest pod of the last deployment has gone through so far.

@@ -35,7 +35,7 @@ pub fn verdict(state: &State) -> Option<Verdict> {
     {
         return Some(Verdict::Broken { resource: ResourceName::tiltfile(), cause: failure.to_string() });
     }
-    let loaded = state.tiltfile.loaded && state.tiltfile.loading.is_none();
+    let loaded = state.tiltfile.loaded && !state.is_loading() && !state.objects.are_coming();
     if loaded && state.settled.waiting.is_empty() {
         return Some(Verdict::Ready);
     }
@@ -43,7 +43,8 @@ pub fn verdict(state: &State) -> Option<Verdict> {
 }
 
 fn waiting(state: &State) -> Vec<(ResourceName, String)> {
-    let tiltfile = state.tiltfile.loading.as_ref().map(|_| (ResourceName::tiltfile(), "loading".to_owned()));
+    let loading = state.all_tiltfiles().filter(|(_, tiltfile)| tiltfile.loading.is_some());
+    let loading = loading.map(|(name, _)| (name, "loading".to_owned()));
     let describe = |name: &ResourceName| Some((name.clone(), describe(state, state.resources.get(name)?)));
-    tiltfile.into_iter().chain(state.settled.waiting.iter().filter_map(describe)).collect()
+    loading.chain(state.settled.waiting.iter().filter_map(describe)).collect()
 }

@@ -3,8 +3,10 @@
 mod support;
 
 use lilt_engine::{
-    Event, ProgramId, ServeExit, TaskId, TaskSpec, WatchId, plan, plan_object, project_object,
+    Event, ProgramId, ProvidedRepository, ServeExit, TaskId, TaskSpec, WatchId, plan, plan_object,
+    project_object,
 };
+use lilt_model::Timestamp;
 use lilt_model::api::{Object, ObjectKey};
 use serde_json::{Value, json};
 use support::*;
@@ -243,4 +245,122 @@ fn what_belongs_to_others_goes_with_the_last_of_them() {
     owned(script, "free", &["uid-ConfigMap-c"]);
     delete(script, "ConfigMap", "c", true);
     assert_eq!(get(script, "ConfigMap", "free")["metadata"]["ownerReferences"], Value::Null);
+}
+
+fn load_of(script: &Script, name: &str) -> Option<(u64, std::path::PathBuf, Vec<String>)> {
+    match plan(&script.state).remove(&TaskId::Load(name.into()))? {
+        TaskSpec::Load { load, path, args, .. } => Some((load, path, args)),
+        _ => None,
+    }
+}
+
+fn loaded(script: &mut Script, name: &str, resources: Vec<lilt_model::resource::Resource>) {
+    let (load, path, _) = load_of(script, name).expect("a load runs");
+    let project = lilt_model::project::Project { resources, ..Default::default() };
+    let files = lilt_model::files::FileSet { roots: vec![path], ignores: vec![] };
+    let outcome = Ok(Box::new(project));
+    script.event(Event::Loaded { load, files, contents: Default::default(), outcome });
+}
+
+fn names(script: &Script) -> Vec<String> {
+    script.state.resource_names().map(ToString::to_string).collect()
+}
+
+fn fetched(script: &mut Script, outcome: Result<&str, &str>) {
+    let run = plan(&script.state).into_values().find_map(|spec| match spec {
+        TaskSpec::Repository { run, .. } => Some(run),
+        _ => None,
+    });
+    let outcome = outcome
+        .map(|path| ProvidedRepository {
+            path: path.into(),
+            commit: None,
+            fetched: Timestamp(0),
+            stale: None,
+        })
+        .map_err(lilt_model::Failure::environment);
+    script.event(Event::RepositoryFetched { name: "team".into(), run: run.expect("it is fetched"), outcome });
+}
+
+fn found(script: &mut Script, name: &str, path: &str) {
+    let run = plan(&script.state).into_values().find_map(|spec| match spec {
+        TaskSpec::Extension { run, .. } => Some(run),
+        _ => None,
+    });
+    script.event(Event::ExtensionFound {
+        name: name.into(),
+        run: run.expect("it is looked for"),
+        outcome: Ok(path.into()),
+    });
+}
+
+#[test]
+fn the_resources_of_an_extension_join_the_session_and_go_with_it() {
+    let mut script = Script::loaded(vec![local("a")]);
+    let script = &mut script;
+    let spec = json!({"spec": {"repoName": "team", "repoPath": "x", "args": ["--y"]}});
+    put(script, "Extension", "ext", spec);
+    assert_eq!(status(script, "Extension", "ext")["error"], "extension repo not found: team");
+    put(script, "ExtensionRepo", "team", json!({"spec": {"url": "https://example.com/team"}}));
+    assert_eq!(status(script, "Extension", "ext"), json!({}));
+    fetched(script, Err("no network"));
+    assert_eq!(status(script, "ExtensionRepo", "team")["error"], "no network");
+    assert_eq!(status(script, "Extension", "ext")["error"], "extension repo not loaded: team");
+    fetched(script, Ok("/repo"));
+    assert_eq!(status(script, "ExtensionRepo", "team")["path"], "/repo");
+    found(script, "ext", "/repo/x/Tiltfile");
+    assert_eq!(status(script, "Extension", "ext")["path"], "/repo/x/Tiltfile");
+    let (_, path, args) = load_of(script, "ext").expect("it is loaded");
+    assert_eq!((path, args), ("/repo/x/Tiltfile".into(), vec!["--y".to_owned()]));
+    assert_eq!(status(script, "Tiltfile", "ext")["running"]["reasons"], json!(["Initial Build"]));
+    loaded(script, "ext", vec![local("b")]);
+    assert_eq!(names(script), ["a", "b"]);
+    assert!(lilt_engine::project_resource(&script.state, &"ext".into()).is_some());
+    script.save_tiltfile().load(vec![local("a"), local("c")]);
+    assert_eq!(names(script), ["a", "b", "c"], "a load of one Tiltfile leaves what others declare");
+    let watch = WatchId::Tiltfile("ext".into());
+    script.event(Event::FilesChanged { watch, paths: vec!["/repo/x/Tiltfile".into()] });
+    loaded(script, "ext", vec![local("a")]);
+    let error = status(script, "Tiltfile", "ext")["terminated"]["error"].clone();
+    assert!(
+        error.as_str().is_some_and(|it| it.contains("defined in two tiltfiles: ext, (Tiltfile)")),
+        "{error}"
+    );
+    delete(script, "Extension", "ext", false);
+    assert_eq!(names(script), ["a", "c"]);
+    assert_eq!(get(script, "Tiltfile", "ext"), Value::Null);
+    assert!(load_of(script, "ext").is_none());
+}
+
+#[test]
+fn an_extension_that_was_loaded_for_its_functions_is_not_loaded_again() {
+    let mut script = Script::loaded(vec![]);
+    let mut object = Object::named("ext");
+    object.metadata.insert("annotations".into(), json!({"tilt.dev/managed-by": "tiltfile.loader"}));
+    object.content =
+        json!({"spec": {"repoName": "default", "repoPath": "x"}}).as_object().cloned().expect("one");
+    let key = ObjectKey::new("Extension", "ext");
+    script.event(Event::ObjectPut { key, object: Box::new(object), uid: "u".into() });
+    found(&mut script, "ext", "/repo/x/Tiltfile");
+    assert_eq!(status(&script, "Extension", "ext")["path"], "/repo/x/Tiltfile");
+    assert_eq!(get(&script, "Tiltfile", "ext"), Value::Null);
+}
+
+#[test]
+fn buttons_load_a_tiltfile_and_stop_that() {
+    let mut script = Script::loaded(vec![]);
+    let script = &mut script;
+    button(script, "again", json!([]));
+    button(script, "stop", json!([]));
+    click(script, "again", 1, json!([]));
+    let spec = json!({"path": "/p/Tiltfile", "args": [], "restartOn": {"uiButtons": ["again"],
+        "fileWatches": ["configs:(Tiltfile)"]}, "stopOn": {"uiButtons": ["stop"]}});
+    put(script, "Tiltfile", "(Tiltfile)", json!({"spec": spec}));
+    assert!(load_of(script, "(Tiltfile)").is_none(), "a click from before does nothing");
+    click(script, "again", 2, json!([]));
+    assert!(load_of(script, "(Tiltfile)").is_some());
+    click(script, "stop", 3, json!([]));
+    assert!(load_of(script, "(Tiltfile)").is_none());
+    script.save_tiltfile();
+    assert!(load_of(script, "(Tiltfile)").is_some());
 }

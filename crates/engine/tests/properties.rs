@@ -256,7 +256,8 @@ impl World {
             }
             Step::SaveTiltfile => {
                 let paths = vec!["/p/Tiltfile".into()];
-                self.event(Event::FilesChanged { watch: WatchId::Tiltfile, paths, written: None });
+                let watch = WatchId::Tiltfile(ResourceName::tiltfile());
+                self.event(Event::FilesChanged { watch, paths, written: None });
             }
             Step::Load(which, good) => self.load(which, good),
             Step::Connect => {

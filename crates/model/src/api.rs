@@ -11,7 +11,7 @@ mod resource;
 mod session;
 
 pub use meta::ObjectMeta;
-pub use object::{Object, ObjectKey};
+pub use object::{Object, ObjectKey, owner_reference};
 pub use resource::{
     BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,
     RuntimeStatus, TargetSpec, UIResource, UIResourceStatus, UpdateStatus, Waiting, WaitingOn,

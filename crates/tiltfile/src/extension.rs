@@ -8,6 +8,7 @@ mod bundled;
 mod git;
 mod registered;
 mod repository;
+mod standing;
 mod support;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use lilt_model::Failure;
 
 pub(crate) use bundled::{is_bundled, tiltfiles};
 pub(crate) use registered::{LoadedExtension, note_loaded};
+pub use standing::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub(crate) use support::SUPPORT;
 
 use crate::session::{Session, clean};
@@ -39,19 +41,26 @@ pub(crate) fn file(session: &Session<'_>, named: &str) -> Result<PathBuf, Failur
 fn extension(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
     let extension = registered::extension(&session.declared.borrow().api_objects, name);
     let repository = registered::repository(&session.declared.borrow().api_objects, &extension.repository);
-    let repository = Repository::new(repository);
-    let path = if repository.is_what_is_bundled() && bundled::names().any(|known| known == extension.path) {
-        bundled::unpack(session, &extension.path)?
-    } else {
-        below(session, &repository, &extension.path, name)
-            .map_err(|failure| with_nearest(failure, &extension.path))?
-    };
+    let path = within(session, &Repository::new(repository), &extension.path, name)?;
     session.declared.borrow_mut().loaded_extensions.push(extension);
     Ok(path)
 }
 
+/// The Tiltfile of an extension: of the one that lilt carries, or of the one in its repository.
+fn within(
+    session: &Session<'_>,
+    repository: &Repository,
+    path: &str,
+    name: &str,
+) -> Result<PathBuf, Failure> {
+    if repository.is_what_is_bundled() && bundled::names().any(|known| known == path) {
+        return bundled::unpack(session, path);
+    }
+    below(session, repository, path, name).map_err(|failure| with_nearest(failure, path))
+}
+
 fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str) -> Result<PathBuf, Failure> {
-    let root = repository.provide(session)?;
+    let (root, _) = repository.provide(session)?;
     let folder = clean(&root.join(repository.subpath()).join(path));
     if !folder.starts_with(&root) {
         return Err(Failure::user(format!(

@@ -40,6 +40,7 @@ use lilt_model::Failure;
 use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 
+pub use extension::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub use hashes::Hashes;
 pub use outside::{
     Entry, FrozenKubeconfig, KubeContext, Output, Outside, RealOutside, Running, Starter, freeze_kubeconfig,

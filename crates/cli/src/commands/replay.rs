@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use lilt_engine::{Entry, State, project_resource, project_tiltfile, replay};
+use lilt_engine::{Entry, State, project_resource, replay};
 use lilt_model::Failure;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn entries(text: &[u8]) -> Result<Vec<Entry>, Failure> {
 
 /// The objects that readers would see.
 fn line(state: &State, turn: Option<u64>) -> Value {
-    let resources = state.resource_names().filter_map(|name| project_resource(state, name));
-    let resources: Vec<_> = std::iter::once(project_tiltfile(state)).chain(resources).collect();
+    let names = state.tiltfile_names().chain(state.resource_names().cloned());
+    let resources: Vec<_> = names.filter_map(|name| project_resource(state, &name)).collect();
     json!({ "turn": turn, "uiResources": resources })
 }

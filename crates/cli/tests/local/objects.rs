@@ -2,5 +2,6 @@
 
 mod client;
 mod commands;
+mod extensions;
 mod proxy;
 mod toggles;

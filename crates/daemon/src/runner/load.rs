@@ -1,5 +1,6 @@
 //! Evaluates the Tiltfile.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use lilt_model::command::Command;
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::Body;
+use lilt_model::secret::Secret;
 use lilt_model::settings::{DockerPrune, ServerSideApply};
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
@@ -20,10 +22,23 @@ use crate::context::Context;
 use crate::settings::Settings;
 use crate::starter::Guarded;
 
-pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<String>) {
-    let mut span = context.update_span(&ResourceName::tiltfile(), load);
+/// What is to be loaded, as the engine says it.
+pub(crate) struct Order {
+    /// The Tiltfile's.
+    pub(crate) name: ResourceName,
+    pub(crate) load: u64,
+    pub(crate) cause: Cause,
+    pub(crate) path: PathBuf,
+    pub(crate) args: Vec<String>,
+    /// Of other Tiltfiles: they stay hidden.
+    pub(crate) secrets: Vec<Secret>,
+}
+
+pub(crate) async fn run(context: Context, order: Order) {
+    let Order { name, load, cause, path, args, secrets } = order;
+    let mut span = context.update_span(&name, load);
     report::begin(&mut span, &cause);
-    span.info(&format!("Loading Tiltfile at: {}", context.settings.tiltfile.display()));
+    span.info(&format!("Loading Tiltfile at: {}", path.display()));
     let begun = lilt_host::clock::now();
     let cancelled = Arc::new(AtomicBool::new(false));
     // The evaluation polls this flag; dropping the future raises it too.
@@ -31,7 +46,7 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
     let settings = Arc::clone(&context.settings);
     let guardian = context.edges.guardian.clone();
     let mut evaluation = tokio::task::spawn_blocking(move || {
-        let loaded = evaluate(&settings, args, &guardian, &cancelled, &mut |said| match said {
+        let loaded = evaluate(&settings, path, args, &guardian, &cancelled, &mut |said| match said {
             Said::Line(line) => span.info(line),
             Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
         });
@@ -51,7 +66,7 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
     };
     drop(guard);
     if let Ok(project) = &loaded.project {
-        context.logs.hide(&project.secrets);
+        context.logs.hide(project.secrets.iter().chain(&secrets));
     }
     tell_result(&mut span, &loaded.project, lilt_host::clock::now().since(begun));
     drop(span);
@@ -59,28 +74,24 @@ pub(crate) async fn run(context: Context, load: u64, cause: Cause, args: Vec<Str
     context.tell(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
 }
 
-/// Loads the project of these settings.
+/// Loads a Tiltfile of a session with these settings.
 pub(crate) fn evaluate(
     settings: &Settings,
+    path: PathBuf,
     args: Vec<String>,
     guardian: &Guardian,
     cancelled: &AtomicBool,
     print: &mut dyn FnMut(Said<'_>),
 ) -> Loaded {
     let request = LoadRequest {
-        path: settings.tiltfile.clone(),
+        path,
         args,
         subcommand: settings.subcommand.to_owned(),
         variables: settings.environment.clone(),
         programs: settings.programs.clone(),
         ..LoadRequest::default()
     };
-    let outside = RealOutside {
-        starter: Some(Arc::new(Guarded::new(guardian))),
-        context: settings.context.clone(),
-        namespace: settings.namespace.clone(),
-        kubeconfig: FrozenKubeconfig::written(settings.kubeconfig.clone()),
-    };
+    let outside = outside(settings, guardian);
     let mut loaded =
         lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
@@ -96,6 +107,16 @@ pub(crate) fn evaluate(
         project.warnings.extend(missing);
     }
     loaded
+}
+
+/// This machine, as Tiltfiles see it.
+pub(super) fn outside(settings: &Settings, guardian: &Guardian) -> RealOutside {
+    RealOutside {
+        starter: Some(Arc::new(Guarded::new(guardian))),
+        context: settings.context.clone(),
+        namespace: settings.namespace.clone(),
+        kubeconfig: FrozenKubeconfig::written(settings.kubeconfig.clone()),
+    }
 }
 
 /// What the Tiltfile set in its environment reaches the commands it declared, under what they set themselves.
@@ -135,9 +156,8 @@ fn drop_live_updates(project: &mut Project) {
 
 /// What the Tiltfile asks for and lilt does not do yet.
 fn missing(project: &Project) -> Vec<String> {
-    // Extensions have done their work while the Tiltfile ran.
     let objects = project.api_objects.iter().filter_map(|object| object["kind"].as_str());
-    let idle = |kind: &&str| !kind.starts_with("Extension") && !lilt_engine::acts(kind);
+    let idle = |kind: &&str| !lilt_engine::acts(kind);
     let mut objects: Vec<&str> = objects.filter(idle).collect();
     objects.sort_unstable();
     objects.dedup();
@@ -161,7 +181,7 @@ fn missing(project: &Project) -> Vec<String> {
         .collect()
 }
 
-struct RaiseOnDrop(Arc<AtomicBool>);
+pub(super) struct RaiseOnDrop(pub(super) Arc<AtomicBool>);
 
 impl Drop for RaiseOnDrop {
     fn drop(&mut self) {

@@ -104,8 +104,7 @@ fn complain(context: &Context, id: &WatchId, failure: &Failure) {
 
 fn span(context: &Context, id: &WatchId) -> Span {
     let resource = match id {
-        WatchId::Tiltfile => ResourceName::tiltfile(),
-        WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
+        WatchId::Tiltfile(name) | WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
         WatchId::Object(name) => ResourceName::new(name),
     };
     context.logs.span(SpanId::from(format!("watch:{resource}")), Some(resource), Source::Build)

@@ -24,9 +24,11 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     note_event(state, &watch, &paths);
     let changes = paths.into_iter().map(|path| (path, sequence));
     let name = match &watch {
-        WatchId::Tiltfile => {
-            state.tiltfile.changes.extend(changes);
-            load::request_for_changes(state);
+        WatchId::Tiltfile(name) => {
+            if let Some(tiltfile) = state.tiltfile_named_mut(name) {
+                tiltfile.changes.extend(changes);
+                load::request_for_changes(state, name);
+            }
             return;
         }
         WatchId::Object(name) => {
@@ -55,7 +57,7 @@ fn note_event(state: &mut State, watch: &WatchId, paths: &[PathBuf]) {
     if let Some(events) = state.file_events_mut(watch) {
         events.note(now, paths.to_vec());
         objects::changed(state, &ObjectKey::new("FileWatch", watch.name()));
-        if *watch == WatchId::Tiltfile {
+        if matches!(watch, WatchId::Tiltfile(_)) {
             state.touch_session();
         }
     }
@@ -65,8 +67,8 @@ fn note_event(state: &mut State, watch: &WatchId, paths: &[PathBuf]) {
 fn note_loop(state: &mut State, watch: &WatchId, paths: &[PathBuf], written: Option<Timestamp>) {
     let now = state.now;
     match watch {
-        WatchId::Tiltfile => {
-            let tiltfile = &mut state.tiltfile;
+        WatchId::Tiltfile(name) => {
+            let Some(tiltfile) = state.tiltfile_named_mut(name) else { return };
             let ended = tiltfile.history.back().map(|last| last.finished);
             let own = tiltfile.loading.is_some() || is_own(now, ended, written);
             tiltfile.looping.note_changes(own, tiltfile.loading.is_some(), paths.iter());
@@ -96,8 +98,11 @@ fn is_own(now: Timestamp, ended: Option<Timestamp>, written: Option<Timestamp>) 
 
 pub(super) fn watching(state: &mut State, watch: &WatchId, version: u64) {
     let name = match watch {
-        WatchId::Tiltfile => {
-            state.tiltfile.events.begin(state.now);
+        WatchId::Tiltfile(name) => {
+            let now = state.now;
+            if let Some(tiltfile) = state.tiltfile_named_mut(name) {
+                tiltfile.events.begin(now);
+            }
             return state.touch_session();
         }
         WatchId::Object(name) => return objects::files_watching(state, name, version),

@@ -16,48 +16,61 @@ use crate::apply::{alarm, switch, update};
 use crate::cause::Cause;
 use crate::event::WatchId;
 use crate::objects;
-use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, Watch};
+use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState, Watch};
 use crate::task::CleanupReason;
 use crate::timeline;
 
 /// Starts a load. One that runs is given up: it reads what is outdated.
-pub(super) fn request(state: &mut State) {
-    let cause = if state.tiltfile.args_changed {
-        Cause::Arguments(state.tiltfile.args.clone())
-    } else if state.tiltfile.triggered {
+pub(crate) fn request(state: &mut State, name: &ResourceName) {
+    let id = state.next_sequence();
+    let now = state.now;
+    let changed = changed_files(state, name);
+    let Some(tiltfile) = state.tiltfile_named_mut(name) else { return };
+    let cause = if tiltfile.args_changed {
+        Cause::Arguments(tiltfile.args.clone())
+    } else if tiltfile.triggered {
         Cause::Triggered
-    } else if state.tiltfile.changes.is_empty() {
+    } else if changed.is_empty() {
         Cause::Initial
     } else {
-        Cause::Files(changed_files(state))
+        Cause::Files(changed)
     };
-    state.tiltfile.hold = None;
-    let id = state.next_sequence();
-    let load = Load { id, cause, started: state.now };
-    timeline::record_load(state, &load, None);
-    state.tiltfile.loading = Some(load);
-    state.touch(&ResourceName::tiltfile());
+    tiltfile.hold = None;
+    let load = Load { id, cause, started: now };
+    tiltfile.loading = Some(load.clone());
+    timeline::record_load(state, name, &load, None);
+    touch(state, name);
+}
+
+fn touch(state: &mut State, name: &ResourceName) {
+    state.touch(name);
     state.touch_session();
+    objects::touch_tiltfile(state, name);
 }
 
 /// The same because files changed, unless loading is what changes them.
-pub(super) fn request_for_changes(state: &mut State) {
-    let tiltfile = ResourceName::tiltfile();
-    if state.tiltfile.looping.is_runaway() {
-        if state.tiltfile.hold.is_none() {
-            let hold = state.tiltfile.looping.hold(|path| state.shown(path));
-            state.tiltfile.hold = Some(hold.clone());
-            state.note(&tiltfile, Level::Warn, format!("WARNING: {}", hold.words()));
-            state.touch(&tiltfile);
+pub(super) fn request_for_changes(state: &mut State, name: &ResourceName) {
+    let Some(tiltfile) = state.tiltfile_named(name).filter(|it| it.triggers.follows_files) else { return };
+    if tiltfile.looping.is_runaway() {
+        if tiltfile.hold.is_none() {
+            let hold = tiltfile.looping.hold(|path| state.shown(path));
+            state.note(name, Level::Warn, format!("WARNING: {}", hold.words()));
+            if let Some(tiltfile) = state.tiltfile_named_mut(name) {
+                tiltfile.hold = Some(hold);
+            }
+            state.touch(name);
         }
         return;
     }
-    state.tiltfile.looping.note_start(true);
-    request(state);
+    if let Some(tiltfile) = state.tiltfile_named_mut(name) {
+        tiltfile.looping.note_start(true);
+    }
+    request(state, name);
 }
 
-fn changed_files(state: &State) -> Vec<String> {
-    state.tiltfile.changes.keys().map(|path| state.shown(path)).collect()
+fn changed_files(state: &State, name: &ResourceName) -> Vec<String> {
+    let changes = state.tiltfile_named(name).into_iter().flat_map(|tiltfile| tiltfile.changes.keys());
+    changes.map(|path| state.shown(path)).collect()
 }
 
 pub(super) fn ended(
@@ -67,33 +80,35 @@ pub(super) fn ended(
     contents: Contents,
     outcome: Result<Box<Project>, Failure>,
 ) {
-    let Some(load) = state.tiltfile.loading.take_if(|load| load.id == id) else { return };
-    let changed = changed_files(state);
-    if state.tiltfile.files != files {
-        state.tiltfile.files = files;
-        state.tiltfile.watch_version = id;
-        state.tiltfile.contents = contents;
-    }
-    state.tiltfile.changes.retain(|_, at| *at > id);
-    state.tiltfile.triggered = false;
+    let loading = |tiltfile: &TiltfileState| tiltfile.loading.as_ref().is_some_and(|load| load.id == id);
+    let Some((name, _)) = state.all_tiltfiles().find(|(_, tiltfile)| loading(tiltfile)) else { return };
+    let changed = changed_files(state, &name);
+    let outcome = outcome.and_then(|project| match conflict(state, &name, &project) {
+        None => Ok(project),
+        Some(failure) => Err(failure),
+    });
+    let now = state.now;
     let warnings = outcome.as_ref().map(|project| project.warnings.clone()).unwrap_or_default();
     let failure = outcome.as_ref().err().cloned();
-    state.tiltfile.warnings.clone_from(&warnings);
-    state.tiltfile.failure.clone_from(&failure);
-    timeline::record_load(state, &load, Some(&failure));
-    state.tiltfile.remember(FinishedUpdate {
-        id,
-        cause: load.cause,
-        started: load.started,
-        finished: state.now,
-        failure,
-        warnings,
-    });
-    state.touch(&ResourceName::tiltfile());
-    state.touch_session();
+    let Some(tiltfile) = state.tiltfile_named_mut(&name) else { return };
+    let Some(load) = tiltfile.loading.take() else { return };
+    if tiltfile.files != files {
+        tiltfile.files = files;
+        tiltfile.watch_version = id;
+        tiltfile.contents = contents;
+    }
+    tiltfile.changes.retain(|_, at| *at > id);
+    tiltfile.triggered = false;
+    tiltfile.warnings.clone_from(&warnings);
+    tiltfile.failure.clone_from(&failure);
+    tiltfile.loaded |= failure.is_none();
+    let (cause, started) = (load.cause.clone(), load.started);
+    let finished = FinishedUpdate { id, cause, started, finished: now, failure: failure.clone(), warnings };
+    tiltfile.remember(finished);
+    timeline::record_load(state, &name, &load, Some(&failure));
+    touch(state, &name);
     if let Ok(project) = outcome {
-        state.tiltfile.loaded = true;
-        adopt(state, *project, &changed);
+        adopt(state, &name, *project, &changed);
     }
     // They waited for this load.
     let waiting: Vec<ResourceName> = state.queue.names().cloned().collect();
@@ -102,38 +117,87 @@ pub(super) fn ended(
     }
 }
 
-pub(super) fn broke(state: &mut State, failure: Failure) {
-    if let Some(load) = &state.tiltfile.loading {
-        let (id, files) = (load.id, state.tiltfile.files.clone());
+/// A name means one thing in the whole session.
+fn conflict(state: &State, tiltfile: &ResourceName, project: &Project) -> Option<Failure> {
+    project.resources.iter().find_map(|resource| {
+        let name = &resource.name;
+        if state.tiltfile_named(name).is_some() {
+            return Some(Failure::user(format!(
+                "the resource {name} has the name of a Tiltfile of the session"
+            )));
+        }
+        let other = &state.resources.get(name)?.tiltfile;
+        let words = format!("Resource {:?} defined in two tiltfiles: {tiltfile}, {other}", name.as_str());
+        (other != tiltfile).then(|| Failure::user(words))
+    })
+}
+
+pub(crate) fn broke(state: &mut State, name: &ResourceName, failure: Failure) {
+    let Some(tiltfile) = state.tiltfile_named(name) else { return };
+    if let Some(load) = &tiltfile.loading {
+        let (id, files) = (load.id, tiltfile.files.clone());
         ended(state, id, files, Contents::default(), Err(failure));
     }
 }
 
+/// A Tiltfile is gone, and all that it declared.
+pub(crate) fn forget(state: &mut State, name: &ResourceName) {
+    if state.tiltfiles.remove(name).is_none() {
+        return;
+    }
+    let declared = state.resources.iter().filter(|(_, resource)| resource.tiltfile == *name);
+    let declared: Vec<ResourceName> = declared.map(|(name, _)| name.clone()).collect();
+    for resource in &declared {
+        remove(state, resource);
+    }
+    link_dependencies(state);
+    switch::note_cluster(state);
+    objects::adopt(state, name, &[]);
+    hide_secrets(state);
+    state.touch(name);
+    state.touch_session();
+}
+
+fn hide_secrets(state: &mut State) {
+    let secrets = state.all_tiltfiles().flat_map(|(_, tiltfile)| tiltfile.secrets.clone());
+    state.secrets = secrets.collect();
+}
+
 /// Makes the project the truth: new resources begin, missing ones end, changed ones are updated, the rest go on.
-fn adopt(state: &mut State, mut project: Project, changed: &[String]) {
+fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, changed: &[String]) {
     let api_objects = std::mem::take(&mut project.api_objects);
-    let args_changed = std::mem::take(&mut state.tiltfile.args_changed);
+    let Some(loaded) = state.tiltfile_named_mut(tiltfile) else { return };
+    let args_changed = std::mem::take(&mut loaded.args_changed);
+    loaded.secrets = std::mem::take(&mut project.secrets);
+    let labels = loaded.labels.clone();
+    hide_secrets(state);
     let enabled: Option<BTreeSet<ResourceName>> =
         project.enabled.map(|enabled| enabled.into_iter().collect());
-    state.settings = project.settings;
-    state.secrets = project.secrets;
+    if tiltfile.is_tiltfile() {
+        state.settings = project.settings;
+    }
     let named: BTreeSet<&ResourceName> = project.resources.iter().map(|resource| &resource.name).collect();
+    let own = state.resources.iter().filter(|(_, resource)| resource.tiltfile == *tiltfile);
     let gone: Vec<ResourceName> =
-        state.resources.keys().filter(|name| !named.contains(name)).cloned().collect();
+        own.map(|(name, _)| name).filter(|name| !named.contains(name)).cloned().collect();
     for name in &gone {
         remove(state, name);
     }
+    let before = first_order(state, tiltfile);
     let mut still_named = BTreeSet::new();
-    for (index, resource) in project.resources.into_iter().enumerate() {
+    for (index, mut resource) in project.resources.into_iter().enumerate() {
+        resource.labels.extend(
+            labels.iter().filter(|label| !resource.labels.contains(label)).cloned().collect::<Vec<_>>(),
+        );
         if let Body::Kubernetes(kubernetes) = &resource.body {
             still_named.extend(kubernetes.objects.iter().filter_map(ObjectRef::of));
         }
-        let order = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let order = u32::try_from(index + 1).unwrap_or(u32::MAX).saturating_add(before);
         let name = resource.name.clone();
         // What people switched by hand stays as it is until the arguments become others, as in Tilt.
         let known = state.resources.get(&name).map(|known| !known.disabled).filter(|_| !args_changed);
         let enable = known.unwrap_or_else(|| enabled.as_ref().is_none_or(|all| all.contains(&name)));
-        define(state, resource, order, changed);
+        define(state, tiltfile, resource, order, changed);
         switch::set(state, &name, enable);
     }
     // An object that moved to another resource is not deleted with its former one.
@@ -147,11 +211,20 @@ fn adopt(state: &mut State, mut project: Project, changed: &[String]) {
     }
     link_dependencies(state);
     switch::note_cluster(state);
-    objects::adopt(state, &ResourceName::tiltfile(), &api_objects);
+    objects::adopt(state, tiltfile, &api_objects);
     alarm::limit_ci(state);
 }
 
-fn define(state: &mut State, resource: Resource, order: u32, changed: &[String]) {
+/// Those of the main Tiltfile come first, those of another after all that are there.
+fn first_order(state: &State, tiltfile: &ResourceName) -> u32 {
+    if tiltfile.is_tiltfile() {
+        return 0;
+    }
+    let others = state.resources.values().filter(|resource| resource.tiltfile != *tiltfile);
+    others.map(|resource| resource.order).max().unwrap_or(0)
+}
+
+fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order: u32, changed: &[String]) {
     let name = resource.name.clone();
     let sequence = state.next_sequence();
     let same_kind = state.resources.get(&name).is_some_and(|known| {
@@ -163,7 +236,7 @@ fn define(state: &mut State, resource: Resource, order: u32, changed: &[String])
     state.touch(&name);
     let by_hand = state.trigger_modes.get(&name).copied();
     let Some(known) = state.resources.get_mut(&name) else {
-        let mut fresh = ResourceState::new(Arc::new(resource), order);
+        let mut fresh = ResourceState::new(Arc::new(resource), tiltfile.clone(), order);
         fresh.trigger_mode = by_hand.unwrap_or(fresh.trigger_mode);
         define_images(&mut fresh, None);
         define_watches(&mut fresh, sequence);

@@ -27,14 +27,14 @@ pub(crate) fn requested(state: &mut State, request: Request) {
                 set_trigger_mode(state, &name, mode);
             }
         }
-        Request::SetArgs { args } => set_args(state, args),
+        Request::SetArgs { args } => set_args(state, &ResourceName::tiltfile(), args),
     }
 }
 
 fn trigger(state: &mut State, name: &ResourceName) {
-    if name.is_tiltfile() {
-        state.tiltfile.triggered = true;
-        load::request(state);
+    if let Some(tiltfile) = state.tiltfile_named_mut(name) {
+        tiltfile.triggered = true;
+        load::request(state, name);
         return;
     }
     let sequence = state.next_sequence();
@@ -46,12 +46,12 @@ fn trigger(state: &mut State, name: &ResourceName) {
 }
 
 /// Gives up what runs. What it was to bring is not tried again by itself.
-fn cancel(state: &mut State, name: &ResourceName) {
+pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
     let failure = Failure::user(CANCELLED);
-    if name.is_tiltfile() {
-        if state.tiltfile.loading.is_some() {
+    if let Some(tiltfile) = state.tiltfile_named(name) {
+        if tiltfile.loading.is_some() {
             state.note(name, Level::Error, format!("ERROR: {CANCELLED}"));
-            load::broke(state, failure);
+            load::broke(state, name, failure);
         }
         return;
     }
@@ -87,10 +87,10 @@ fn set_trigger_mode(state: &mut State, name: &ResourceName, mode: TriggerMode) {
 }
 
 /// The same arguments again are no reason to load, as in Tilt.
-pub(crate) fn set_args(state: &mut State, args: Vec<String>) {
-    if state.tiltfile.args != args {
-        state.tiltfile.args = args;
-        state.tiltfile.args_changed = true;
-        load::request(state);
+pub(crate) fn set_args(state: &mut State, name: &ResourceName, args: Vec<String>) {
+    if let Some(tiltfile) = state.tiltfile_named_mut(name).filter(|tiltfile| tiltfile.args != args) {
+        tiltfile.args = args;
+        tiltfile.args_changed = true;
+        load::request(state, name);
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
 fn switch_off(state: &mut State, name: &ResourceName) {
     update::disown(state, name);
     let Some(resource) = state.resources.get_mut(name) else { return };
-    let mut fresh = ResourceState::new(Arc::clone(&resource.spec), resource.order);
+    let mut fresh = ResourceState::new(Arc::clone(&resource.spec), resource.tiltfile.clone(), resource.order);
     fresh.disabled = true;
     fresh.trigger_mode = resource.trigger_mode;
     fresh.unmet = std::mem::take(&mut resource.unmet);

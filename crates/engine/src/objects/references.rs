@@ -66,6 +66,9 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> BTreeSet<ObjectKey> {
         .into_iter()
         .flatten()
         .for_each(|source| add("ConfigMap", source["name"].as_str().unwrap_or_default()));
+    if key.kind == "Extension" {
+        add("ExtensionRepo", object.text("/spec/repoName"));
+    }
     if key.kind == "ToggleButton" {
         add("UIButton", &toggle::button_name(&key.name));
     }

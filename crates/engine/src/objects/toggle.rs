@@ -1,7 +1,7 @@
 //! `ToggleButton`: a button that switches a value between two.
 
 use lilt_model::Timestamp;
-use lilt_model::api::{API_VERSION, Object, ObjectKey};
+use lilt_model::api::{Object, ObjectKey, owner_reference};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -125,11 +125,7 @@ fn show_button(state: &mut State, key: &ObjectKey, toggle: &Object, uid: &str, i
     if let Some(kind) = toggle.annotation(BUTTON_TYPE) {
         object.annotate_unless_said(BUTTON_TYPE, kind);
     }
-    let owner = json!({
-        "apiVersion": API_VERSION, "kind": key.kind, "name": key.name, "uid": uid,
-        "controller": true, "blockOwnerDeletion": true,
-    });
-    object.metadata.insert("ownerReferences".to_owned(), json!([owner]));
+    object.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, uid)]));
     if known.as_ref() != Some(&object) {
         let sequence = state.next_sequence();
         put(state, button, object, format!("toggle-{sequence}"), Origin::Object);

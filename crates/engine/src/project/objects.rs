@@ -11,7 +11,7 @@ use lilt_model::{ResourceName, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::event::{ForwardState, WatchId, clean_name};
-use crate::objects::{FileEvents, RESOURCE};
+use crate::objects::{FileEvents, RESOURCE, tiltfile_status};
 use crate::runtime::{current_pods, runtime};
 use crate::state::{BodyState, KubernetesState, LocalState, Mode, ResourceState, ServeState, State};
 
@@ -227,9 +227,9 @@ fn container_status(container: &Container) -> Value {
 pub fn project_session_objects(state: &State) -> Vec<Named> {
     let tiltfile = ResourceName::tiltfile();
     let mut objects = vec![session(state), object("Tiltfile", tiltfile.as_str(), tiltfile_content(state))];
-    if !state.tiltfile.files.is_empty() {
-        let content = watch_content(watch_spec(&state.tiltfile.files, None), &state.tiltfile.events);
-        objects.push(owned("FileWatch", &WatchId::Tiltfile.name(), &tiltfile, content));
+    for (name, tiltfile) in state.all_tiltfiles().filter(|(_, tiltfile)| !tiltfile.files.is_empty()) {
+        let content = watch_content(watch_spec(&tiltfile.files, None), &tiltfile.events);
+        objects.push(owned("FileWatch", &WatchId::Tiltfile(name.clone()).name(), &name, content));
     }
     if state.cluster.wanted {
         objects.push(object("Cluster", "default", cluster_content(state)));
@@ -239,18 +239,20 @@ pub fn project_session_objects(state: &State) -> Vec<Named> {
 
 fn tiltfile_content(state: &State) -> Value {
     let tiltfile = &state.tiltfile;
-    let status = match (&tiltfile.loading, tiltfile.history.back()) {
-        (Some(load), _) => {
-            json!({"running": {"startedAt": load.started, "reasons": [load.cause.headline()]}})
+    let own = json!({"fileWatches": [WatchId::Tiltfile(ResourceName::tiltfile()).name()]});
+    let mut spec = json!({"path": tiltfile.path, "args": tiltfile.args, "restartOn": own});
+    let said = &tiltfile.triggers.object;
+    for field in ["restartOn", "stopOn", "labels"] {
+        if let Some(value) = said.get(&format!("/spec/{field}")).filter(|value| !value.is_null()) {
+            spec[field] = value.clone();
         }
-        (None, Some(last)) => json!({"terminated": {
-            "startedAt": last.started, "finishedAt": last.finished, "reasons": [last.cause.headline()],
-            "error": last.failure.as_ref().map(ToString::to_string).unwrap_or_default(),
-            "warningCount": last.warnings.len(),
-        }}),
-        (None, None) => json!({"waiting": {"reason": "initial-build"}}),
-    };
-    json!({"spec": {"path": state.options.tiltfile, "args": tiltfile.args}, "status": status})
+    }
+    if tiltfile.triggers.follows_files && said.get("/spec/restartOn").is_some_and(Value::is_object) {
+        let mut watches = said.texts("/spec/restartOn/fileWatches");
+        watches.insert(0, WatchId::Tiltfile(ResourceName::tiltfile()).name());
+        spec["restartOn"]["fileWatches"] = json!(watches);
+    }
+    json!({"spec": spec, "status": tiltfile_status(tiltfile)})
 }
 
 fn cluster_content(state: &State) -> Value {

@@ -25,6 +25,8 @@ pub(crate) const HISTORY: usize = 20;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ResourceState {
     pub(crate) spec: Arc<Resource>,
+    /// The Tiltfile that declares it.
+    pub(crate) tiltfile: ResourceName,
     /// Its place in the Tiltfile, from 1.
     pub(crate) order: u32,
     /// Switched off: shown, and nothing else.
@@ -141,7 +143,7 @@ pub struct FinishedUpdate {
 }
 
 impl ResourceState {
-    pub(crate) fn new(spec: Arc<Resource>, order: u32) -> Self {
+    pub(crate) fn new(spec: Arc<Resource>, tiltfile: ResourceName, order: u32) -> Self {
         let body = match &spec.body {
             // Of a service nothing is known but that its updates fail: Docker Compose is not supported yet.
             Body::Local(_) | Body::Compose(_) => BodyState::Local(LocalState::default()),
@@ -150,6 +152,7 @@ impl ResourceState {
         Self {
             trigger_mode: spec.trigger_mode,
             spec,
+            tiltfile,
             order,
             disabled: false,
             switched_on: false,

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
+use lilt_model::api::Object;
 use lilt_model::files::{Contents, FileSet};
+use lilt_model::secret::Secret;
 use lilt_model::{Failure, Timestamp};
 use serde::Serialize;
 
@@ -11,10 +13,18 @@ use super::looping::Looping;
 use super::resource::{FinishedUpdate, HISTORY};
 use crate::cause::Cause;
 use crate::hold::Hold;
-use crate::objects::FileEvents;
+use crate::objects::{self, FileEvents};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TiltfileState {
+    /// Absolute.
+    pub(crate) path: PathBuf,
+    /// What its resources are labelled with, beside their own.
+    pub(crate) labels: Vec<String>,
+    /// What its object says beside: what loads it anew, and what stops that.
+    pub(crate) triggers: Triggers,
+    #[serde(skip)]
+    pub(crate) secrets: Vec<Secret>,
     /// The load that runs.
     pub(crate) loading: Option<Load>,
     /// What the last load read: a change asks for another.
@@ -40,6 +50,29 @@ pub(crate) struct TiltfileState {
     pub(crate) looping: Looping,
     /// Why changes to its files do not load it.
     pub(crate) hold: Option<Hold>,
+}
+
+/// What loads a Tiltfile, and stops that, beside changes to what it read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Triggers {
+    /// The part of the object that names them.
+    pub(crate) object: Object,
+    /// What of it has been followed.
+    pub(crate) followed: objects::Triggers,
+    pub(crate) stopped: Option<Timestamp>,
+    /// Changes to what it read load it anew.
+    pub(crate) follows_files: bool,
+}
+
+impl Default for Triggers {
+    fn default() -> Self {
+        Self {
+            object: Object::default(),
+            followed: objects::Triggers::default(),
+            stopped: None,
+            follows_files: true,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -101,7 +101,7 @@ impl Script {
 
     pub fn save_tiltfile(&mut self) -> &mut Self {
         self.event(Event::FilesChanged {
-            watch: WatchId::Tiltfile,
+            watch: WatchId::Tiltfile(ResourceName::tiltfile()),
             paths: vec!["/p/Tiltfile".into()],
             written: None,
         })
@@ -246,6 +246,9 @@ impl Script {
 
 fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
     let id = match id {
+        TaskId::Load(name) if name.is_tiltfile() => "load".to_owned(),
+        TaskId::Load(name) => format!("load {name}"),
+        TaskId::Watch(WatchId::Tiltfile(name)) if name.is_tiltfile() => "watch Tiltfile".to_owned(),
         TaskId::Watch(watch) => format!("watch {watch:?}"),
         TaskId::Update(name) => format!("update {name}"),
         TaskId::Serve(name) => format!("serve {name}"),

@@ -29,6 +29,14 @@ impl std::fmt::Display for ObjectKey {
     }
 }
 
+/// How an object says that it belongs to another, which made it.
+pub fn owner_reference(owner: &ObjectKey, uid: &str) -> Value {
+    serde_json::json!({
+        "apiVersion": super::API_VERSION, "kind": owner.kind, "name": owner.name, "uid": uid,
+        "controller": true, "blockOwnerDeletion": true,
+    })
+}
+
 /// An object without what the store adds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {

@@ -77,9 +77,14 @@ pub(crate) fn is_bundled(session: &Session<'_>, path: &std::path::Path) -> bool 
     super::tilt_folder(session).is_ok_and(|folder| path.starts_with(folder.join(FOLDER)))
 }
 
+/// The folder that they are unpacked to.
+pub(super) fn folder(session: &Session<'_>) -> Result<PathBuf, Failure> {
+    Ok(super::tilt_folder(session)?.join(FOLDER).join(key()))
+}
+
 /// Puts an extension of lilt's onto the disk, unless it is there, and returns the path of its Tiltfile.
 pub(super) fn unpack(session: &Session<'_>, name: &str) -> Result<PathBuf, Failure> {
-    let folder = super::tilt_folder(session)?.join(FOLDER).join(key());
+    let folder = folder(session)?;
     let beginning = format!("{name}/");
     for (path, text) in FILES.iter().filter(|(path, _)| path.starts_with(&beginning)) {
         let target = folder.join(path);

@@ -72,6 +72,11 @@ impl Clone<'_, '_> {
         self.update_submodules()
     }
 
+    /// The commit that is checked out.
+    pub(super) fn head(&self) -> Result<String, Failure> {
+        self.git(&["rev-parse", "HEAD"])
+    }
+
     fn update_submodules(&self) -> Result<(), Failure> {
         if self.session.outside.exists(&self.folder.join(".gitmodules")) {
             self.git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;

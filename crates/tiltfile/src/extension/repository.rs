@@ -52,11 +52,11 @@ impl Repository {
         Some(self.facts.reference.as_str()).filter(|reference| !matches!(*reference, "" | "HEAD"))
     }
 
-    /// The folder that holds its files.
-    pub(super) fn provide(&self, session: &Session<'_>) -> Result<PathBuf, Failure> {
+    /// The folder that holds its files; with why they may be outdated.
+    pub(super) fn provide(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
         let url = &self.facts.url;
         match (url.strip_prefix("file://"), self.pinned()) {
-            (Some(folder), None) => self.local_folder(session, folder),
+            (Some(folder), None) => self.local_folder(session, folder).map(|folder| (folder, None)),
             (Some(_), _) => self.fetched(session),
             _ if url.starts_with("https://") || url.starts_with("http://") => self.fetched(session),
             _ => Err(Failure::user(format!(
@@ -80,7 +80,19 @@ impl Repository {
         Err(Failure::user(format!("cannot use the extension repository {}: {problem}", self.shown)))
     }
 
-    fn fetched(&self, session: &Session<'_>) -> Result<PathBuf, Failure> {
+    /// What is checked out of it, and how long ago it was fetched.
+    pub(super) fn describe(
+        &self,
+        session: &Session<'_>,
+        folder: &Path,
+    ) -> Result<(Option<String>, Option<Duration>), Failure> {
+        let stamp = folder.join(STAMP);
+        let Some(age) = session.outside.age(&stamp) else { return Ok((None, session.outside.age(folder))) };
+        let clone = Clone { session, folder, url: &self.facts.url, shown: &self.shown };
+        Ok((Some(clone.head()?), Some(age)))
+    }
+
+    fn fetched(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
         let folder = self.folder(session)?;
         let stamp = folder.join(STAMP);
         let clone = Clone { session, folder: &folder, url: &self.facts.url, shown: &self.shown };
@@ -90,22 +102,24 @@ impl Repository {
                 clone.check_out(reference)?;
                 self.stamp(session, &stamp)?;
             }
-            return Ok(folder);
+            return Ok((folder, None));
         }
         if session.outside.age(&stamp).is_some_and(|age| age < FRESH) {
-            return Ok(folder);
+            return Ok((folder, None));
         }
+        let mut stale = None;
         if let Err(failure) = clone.fetch().and_then(|()| clone.check_out_newest()) {
             // A load that was cancelled is the user's wish, not the network's fault.
             if failure.class != Class::Environment || !has_files(session, &folder) {
                 return Err(failure);
             }
             session.print(&format!("{failure}"));
+            stale = Some(failure.message.clone());
             session.print(&format!("Going on with the copy in {}, which may be old", folder.display()));
         }
         // Also when it failed: an old copy that is used without a network shall not be waited for at each reload.
         self.stamp(session, &stamp)?;
-        Ok(folder)
+        Ok((folder, stale))
     }
 
     fn stamp(&self, session: &Session<'_>, stamp: &Path) -> Result<(), Failure> {

@@ -1,0 +1,121 @@
+//! Fetches repositories of extensions, and finds extensions in them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lilt_engine::{Event, ProvidedRepository, RepositorySource};
+use lilt_model::log::{Level, Source};
+use lilt_model::{Failure, ResourceName, SpanId};
+use lilt_store::Span;
+use lilt_tiltfile::{ExtensionSource, LoadRequest, RealOutside, Said};
+
+use super::load::{RaiseOnDrop, outside};
+use crate::context::Context;
+
+const FIRST_DELAY: Duration = Duration::from_secs(5);
+const LONGEST_DELAY: Duration = Duration::from_secs(300);
+
+/// Until it is there, or is no longer wanted.
+pub(crate) async fn fetch(context: Context, name: String, run: u64, source: RepositorySource) {
+    let mut delay = FIRST_DELAY;
+    loop {
+        let source = as_spoken(&source);
+        let fetched = work(&context, span(&context, &name), move |request, outside, cancelled, print| {
+            lilt_tiltfile::provide_repository(&source, request, outside, cancelled, print)
+        });
+        let Some(fetched) = fetched.await else { return };
+        let outcome = fetched.map(|provided| ProvidedRepository {
+            path: provided.path,
+            commit: provided.commit,
+            fetched: provided.age.map_or_else(lilt_host::clock::now, before),
+            stale: provided.stale,
+        });
+        let succeeded = outcome.is_ok();
+        if let Err(failure) = &outcome {
+            let words =
+                format!("ERROR: extensionrepo {name}: {failure}\nTrying again in {} s.", delay.as_secs());
+            span(&context, &name).print(Level::Error, &words);
+        }
+        context.tell(Event::RepositoryFetched { name: name.clone(), run, outcome }).await;
+        if succeeded {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(delay) => delay = (delay * 2).min(LONGEST_DELAY),
+            () = context.cancel.cancelled() => return,
+        }
+    }
+}
+
+fn before(age: Duration) -> lilt_model::Timestamp {
+    let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+    lilt_model::Timestamp(lilt_host::clock::now().0.saturating_sub(age))
+}
+
+pub(crate) async fn find(context: Context, name: String, run: u64, source: RepositorySource, path: String) {
+    let source = as_spoken(&source);
+    let extension = name.clone();
+    let found = work(&context, span(&context, &name), move |request, outside, cancelled, print| {
+        lilt_tiltfile::find_extension(&source, &path, &extension, request, outside, cancelled, print)
+    });
+    let Some(outcome) = found.await else { return };
+    if let Err(failure) = &outcome {
+        span(&context, &name).print(Level::Error, &format!("ERROR: extension {name}: {failure}"));
+    }
+    context.tell(Event::ExtensionFound { name, run, outcome }).await;
+}
+
+fn as_spoken(source: &RepositorySource) -> ExtensionSource {
+    let RepositorySource { name, url, reference, subpath } = source.clone();
+    ExtensionSource { name, url, reference, subpath }
+}
+
+fn span(context: &Context, name: &str) -> Span {
+    let id = SpanId::from(format!("extension:{name}"));
+    context.logs.span(id, Some(ResourceName::tiltfile()), Source::Build)
+}
+
+/// Runs something that blocks on a thread of its own; none: it is no longer wanted, and has ended.
+async fn work<T: Send + 'static>(
+    context: &Context,
+    mut span: Span,
+    job: impl FnOnce(
+        &LoadRequest,
+        &RealOutside,
+        &(dyn Fn() -> bool + Sync),
+        &mut dyn FnMut(Said<'_>),
+    ) -> Result<T, Failure>
+    + Send
+    + 'static,
+) -> Option<Result<T, Failure>> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    // Git is asked to end when this future is dropped, too.
+    let guard = RaiseOnDrop(Arc::clone(&cancelled));
+    let settings = Arc::clone(&context.settings);
+    let guardian = context.edges.guardian.clone();
+    let mut working = tokio::task::spawn_blocking(move || {
+        let request = LoadRequest {
+            path: settings.tiltfile.clone(),
+            variables: settings.environment.clone(),
+            programs: settings.programs.clone(),
+            ..LoadRequest::default()
+        };
+        let outside = outside(&settings, &guardian);
+        job(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut |said| match said {
+            Said::Line(line) => span.info(line),
+            Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
+        })
+    });
+    tokio::select! {
+        ended = &mut working => match ended {
+            Ok(outcome) => Some(outcome),
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        },
+        () = context.cancel.cancelled() => {
+            drop(guard);
+            let _ = working.await;
+            None
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! `ExtensionRepo` and `Extension`: code of others that is fetched, and loaded as a Tiltfile of its own.
+
+use std::path::PathBuf;
+
+use lilt_model::api::{Object, ObjectKey, owner_reference};
+use lilt_model::{Failure, ResourceName};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{Made, Origin, RESOURCE, Run, delete, put};
+use crate::event::{ProvidedRepository, WatchId};
+use crate::plan::Plan;
+use crate::state::State;
+use crate::task::{RepositorySource, TaskId, TaskSpec};
+
+/// The repository that is there without a word of it.
+const DEFAULT: (&str, &str) = ("default", "https://github.com/tilt-dev/tilt-extensions");
+/// What was loaded for its functions is not loaded once more on its own.
+const MANAGED_BY: &str = "tilt.dev/managed-by";
+
+/// A fetch, or the look for an extension: what for, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Search<T> {
+    /// Every one has its own number.
+    run: u64,
+    sought: Option<T>,
+}
+
+impl<T> Default for Search<T> {
+    fn default() -> Self {
+        Self { run: 0, sought: None }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct RepositoryRun {
+    search: Search<RepositorySource>,
+    found: Option<Result<ProvidedRepository, String>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct ExtensionRun {
+    search: Search<(RepositorySource, String)>,
+    found: Option<Result<PathBuf, String>>,
+}
+
+impl RepositoryRun {
+    pub(super) fn is_coming(&self) -> bool {
+        self.found.is_none()
+    }
+
+    pub(super) fn tell(&self, status: &mut Map<String, Value>) {
+        let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
+        match &self.found {
+            None => {}
+            Some(Err(error)) => {
+                put("error", json!(error));
+            }
+            Some(Ok(found)) => {
+                put("path", json!(found.path));
+                put("lastFetchedAt", json!(found.fetched.whole_seconds()));
+                if let Some(commit) = &found.commit {
+                    put("checkoutRef", json!(commit));
+                }
+                if let Some(stale) = &found.stale {
+                    put("staleReason", json!(stale));
+                }
+            }
+        }
+    }
+}
+
+impl ExtensionRun {
+    pub(super) fn is_coming(&self) -> bool {
+        self.found.is_none()
+    }
+
+    pub(super) fn tell(&self, status: &mut Map<String, Value>) {
+        let told = match &self.found {
+            None => return,
+            Some(Err(error)) => ("error".to_owned(), json!(error)),
+            Some(Ok(path)) => ("path".to_owned(), json!(path)),
+        };
+        status.extend([told]);
+    }
+}
+
+fn source(name: &str, object: &Object) -> RepositorySource {
+    RepositorySource {
+        name: name.to_owned(),
+        url: object.text("/spec/url").to_owned(),
+        reference: object.text("/spec/ref").to_owned(),
+        subpath: object.text("/spec/gitSubpath").to_owned(),
+    }
+}
+
+pub(super) fn reconsider_repository(state: &mut State, key: &ObjectKey) {
+    let number = state.next_sequence();
+    let Some(Made { object, run: Run::Repository(run), .. }) = state.objects.made.get_mut(key) else {
+        return;
+    };
+    let source = source(&key.name, object);
+    if run.search.sought.as_ref() != Some(&source) {
+        *run = RepositoryRun { search: Search { run: number, sought: Some(source) }, found: None };
+        state.objects.touch(key);
+    }
+}
+
+pub(crate) fn fetched(state: &mut State, name: &str, run: u64, outcome: Result<ProvidedRepository, Failure>) {
+    let key = ObjectKey::new("ExtensionRepo", name);
+    if let Some(Made { run: Run::Repository(known), .. }) = state.objects.made.get_mut(&key)
+        && known.search.run == run
+    {
+        known.found = Some(outcome.map_err(|failure| failure.to_string()));
+        state.objects.touch(&key);
+        super::changed(state, &key);
+    }
+}
+
+/// The repository of an extension, or why there is none; none: it is being fetched.
+fn repository(state: &State, name: &str) -> Option<Result<RepositorySource, String>> {
+    let Some(made) = state.objects.get("ExtensionRepo", name) else {
+        let known =
+            RepositorySource { name: name.to_owned(), url: DEFAULT.1.to_owned(), ..Default::default() };
+        return Some(if name == DEFAULT.0 {
+            Ok(known)
+        } else {
+            Err(format!("extension repo not found: {name}"))
+        });
+    };
+    let Run::Repository(run) = &made.run else { return None };
+    match &run.found {
+        None => None,
+        Some(Err(_)) => Some(Err(format!("extension repo not loaded: {name}"))),
+        Some(Ok(_)) => run.search.sought.clone().map(Ok),
+    }
+}
+
+pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+    let number = state.next_sequence();
+    let Some(made) = state.objects.made.get(key) else { return };
+    let path = made.object.text("/spec/repoPath").to_owned();
+    let repository = repository(state, made.object.text("/spec/repoName"));
+    let Some(Made { run: Run::Extension(run), .. }) = state.objects.made.get_mut(key) else { return };
+    let next = match repository {
+        None => ExtensionRun::default(),
+        Some(Err(error)) => ExtensionRun { found: Some(Err(error)), ..ExtensionRun::default() },
+        Some(Ok(source)) => {
+            let sought = Some((source, path));
+            if run.search.sought == sought {
+                run.clone()
+            } else {
+                ExtensionRun { search: Search { run: number, sought }, found: None }
+            }
+        }
+    };
+    if *run != next {
+        *run = next;
+        state.objects.touch(key);
+    }
+    keep_tiltfile(state, key);
+}
+
+pub(crate) fn found(state: &mut State, name: &str, run: u64, outcome: Result<PathBuf, Failure>) {
+    let key = ObjectKey::new("Extension", name);
+    if let Some(Made { run: Run::Extension(known), .. }) = state.objects.made.get_mut(&key)
+        && known.search.run == run
+    {
+        known.found = Some(outcome.map_err(|failure| failure.to_string()));
+        state.objects.touch(&key);
+        keep_tiltfile(state, &key);
+    }
+}
+
+/// The `Tiltfile` of an extension that was found; none while there is none.
+fn keep_tiltfile(state: &mut State, key: &ObjectKey) {
+    let Some(Made { object, uid, run: Run::Extension(run), .. }) = state.objects.made.get(key).cloned()
+    else {
+        return;
+    };
+    let tiltfile = ObjectKey::new("Tiltfile", &key.name);
+    let managed = object.annotation(MANAGED_BY).is_some_and(|by| !by.is_empty());
+    let path = match &run.found {
+        // While it is looked for, what was found before goes on.
+        None => return,
+        Some(Ok(path)) if !managed => path,
+        Some(_) => return delete_owned(state, &tiltfile, &uid),
+    };
+    let label = format!("extension.{}", key.name);
+    let watch = WatchId::Tiltfile(ResourceName::new(&key.name)).name();
+    let mut wanted = match state.objects.made.get(&tiltfile) {
+        Some(made) => made.object.clone(),
+        None => Object::named(&key.name),
+    };
+    wanted.annotate_unless_said(RESOURCE, &key.name);
+    wanted.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, &uid)]));
+    let args = object.texts("/spec/args");
+    let spec = json!({
+        "path": path, "labels": {(&label): label}, "args": args, "restartOn": {"fileWatches": [watch]},
+    });
+    wanted.content.insert("spec".to_owned(), spec);
+    if state.objects.made.get(&tiltfile).is_none_or(|made| made.object != wanted) {
+        let sequence = state.next_sequence();
+        put(state, tiltfile, wanted, format!("extension-{sequence}"), Origin::Object);
+    }
+}
+
+fn delete_owned(state: &mut State, tiltfile: &ObjectKey, owner: &str) {
+    let belongs = |made: &Made| {
+        let owners = made.object.metadata.get("ownerReferences").and_then(Value::as_array);
+        owners.into_iter().flatten().any(|it| it["uid"].as_str() == Some(owner))
+    };
+    if state.objects.made.get(tiltfile).is_some_and(belongs) {
+        delete(state, tiltfile, false);
+    }
+}
+
+/// It goes on until it is there, and then no more: one that was fetched stays as it is for the session.
+pub(super) fn plan_repository(key: &ObjectKey, run: &RepositoryRun) -> Plan {
+    let is_there = matches!(run.found, Some(Ok(_)));
+    let Some(source) = run.search.sought.clone().filter(|_| !is_there) else { return Plan::new() };
+    let spec = TaskSpec::Repository { run: run.search.run, source };
+    Plan::from([(TaskId::Repository(key.name.clone()), spec)])
+}
+
+pub(super) fn plan(key: &ObjectKey, run: &ExtensionRun) -> Plan {
+    let Some((source, path)) = run.search.sought.clone().filter(|_| run.found.is_none()) else {
+        return Plan::new();
+    };
+    let spec = TaskSpec::Extension { run: run.search.run, source, path };
+    Plan::from([(TaskId::Extension(key.name.clone()), spec)])
+}
+
+/// Runners broke: a bug of ours.
+pub(crate) fn repository_broke(state: &mut State, name: &str, failure: Failure) {
+    if let Some(Run::Repository(run)) = state.objects.get("ExtensionRepo", name).map(|made| &made.run) {
+        let number = run.search.run;
+        fetched(state, name, number, Err(failure));
+    }
+}
+
+pub(crate) fn extension_broke(state: &mut State, name: &str, failure: Failure) {
+    if let Some(Run::Extension(run)) = state.objects.get("Extension", name).map(|made| &made.run) {
+        let number = run.search.run;
+        found(state, name, number, Err(failure));
+    }
+}

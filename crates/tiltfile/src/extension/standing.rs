@@ -1,0 +1,103 @@
+//! Extensions and their repositories as things of their own, without a Tiltfile that loads them.
+
+use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use lilt_model::Failure;
+
+use super::registered::RepositoryFacts;
+use super::repository::Repository;
+use super::{bundled, within};
+use crate::outside::Outside;
+use crate::said::Said;
+use crate::session::Session;
+use crate::{LoadRequest, environment, failure};
+
+/// A repository of extensions, as it is spoken of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtensionSource {
+    pub name: String,
+    pub url: String,
+    /// Empty: the newest.
+    pub reference: String,
+    /// The folder of it that holds the extensions.
+    pub subpath: String,
+}
+
+/// A repository on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProvidedExtensions {
+    pub path: PathBuf,
+    /// What is checked out; none for what was not fetched.
+    pub commit: Option<String>,
+    /// How long ago it was fetched, or written; none if that is not known.
+    pub age: Option<Duration>,
+    /// Why it may be outdated.
+    pub stale: Option<String>,
+}
+
+impl ExtensionSource {
+    fn repository(&self) -> Repository {
+        let Self { name, url, reference, subpath } = self.clone();
+        Repository::new(RepositoryFacts { name, url, reference, subpath })
+    }
+}
+
+/// Brings a repository onto this machine. Blocks; `request` says how commands are run, its path where.
+pub fn provide_repository(
+    source: &ExtensionSource,
+    request: &LoadRequest,
+    outside: &dyn Outside,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    print: &mut dyn FnMut(Said<'_>),
+) -> Result<ProvidedExtensions, Failure> {
+    in_session(request, outside, cancelled, print, |session| {
+        let repository = source.repository();
+        if repository.is_what_is_bundled() {
+            // What lilt carries is used as far as it goes; the rest is fetched when it is asked for.
+            let path = bundled::folder(session)?;
+            return Ok(ProvidedExtensions { path, commit: None, age: None, stale: None });
+        }
+        let (path, stale) = repository.provide(session)?;
+        let (commit, age) = repository.describe(session, &path)?;
+        Ok(ProvidedExtensions { path, commit, age, stale })
+    })
+}
+
+/// The Tiltfile of an extension, which is at a path of a repository. Blocks.
+pub fn find_extension(
+    source: &ExtensionSource,
+    path: &str,
+    name: &str,
+    request: &LoadRequest,
+    outside: &dyn Outside,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    print: &mut dyn FnMut(Said<'_>),
+) -> Result<PathBuf, Failure> {
+    in_session(request, outside, cancelled, print, |session| {
+        within(session, &source.repository(), path, name)
+    })
+}
+
+/// Does something that may print, as a load does; `print` gets that on this thread.
+fn in_session<T: Send>(
+    request: &LoadRequest,
+    outside: &dyn Outside,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    print: &mut dyn FnMut(Said<'_>),
+    work: impl FnOnce(&Session<'_>) -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    // Bounded, as that of a load.
+    let (printed, messages) = sync_channel(64);
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            environment::begin(outside.environment(), &request.environment);
+            work(&Session::new(request, outside, cancelled, printed))
+        });
+        for message in messages {
+            print(message.as_said());
+        }
+        worker.join().unwrap_or_else(|panic| Err(failure::of_panic(&*panic)))
+    })
+}
