@@ -35,8 +35,8 @@ pub(crate) struct Objects {
     reader: ApiReader,
     /// Objects that lilt itself keeps, by the resource they tell of; the session's own under its own name.
     kept: BTreeMap<ResourceName, BTreeSet<Key>>,
-    /// How often each is kept: an image may tell of several resources.
-    counts: BTreeMap<Key, usize>,
+    /// Who keeps each: one image may belong to several resources. The first tells of it.
+    tellers: BTreeMap<Key, Vec<ResourceName>>,
     /// Who waits for what was written in this turn.
     waiting: Vec<Waiting>,
     /// Objects that were written with owners of which none is there.
@@ -57,7 +57,7 @@ impl Objects {
             writer,
             reader,
             kept: BTreeMap::new(),
-            counts: BTreeMap::new(),
+            tellers: BTreeMap::new(),
             waiting: Vec::new(),
             orphans: Vec::new(),
             turn: Turn::default(),
@@ -106,17 +106,19 @@ impl Objects {
         let now: BTreeSet<Key> = drafts.iter().map(|draft| draft.key.clone()).collect();
         let before = self.kept.remove(&owner).unwrap_or_default();
         for key in now.difference(&before) {
-            *self.counts.entry(key.clone()).or_default() += 1;
+            self.tellers.entry(key.clone()).or_default().push(owner.clone());
         }
         for key in before.difference(&now) {
-            let count = self.counts.entry(key.clone()).or_default();
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.counts.remove(key);
+            let tellers = self.tellers.entry(key.clone()).or_default();
+            tellers.retain(|teller| *teller != owner);
+            if tellers.is_empty() {
+                self.tellers.remove(key);
                 self.turn.removed.push(key.clone());
             }
         }
-        self.turn.put.extend(drafts);
+        let tells =
+            |draft: &Draft| self.tellers.get(&draft.key).and_then(|tellers| tellers.first()) == Some(&owner);
+        self.turn.put.extend(drafts.into_iter().filter(tells));
         if !now.is_empty() {
             self.kept.insert(owner, now);
         }
@@ -193,12 +195,12 @@ impl Objects {
         if self.waiting.iter().any(|waiting| waiting.key == *key) {
             return Some(Refusal::Conflict);
         }
-        let kept = self.counts.contains_key(key);
-        if kept && moves_tiltfile(key, action, current) {
-            return Some(Refusal::Forbidden("the Tiltfile of a session stays where it is".to_owned()));
+        let kept = self.tellers.contains_key(key);
+        if let Some(why) = fixed_part(key, action, current).filter(|_| kept) {
+            return Some(Refusal::Forbidden(why.to_owned()));
         }
         let deletes = matches!(action, Action::Delete { .. });
-        let means_something = !deletes && matches!(key.kind, "ConfigMap" | "Tiltfile");
+        let means_something = !deletes && matches!(key.kind, "ConfigMap" | "Tiltfile" | "UIButton");
         let own_kind = matches!(key.kind, "UIResource" | "UISession" | "Session");
         let forbidden = (kept && !means_something) || (own_kind && !kept);
         forbidden.then(|| Refusal::Forbidden("lilt itself keeps this object".to_owned()))
@@ -223,9 +225,14 @@ fn told(kind: &'static str, name: &str, metadata: &impl Serialize, status: &impl
     Some(Draft::new(Key::new(kind, name), None, &metadata, &content))
 }
 
-/// The session belongs to its Tiltfile: it cannot become that of another.
-fn moves_tiltfile(key: &Key, action: &Action, current: Option<&Snapshot>) -> bool {
-    let (Action::Replace { object, .. }, Some(current)) = (action, current) else { return false };
+/// Of objects that lilt keeps and that may be written, what must stay as it is, if it would not; in words.
+fn fixed_part(key: &Key, action: &Action, current: Option<&Snapshot>) -> Option<&'static str> {
+    let (Action::Replace { object, .. }, Some(current)) = (action, current) else { return None };
+    let (pointer, words) = match key.kind {
+        "Tiltfile" => ("/spec/path", "the Tiltfile of a session stays where it is"),
+        "UIButton" => ("/spec", "lilt itself keeps this button: it can be clicked, and not be changed"),
+        _ => return None,
+    };
     let current: Value = serde_json::from_str(&current.text).unwrap_or_default();
-    key.kind == "Tiltfile" && object["spec"]["path"] != current["spec"]["path"]
+    (object.pointer(pointer) != current.pointer(pointer)).then_some(words)
 }

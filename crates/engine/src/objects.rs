@@ -4,6 +4,7 @@
 //! What an object does follows from what it and the objects it names say now ([`reconsider`]); it is looked at again when
 //! one of those changes. So the order in which they are made does not matter, and nothing is looked at in vain.
 
+mod buttons;
 mod command;
 mod disable;
 mod extension;
@@ -51,6 +52,8 @@ pub const RESOURCE: &str = "tilt.dev/resource";
 pub(crate) struct Objects {
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) made: BTreeMap<ObjectKey, Made>,
+    /// What became of the buttons that lilt itself keeps: their status, by name.
+    pub(crate) clicks: BTreeMap<String, Value>,
     #[serde(skip)]
     references: References,
     #[serde(skip)]
@@ -121,7 +124,9 @@ impl Objects {
 
 /// An object was written from outside; the uid counts if it is new.
 pub(crate) fn written(state: &mut State, key: ObjectKey, object: Object, uid: String) {
-    if disable::is_switch(state, &key) {
+    if let Some(resource) = buttons::resource_of(state, &key) {
+        buttons::clicked(state, &key, &object, &resource);
+    } else if disable::is_switch(state, &key) {
         disable::switch(state, &key, &object);
     } else if key.kind == "Tiltfile" && ResourceName::new(&key.name).is_tiltfile() {
         tiltfile::written(state, &key, &object);

@@ -18,6 +18,7 @@ use crate::state::{
     BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
 };
 
+pub(crate) use objects::{forward_status, pod_status, stop_button_name, stream_statuses, toggle_button_name};
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 
 /// The object of one resource; none if there is no such resource.
@@ -51,7 +52,7 @@ pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource
             update_status(resource),
             runtime.status,
             resource.disabled,
-            resource.last().map(|last| last.finished),
+            resource.conditions.map(|known| known.map(|(_, since)| since)),
         ),
     };
     Some(UIResource { metadata: metadata(state, resource, &runtime), ..object(status) })
@@ -115,7 +116,8 @@ fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource
         (None, None) if tiltfile.loaded => UpdateStatus::Ok,
         (None, None) => UpdateStatus::Pending,
     };
-    let last_change = tiltfile.history.back().map(|last| last.finished);
+    let loading = tiltfile.loading.as_ref().map(|load| load.started);
+    let last_change = loading.or(tiltfile.history.back().map(|last| last.finished));
     let status = UIResourceStatus {
         last_deploy_time: tiltfile.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
         build_history: history(name, tiltfile.history.iter().rev()),
@@ -130,7 +132,7 @@ fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource
             state: "Enabled".into(),
             ..DisableResourceStatus::default()
         }),
-        conditions: conditions(update_status, RuntimeStatus::NotApplicable, false, last_change),
+        conditions: conditions(update_status, RuntimeStatus::NotApplicable, false, [last_change; 2]),
         ..UIResourceStatus::default()
     };
     let mut metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
@@ -321,11 +323,9 @@ fn conditions(
     update: UpdateStatus,
     runtime: RuntimeStatus,
     disabled: bool,
-    since: Option<Timestamp>,
+    since: [Option<Timestamp>; 2],
 ) -> Vec<Condition> {
-    let up_to_date = matches!(update, UpdateStatus::Ok | UpdateStatus::NotApplicable);
-    let ready = runtime == RuntimeStatus::Ok
-        || (runtime == RuntimeStatus::NotApplicable && update == UpdateStatus::Ok);
+    let [up_to_date, ready] = met(update, runtime);
     let update_reason = match update {
         _ if disabled => "Disabled",
         UpdateStatus::Error => "UpdateError",
@@ -338,12 +338,30 @@ fn conditions(
         (UpdateStatus::Ok, RuntimeStatus::Pending) => "RuntimePending",
         _ => update_reason,
     };
-    let condition = |kind: &str, met: bool, reason: &str| Condition {
+    let condition = |kind: &str, met: bool, reason: &str, since: Option<Timestamp>| Condition {
         kind: kind.into(),
         status: if met { "True" } else { "False" }.into(),
         last_transition_time: since,
         reason: if met { String::new() } else { reason.into() },
         ..Condition::default()
     };
-    vec![condition("UpToDate", up_to_date, update_reason), condition("Ready", ready, ready_reason)]
+    vec![
+        condition("UpToDate", up_to_date, update_reason, since[0]),
+        condition("Ready", ready, ready_reason, since[1]),
+    ]
+}
+
+/// Whether a resource is up to date, and whether it is ready, in Tilt's terms.
+pub(crate) fn conditions_met(resource: &ResourceState, runtime: RuntimeStatus) -> [bool; 2] {
+    met(update_status(resource), runtime)
+}
+
+fn met(update: UpdateStatus, runtime: RuntimeStatus) -> [bool; 2] {
+    let up_to_date = matches!(update, UpdateStatus::Ok | UpdateStatus::NotApplicable);
+    let ready = match runtime {
+        RuntimeStatus::Ok => true,
+        RuntimeStatus::NotApplicable => update == UpdateStatus::Ok,
+        _ => false,
+    };
+    [up_to_date, ready]
 }

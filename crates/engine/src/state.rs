@@ -177,6 +177,7 @@ pub(crate) struct ClusterState {
     /// Some resource deploys to it.
     pub(crate) wanted: bool,
     pub(crate) info: Option<ClusterInfo>,
+    pub(crate) connected: Option<Timestamp>,
     pub(crate) failure: Option<Failure>,
     /// Namespaces with pods of ours, once something was deployed there.
     pub(crate) namespaces: BTreeSet<String>,

@@ -3,12 +3,14 @@
 //! `default` stands at fields too, though the types have it: the TypeScript types learn from there what may be absent.
 
 pub mod check;
+pub mod fields;
 pub mod kinds;
 mod meta;
 mod object;
 pub mod probe;
 mod resource;
 mod session;
+pub mod specs;
 
 pub use meta::ObjectMeta;
 pub use object::{Object, ObjectKey, owner_reference};

@@ -7,6 +7,7 @@ use crate::state::State;
 
 pub(super) fn connected(state: &mut State, info: ClusterInfo) {
     state.cluster.info = Some(info);
+    state.cluster.connected = Some(state.now);
     state.cluster.failure = None;
     touch_deployed(state);
 }

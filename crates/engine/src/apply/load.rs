@@ -103,7 +103,8 @@ pub(super) fn ended(
     tiltfile.failure.clone_from(&failure);
     tiltfile.loaded |= failure.is_none();
     let (cause, started) = (load.cause.clone(), load.started);
-    let finished = FinishedUpdate { id, cause, started, finished: now, failure: failure.clone(), warnings };
+    let finished =
+        FinishedUpdate { id, cause, started, finished: now, failure: failure.clone(), warnings, live: false };
     tiltfile.remember(finished);
     timeline::record_load(state, &name, &load, Some(&failure));
     touch(state, &name);

@@ -20,6 +20,7 @@ pub(super) const CANCELLED: &str = "build canceled";
 
 pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: UpdateOutcome) {
     let Some(update) = take(state, name, id) else { return };
+    let now = state.now;
     let generation = state.next_sequence();
     let Some(resource) = state.resources.get_mut(name) else { return };
     let spec = std::sync::Arc::clone(&resource.spec);
@@ -44,6 +45,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                 let live_update = spec.image(&name).and_then(|image| image.live_update.as_ref());
                 if let Some(image) = kubernetes.images.get_mut(&name) {
                     image.record_build(reference, update.snapshot, live_update);
+                    image.built_during = Some((update.started, now));
                 }
             }
             if outcome.failure.is_some() {
@@ -56,6 +58,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
             if let Some(deployed) = outcome.deployed {
                 let dropped = no_longer_named(&kubernetes.applied, &spec.objects);
                 kubernetes.applied.clone_from(&spec.objects);
+                kubernetes.applied_during = Some((update.started, now));
                 record_deployed(state, name, deployed);
                 load::clean_up(state, name, dropped, CleanupReason::Unnamed);
             }
@@ -97,6 +100,7 @@ pub(super) fn finish(
             finished: now,
             failure,
             warnings,
+            live: update.kind == UpdateKind::Live,
         });
     }
 }

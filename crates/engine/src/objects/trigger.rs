@@ -9,7 +9,7 @@ use super::Run;
 use crate::state::State;
 
 /// When a button was last clicked.
-fn clicked(button: &Object) -> Option<Timestamp> {
+pub(super) fn clicked(button: &Object) -> Option<Timestamp> {
     Timestamp::from_rfc3339(button.text("/status/lastClickedAt"))
 }
 

@@ -10,6 +10,7 @@ use lilt_model::settings::CiSettings;
 use lilt_model::{ResourceName, Timestamp, duration};
 
 use crate::describe::describe;
+use crate::project::conditions_met;
 use crate::restart;
 use crate::runtime::{Runtime, current_pods, failed_pod, newest_pod, runtime};
 use crate::state::{BodyState, Mode, ResourceState, ServeState, State};
@@ -54,6 +55,15 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     resource.told = words;
     if turned && !ready {
         resource.unready_since = Some(at);
+    }
+    if turned && ready {
+        resource.last_ready = Some(at);
+    }
+    let met = conditions_met(resource, now.status);
+    for (known, met) in resource.conditions.iter_mut().zip(met) {
+        if known.is_none_or(|(known, _)| known != met) {
+            *known = Some((met, at));
+        }
     }
     if first_time || told || (cascade && (turned || renewed)) {
         return tell_dependents(state, name, first_time, renewed && cascade && !first_time);

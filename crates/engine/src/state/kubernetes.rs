@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lilt_model::cluster::PodRef;
 use lilt_model::image::LiveUpdate;
-use lilt_model::{ContainerId, Failure, ImageName};
+use lilt_model::{ContainerId, Failure, ImageName, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use crate::event::{Deployed, ForwardState};
 pub(crate) struct KubernetesState {
     pub(crate) images: BTreeMap<ImageName, ImageState>,
     pub(crate) deployed: Option<Deployed>,
+    /// When the last update that applied something began and ended.
+    pub(crate) applied_during: Option<(Timestamp, Timestamp)>,
     /// The objects as they were last applied; what a later spec lacks must go.
     pub(crate) applied: Vec<Value>,
     /// Its pods, old and new.
@@ -32,6 +34,8 @@ pub(crate) struct KubernetesState {
 pub(crate) struct ImageState {
     /// The reference under which the cluster knows what was built.
     pub(crate) reference: Option<String>,
+    /// When the update that built it began and ended.
+    pub(crate) built_during: Option<(Timestamp, Timestamp)>,
     /// All changes up to this number are in the built image.
     pub(crate) built: u64,
     /// Changes since the image was built.

@@ -43,6 +43,10 @@ pub(crate) struct ResourceState {
     pub(crate) started_once: bool,
     /// It is ready.
     pub(crate) ready_now: bool,
+    /// Whether it is up to date, and whether it is ready, in Tilt's terms, with since when that is so.
+    pub(crate) conditions: [Option<(bool, Timestamp)>; 2],
+    /// When it was last seen to become ready.
+    pub(crate) last_ready: Option<Timestamp>,
     /// When it ceased to be ready.
     pub(crate) unready_since: Option<Timestamp>,
     /// An update succeeded, and those that depend on it have not been told yet.
@@ -140,6 +144,8 @@ pub struct FinishedUpdate {
     pub finished: Timestamp,
     pub failure: Option<Failure>,
     pub warnings: Vec<String>,
+    /// Files went into running containers.
+    pub live: bool,
 }
 
 impl ResourceState {
@@ -162,6 +168,8 @@ impl ResourceState {
             attempted: 0,
             started_once: false,
             ready_now: false,
+            conditions: [None; 2],
+            last_ready: None,
             unready_since: None,
             renewed: false,
             renewed_dependencies: BTreeSet::new(),

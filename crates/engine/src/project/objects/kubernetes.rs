@@ -1,0 +1,172 @@
+//! The objects that tell of Kubernetes resources: what is applied, which pods came of it, their logs and forwards.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use lilt_model::api::fields::Fields;
+use lilt_model::api::specs;
+use lilt_model::cluster::{ContainerState, Pod};
+use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::settings::ServerSideApply;
+use serde_json::{Value, json};
+
+use super::pods::pod_status;
+use super::{Named, disable_source, managed, owned};
+use crate::event::ForwardState;
+use crate::runtime::current_pods;
+use crate::state::{KubernetesState, ResourceState, State};
+
+pub(super) fn objects(
+    state: &State,
+    resource: &ResourceState,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+    objects: &mut Vec<Named>,
+) {
+    let name = &resource.spec.name;
+    let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
+    let applied = json!({
+        "spec": apply_spec(state, resource, spec).put("disableSource", disable_source(name)).finish(),
+        "status": apply_status(resource, spec, kubernetes),
+    });
+    objects.push(managed("KubernetesApply", name.as_str(), name, "buildcontrol", applied));
+    let content = discovery(state, spec, kubernetes, &pods);
+    objects.push(owned("KubernetesDiscovery", name.as_str(), name, content));
+    for pod in &pods {
+        let stream = format!("{name}-{}-{}", pod.namespace, pod.name);
+        objects.push(owned("PodLogStream", &stream, name, log_stream(state, pod)));
+    }
+    let newest = pods.iter().max_by_key(|pod| pod.created).filter(|_| !spec.forwards.is_empty());
+    if let Some(pod) = newest {
+        let content = port_forward(pod, spec, kubernetes);
+        objects.push(owned("PortForward", &format!("{name}-{}", pod.name), name, content));
+    }
+}
+
+/// JSON is YAML.
+fn yaml<'o>(objects: impl IntoIterator<Item = &'o Value>) -> String {
+    objects.into_iter().map(ToString::to_string).collect::<Vec<_>>().join("\n---\n")
+}
+
+fn apply_spec(state: &State, resource: &ResourceState, spec: &KubernetesResource) -> Fields {
+    let server_side = state.settings.server_side_apply == ServerSideApply::Always;
+    specs::kubernetes_apply(&resource.spec.name, spec, yaml(&spec.objects), state.started)
+        .put_unless_empty("serverSideApply", server_side)
+}
+
+fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes: &KubernetesState) -> Value {
+    let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
+    let mut fields = Fields::new().put_unless_empty("error", failure.unwrap_or_default());
+    if let Some((begin, end)) = kubernetes.applied_during {
+        fields = fields.put("lastApplyStartTime", json!(begin)).put("lastApplyTime", json!(end));
+    }
+    let Some(deployed) = &kubernetes.deployed else { return fields.finish() };
+    let identities: Vec<Value> = deployed
+        .objects
+        .iter()
+        .map(|(object, uid)| {
+            let metadata = Fields::new()
+                .put("name", object.name.as_str())
+                .put_unless_empty("namespace", object.namespace.as_str())
+                .put("uid", json!(uid));
+            json!({"apiVersion": object.api_version, "kind": object.kind, "metadata": metadata.finish()})
+        })
+        .collect();
+    fields =
+        fields.put("resultYAML", yaml(&identities)).put("appliedInputHash", input_hash(spec, kubernetes));
+    if kubernetes.completed {
+        let since = kubernetes.applied_during.map(|(_, end)| end.whole_seconds());
+        fields = fields.put("conditions", json!([{
+            "type": "JobComplete", "status": "True", "lastTransitionTime": since, "reason": "", "message": "",
+        }]));
+    }
+    fields.finish()
+}
+
+/// Another one if anything that goes into the apply is another.
+fn input_hash(spec: &KubernetesResource, kubernetes: &KubernetesState) -> String {
+    let mut hasher = DefaultHasher::new();
+    yaml(&kubernetes.applied).hash(&mut hasher);
+    for name in &spec.image_deps {
+        kubernetes.images.get(name).and_then(|image| image.reference.as_ref()).hash(&mut hasher);
+    }
+    format!("{:016x}", hasher.finish())
+}
+
+fn discovery(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesState, pods: &[&Pod]) -> Value {
+    let watches: Vec<Value> = kubernetes
+        .deployed
+        .iter()
+        .flat_map(|deployed| &deployed.objects)
+        .map(|(object, uid)| json!({"uid": uid, "namespace": object.namespace, "name": object.name}))
+        .collect();
+    let selectors = spec.extra_pod_selectors.iter().map(|labels| json!({"matchLabels": labels}));
+    let written = Fields::new()
+        .put("watches", watches)
+        .put_unless_empty("extraSelectors", selectors.collect::<Vec<_>>())
+        .put_unless_empty("portForwardTemplateSpec", specs::forwards(&spec.forwards))
+        .put("podLogStreamTemplateSpec", json!({"ignoreContainers": specs::QUIET_CONTAINERS}))
+        .put("cluster", "default");
+    let told: Vec<Value> = pods.iter().map(|pod| pod_status(pod)).collect();
+    let mut status = json!({"pods": told});
+    match &state.cluster.info {
+        Some(_) => {
+            status["monitorStartTime"] = json!(state.started);
+            status["running"] = json!({"startTime": state.started});
+        }
+        None => status["waiting"] = json!({"reason": "ClusterUnavailable"}),
+    }
+    json!({"spec": written.finish(), "status": status})
+}
+
+fn log_stream(state: &State, pod: &Pod) -> Value {
+    let spec = json!({
+        "pod": pod.name, "namespace": pod.namespace, "cluster": "default",
+        "sinceTime": state.started.whole_seconds(), "ignoreContainers": specs::QUIET_CONTAINERS,
+    });
+    json!({"spec": spec, "status": {"containerStatuses": stream_statuses(pod, |_| true)}})
+}
+
+/// How far the log of each container is.
+pub(crate) fn stream_statuses(pod: &Pod, is_shown: impl Fn(&str) -> bool) -> Vec<Value> {
+    let shown = pod.containers.iter().filter(|it| !specs::QUIET_CONTAINERS.contains(&it.name.as_str()));
+    shown
+        .filter(|it| is_shown(&it.name))
+        .map(|container| {
+            let active = matches!(container.state, ContainerState::Running { .. });
+            let ended = matches!(container.state, ContainerState::Terminated { .. });
+            Fields::new()
+                .put("name", container.name.as_str())
+                .put_unless_empty("active", active)
+                .put_unless_empty("terminated", ended)
+                .finish()
+        })
+        .collect()
+}
+
+fn port_forward(pod: &Pod, spec: &KubernetesResource, kubernetes: &KubernetesState) -> Value {
+    let statuses: Vec<Value> = spec
+        .forwards
+        .iter()
+        .map(|forward| forward_status(forward, kubernetes.forwards.get(&forward.local_port)))
+        .collect();
+    let mut written = specs::forwards(&spec.forwards);
+    written["podName"] = json!(pod.name);
+    written["namespace"] = json!(pod.namespace);
+    written["cluster"] = json!("default");
+    json!({"spec": written, "status": {"forwardStatuses": statuses}})
+}
+
+pub(crate) fn forward_status(forward: &Forward, state: Option<&ForwardState>) -> Value {
+    let host = if forward.host.is_empty() { "localhost" } else { &forward.host };
+    let error = match state {
+        Some(ForwardState::Failed(failure)) => failure.to_string(),
+        _ => String::new(),
+    };
+    let addresses: Vec<&str> = if state.is_some() && error.is_empty() { vec![host] } else { Vec::new() };
+    Fields::new()
+        .put("localPort", forward.local_port)
+        .put("containerPort", forward.container_port)
+        .put("addresses", addresses)
+        .put_unless_empty("error", error)
+        .finish()
+}

@@ -1,0 +1,138 @@
+//! The objects that tell of the session as a whole.
+
+use lilt_model::ResourceName;
+use lilt_model::cluster::Registry;
+use lilt_model::duration::display;
+use lilt_model::resource::Body;
+use serde_json::{Map, Value, json};
+
+use super::targets::tiltfile_target;
+use super::{Named, object, owned, stop_button, stop_button_name, watch_content, watch_spec};
+use crate::event::WatchId;
+use crate::objects::tiltfile_status;
+use crate::state::{Mode, State};
+use crate::verdict::{Verdict, verdict};
+
+/// The objects that tell of the session as a whole.
+pub fn project_session_objects(state: &State) -> Vec<Named> {
+    let tiltfile = ResourceName::tiltfile();
+    let mut objects = vec![session(state), object("Tiltfile", tiltfile.as_str(), tiltfile_content(state))];
+    for (name, tiltfile) in state.all_tiltfiles().filter(|(_, tiltfile)| !tiltfile.files.is_empty()) {
+        let content = watch_content(watch_spec(&tiltfile.files, None), &tiltfile.events);
+        objects.push(owned("FileWatch", &WatchId::Tiltfile(name.clone()).name(), &name, content));
+    }
+    for name in state.tiltfile_names() {
+        objects.push(stop_button(state, &name));
+    }
+    if state.cluster.wanted {
+        objects.push(object("Cluster", "default", cluster_content(state)));
+    }
+    if state.resources.values().any(|resource| matches!(resource.spec.body, Body::Compose(_))) {
+        let spec = json!({"connection": {"docker": {}}});
+        let status = json!({"error": "Docker Compose is not supported yet"});
+        objects.push(object("Cluster", "docker", json!({"spec": spec, "status": status})));
+    }
+    objects
+}
+
+fn tiltfile_content(state: &State) -> Value {
+    let tiltfile = &state.tiltfile;
+    let own = json!({"fileWatches": [WatchId::Tiltfile(ResourceName::tiltfile()).name()]});
+    let mut spec = json!({"path": tiltfile.path, "args": tiltfile.args, "restartOn": own,
+        "stopOn": {"uiButtons": [stop_button_name(&ResourceName::tiltfile())]}});
+    let said = &tiltfile.triggers.object;
+    for field in ["restartOn", "stopOn", "labels"] {
+        if let Some(value) = said.get(&format!("/spec/{field}")).filter(|value| !value.is_null()) {
+            spec[field] = value.clone();
+        }
+    }
+    if tiltfile.triggers.follows_files && said.get("/spec/restartOn").is_some_and(Value::is_object) {
+        let mut watches = said.texts("/spec/restartOn/fileWatches");
+        watches.insert(0, WatchId::Tiltfile(ResourceName::tiltfile()).name());
+        spec["restartOn"]["fileWatches"] = json!(watches);
+    }
+    json!({"spec": spec, "status": tiltfile_status(tiltfile)})
+}
+
+fn cluster_content(state: &State) -> Value {
+    let mut status = Map::new();
+    let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
+    if let Some(info) = &state.cluster.info {
+        let connection =
+            json!({"context": info.context, "namespace": info.namespace, "cluster": info.context});
+        put("connection", json!({"kubernetes": connection}));
+        put("version", json!(info.server_version));
+        put("arch", json!(info.platform.as_deref().and_then(|it| it.split('/').nth(1)).unwrap_or("unknown")));
+        if let Some(at) = state.cluster.connected {
+            put("connectedAt", json!(at));
+        }
+        if let Some(registry) = info.registry.as_ref().or(state.settings.default_registry.as_ref()) {
+            put("registry", registry_content(registry));
+        }
+    }
+    if let Some(failure) = &state.cluster.failure {
+        put("error", json!(failure.to_string()));
+    }
+    let mut spec = json!({"connection": {"kubernetes": {}}});
+    if let Some(registry) = &state.settings.default_registry {
+        spec["defaultRegistry"] = registry_content(registry);
+    }
+    json!({"spec": spec, "status": status})
+}
+
+fn registry_content(registry: &Registry) -> Value {
+    let mut content = json!({"host": registry.host});
+    if let Some(inside) = &registry.host_from_cluster {
+        content["hostFromContainerRuntime"] = json!(inside);
+    }
+    if !registry.single_name.is_empty() {
+        content["singleName"] = json!(registry.single_name);
+    }
+    content
+}
+
+/// The session without what resources say: with a thousand of them, a change of one must not tell them all again.
+fn session(state: &State) -> Named {
+    let condition = match state.options.mode {
+        Mode::Up => "manual",
+        Mode::Ci => "ci",
+    };
+    let mut spec = json!({"tiltfilePath": state.options.tiltfile, "exitCondition": condition});
+    let mut status = json!({"pid": state.options.pid, "startTime": state.started, "done": false});
+    if state.options.mode == Mode::Ci {
+        spec["ci"] = ci_content(state);
+        if let Some(verdict) = verdict(state) {
+            status["done"] = json!(true);
+            tell_verdict(verdict, &mut status);
+        }
+    }
+    // The last: what resources say is put in behind it.
+    status["targets"] = json!([tiltfile_target(state)]);
+    let content = json!({"spec": spec, "status": status});
+    object("Session", "Tiltfile", content)
+}
+
+fn ci_content(state: &State) -> Value {
+    let ci = &state.settings.ci;
+    let mut content = json!({"timeout": display(state.ci_timeout())});
+    for (name, length) in
+        [("k8sGracePeriod", ci.k8s_grace_period), ("readinessTimeout", ci.readiness_timeout)]
+    {
+        if let Some(length) = length {
+            content[name] = json!(display(length));
+        }
+    }
+    content
+}
+
+fn tell_verdict(verdict: Verdict, status: &mut Value) {
+    let error = match verdict {
+        Verdict::Ready => return,
+        Verdict::Broken { cause, .. } => cause,
+        Verdict::TimedOut { after, waiting } => {
+            let waiting: Vec<String> = waiting.iter().map(|(name, how)| format!("{name} {how}")).collect();
+            format!("Timeout after {}: {}", display(after), waiting.join(", "))
+        }
+    };
+    status["error"] = json!(error);
+}

@@ -1,0 +1,160 @@
+//! What the session says of resources: their targets, in Tilt's terms.
+
+use lilt_model::api::RuntimeStatus;
+use lilt_model::cluster::{ContainerState, Pod, PodPhase};
+use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
+use lilt_model::resource::{Body, LocalResource};
+use lilt_model::{ResourceName, Timestamp};
+use serde_json::{Value, json};
+
+use crate::runtime::{Runtime, current_pods, runtime};
+use crate::state::{BodyState, KubernetesState, LocalState, ResourceState, ServeState, State};
+
+/// The targets of one resource.
+pub fn project_targets(state: &State, name: &ResourceName) -> Vec<Value> {
+    let Some(resource) = state.resources.get(name) else { return Vec::new() };
+    update_target(name, resource).into_iter().chain(runtime_target(state, name, resource)).collect()
+}
+
+fn target(name: String, kind: &str, resource: &ResourceName, state: Value) -> Value {
+    json!({"name": name, "type": kind, "resources": [resource.as_str()], "state": state})
+}
+
+pub(super) fn tiltfile_target(state: &State) -> Value {
+    let tiltfile = &state.tiltfile;
+    let told = match (&tiltfile.loading, tiltfile.history.back()) {
+        (Some(load), _) => active(load.started, false, None),
+        (None, Some(last)) => {
+            terminated(last.started, last.finished, last.failure.as_ref().map(ToString::to_string))
+        }
+        (None, None) => json!({"waiting": {"waitReason": "initial-build"}}),
+    };
+    // Its files changed, and it is held.
+    let told =
+        if tiltfile.hold.is_some() { json!({"waiting": {"waitReason": "config-changed"}}) } else { told };
+    target("tiltfile:update".to_owned(), "job", &ResourceName::tiltfile(), told)
+}
+
+fn active(started: Timestamp, ready: bool, since: Option<Timestamp>) -> Value {
+    json!({"active": {"startTime": started, "ready": ready, "lastReadyTime": since}})
+}
+
+fn terminated(started: Timestamp, finished: Timestamp, error: Option<String>) -> Value {
+    let mut told = json!({"startTime": started, "finishTime": finished});
+    if let Some(error) = error {
+        told["error"] = json!(error);
+    }
+    json!({"terminated": told})
+}
+
+fn waiting(resource: &ResourceState) -> Value {
+    let reason = resource.hold.as_ref().and_then(crate::Hold::reason).unwrap_or("unknown");
+    json!({"waiting": {"waitReason": reason}})
+}
+
+fn update_target(name: &ResourceName, resource: &ResourceState) -> Option<Value> {
+    if matches!(&resource.spec.body, Body::Local(local) if local.update.is_none()) {
+        return None;
+    }
+    let told = if resource.disabled {
+        json!({"disabled": {}})
+    } else if let Some(update) = &resource.update {
+        active(update.started, false, None)
+    } else if resource.pending_since.is_some() {
+        waiting(resource)
+    } else if let Some(last) = resource.history.back() {
+        terminated(last.started, last.finished, last.failure.as_ref().map(ToString::to_string))
+    } else {
+        json!({})
+    };
+    Some(target(format!("{name}:update"), "job", name, told))
+}
+
+fn runtime_target(state: &State, name: &ResourceName, resource: &ResourceState) -> Option<Value> {
+    let now = runtime(state, resource);
+    let (suffix, kind, told) = match (&resource.spec.body, &resource.body) {
+        (Body::Local(spec), BodyState::Local(local)) => {
+            spec.serve.as_ref()?;
+            ("serve", "server", serve_state(resource, spec, local, now))
+        }
+        (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
+            let kind = if spec.pod_readiness == PodReadiness::Succeeded { "job" } else { "server" };
+            ("runtime", kind, pods_state(state, resource, spec, kubernetes, now)?)
+        }
+        // Nothing runs of it yet: its updates fail.
+        _ => ("runtime", "server", waiting(resource)),
+    };
+    let told = if resource.disabled { json!({"disabled": {}}) } else { told };
+    Some(target(format!("{name}:{suffix}"), kind, name, told))
+}
+
+fn serve_state(resource: &ResourceState, spec: &LocalResource, local: &LocalState, now: Runtime) -> Value {
+    let Some(serve) = local.serve.as_ref().filter(|_| spec.serve.is_some()) else {
+        return if is_begun(resource) { waiting(resource) } else { json!({}) };
+    };
+    match &serve.state {
+        ServeState::Starting => waiting(resource),
+        ServeState::Running { since, .. } => {
+            active(*since, now.status == RuntimeStatus::Ok, resource.last_ready)
+        }
+        ServeState::Ended { at, .. } => {
+            terminated(serve.started.unwrap_or(*at), *at, Some(now.message.unwrap_or_default()))
+        }
+    }
+}
+
+/// It comes by itself, or has begun.
+fn is_begun(resource: &ResourceState) -> bool {
+    resource.spec.auto_init || resource.started_once || resource.triggered.is_some()
+}
+
+/// None: no pods are expected, and none came.
+fn pods_state(
+    state: &State,
+    resource: &ResourceState,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+    now: Runtime,
+) -> Option<Value> {
+    let pod = current_pods(state, kubernetes).max_by_key(|pod| pod.created);
+    if spec.pod_readiness == PodReadiness::Ignore && kubernetes.deployed.is_some() && pod.is_none() {
+        return None;
+    }
+    let created = kubernetes.applied_during.map_or(state.started, |(_, end)| end);
+    Some(match now.status {
+        RuntimeStatus::Ok | RuntimeStatus::NotApplicable => match pod {
+            Some(pod) if pod.phase == PodPhase::Succeeded => {
+                let end = resource.last_ready.unwrap_or(created);
+                terminated(created, end, None)
+            }
+            None if kubernetes.completed => terminated(created, resource.last_ready.unwrap_or(created), None),
+            _ => active(created, true, resource.last_ready),
+        },
+        RuntimeStatus::Error => {
+            let words = pod.and_then(pod_error).or(now.message).unwrap_or_else(|| "unknown error".to_owned());
+            terminated(created, resource.unready_since.unwrap_or(created).max(created), Some(words))
+        }
+        RuntimeStatus::Pending => match pod {
+            Some(pod) if pod.phase == PodPhase::Running => active(created, false, resource.last_ready),
+            Some(pod) if !pod.status.is_empty() => json!({"waiting": {"waitReason": pod.status}}),
+            Some(_) => json!({"waiting": {"waitReason": "unknown"}}),
+            None => json!({"waiting": {"waitReason": "waiting-for-pod"}}),
+        },
+        RuntimeStatus::None | RuntimeStatus::Unknown => json!({}),
+    })
+}
+
+/// What is wrong with a pod, in Tilt's words.
+fn pod_error(pod: &Pod) -> Option<String> {
+    if pod.phase == PodPhase::Failed {
+        return Some(pod.message.clone().unwrap_or_else(|| format!("Pod {:?} failed", pod.name)));
+    }
+    let is_bad = |state: &ContainerState| match state {
+        ContainerState::Terminated { exit_code, .. } => *exit_code != 0,
+        ContainerState::Waiting { .. } => true,
+        ContainerState::Running { .. } => false,
+    };
+    let container = pod.containers.iter().find(|container| !container.ready && is_bad(&container.state))?;
+    let (pod_name, name, status) = (&pod.name, &container.name, &pod.status);
+    Some(format!("Pod {pod_name} in error state due to container {name}: {status}"))
+}

@@ -1,0 +1,251 @@
+//! The specifications of the objects that tell of images and of what is deployed: `KubernetesApply`, `ImageMap`,
+//! `DockerImage`, `CmdImage`, `LiveUpdate` and `DockerComposeService`.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::fields::{Fields, ignores, list_or_null, path, sanitized};
+use crate::command::Command;
+use crate::compose::{ComposeConfig, ComposeResource};
+use crate::image::{CustomBuild, CustomOutput, DockerBuild, ImageTarget, LiveUpdate};
+use crate::kubernetes::{CustomDeploy, DiscoveryStrategy, Forward, KubernetesResource};
+use crate::locator::ImageLocator;
+use crate::names::{ImageName, ResourceName};
+use crate::time::Timestamp;
+
+/// Sidecars whose logs nobody asked for.
+pub const QUIET_CONTAINERS: [&str; 4] = ["istio-init", "istio-proxy", "linkerd-proxy", "linkerd-init"];
+
+/// `yaml` is the text of its objects; `started` is when the session began, before which no log is read.
+pub fn kubernetes_apply(
+    resource: &ResourceName,
+    body: &KubernetesResource,
+    yaml: String,
+    started: Timestamp,
+) -> Fields {
+    let deploy = body.custom_deploy.as_ref();
+    let strategy = body.discovery_strategy.map_or("", |strategy| match strategy {
+        DiscoveryStrategy::Default => "default",
+        DiscoveryStrategy::SelectorsOnly => "selectors-only",
+    });
+    let selectors: Vec<Value> =
+        body.extra_pod_selectors.iter().map(|labels| json!({"matchLabels": labels})).collect();
+    let discovery = if selectors.is_empty() { Value::Null } else { json!({"extraSelectors": selectors}) };
+    let restart_on = || json!({"fileWatches": [sanitized(&format!("{}:apply", resource))]});
+    let by_command = |part: fn(&CustomDeploy) -> Value| deploy.map_or(Value::Null, part);
+    Fields::new()
+        .put_unless_empty("yaml", yaml)
+        .put_unless_empty("imageMaps", image_maps(&body.image_deps))
+        .put_unless_empty("imageLocators", body.image_locators.iter().map(locator).collect::<Vec<_>>())
+        .put(
+            "timeout",
+            crate::duration::display(std::time::Duration::from_secs(body.apply_timeout_secs.into())),
+        )
+        .put_unless_empty("kubernetesDiscoveryTemplateSpec", discovery)
+        .put_unless_empty("portForwardTemplateSpec", forwards(&body.forwards))
+        .put(
+            "podLogStreamTemplateSpec",
+            json!({"sinceTime": started.whole_seconds(), "ignoreContainers": QUIET_CONTAINERS}),
+        )
+        .put_unless_empty("discoveryStrategy", strategy)
+        .put_unless_empty("applyCmd", by_command(|deploy| apply_command(&deploy.apply)))
+        .put_unless_empty("restartOn", deploy.map_or(Value::Null, |_| restart_on()))
+        .put_unless_empty("deleteCmd", by_command(|deploy| apply_command(&deploy.delete)))
+        .put("cluster", "default")
+}
+
+/// A service, and the project it is of.
+pub fn compose_service(body: &ComposeResource) -> Fields {
+    let project = &body.project;
+    let mut files = Vec::new();
+    let mut texts = Vec::new();
+    for config in &project.configs {
+        match config {
+            ComposeConfig::File(file) => files.push(path(file)),
+            ComposeConfig::Text(text) => texts.push(text.as_str()),
+        }
+    }
+    let project = Fields::new()
+        .put_unless_empty("configPaths", files)
+        .put_unless_empty("projectPath", path(&project.directory))
+        .put_unless_empty("yaml", texts.join("\n---\n"))
+        .put_unless_empty("name", project.name.as_str())
+        .put_unless_empty("envFile", project.env_file.as_deref().map(path).unwrap_or_default())
+        .put_unless_empty("profiles", project.profiles.clone())
+        .put_unless_empty("wait", project.wait)
+        .finish();
+    Fields::new()
+        .put("service", body.service.as_str())
+        .put("project", project)
+        .put_unless_empty("imageMaps", image_maps(&body.image_deps))
+}
+
+/// How an image is found in objects.
+pub fn image_map(image: &ImageTarget) -> Fields {
+    Fields::new()
+        .put("selector", image.name.as_str())
+        .put_unless_empty("matchExact", image.match_exact)
+        .put_unless_empty("matchInEnvVars", image.match_in_env_vars)
+        .put_unless_empty(
+            "overrideCommand",
+            image
+                .entrypoint
+                .as_ref()
+                .filter(|words| !words.is_empty())
+                .map_or(Value::Null, |words| json!({"command": words})),
+        )
+        .put_unless_empty(
+            "overrideArgs",
+            image.container_args.as_ref().map_or(Value::Null, |words| json!({"args": words})),
+        )
+}
+
+pub fn docker_image(build: &DockerBuild, needed: &[ImageName]) -> Fields {
+    let arguments: Vec<String> =
+        build.build_args.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Fields::new()
+        .put("ref", "")
+        .put_unless_empty("dockerfileContents", build.dockerfile.as_str())
+        .put_unless_empty("context", build.context.roots.first().map(|root| path(root)).unwrap_or_default())
+        .put_unless_empty("contextIgnores", ignores(&build.context.ignores))
+        .put_unless_empty("args", arguments)
+        .put_unless_empty("target", build.target.as_str())
+        .put_unless_empty("sshAgentConfigs", build.ssh.clone())
+        .put_unless_empty("secrets", build.secrets.clone())
+        .put_unless_empty("network", build.network.as_str())
+        .put_unless_empty("pull", build.pull)
+        .put_unless_empty("cacheFrom", build.cache_from.clone())
+        .put_unless_empty("platform", build.platform.as_str())
+        .put_unless_empty("extraTags", build.extra_tags.clone())
+        .put_unless_empty("imageMaps", image_maps(needed))
+        .put_unless_empty("extraHosts", build.extra_hosts.clone())
+}
+
+pub fn cmd_image(build: &CustomBuild, needed: &[ImageName]) -> Fields {
+    let output = match build.output {
+        CustomOutput::LocalDocker => "local-docker",
+        CustomOutput::LocalDockerAndRemote => "local-docker-and-remote",
+        CustomOutput::Remote => "remote",
+    };
+    Fields::new()
+        .put("ref", "")
+        .put_unless_empty("args", build.command.argv.clone())
+        .put_unless_empty("dir", path(&build.command.dir))
+        .put_unless_empty("env", environment(&build.command))
+        .put_unless_empty("imageMaps", image_maps(needed))
+        .put("outputMode", output)
+        .put_unless_empty("outputTag", build.tag.as_str())
+        .put_unless_empty(
+            "outputsImageRefTo",
+            build.outputs_image_ref_to.as_deref().map(path).unwrap_or_default(),
+        )
+}
+
+pub fn live_update(update: &LiveUpdate) -> Value {
+    let from_base = |paths: &[PathBuf]| -> Vec<Value> {
+        paths.iter().map(|path| relative(&update.base, path).into()).collect()
+    };
+    let selector = match update.container_name.as_str() {
+        "" => json!({}),
+        name => json!({"kubernetes": {"discoveryName": "", "containerName": name}}),
+    };
+    let syncs: Vec<Value> = update
+        .syncs
+        .iter()
+        .map(
+            |sync| json!({"localPath": relative(&update.base, &sync.local), "containerPath": sync.container}),
+        )
+        .collect();
+    let execs: Vec<Value> = update
+        .runs
+        .iter()
+        .map(|run| {
+            json!({
+                "args": run.argv,
+                "triggerPaths": list_or_null(from_base(&run.triggers)),
+                "echoOff": run.echo_off,
+            })
+        })
+        .collect();
+    let fields = Fields::new()
+        .put("basePath", path(&update.base))
+        .put("selector", selector)
+        .put_unless_empty("stopPaths", from_base(&update.stop_paths))
+        .put_unless_empty("syncs", syncs)
+        .put_unless_empty("execs", execs)
+        .put_unless_empty("restart", if update.restart { "always" } else { "" });
+    let fields = if update.initial_sync { fields.put("initialSync", json!({})) } else { fields };
+    fields.finish()
+}
+
+/// The way from one directory to a path, by the text alone.
+fn relative(base: &Path, target: &Path) -> String {
+    let shared = base.components().zip(target.components()).take_while(|(one, other)| one == other).count();
+    let up = base.components().skip(shared).map(|_| Component::ParentDir);
+    let way: PathBuf = up.chain(target.components().skip(shared)).collect();
+    if way.as_os_str().is_empty() { ".".to_owned() } else { path(&way) }
+}
+
+pub fn image_maps(names: &[ImageName]) -> Vec<String> {
+    names.iter().map(|name| sanitized(name.as_str())).collect()
+}
+
+fn locator(locator: &ImageLocator) -> Value {
+    let selector = &locator.selector;
+    let selector = Fields::new()
+        .put_unless_empty("apiVersionRegexp", selector.api_version.as_str())
+        .put_unless_empty("kindRegexp", selector.kind.as_str())
+        .put_unless_empty("nameRegexp", selector.name.as_str())
+        .put_unless_empty("namespaceRegexp", selector.namespace.as_str())
+        .finish();
+    let object = locator
+        .object
+        .as_ref()
+        .map_or(Value::Null, |object| json!({"repoField": object.repo_field, "tagField": object.tag_field}));
+    Fields::new()
+        .put("objectSelector", selector)
+        .put("path", locator.path.as_str())
+        .put_unless_empty("object", object)
+        .finish()
+}
+
+pub fn forwards(forwards: &[Forward]) -> Value {
+    let write = |forward: &Forward| {
+        let host = if forward.host.is_empty() { "localhost" } else { &forward.host };
+        Fields::new()
+            .put_unless_empty("localPort", forward.local_port)
+            .put("containerPort", forward.container_port)
+            .put("host", host)
+            .put_unless_empty("name", forward.name.as_str())
+            .put_unless_empty("path", forward.path.as_str())
+            .finish()
+    };
+    match forwards {
+        [] => Value::Null,
+        forwards => json!({"forwards": forwards.iter().map(write).collect::<Vec<_>>()}),
+    }
+}
+
+fn apply_command(command: &Command) -> Value {
+    json!({"args": command.argv, "dir": path(&command.dir), "env": list_or_null(environment(command))})
+}
+
+/// Variables as the API writes them.
+pub fn environment(command: &Command) -> Vec<Value> {
+    command.env.iter().map(|(name, value)| format!("{name}={value}").into()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_way_between_paths() {
+        for (base, target, expected) in
+            [("/a/b", "/a/b/c/d", "c/d"), ("/a/b", "/a/x", "../x"), ("/a", "/a", "."), ("/a/b", "/", "../..")]
+        {
+            assert_eq!(relative(Path::new(base), Path::new(target)), expected);
+        }
+    }
+}
