@@ -25,6 +25,7 @@ pub(crate) fn translate(pod: &core::Pod, owners: Vec<Uid>) -> Pod {
         owners,
         nearest_owner: nearest_owner(pod),
         template_hash: meta.labels.as_ref().and_then(|labels| labels.get(TEMPLATE_HASH)).cloned(),
+        labels: meta.labels.clone().unwrap_or_default(),
         created: meta.creation_timestamp.as_ref().map(timestamp).unwrap_or_default(),
         deleting: meta.deletion_timestamp.is_some(),
         phase: phase(pod),

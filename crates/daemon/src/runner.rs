@@ -60,7 +60,13 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,
         (TaskId::Follow(name, _), TaskSpec::Follow { .. }) => follow::run(context, name, spec).await,
         (TaskId::Forward(name, _), TaskSpec::Forward { forward, .. }) => {
-            forward::run(context, name, forward, spec).await;
+            forward::run(context, name, None, forward, spec).await;
+        }
+        (TaskId::ObjectForward(object, name, _), TaskSpec::Forward { forward, .. }) => {
+            forward::run(context, name, Some(object), forward, spec).await;
+        }
+        (TaskId::Stream(object, name), TaskSpec::Stream { .. }) => {
+            follow::stream(context, object, name, spec).await;
         }
         (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, spec).await,
         (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, objects, reason }) => {

@@ -19,6 +19,7 @@ use crate::timeline;
 
 pub(crate) use load::{forget as forget_tiltfile, request as request_load};
 pub(crate) use request::{cancel, requested, set_args};
+pub(crate) use switch::note_cluster;
 
 pub fn apply(state: &mut State, at: Timestamp, event: Event) {
     state.now = at;
@@ -74,6 +75,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ObjectPut { key, object, uid } => objects::written(state, key, *object, uid),
         Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
         Event::OwnerGone { uid } => objects::owner_gone(state, &uid),
+        Event::ObjectForwardChanged { name, local_port, state: forward } => {
+            objects::forward_changed(state, &name, local_port, forward);
+        }
         Event::RepositoryFetched { name, run, outcome } => {
             objects::repository_fetched(state, &name, run, outcome);
         }
@@ -138,10 +142,13 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         }
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
+        TaskId::ObjectForward(name, _, port) => {
+            objects::forward_changed(state, &name, port, ForwardState::Failed(failure));
+        }
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
         TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.
-        TaskId::Watch(_) | TaskId::Follow(..) | TaskId::Wake => {}
+        TaskId::Watch(_) | TaskId::Follow(..) | TaskId::Stream(..) | TaskId::Wake => {}
     }
 }
 

@@ -134,6 +134,12 @@ pub enum Event {
     OwnerGone {
         uid: String,
     },
+    /// The same of a `PortForward` that was made.
+    ObjectForwardChanged {
+        name: String,
+        local_port: u16,
+        state: ForwardState,
+    },
     /// An `ExtensionRepo` was fetched, or could not be.
     RepositoryFetched {
         name: String,

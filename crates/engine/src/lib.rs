@@ -31,7 +31,7 @@ pub use event::{
     WatchId,
 };
 pub use hold::{Dependency, Hold};
-pub use objects::{RESOURCE, acts, plan_object, project_object};
+pub use objects::{RESOURCE, acts, is_heard, plan_object, project_object};
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
     project_resource, project_resource_objects, project_session, project_session_objects, project_targets,

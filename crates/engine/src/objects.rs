@@ -9,7 +9,9 @@ mod command;
 mod disable;
 mod extension;
 mod files;
+mod idle;
 mod owners;
+mod pods;
 mod references;
 mod tiltfile;
 mod toggle;
@@ -22,6 +24,7 @@ use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::event::ForwardState;
 use crate::plan::Plan;
 use crate::state::State;
 use disable::Switch;
@@ -39,6 +42,8 @@ pub(crate) use extension::{
 };
 pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
 pub(crate) use owners::gone as owner_gone;
+pub use pods::is_heard;
+pub(crate) use pods::{cluster_connected, forward_changed, pod_changed};
 pub(crate) use references::{changed, set_references};
 pub(crate) use tiltfile::tiltfile_status;
 pub(crate) use toggle::ToggleRun;
@@ -93,6 +98,10 @@ pub(crate) enum Run {
     Repository(RepositoryRun),
     Extension(ExtensionRun),
     Tiltfile,
+    /// Pods are looked for, or heard.
+    Pods,
+    /// The state of each forward, by its local port.
+    Forwards(BTreeMap<u16, ForwardState>),
 }
 
 impl Objects {
@@ -104,6 +113,15 @@ impl Objects {
 
     pub(crate) fn take_touched(&mut self) -> BTreeSet<ObjectKey> {
         std::mem::take(&mut self.touched)
+    }
+
+    /// Some object looks into the cluster.
+    pub(crate) fn want_cluster(&self) -> bool {
+        let is_kind = |kind: &str| {
+            let first = self.made.range(ObjectKey::new(kind, "")..).next();
+            first.is_some_and(|(key, _)| key.kind == kind)
+        };
+        pods::KINDS.into_iter().any(is_kind)
     }
 
     /// Something is being fetched or looked for that may bring resources.
@@ -151,6 +169,9 @@ fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: O
     state.objects.touch(&key);
     reconsider(state, &key);
     changed(state, &key);
+    if pods::KINDS.contains(&key.kind.as_str()) {
+        crate::apply::note_cluster(state);
+    }
 }
 
 /// Deletes an object, and what belongs to it unless that is to stay.
@@ -170,6 +191,9 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
     state.objects.touch(key);
     if key.kind == "Tiltfile" {
         tiltfile::gone(state, key);
+    }
+    if pods::KINDS.contains(&key.kind.as_str()) {
+        crate::apply::note_cluster(state);
     }
     changed(state, key);
     Some(made)
@@ -218,6 +242,10 @@ pub fn acts(kind: &str) -> bool {
             | "Extension"
             | "ExtensionRepo"
             | "FileWatch"
+            | "ImageMap"
+            | "KubernetesDiscovery"
+            | "PodLogStream"
+            | "PortForward"
             | "Tiltfile"
             | "ToggleButton"
             | "UIButton"
@@ -232,6 +260,8 @@ fn fresh(key: &ObjectKey) -> Run {
         "ExtensionRepo" => Run::Repository(RepositoryRun::default()),
         "Extension" => Run::Extension(ExtensionRun::default()),
         "Tiltfile" => Run::Tiltfile,
+        "KubernetesDiscovery" | "PodLogStream" => Run::Pods,
+        "PortForward" => Run::Forwards(BTreeMap::new()),
         _ => Run::Nothing,
     }
 }
@@ -245,6 +275,7 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
         "ExtensionRepo" => extension::reconsider_repository(state, key),
         "Extension" => extension::reconsider(state, key),
         "Tiltfile" => tiltfile::reconsider(state, key),
+        kind if pods::KINDS.contains(&kind) => pods::reconsider(state, key),
         _ => {}
     }
 }
@@ -256,6 +287,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Nothing | Run::Toggle(_) | Run::Tiltfile => Plan::new(),
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
+        Run::Pods | Run::Forwards(_) => pods::plan(state, key, &made.object),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(key, run),
     }
@@ -268,7 +300,12 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
     let mut status = Map::new();
     status.extend(made.switch.as_ref().map(|switch| ("disableStatus".to_owned(), switch.status())));
     match &made.run {
-        Run::Nothing => return Some((made.uid.clone(), object)),
+        Run::Nothing => match idle::status(&key.kind) {
+            Some(idle) => status.extend(idle),
+            None => return Some((made.uid.clone(), object)),
+        },
+        Run::Pods => pods::tell(state, key, &made.object, &BTreeMap::new(), &mut status),
+        Run::Forwards(states) => pods::tell(state, key, &made.object, states, &mut status),
         Run::Command(run) => command::tell(run, &made.object, &mut status),
         Run::Files(run) => run.events.tell(&mut status),
         Run::Toggle(run) => run.tell(&mut status),

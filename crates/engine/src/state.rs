@@ -195,6 +195,14 @@ pub(crate) struct Pods {
     pub(crate) notices: BTreeMap<PodRef, Vec<PodNotice>>,
 }
 
+impl Pods {
+    pub(crate) fn of_namespace<'p>(&'p self, namespace: &'p str) -> impl Iterator<Item = &'p Arc<Pod>> {
+        let first = PodRef { namespace: namespace.to_owned(), name: String::new() };
+        let pods = self.known.range(first..).take_while(move |(pod, _)| pod.namespace == namespace);
+        pods.map(|(_, pod)| pod)
+    }
+}
+
 impl State {
     pub fn new(options: Options) -> Self {
         let args = options.args.clone();

@@ -34,6 +34,10 @@ pub enum TaskId {
     Cleanup(u64),
     /// What a `Cmd` runs.
     Command(String),
+    /// A port of a `PortForward`, with whose log it writes to.
+    ObjectForward(String, ResourceName, u16),
+    /// What a `PodLogStream` hears, with whose log it writes to.
+    Stream(String, ResourceName),
     /// What an `ExtensionRepo` fetches.
     Repository(String),
     /// What an `Extension` looks for.
@@ -69,6 +73,8 @@ pub enum TaskSpec {
     Follow { pod: Arc<Pod>, notices: Vec<PodNotice> },
     /// Lead a local port to a pod.
     Forward { forward: Forward, target: Option<ForwardTarget> },
+    /// Show the logs of a pod's containers; those that are asked for, from a time on.
+    Stream { pod: Arc<Pod>, only: Vec<String>, ignored: Vec<String>, since: Option<Timestamp> },
     /// Copy changes into a container.
     Sync(Box<SyncTask>),
     /// Delete objects that are no longer wanted.
@@ -83,6 +89,7 @@ impl TaskSpec {
         match (self, next) {
             (TaskSpec::Watch { .. }, TaskSpec::Watch { .. })
             | (TaskSpec::Follow { .. }, TaskSpec::Follow { .. })
+            | (TaskSpec::Stream { .. }, TaskSpec::Stream { .. })
             | (TaskSpec::Sync(_), TaskSpec::Sync(_)) => true,
             (TaskSpec::Forward { forward: old, .. }, TaskSpec::Forward { forward: new, .. }) => old == new,
             // Numbers tell them apart, and comparing whole jobs would cost.

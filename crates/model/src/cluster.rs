@@ -1,5 +1,7 @@
 //! Facts that a cluster tells: connection, pods and their containers.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::names::{ContainerId, Uid};
@@ -50,6 +52,8 @@ pub struct Pod {
     pub nearest_owner: Option<String>,
     /// The label `tilt.dev/pod-template-hash`.
     pub template_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     pub created: Timestamp,
     pub deleting: bool,
     pub phase: PodPhase,

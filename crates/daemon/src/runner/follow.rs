@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use lilt_cluster::Cluster;
-use lilt_engine::{Mode, TaskSpec};
+use lilt_engine::{Mode, TaskSpec, is_heard};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodNotice, PodRef};
 use lilt_model::log::Level;
 use lilt_model::{ContainerId, ResourceName, Timestamp};
@@ -27,16 +27,7 @@ const RUNS: usize = 64;
 
 pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<TaskSpec>) {
     let Ok(cluster) = context.cluster() else { return };
-    let mut view = View {
-        cluster,
-        resource,
-        followed: BTreeSet::new(),
-        logs: BTreeMap::new(),
-        streams: JoinSet::new(),
-        notices: 0,
-        met: 0,
-        announced: false,
-    };
+    let mut view = View::new(cluster, resource);
     loop {
         let current = match &*spec.borrow_and_update() {
             TaskSpec::Follow { pod, notices } => Some((Arc::clone(pod), notices.clone())),
@@ -59,6 +50,28 @@ pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Rece
     }
 }
 
+/// Shows the logs of a pod's containers alone, for a `PodLogStream`.
+pub(crate) async fn stream(
+    context: Context,
+    object: String,
+    resource: ResourceName,
+    mut spec: Receiver<TaskSpec>,
+) {
+    let Ok(cluster) = context.cluster() else { return };
+    let mut view = View { object: Some(object), ..View::new(cluster, resource) };
+    loop {
+        if let TaskSpec::Stream { pod, only, ignored, since } = &*spec.borrow_and_update() {
+            view.since = *since;
+            let heard = pod.containers.iter().filter(|it| is_heard(&it.name, only, ignored));
+            heard.for_each(|container| view.follow(&context, pod, container));
+        }
+        tokio::select! {
+            changed = spec.changed() => if changed.is_err() { return },
+            () = context.cancel.cancelled() => return,
+        }
+    }
+}
+
 struct View {
     cluster: Cluster,
     resource: ResourceName,
@@ -72,9 +85,28 @@ struct View {
     /// Conditions shown as met.
     met: usize,
     announced: bool,
+    /// The `PodLogStream` that asks for it; none: the resource does.
+    object: Option<String>,
+    /// Lines before this time are not shown, if it says so.
+    since: Option<Timestamp>,
 }
 
 impl View {
+    fn new(cluster: Cluster, resource: ResourceName) -> Self {
+        Self {
+            cluster,
+            resource,
+            followed: BTreeSet::new(),
+            logs: BTreeMap::new(),
+            streams: JoinSet::new(),
+            notices: 0,
+            met: 0,
+            announced: false,
+            object: None,
+            since: None,
+        }
+    }
+
     fn show(&mut self, context: &Context, pod: &Pod, notices: &[PodNotice]) {
         // One that was there before the session needs no story, only its new lines.
         if !is_older(pod, context) && !pod.deleting {
@@ -150,12 +182,16 @@ impl View {
     ) -> &(mpsc::Sender<ContainerId>, AbortHandle) {
         let name = container.name.clone();
         let (sender, runs) = mpsc::channel(RUNS);
+        let id = match &self.object {
+            Some(object) => format!("podlogstream:{object}:{name}"),
+            None => format!("pod:{}:{}:{name}", pod.namespace, pod.name),
+        };
         let log = Log {
             cluster: self.cluster.clone(),
             pod: pod.reference(),
-            span: context.runtime_span(&self.resource, format!("pod:{}:{}:{name}", pod.namespace, pod.name)),
+            span: context.runtime_span(&self.resource, id),
             prefix: if pod.containers.len() > 1 { format!("[{name}] ") } else { String::new() },
-            since: is_older(pod, context).then_some(context.started),
+            since: self.since.or(is_older(pod, context).then_some(context.started)),
             container: name.clone(),
         };
         let task = self.streams.spawn(log.copy_all(runs));

@@ -23,11 +23,12 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub(crate) async fn run(
     context: Context,
     resource: ResourceName,
+    object: Option<String>,
     forward: Forward,
     spec: Receiver<TaskSpec>,
 ) {
     let cancel = context.cancel.clone();
-    let port = Port { context, resource, forward };
+    let port = Port { context, resource, object, forward };
     tokio::select! {
         () = port.serve(spec) => {}
         () = cancel.cancelled() => {}
@@ -36,7 +37,10 @@ pub(crate) async fn run(
 
 struct Port {
     context: Context,
+    /// Whose log it writes to.
     resource: ResourceName,
+    /// The `PortForward` that asks for it; none: the resource does.
+    object: Option<String>,
     forward: Forward,
 }
 
@@ -103,7 +107,11 @@ impl Port {
 
     async fn tell(&self, state: ForwardState) {
         let (resource, local_port) = (self.resource.clone(), self.forward.local_port);
-        self.context.tell(Event::ForwardChanged { resource, local_port, state }).await;
+        let event = match self.object.clone() {
+            Some(name) => Event::ObjectForwardChanged { name, local_port, state },
+            None => Event::ForwardChanged { resource, local_port, state },
+        };
+        self.context.tell(event).await;
     }
 }
 

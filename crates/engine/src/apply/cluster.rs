@@ -3,6 +3,7 @@
 use lilt_model::cluster::ClusterInfo;
 use lilt_model::{Failure, ResourceName};
 
+use crate::objects;
 use crate::state::State;
 
 pub(super) fn connected(state: &mut State, info: ClusterInfo) {
@@ -10,6 +11,7 @@ pub(super) fn connected(state: &mut State, info: ClusterInfo) {
     state.cluster.connected = Some(state.now);
     state.cluster.failure = None;
     touch_deployed(state);
+    objects::cluster_connected(state);
 }
 
 pub(super) fn failed(state: &mut State, failure: Failure) {
@@ -18,6 +20,7 @@ pub(super) fn failed(state: &mut State, failure: Failure) {
     }
     state.cluster.failure = Some(failure);
     touch_deployed(state);
+    objects::cluster_connected(state);
 }
 
 pub(super) fn recovered(state: &mut State) {

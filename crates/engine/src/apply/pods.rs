@@ -7,6 +7,7 @@ use lilt_model::cluster::{ContainerState, Pod, PodNotice, PodRef};
 use lilt_model::{ResourceName, Uid};
 
 use crate::apply::update;
+use crate::objects;
 use crate::state::{ImageState, Progress, State};
 
 /// Notices kept per pod: enough to tell what is wrong with it.
@@ -47,6 +48,7 @@ pub(super) fn changed(state: &mut State, pod: Pod) {
     }
     let owner = resource_of(state, &pod);
     state.pods.known.insert(reference.clone(), Arc::new(pod));
+    objects::pod_changed(state, &reference.namespace);
     if let Some(name) = owner {
         claim(state, &name, [reference]);
     }
@@ -55,6 +57,7 @@ pub(super) fn changed(state: &mut State, pod: Pod) {
 pub(super) fn gone(state: &mut State, reference: &PodRef) {
     state.pods.notices.remove(reference);
     let Some(pod) = state.pods.known.remove(reference) else { return };
+    objects::pod_changed(state, &reference.namespace);
     for uid in uids_of(&pod) {
         if let Some(pods) = state.pods.by_owner.get_mut(uid) {
             pods.remove(reference);

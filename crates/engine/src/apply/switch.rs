@@ -95,11 +95,12 @@ fn switch_on(state: &mut State, name: &ResourceName) {
 }
 
 /// Whether anything that is enabled lives in the cluster.
-pub(super) fn note_cluster(state: &mut State) {
-    let wanted = state
+pub(crate) fn note_cluster(state: &mut State) {
+    let deployed = state
         .resources
         .values()
         .any(|resource| !resource.disabled && matches!(resource.spec.body, Body::Kubernetes(_)));
+    let wanted = deployed || state.objects.want_cluster();
     if state.cluster.wanted != wanted {
         state.cluster.wanted = wanted;
         state.touch_session();

@@ -422,6 +422,7 @@ pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
         owners: vec![Uid::from(format!("uid-{resource}"))],
         nearest_owner: None,
         template_hash: Some(format!("hash-{tag}")),
+        labels: [("app".to_owned(), resource.to_owned())].into(),
         created: Timestamp(1),
         deleting: false,
         phase: PodPhase::Running,
