@@ -1,6 +1,7 @@
 //! One async function per kind of task. Each ends with exactly one terminal event where its kind has one, and
 //! leaves nothing behind when it is cancelled.
 
+mod apply;
 mod cleanup;
 mod command;
 mod connect;
@@ -33,6 +34,9 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
     match (id, first) {
         (TaskId::Load(name), TaskSpec::Load { load, cause, path, args, secrets }) => {
             load::run(context, load::Order { name, load, cause, path, args, secrets }).await;
+        }
+        (TaskId::Apply(name), TaskSpec::Apply { run, yaml, timeout, resource }) => {
+            apply::run(context, name, run, yaml, timeout, resource).await;
         }
         (TaskId::Repository(name), TaskSpec::Repository { run, source }) => {
             extension::fetch(context, name, run, source).await;

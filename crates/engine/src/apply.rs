@@ -17,7 +17,7 @@ use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
 use crate::timeline;
 
-pub(crate) use load::{forget as forget_tiltfile, request as request_load};
+pub(crate) use load::{clean_up, forget as forget_tiltfile, request as request_load};
 pub(crate) use request::{cancel, requested, set_args};
 pub(crate) use switch::note_cluster;
 
@@ -78,6 +78,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ObjectForwardChanged { name, local_port, state: forward } => {
             objects::forward_changed(state, &name, local_port, forward);
         }
+        Event::ObjectsApplied { name, run, outcome } => objects::objects_applied(state, &name, run, outcome),
         Event::RepositoryFetched { name, run, outcome } => {
             objects::repository_fetched(state, &name, run, outcome);
         }
@@ -145,6 +146,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::ObjectForward(name, _, port) => {
             objects::forward_changed(state, &name, port, ForwardState::Failed(failure));
         }
+        TaskId::Apply(name) => objects::apply_broke(state, &name, failure),
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
         TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.

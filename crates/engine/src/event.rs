@@ -140,6 +140,12 @@ pub enum Event {
         local_port: u16,
         state: ForwardState,
     },
+    /// What a `KubernetesApply` says was applied, or could not be.
+    ObjectsApplied {
+        name: String,
+        run: u64,
+        outcome: Result<AppliedObjects, Failure>,
+    },
     /// An `ExtensionRepo` was fetched, or could not be.
     RepositoryFetched {
         name: String,
@@ -170,6 +176,13 @@ pub enum Event {
         task: TaskId,
         failure: Failure,
     },
+}
+
+/// Objects that were applied, and what the cluster calls them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AppliedObjects {
+    pub objects: Vec<serde_json::Value>,
+    pub uids: Vec<(ObjectRef, Uid)>,
 }
 
 /// A repository of extensions on this machine.

@@ -27,8 +27,8 @@ pub use apply::apply;
 pub use cause::Cause;
 pub use dump::dump;
 pub use event::{
-    Deployed, Event, ForwardState, ProgramId, ProvidedRepository, ServeExit, SyncFault, UpdateOutcome,
-    WatchId,
+    AppliedObjects, Deployed, Event, ForwardState, ProgramId, ProvidedRepository, ServeExit, SyncFault,
+    UpdateOutcome, WatchId,
 };
 pub use hold::{Dependency, Hold};
 pub use objects::{RESOURCE, acts, is_heard, plan_object, project_object};

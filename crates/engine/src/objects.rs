@@ -4,6 +4,7 @@
 //! What an object does follows from what it and the objects it names say now ([`reconsider`]); it is looked at again when
 //! one of those changes. So the order in which they are made does not matter, and nothing is looked at in vain.
 
+mod apply;
 mod buttons;
 mod command;
 mod disable;
@@ -31,6 +32,7 @@ use disable::Switch;
 use owners::Owners;
 use references::References;
 
+pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke};
 pub(crate) use command::{
     CommandRun, broke as command_broke, ended as command_ended, probed as command_probed,
     started as command_started,
@@ -100,6 +102,7 @@ pub(crate) enum Run {
     Tiltfile,
     /// Pods are looked for, or heard.
     Pods,
+    Apply(ApplyRun),
     /// The state of each forward, by its local port.
     Forwards(BTreeMap<u16, ForwardState>),
 }
@@ -189,8 +192,10 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
     state.objects.owners.remove(key, &made.object);
     set_references(state, key, BTreeSet::new());
     state.objects.touch(key);
-    if key.kind == "Tiltfile" {
-        tiltfile::gone(state, key);
+    match key.kind.as_str() {
+        "Tiltfile" => tiltfile::gone(state, key),
+        "KubernetesApply" => apply::gone(state, &made),
+        _ => {}
     }
     if pods::KINDS.contains(&key.kind.as_str()) {
         crate::apply::note_cluster(state);
@@ -243,6 +248,7 @@ pub fn acts(kind: &str) -> bool {
             | "ExtensionRepo"
             | "FileWatch"
             | "ImageMap"
+            | "KubernetesApply"
             | "KubernetesDiscovery"
             | "PodLogStream"
             | "PortForward"
@@ -262,6 +268,7 @@ fn fresh(key: &ObjectKey) -> Run {
         "Tiltfile" => Run::Tiltfile,
         "KubernetesDiscovery" | "PodLogStream" => Run::Pods,
         "PortForward" => Run::Forwards(BTreeMap::new()),
+        "KubernetesApply" => Run::Apply(ApplyRun::default()),
         _ => Run::Nothing,
     }
 }
@@ -275,7 +282,8 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
         "ExtensionRepo" => extension::reconsider_repository(state, key),
         "Extension" => extension::reconsider(state, key),
         "Tiltfile" => tiltfile::reconsider(state, key),
-        kind if pods::KINDS.contains(&kind) => pods::reconsider(state, key),
+        "KubernetesApply" => apply::reconsider(state, key),
+        "KubernetesDiscovery" | "PodLogStream" | "PortForward" => pods::follow(state, key),
         _ => {}
     }
 }
@@ -287,6 +295,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Nothing | Run::Toggle(_) | Run::Tiltfile => Plan::new(),
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
+        Run::Apply(run) => apply::plan(state, key, &made.object, run),
         Run::Pods | Run::Forwards(_) => pods::plan(state, key, &made.object),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(key, run),
@@ -304,6 +313,7 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
             Some(idle) => status.extend(idle),
             None => return Some((made.uid.clone(), object)),
         },
+        Run::Apply(run) => apply::tell(run, &mut status),
         Run::Pods => pods::tell(state, key, &made.object, &BTreeMap::new(), &mut status),
         Run::Forwards(states) => pods::tell(state, key, &made.object, states, &mut status),
         Run::Command(run) => command::tell(run, &made.object, &mut status),

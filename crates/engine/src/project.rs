@@ -18,7 +18,9 @@ use crate::state::{
     BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
 };
 
-pub(crate) use objects::{forward_status, pod_status, stop_button_name, stream_statuses, toggle_button_name};
+pub(crate) use objects::{
+    forward_status, pod_status, result_yaml, stop_button_name, stream_statuses, text_hash, toggle_button_name,
+};
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 
 /// The object of one resource; none if there is no such resource.

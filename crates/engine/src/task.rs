@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lilt_model::cluster::{Pod, PodNotice, PodRef, Registry};
 use lilt_model::command::Command;
@@ -38,6 +39,8 @@ pub enum TaskId {
     ObjectForward(String, ResourceName, u16),
     /// What a `PodLogStream` hears, with whose log it writes to.
     Stream(String, ResourceName),
+    /// What a `KubernetesApply` applies.
+    Apply(String),
     /// What an `ExtensionRepo` fetches.
     Repository(String),
     /// What an `Extension` looks for.
@@ -56,6 +59,8 @@ pub enum TaskSpec {
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Run what an object of the API says; its output goes to the log of a resource.
     Command { run: u64, command: Command, resource: Option<ResourceName> },
+    /// Apply the objects of a text; whose log it writes to.
+    Apply { run: u64, yaml: String, timeout: Option<Duration>, resource: ResourceName },
     /// Fetch a repository of extensions, again and again until it is there.
     Repository { run: u64, source: RepositorySource },
     /// Find the Tiltfile of an extension in its repository.
@@ -123,6 +128,8 @@ pub enum CleanupReason {
     Unnamed,
     /// Their resource was switched off.
     Disabled,
+    /// The `KubernetesApply` that named them is gone, or no longer names them.
+    Deleted,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -73,6 +73,15 @@ pub struct LoadRequest {
     pub with_timings: bool,
 }
 
+/// The Kubernetes objects of a YAML text, with the items of lists in place of the lists.
+pub fn kubernetes_objects(text: &str) -> Result<Vec<serde_json::Value>, Failure> {
+    let objects = yaml::objects(text).map_err(|error| {
+        let line = error.line.map(|line| format!(" in line {line}")).unwrap_or_default();
+        Failure::user(format!("the YAML cannot be read{line}: {}", error.message))
+    })?;
+    Ok(objects.into_iter().map(|(_, object)| object).collect())
+}
+
 /// What came of a load.
 #[derive(Debug)]
 pub struct Loaded {

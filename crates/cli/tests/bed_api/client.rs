@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use lilt_testbed_env::{Bed, Project};
+use lilt_testbed_env::{Bed, Namespace, Project};
 use serde_json::Value;
 
 use crate::support::lilt::{Lilt, Start};
@@ -17,9 +17,18 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn start(files: &[(&str, &str)]) -> Session {
+        Session::begin(files, |start| start)
+    }
+
+    /// With the bed's cluster, in this namespace.
+    pub(crate) fn start_on(namespace: &Namespace, files: &[(&str, &str)]) -> Session {
+        Session::begin(files, |start| start.on(namespace))
+    }
+
+    fn begin(files: &[(&str, &str)], with: impl FnOnce(Start) -> Start) -> Session {
         let project = Project::new(files);
         let config = project.file("config");
-        let lilt = Start::up(&project).variable("TILT_CONFIG", &config).start();
+        let lilt = with(Start::up(&project)).variable("TILT_CONFIG", &config).start();
         lilt.wait_for_line("Successfully loaded Tiltfile");
         Session { lilt, config, project }
     }
@@ -35,6 +44,11 @@ impl Session {
     /// lilt's own command beside the session.
     pub(crate) fn command(&self, arguments: &[&str]) -> Start {
         Start::new(&self.project, arguments).beside(&self.lilt).variable("TILT_CONFIG", &self.config)
+    }
+
+    /// The path of a file of the project.
+    pub(crate) fn file(&self, file: &str) -> String {
+        self.project.file(file).display().to_string()
     }
 
     pub(crate) fn context(&self) -> String {

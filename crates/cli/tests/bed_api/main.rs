@@ -7,5 +7,6 @@ mod support;
 mod acting;
 mod both;
 mod client;
+mod pods;
 mod reading;
 mod writing;

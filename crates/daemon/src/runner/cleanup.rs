@@ -27,6 +27,7 @@ pub(crate) async fn run(
         objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string()).collect();
     let (why, wait) = match reason {
         CleanupReason::Unnamed => ("the Tiltfile no longer names", None),
+        CleanupReason::Deleted => ("a KubernetesApply no longer names", None),
         CleanupReason::Disabled => ("was deployed and is disabled now", Some(PATIENCE)),
     };
     span.info(&format!("Deleting what {why}: {}", names.join(", ")));

@@ -352,7 +352,7 @@ pub(super) fn may_be_applied(resource: &ResourceState) -> Vec<Value> {
 }
 
 /// Deletes objects of a resource that are no longer wanted.
-pub(super) fn clean_up(state: &mut State, name: &ResourceName, objects: Vec<Value>, reason: CleanupReason) {
+pub(crate) fn clean_up(state: &mut State, name: &ResourceName, objects: Vec<Value>, reason: CleanupReason) {
     if objects.is_empty() {
         return;
     }

@@ -8,9 +8,6 @@ pub(super) fn status(kind: &str) -> Option<Map<String, Value>> {
         "DockerImage" | "CmdImage" => {
             json!({"waiting": {"reason": "not supported yet: images are built for resources of a Tiltfile only"}})
         }
-        "KubernetesApply" => {
-            json!({"error": "not supported yet: objects are applied for resources of a Tiltfile only"})
-        }
         "LiveUpdate" => json!({"failed": {
             "reason": "NotSupported",
             "message": "not supported yet: containers are updated in place for resources of a Tiltfile only",

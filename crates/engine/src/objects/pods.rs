@@ -16,7 +16,7 @@ use crate::state::State;
 use crate::task::{ForwardTarget, TaskId, TaskSpec};
 
 /// Kinds that need the cluster.
-pub(super) const KINDS: [&str; 3] = ["KubernetesDiscovery", "PodLogStream", "PortForward"];
+pub(super) const KINDS: [&str; 4] = ["KubernetesApply", "KubernetesDiscovery", "PodLogStream", "PortForward"];
 
 /// What stands for a namespace among the things that objects name.
 fn namespace_key(namespace: &str) -> ObjectKey {
@@ -41,7 +41,7 @@ fn namespaces(state: &State, key: &ObjectKey, object: &Object) -> BTreeSet<Strin
 }
 
 /// Follows what its object says; it is looked at again when a pod of its namespaces changes.
-pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+pub(super) fn follow(state: &mut State, key: &ObjectKey) {
     let Some(made) = state.objects.made.get(key) else { return };
     let namespaces = namespaces(state, key, &made.object);
     let wanted: BTreeSet<u16> = forwards(&made.object).iter().map(|forward| forward.local_port).collect();
@@ -67,7 +67,7 @@ pub(crate) fn cluster_connected(state: &mut State) {
     let of_kind = |key: &&ObjectKey| KINDS.contains(&key.kind.as_str());
     let keys: Vec<ObjectKey> = state.objects.made.keys().filter(of_kind).cloned().collect();
     for key in keys {
-        reconsider(state, &key);
+        super::reconsider(state, &key);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use lilt_model::Uid;
 use lilt_model::api::fields::Fields;
 use lilt_model::api::specs;
 use lilt_model::cluster::{ContainerState, Pod};
-use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef};
 use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 
@@ -60,19 +61,9 @@ fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes:
         fields = fields.put("lastApplyStartTime", json!(begin)).put("lastApplyTime", json!(end));
     }
     let Some(deployed) = &kubernetes.deployed else { return fields.finish() };
-    let identities: Vec<Value> = deployed
-        .objects
-        .iter()
-        .map(|(object, uid)| {
-            let metadata = Fields::new()
-                .put("name", object.name.as_str())
-                .put_unless_empty("namespace", object.namespace.as_str())
-                .put("uid", json!(uid));
-            json!({"apiVersion": object.api_version, "kind": object.kind, "metadata": metadata.finish()})
-        })
-        .collect();
-    fields =
-        fields.put("resultYAML", yaml(&identities)).put("appliedInputHash", input_hash(spec, kubernetes));
+    fields = fields
+        .put("resultYAML", result_yaml(&deployed.objects))
+        .put("appliedInputHash", input_hash(spec, kubernetes));
     if kubernetes.completed {
         let since = kubernetes.applied_during.map(|(_, end)| end.whole_seconds());
         fields = fields.put("conditions", json!([{
@@ -82,14 +73,30 @@ fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes:
     fields.finish()
 }
 
+/// What was applied: which objects, and what the cluster calls them.
+pub(crate) fn result_yaml(objects: &[(ObjectRef, Uid)]) -> String {
+    let identity = |(object, uid): &(ObjectRef, Uid)| {
+        let metadata = Fields::new()
+            .put("name", object.name.as_str())
+            .put_unless_empty("namespace", object.namespace.as_str())
+            .put("uid", json!(uid));
+        json!({"apiVersion": object.api_version, "kind": object.kind, "metadata": metadata.finish()})
+    };
+    let identities: Vec<Value> = objects.iter().map(identity).collect();
+    yaml(&identities)
+}
+
+pub(crate) fn text_hash(text: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
 /// Another one if anything that goes into the apply is another.
 fn input_hash(spec: &KubernetesResource, kubernetes: &KubernetesState) -> String {
-    let mut hasher = DefaultHasher::new();
-    yaml(&kubernetes.applied).hash(&mut hasher);
-    for name in &spec.image_deps {
-        kubernetes.images.get(name).and_then(|image| image.reference.as_ref()).hash(&mut hasher);
-    }
-    format!("{:016x}", hasher.finish())
+    let references = spec.image_deps.iter().filter_map(|name| kubernetes.images.get(name)?.reference.clone());
+    let inputs: Vec<String> = std::iter::once(yaml(&kubernetes.applied)).chain(references).collect();
+    text_hash(&inputs.join("\n"))
 }
 
 fn discovery(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesState, pods: &[&Pod]) -> Value {
