@@ -16,6 +16,9 @@ use crate::plan::Plan;
 use crate::state::State;
 use crate::task::{CleanupReason, TaskId, TaskSpec};
 
+/// What the cluster calls what was applied, or why it was not.
+type Outcome = Result<Vec<(ObjectRef, Uid)>, String>;
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ApplyRun {
     /// Every apply has its own number.
@@ -26,7 +29,7 @@ pub(crate) struct ApplyRun {
     started: Timestamp,
     /// Why it is not applied.
     refused: Option<String>,
-    outcome: Option<(Timestamp, Result<Vec<(ObjectRef, Uid)>, String>)>,
+    outcome: Option<(Timestamp, Outcome)>,
     /// As they were last applied; they go with the object.
     objects: Vec<Value>,
 }
