@@ -221,7 +221,8 @@ mod tests {
     fn what_has_no_effect_yet_is_told() {
         let api_objects = [
             "ToggleButton",
-            "PortForward",
+            "DockerImage",
+            "DockerImage",
             "PortForward",
             "Extension",
             "Cmd",
@@ -233,7 +234,7 @@ mod tests {
         .to_vec();
         let project = Project { resources: vec![server("a")], api_objects, ..Project::default() };
         let told = missing(&project);
-        assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (PortForward)"]);
+        assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (DockerImage)"]);
         assert!(missing(&Project::default()).is_empty());
     }
 
