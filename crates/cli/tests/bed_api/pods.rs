@@ -3,6 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use lilt_model::api::check::check;
+use lilt_model::api::kinds::kinds;
 use lilt_testbed_env::{Bed, eventually, free_port};
 use serde_json::{Value, json};
 
@@ -63,6 +65,12 @@ fn a_resource_is_told_by_the_objects_that_tilt_keeps() {
     assert!(active["ready"] == true && active["lastReadyTime"].is_string(), "{active}");
     let conditions = session.get("uiresource/web")["status"]["conditions"].clone();
     assert_eq!((&conditions[1]["type"], &conditions[1]["status"]), (&json!("Ready"), &json!("True")));
+    for kind in kinds().all() {
+        for object in session.get(kind.plural)["items"].as_array().into_iter().flatten() {
+            let violations = check(kind, object);
+            assert!(violations.is_empty(), "{} {object}: {violations:?}", kind.name);
+        }
+    }
     let click = r#"{"status":{"lastClickedAt":"2026-01-01T00:00:00.000000Z","inputs":[{"name":"action","hidden":{"value":"on"}}]}}"#;
     session.kubectl(&[
         "patch",
