@@ -9,6 +9,7 @@ use lilt_model::Failure;
 use super::registered::RepositoryFacts;
 use super::repository::Repository;
 use super::{bundled, within};
+use crate::halt::Halt;
 use crate::outside::Outside;
 use crate::said::Said;
 use crate::session::Session;
@@ -90,14 +91,14 @@ fn in_session<T: Send>(
 ) -> Result<T, Failure> {
     // Bounded, as that of a load.
     let (printed, messages) = sync_channel(64);
+    let halt = Halt::default();
+    let asked = halt.clone();
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             environment::begin(outside.environment(), &request.environment);
-            work(&Session::new(request, outside, cancelled, printed))
+            work(&Session::new(request, outside, cancelled, asked, printed))
         });
-        for message in messages {
-            print(message.as_said());
-        }
+        halt.look_after(&messages, outside, cancelled, print);
         worker.join().unwrap_or_else(|panic| Err(failure::of_panic(&*panic)))
     })
 }
