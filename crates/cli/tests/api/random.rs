@@ -32,6 +32,10 @@ fn members(kind: &str, chance: &mut Chance) -> Value {
         "UIButton" => {
             json!({"spec": {"text": "Press", "location": {"componentID": "one", "componentType": "Resource"}}})
         }
+        "ToggleButton" => json!({"spec": {
+            "location": {"componentID": "one", "componentType": "Resource"}, "on": {"text": "On"}, "off": {"text": "Off"},
+            "stateSource": {"configMap": {"name": other("configmap", chance), "key": "off", "onValue": "true", "offValue": "false"}},
+        }}),
         other => panic!("{other}"),
     }
 }
@@ -69,14 +73,14 @@ fn time() -> Duration {
 async fn what_objects_started_is_gone_with_them() {
     let session = Session::start(&[("Tiltfile", "local_resource('one', 'true')\n"), ("watched/file", "0")]);
     let client = session.client().await;
-    let acting = ["cmds", "filewatches", "configmaps", "uibuttons"];
+    let acting = ["cmds", "filewatches", "configmaps", "uibuttons", "togglebuttons"];
     let acting = acting.map(|plural| kinds().with_plural(plural).expect("a kind"));
     let end = Instant::now() + time();
     let mut chance = Chance::new(0);
     let mut steps = 0;
     while Instant::now() < end || steps < 200 {
         // Commands more often than the others.
-        let kind = acting[chance.below(6).saturating_sub(2)];
+        let kind = acting[chance.below(7).saturating_sub(2)];
         step(&api(&client, kind), kind, &mut chance).await;
         if chance.below(20) == 0 {
             session.project.write("watched/file", &steps.to_string());

@@ -1,6 +1,7 @@
-//! Runs what a `Cmd` object says until it ends or is no longer wanted.
+//! Runs what a `Cmd` object says until it ends or is no longer wanted, and keeps what it left behind until then.
 
 use lilt_engine::{Event, ServeExit};
+use lilt_host::process::Daemons;
 use lilt_model::command::Command;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId};
@@ -18,15 +19,18 @@ pub(crate) async fn run(
     let id = SpanId::from(span_id(&name, run));
     let span = || context.logs.span(id.clone(), resource.clone(), Source::Runtime);
     let started = async |pid: u32| context.tell(Event::CommandStarted { name: name.clone(), run, pid }).await;
-    let exit = match program::keep(&context, &command, span(), started).await {
-        None => return,
-        Some(Ok((exit, _))) => program::told(exit),
+    match program::keep(&context, &command, span(), started).await {
+        None => {}
+        Some(Ok((exit, mut process))) => {
+            context.tell(Event::CommandEnded { name, run, exit: program::told(exit) }).await;
+            context.cancel.cancelled().await;
+            context.stop(&mut process, Daemons::End).await;
+        }
         Some(Err(failure)) => {
             span().print(Level::Error, &format!("ERROR: {failure}"));
-            ServeExit::Failed(failure)
+            context.tell(Event::CommandEnded { name, run, exit: ServeExit::Failed(failure) }).await;
         }
-    };
-    context.tell(Event::CommandEnded { name, run, exit }).await;
+    }
 }
 
 /// The section of log that a command and its probe share.

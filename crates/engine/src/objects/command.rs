@@ -188,7 +188,9 @@ fn set(state: &mut State, name: &str, number: u64, change: impl FnOnce(&mut Comm
 
 pub(super) fn plan(key: &ObjectKey, made: &Made, run: &CommandRun) -> Plan {
     let mut plan = Plan::new();
-    let Some(command) = run.command.as_ref().filter(|_| !matches!(run.stage, Stage::Ended { .. })) else {
+    // Of one that has ended, what it left is kept until its object goes, or it runs again.
+    let never_ran = matches!(run.stage, Stage::Ended { pid: 0, .. });
+    let Some(command) = run.command.as_ref().filter(|_| !never_ran) else {
         return plan;
     };
     let resource = resource(made);
