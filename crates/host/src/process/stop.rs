@@ -51,7 +51,11 @@ impl Process {
             }
             sleep(LOOK).await;
         }
-        match timeout(DEATH, self.wait()).await {
+        let ended = timeout(DEATH, self.wait()).await;
+        if daemons == Daemons::End {
+            self.kill_latecomers().await;
+        }
+        match ended {
             Ok(exit) => exit,
             Err(_) => {
                 tracing::warn!(
@@ -72,6 +76,20 @@ impl Process {
             if ours && !asked.iter().any(|member| member.is_same(&orphan)) {
                 report(signal::kill(orphan.pid, Signal::SIGTERM), orphan.pid);
             }
+        }
+    }
+
+    /// What left its group in the very moment when that was asked to end.
+    async fn kill_latecomers(&self) {
+        for _ in 0..ROUNDS {
+            let late: Vec<Member> = self.daemons().into_iter().filter(Member::runs).collect();
+            if late.is_empty() {
+                return;
+            }
+            for member in late {
+                report(signal::kill(member.pid, Signal::SIGKILL), member.pid);
+            }
+            sleep(LOOK).await;
         }
     }
 
@@ -148,7 +166,9 @@ impl Victims {
 
     fn add(&mut self, members: Vec<Member>) {
         for member in members {
-            if member.group != self.leader && !self.outsiders.contains(&member) {
+            // Where the group is signalled as a whole, its members are not asked twice.
+            let is_asked = self.group.is_some_and(|group| group == member.group);
+            if !is_asked && !self.outsiders.contains(&member) {
                 self.outsiders.push(member);
             }
         }
