@@ -85,7 +85,7 @@ pub(crate) struct Apply {
     /// With --prune or --force: seconds that what runs gets to end; -1 leaves it to the session
     #[arg(long, value_name = "SECONDS", default_value_t = -1, allow_negative_numbers = true)]
     grace_period: i64,
-    /// With --prune or --force: what becomes of objects that a deleted one owns: background or foreground
+    /// With --prune or --force: what becomes of objects that a deleted one owns: background, foreground or orphan
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true)]
     #[arg(default_value = "background", default_missing_value = "background", value_parser = cascade)]
     cascade: Cascade,

@@ -40,8 +40,8 @@ pub(crate) struct Delete {
     /// In all namespaces: these objects have none, so it changes nothing, and a name cannot stand beside it
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// What becomes of objects that a deleted one owns: background or foreground, which both delete them; orphan is not
-    /// supported
+    /// What becomes of objects that a deleted one owns: background or foreground, which both delete them; with orphan they
+    /// stay
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true)]
     #[arg(default_value = "background", default_missing_value = "background", value_parser = cascade)]
     cascade: Cascade,

@@ -156,16 +156,15 @@ pub(crate) enum Cascade {
     #[default]
     Background,
     Foreground,
+    /// They stay.
+    Orphan,
 }
 
 pub(crate) fn cascade(text: &str) -> Result<Cascade, String> {
     match text {
         "background" | "true" => Ok(Cascade::Background),
         "foreground" => Ok(Cascade::Foreground),
-        // What is owned by something that is gone is always deleted by the session.
-        "orphan" | "false" => {
-            Err("objects whose owner is deleted go with it in a session: orphan is not supported".to_owned())
-        }
+        "orphan" | "false" => Ok(Cascade::Orphan),
         _ => Err("must be \"background\", \"orphan\", or \"foreground\"".to_owned()),
     }
 }
@@ -175,6 +174,7 @@ impl Cascade {
         match self {
             Cascade::Background => "Background",
             Cascade::Foreground => "Foreground",
+            Cascade::Orphan => "Orphan",
         }
     }
 }

@@ -40,6 +40,24 @@ fn objects_are_deleted_by_name_file_label_and_kind() {
 }
 
 #[test]
+fn what_an_object_owns_goes_with_it_or_stays() {
+    let session = Session::start();
+    for (how, left) in [("--cascade=orphan", "configmap.tilt.dev/owned\n"), ("--cascade=background", "")] {
+        session.prints(&["apply", "-f", "map.yaml"]);
+        let uid = session.prints(&["get", "cm/values", "-o", "jsonpath={.metadata.uid}"]);
+        let owned = format!(
+            "{{apiVersion: tilt.dev/v1alpha1, kind: ConfigMap, metadata: {{name: owned, ownerReferences: [{{\
+             apiVersion: tilt.dev/v1alpha1, kind: ConfigMap, name: values, uid: {uid}}}]}}}}"
+        );
+        assert_eq!(session.given(&owned, &["create", "-f", "-"]).0, 0);
+        session.prints(&["delete", "cm/values", how]);
+        assert_eq!(session.prints(&["get", "cm/owned", "-o", "name", "--ignore-not-found"]), left);
+        session.prints(&["delete", "cm", "owned", "--ignore-not-found"]);
+    }
+    session.lilt.quit();
+}
+
+#[test]
 fn one_can_be_asked_and_the_finalizer_be_waited_for() {
     let session = Session::start();
     session.prints(&["apply", "-f", "map.yaml"]);
@@ -72,7 +90,7 @@ fn mistakes_delete_nothing() {
         &["delete", "cm", "one-disable", "-o", "json"],
         &["delete", "cm", "one-disable", "--now", "--grace-period=3"],
         &["delete", "cm", "one-disable", "--force", "--grace-period=3"],
-        &["delete", "cm", "one-disable", "--cascade=orphan"],
+        &["delete", "cm", "one-disable", "--cascade=odd"],
         &["delete", "uiresource", "one"],
         &["delete", "--raw", "/apis/tilt.dev/v1alpha1/configmaps/none"],
     ]
