@@ -12,6 +12,8 @@ use lilt_model::files::IgnoreRule;
 use lilt_model::ignore::Matcher;
 
 use super::SubscriptionId;
+use super::service::Job;
+use super::table::NodeId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RegionId(pub(super) u64);
@@ -24,13 +26,16 @@ pub(super) struct Region {
     pub(super) subscribers: Vec<SubscriptionId>,
     /// The directories it holds in the table: those of its tree, and those above a root that is a file, a link or
     /// missing.
-    pub(super) held: HashSet<Arc<Path>>,
+    pub(super) held: HashSet<NodeId>,
     /// Where a root that is a link to a file leads.
     pub(super) target: Option<PathBuf>,
     /// Whether there was something at the root when it was last looked at.
     pub(super) existed: bool,
     /// Some of it is looked at again and again.
     pub(super) looked_at: bool,
+    /// Directories still to be walked. The last comes first: so few wait at a time, where a walk by levels would keep
+    /// the paths of nearly all directories at once.
+    pub(super) walks: Vec<Job>,
     /// Directories still to be walked or looked at for the first time; zero: it is ready.
     pub(super) jobs: usize,
     /// Why it does not see everything. It then places no further watches.
@@ -48,6 +53,7 @@ impl Region {
             target: None,
             existed: false,
             looked_at: false,
+            walks: Vec::new(),
             jobs: 0,
             failure: None,
         }

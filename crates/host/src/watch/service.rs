@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use inotify::{Inotify, Watches};
+use inotify::Inotify;
 use lilt_model::Failure;
 use lilt_model::files::{FileSet, IgnoreRule};
 use lilt_model::ignore::Matcher;
@@ -31,7 +31,7 @@ use super::region::{Reason, Region, RegionId, Report};
 use super::table::Table;
 use super::{Command, SubscriptionId};
 use crate::environment;
-use walk::Job;
+pub(super) use walk::Job;
 
 /// Holds a few hundred events.
 const BUFFER: usize = 64 * 1024;
@@ -49,24 +49,18 @@ pub(super) fn start(
     let inotify = Inotify::init().inspect_err(|error| tracing::warn!(%error, "no inotify instance")).ok();
     let (poller, seen) = Poller::new(for_poller);
     let choice = Choice::from_variable(environment::variable(environment::LILT_WATCH).as_deref());
-    let state = State::new(inotify.as_ref().map(Inotify::watches), poller, choice);
+    let state = State::new(inotify, poller, choice);
     std::thread::Builder::new()
         .name("lilt-watch".into())
-        .spawn(move || run(inotify, &commands, &seen, &bell, state))
+        .spawn(move || run(&commands, &seen, &bell, state))
         .map_err(|error| Failure::environment(format!("cannot start watching files: {error}")))
 }
 
 /// Runs until the last sender of commands is gone. `bell` becomes readable with every command.
-fn run(
-    mut inotify: Option<Inotify>,
-    commands: &Receiver<Command>,
-    seen: &Receiver<Seen>,
-    bell: &UnixStream,
-    mut state: State,
-) {
+fn run(commands: &Receiver<Command>, seen: &Receiver<Seen>, bell: &UnixStream, mut state: State) {
     let mut buffer = vec![0; BUFFER];
     loop {
-        if let Err(error) = read_events(&mut inotify, &mut buffer, &mut state) {
+        if let Err(error) = read_events(&mut buffer, &mut state) {
             tracing::error!(%error, "cannot read file events");
             return;
         }
@@ -76,7 +70,7 @@ fn run(
                     if matches!(command, Command::Subscribe { .. }) {
                         // What happened before is not the new subscriber's business. Should this fail, so will the
                         // next read, which says so.
-                        let _ = read_events(&mut inotify, &mut buffer, &mut state);
+                        let _ = read_events(&mut buffer, &mut state);
                     }
                     state.obey(command);
                 }
@@ -87,7 +81,7 @@ fn run(
         seen.try_iter().for_each(|seen| state.looked(seen));
         state.walk_some();
         state.delivery.flush();
-        if let Err(error) = wait(inotify.as_ref(), bell, &state) {
+        if let Err(error) = wait(bell, &state) {
             tracing::error!(%error, "cannot wait for file events");
             return;
         }
@@ -95,7 +89,7 @@ fn run(
 }
 
 /// Waits for an event, a command or the end of a gathering; not at all if there are directories to walk.
-fn wait(inotify: Option<&Inotify>, bell: &UnixStream, state: &State) -> io::Result<()> {
+fn wait(bell: &UnixStream, state: &State) -> io::Result<()> {
     let timeout = match state.delivery.wake() {
         _ if state.has_work() => PollTimeout::ZERO,
         None => PollTimeout::NONE,
@@ -105,7 +99,7 @@ fn wait(inotify: Option<&Inotify>, bell: &UnixStream, state: &State) -> io::Resu
         }
     };
     let mut sources = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
-    sources.extend(inotify.map(|inotify| PollFd::new(inotify.as_fd(), PollFlags::POLLIN)));
+    sources.extend(state.table.inotify().map(|inotify| PollFd::new(inotify.as_fd(), PollFlags::POLLIN)));
     match poll(&mut sources, timeout) {
         Err(Errno::EINTR) => return Ok(()),
         polled => polled?,
@@ -131,9 +125,9 @@ fn silence(mut bell: &UnixStream) -> io::Result<()> {
     }
 }
 
-fn read_events(inotify: &mut Option<Inotify>, buffer: &mut [u8], state: &mut State) -> io::Result<()> {
-    let Some(inotify) = inotify else { return Ok(()) };
+fn read_events(buffer: &mut [u8], state: &mut State) -> io::Result<()> {
     for _ in 0..READS {
+        let Some(inotify) = state.table.inotify_mut() else { return Ok(()) };
         match inotify.read_events(buffer) {
             Ok(events) => events.for_each(|event| state.see(&event)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -154,7 +148,8 @@ struct State {
     subscribers: HashMap<SubscriptionId, Subscriber>,
     regions: HashMap<RegionId, Region>,
     by_root: HashMap<PathBuf, Vec<RegionId>>,
-    jobs: VecDeque<Job>,
+    /// The regions with directories to walk. They take turns, so that none waits for another's big tree.
+    turns: VecDeque<RegionId>,
     poller: Poller,
     mounts: Mounts,
     mounts_read: Instant,
@@ -176,14 +171,14 @@ struct Subscriber {
 }
 
 impl State {
-    fn new(watches: Option<Watches>, poller: Poller, choice: Choice) -> Self {
+    fn new(inotify: Option<Inotify>, poller: Poller, choice: Choice) -> Self {
         Self {
-            table: Table::new(watches),
+            table: Table::new(inotify),
             delivery: Delivery::default(),
             subscribers: HashMap::new(),
             regions: HashMap::new(),
             by_root: HashMap::new(),
-            jobs: VecDeque::new(),
+            turns: VecDeque::new(),
             poller,
             mounts: Mounts::read(choice),
             mounts_read: Instant::now(),
@@ -296,8 +291,8 @@ impl State {
                 self.by_root.remove(&region.root);
             }
         }
-        for path in region.held {
-            self.table.release(&path, id);
+        for node in region.held {
+            self.table.release(node, id);
         }
         if region.looked_at {
             self.poller.forget(id);

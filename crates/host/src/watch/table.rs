@@ -2,31 +2,49 @@
 //!
 //! A directory is watched while at least one region holds it. The kernel gives one watch per directory, so two paths
 //! that lead to the same directory (by a link) share one.
+//!
+//! There may be hundreds of thousands of them, so all that is kept of one is a small node in a tree of names.
+
+mod holders;
+mod name;
+#[cfg(test)]
+mod tests;
+mod tree;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::num::NonZeroI32;
+use std::path::{Path, PathBuf};
 
-use inotify::{WatchDescriptor, WatchMask, Watches};
+use inotify::{Inotify, WatchDescriptor};
+use rustix::fs::inotify::{WatchFlags, add_watch, remove_watch};
 
 use super::region::RegionId;
+pub(super) use holders::Holders;
+pub(super) use tree::NodeId;
+use tree::Tree;
+
+/// The kernel's number for a watched directory: it counts from one. The `inotify` crate's own type is four times as
+/// big.
+type Watch = NonZeroI32;
 
 #[derive(Debug)]
 pub(super) struct Table {
     /// None: the system gives no inotify instance.
-    watches: Option<Watches>,
+    inotify: Option<Inotify>,
     /// Fewer than the system's limit.
     pub(super) limit: usize,
-    by_watch: HashMap<WatchDescriptor, Vec<Place>>,
-    by_path: HashMap<Arc<Path>, WatchDescriptor>,
+    tree: Tree,
+    /// One of the paths of each watch; the tree leads from it to the others.
+    by_watch: HashMap<Watch, NodeId>,
 }
 
-#[derive(Debug, Clone)]
+/// A path that a watch stands for.
+#[derive(Debug)]
 pub(super) struct Place {
-    pub(super) path: Arc<Path>,
-    /// Seldom more than a few.
-    pub(super) holders: Vec<RegionId>,
+    pub(super) node: NodeId,
+    pub(super) path: PathBuf,
+    pub(super) holders: Holders,
 }
 
 /// Whether a directory that turns out to be a link is followed: only roots and what is above them are.
@@ -37,13 +55,17 @@ pub(super) enum Links {
 }
 
 impl Table {
-    pub(super) fn new(watches: Option<Watches>) -> Self {
-        Self { watches, limit: usize::MAX, by_watch: HashMap::new(), by_path: HashMap::new() }
+    pub(super) fn new(inotify: Option<Inotify>) -> Self {
+        Self { inotify, limit: usize::MAX, tree: Tree::new(), by_watch: HashMap::new() }
     }
 
-    /// Whether the system lets us watch at all.
-    pub(super) fn is_usable(&self) -> bool {
-        self.watches.is_some()
+    /// What the kernel's events are read from; none if the system does not let us watch at all.
+    pub(super) fn inotify(&self) -> Option<&Inotify> {
+        self.inotify.as_ref()
+    }
+
+    pub(super) fn inotify_mut(&mut self) -> Option<&mut Inotify> {
+        self.inotify.as_mut()
     }
 
     pub(super) fn count(&self) -> usize {
@@ -52,101 +74,121 @@ impl Table {
 
     /// The paths that a watch stands for.
     pub(super) fn places(&self, watch: &WatchDescriptor) -> Vec<Place> {
-        self.by_watch.get(watch).cloned().unwrap_or_default()
+        let nodes = self.nodes(watch).into_iter();
+        let place =
+            |node| Place { node, path: self.tree.path(node), holders: self.tree[node].holders.clone() };
+        nodes.map(place).collect()
     }
 
     /// Watches a directory for a region. Always asks the kernel, even for a path that is known: another directory may
     /// have taken its place.
-    pub(super) fn hold(&mut self, path: &Path, holder: RegionId, links: Links) -> io::Result<Arc<Path>> {
-        if self.by_watch.len() >= self.limit && !self.by_path.contains_key(path) {
+    pub(super) fn hold(&mut self, path: &Path, holder: RegionId, links: Links) -> io::Result<NodeId> {
+        let (nearest, missing) = self.tree.locate(path);
+        let is_known = missing.clone().next().is_none() && self.tree[nearest].watch.is_some();
+        if self.by_watch.len() >= self.limit && !is_known {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        let watches = self.watches.as_mut().ok_or(io::ErrorKind::StorageFull)?;
-        let watch = watches.add(path, mask(links))?;
-        let known = self.by_path.get_key_value(path).map(|(path, watch)| (path.clone(), watch.clone()));
-        let mut holders = Vec::new();
-        let path = match known {
-            Some((path, old)) if old == watch => path,
-            Some((path, old)) => {
-                // Its other holders want the new directory as well.
-                holders = self.forget_place(&old, &path);
-                path
-            }
-            None => Arc::from(path),
-        };
-        self.by_path.insert(path.clone(), watch.clone());
-        let places = self.by_watch.entry(watch).or_default();
-        let place = match places.iter_mut().position(|place| place.path == path) {
-            Some(index) => &mut places[index],
-            None => {
-                places.push(Place { path: path.clone(), holders });
-                places.last_mut().expect("invariant: one was just pushed")
-            }
-        };
-        if !place.holders.contains(&holder) {
-            place.holders.push(holder);
+        let inotify = self.inotify.as_ref().ok_or(io::ErrorKind::StorageFull)?;
+        let watch = Watch::new(add_watch(inotify, path, flags(links))?).ok_or(io::ErrorKind::InvalidData)?;
+        let node = self.tree.extend(nearest, missing);
+        if self.tree[node].watch != Some(watch) {
+            // Its other holders want the new directory as well.
+            self.unwatch(node);
+            self.join(node, watch);
         }
-        Ok(path)
+        self.tree[node].holders.add(holder);
+        Ok(node)
     }
 
     /// Gives a directory up for a region; the watch goes with the last holder of its last path.
-    pub(super) fn release(&mut self, path: &Path, holder: RegionId) {
-        let Some(watch) = self.by_path.get(path).cloned() else { return };
-        let Some(places) = self.by_watch.get_mut(&watch) else { return };
-        let Some(place) = places.iter_mut().find(|place| *place.path == *path) else { return };
-        place.holders.retain(|held| *held != holder);
-        if place.holders.is_empty() {
-            self.by_path.remove(path);
-            self.forget_place(&watch, path);
+    pub(super) fn release(&mut self, node: NodeId, holder: RegionId) {
+        let holders = &mut self.tree[node].holders;
+        if holders.remove(holder) && holders.is_empty() {
+            self.unwatch(node);
+            self.tree.prune(node);
         }
     }
 
-    /// The kernel has ended this watch.
+    /// The kernel has ended this watch. Its nodes may stand for others from now on.
     pub(super) fn ended(&mut self, watch: &WatchDescriptor) {
-        for place in self.by_watch.remove(watch).unwrap_or_default() {
-            self.by_path.remove(&place.path);
+        for node in self.nodes(watch) {
+            self.tree[node].holders = Holders::default();
+            self.part(node);
+            self.tree.prune(node);
         }
     }
 
-    /// A directory was moved away: what was watched in it has other paths now. Says who held what.
-    pub(super) fn moved_away(&mut self, directory: &Path) -> Vec<Place> {
-        let below = self.by_path.iter().filter(|(path, _)| path.starts_with(directory));
-        let below: Vec<_> = below.map(|(path, watch)| (path.clone(), watch.clone())).collect();
-        let mut gone = Vec::with_capacity(below.len());
-        for (path, watch) in below {
-            self.by_path.remove(&path);
-            let holders = self.forget_place(&watch, &path);
-            gone.push(Place { path, holders });
-        }
-        gone
+    /// A directory was moved away: what was watched in it has other paths now. Says who held what; these nodes may
+    /// stand for others from now on.
+    pub(super) fn moved_away(&mut self, directory: &Path) -> Vec<(NodeId, Holders)> {
+        let Some(top) = self.tree.find(directory) else { return Vec::new() };
+        let below = self.tree.watched_within(top);
+        below.into_iter().map(|node| (node, self.forget(node))).collect()
     }
 
-    fn forget_place(&mut self, watch: &WatchDescriptor, path: &Path) -> Vec<RegionId> {
-        let Some(places) = self.by_watch.get_mut(watch) else { return Vec::new() };
-        let index = places.iter().position(|place| *place.path == *path);
-        let holders = index.map(|index| places.swap_remove(index).holders).unwrap_or_default();
-        if places.is_empty() {
-            self.by_watch.remove(watch);
-            // The kernel may have ended it already, with its directory.
-            let _ = self.watches.as_mut().map(|watches| watches.remove(watch.clone()));
-        }
+    fn forget(&mut self, node: NodeId) -> Holders {
+        let holders = std::mem::take(&mut self.tree[node].holders);
+        self.unwatch(node);
+        self.tree.prune(node);
         holders
+    }
+
+    fn nodes(&self, watch: &WatchDescriptor) -> Vec<NodeId> {
+        let watch = Watch::new(watch.get_watch_descriptor_id());
+        let first = watch.and_then(|watch| self.by_watch.get(&watch));
+        first.map(|first| self.tree.ring(*first).collect()).unwrap_or_default()
+    }
+
+    /// One more path of a watch.
+    fn join(&mut self, node: NodeId, watch: Watch) {
+        self.tree[node].watch = Some(watch);
+        match self.by_watch.get(&watch) {
+            Some(other) => self.tree.join_ring(node, *other),
+            None => {
+                self.by_watch.insert(watch, node);
+            }
+        }
+    }
+
+    /// Takes a node's watch from it, and from the kernel if this was its last path.
+    fn unwatch(&mut self, node: NodeId) {
+        if let Some(watch) = self.part(node)
+            && let Some(inotify) = &self.inotify
+        {
+            // The kernel may have ended it already, with its directory.
+            let _ = remove_watch(inotify, watch.get());
+        }
+    }
+
+    /// One path less of a watch; says which, if it has none left.
+    fn part(&mut self, node: NodeId) -> Option<Watch> {
+        let watch = self.tree[node].watch.take()?;
+        match self.tree.leave_ring(node) {
+            Some(other) => {
+                self.by_watch.insert(watch, other);
+                None
+            }
+            None => {
+                self.by_watch.remove(&watch);
+                Some(watch)
+            }
+        }
     }
 }
 
-fn mask(links: Links) -> WatchMask {
-    let mask = WatchMask::CREATE
-        | WatchMask::DELETE
-        | WatchMask::MODIFY
-        | WatchMask::CLOSE_WRITE
-        | WatchMask::ATTRIB
-        | WatchMask::MOVE
-        | WatchMask::DELETE_SELF
-        | WatchMask::MOVE_SELF
-        | WatchMask::EXCL_UNLINK
-        | WatchMask::ONLYDIR;
+fn flags(links: Links) -> WatchFlags {
+    let flags = WatchFlags::CREATE
+        | WatchFlags::DELETE
+        | WatchFlags::MODIFY
+        | WatchFlags::CLOSE_WRITE
+        | WatchFlags::ATTRIB
+        | WatchFlags::MOVE
+        | WatchFlags::DELETE_SELF
+        | WatchFlags::MOVE_SELF
+        | WatchFlags::EXCL_UNLINK
+        | WatchFlags::ONLYDIR;
     match links {
-        Links::Follow => mask,
-        Links::Refuse => mask | WatchMask::DONT_FOLLOW,
+        Links::Follow => flags,
+        Links::Refuse => flags | WatchFlags::DONT_FOLLOW,
     }
 }

@@ -9,7 +9,7 @@ use inotify::{Event, EventMask};
 use super::State;
 use crate::watch::delivery::Content;
 use crate::watch::region::{RegionId, Report};
-use crate::watch::table::{Links, Place};
+use crate::watch::table::{Holders, Links, NodeId, Place};
 use crate::watch::temporary::{is_private_folder, is_temporary};
 
 /// File systems keep coarse times, some only whole seconds.
@@ -37,7 +37,7 @@ impl State {
             if event.mask.contains(EventMask::MOVED_FROM | EventMask::ISDIR) {
                 self.directory_moved(&path);
             }
-            for holder in &place.holders {
+            for holder in place.holders.as_slice() {
                 self.entry_changed(*holder, &path, &name.to_string_lossy(), event.mask);
             }
         }
@@ -57,7 +57,7 @@ impl State {
     fn directory_gone(&mut self, event: &Event<&OsStr>, places: &[Place]) {
         let moved = event.mask.contains(EventMask::MOVE_SELF);
         let is_root = |state: &State, place: &Place| {
-            let holders = place.holders.iter().filter_map(|holder| state.regions.get(holder));
+            let holders = place.holders.as_slice().iter().filter_map(|holder| state.regions.get(holder));
             holders.into_iter().any(|region| region.root.starts_with(&place.path))
         };
         for place in places {
@@ -70,24 +70,23 @@ impl State {
             return;
         }
         self.table.ended(&event.wd);
-        for place in places {
-            self.forget(std::slice::from_ref(place), &place.path);
-        }
+        self.forget(places.iter().map(|place| (place.node, &place.holders, place.path.as_path())));
     }
 
     /// Everything watched in this directory now has another path, or none that we know.
     fn directory_moved(&mut self, directory: &Path) {
         let gone = self.table.moved_away(directory);
-        self.forget(&gone, directory);
+        self.forget(gone.iter().map(|(node, holders)| (*node, holders, directory)));
     }
 
-    /// These places are no longer in the table. Regions whose root was at or below `gone` look for it anew.
-    fn forget(&mut self, places: &[Place], gone: &Path) {
+    /// These nodes are no longer in the table, because the directory named with each is gone. Regions whose root was
+    /// at or below it look for it anew, but only when all nodes are forgotten: then their numbers are used again.
+    fn forget<'a>(&mut self, gone: impl Iterator<Item = (NodeId, &'a Holders, &'a Path)>) {
         let mut homeless = Vec::new();
-        for place in places {
-            for holder in &place.holders {
+        for (node, holders, gone) in gone {
+            for holder in holders.as_slice() {
                 let Some(region) = self.regions.get_mut(holder) else { continue };
-                region.held.remove(&place.path);
+                region.held.remove(&node);
                 if region.root.starts_with(gone) && !homeless.contains(holder) {
                     homeless.push(*holder);
                 }

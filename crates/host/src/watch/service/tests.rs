@@ -20,7 +20,6 @@ use crate::watch::{Batch, Command, SubscriptionId};
 
 struct Bench {
     folder: tempfile::TempDir,
-    inotify: Option<Inotify>,
     state: State,
     seen: Receiver<Seen>,
 }
@@ -31,9 +30,9 @@ impl Bench {
         let (bell, _) = std::os::unix::net::UnixStream::pair().expect("a bell");
         bell.set_nonblocking(true).expect("it is ours");
         let (poller, seen) = Poller::new(bell);
-        let state = State::new(Some(inotify.watches()), poller, Choice::BySystem);
+        let state = State::new(Some(inotify), poller, Choice::BySystem);
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Bench { folder, inotify: Some(inotify), state, seen }
+        Bench { folder, state, seen }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -48,7 +47,11 @@ impl Bench {
     }
 
     fn subscribe(&mut self) -> (SubscriptionId, oneshot::Receiver<Result<(), Failure>>) {
-        let files = FileSet { roots: vec![self.path("")], ignores: vec![] };
+        self.subscribe_to("")
+    }
+
+    fn subscribe_to(&mut self, name: &str) -> (SubscriptionId, oneshot::Receiver<Result<(), Failure>>) {
+        let files = FileSet { roots: vec![self.path(name)], ignores: vec![] };
         let (id, mut known) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
         self.state.obey(Command::Subscribe { files, matcher: Arc::new(Matcher::default()), id, ready });
@@ -60,7 +63,7 @@ impl Bench {
         let mut buffer = vec![0; BUFFER];
         loop {
             for _ in 0..100 {
-                read_events(&mut self.inotify, &mut buffer, &mut self.state).expect("events");
+                read_events(&mut buffer, &mut self.state).expect("events");
             }
             if !self.state.has_work() {
                 return;
@@ -80,7 +83,7 @@ impl Bench {
     fn watches_of_the_kernel(&self) -> usize {
         let info = fs::read_to_string(format!(
             "/proc/self/fdinfo/{}",
-            self.inotify.as_ref().expect("an instance").as_raw_fd()
+            self.state.table.inotify().expect("an instance").as_raw_fd()
         ))
         .expect("Linux");
         info.lines().filter(|line| line.starts_with("inotify wd")).count()
@@ -197,4 +200,53 @@ fn the_kernel_keeps_no_watch_that_is_given_up() {
     bench.state.obey(Command::Unsubscribe { id });
     assert_eq!(bench.watches_of_the_kernel(), 0);
     assert_eq!(bench.state.table.count(), 0);
+}
+
+#[test]
+fn few_directories_wait_at_a_time_and_no_region_waits_for_another() {
+    let mut bench = Bench::new();
+    for index in 0..1000 {
+        let name = format!("big/{}/{}/{}", index / 100, index / 10 % 10, index % 10);
+        fs::create_dir_all(bench.path(&name)).expect("a directory");
+    }
+    bench.write("small/inner/file");
+    let (_, mut big) = bench.subscribe_to("big");
+    let (_, mut small) = bench.subscribe_to("small");
+    bench.state.walk_some();
+    assert_eq!(small.try_recv(), Ok(Ok(())), "it had its turns");
+    assert!(big.try_recv().is_err());
+    while bench.state.has_work() {
+        let waiting: usize = bench.state.regions.values().map(|region| region.walks.len()).sum();
+        assert!(waiting <= 3 * 10, "{waiting} wait: some of each level, not all of one");
+        assert_eq!(bench.state.turns.len(), 1, "a region is in line once");
+        bench.state.walk_some();
+    }
+    assert_eq!(big.try_recv(), Ok(Ok(())));
+    assert_eq!(bench.state.table.count(), 1 + 10 + 100 + 1000 + 2);
+}
+
+/// Both paths of a directory go at once, and the numbers of their nodes are used again for what is watched instead.
+#[test]
+fn a_directory_that_is_gone_is_forgotten_by_all_its_paths() {
+    let mut bench = Bench::new();
+    bench.write("real/file");
+    let link = |bench: &Bench| {
+        std::os::unix::fs::symlink(bench.path("real"), bench.path("link")).expect("a link");
+    };
+    link(&bench);
+    let (by_path, _ready) = bench.subscribe_to("real");
+    let (by_link, _also_ready) = bench.subscribe_to("link");
+    bench.turn();
+    fs::remove_dir_all(bench.path("real")).expect("a removal");
+    bench.turn();
+    let file = bench.write("real/again");
+    fs::remove_file(bench.path("link")).expect("a removal");
+    link(&bench);
+    bench.turn();
+    assert!(bench.take(by_path).paths.contains(&file));
+    assert!(bench.take(by_link).paths.contains(&bench.path("link/again")));
+    for id in [by_path, by_link] {
+        bench.state.obey(Command::Unsubscribe { id });
+    }
+    assert_eq!((bench.state.table.count(), bench.watches_of_the_kernel()), (0, 0));
 }

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use lilt_model::Failure;
 
@@ -20,8 +19,7 @@ const LOOKS: usize = 100;
 
 /// A directory to watch and read.
 #[derive(Debug)]
-pub(super) struct Job {
-    region: RegionId,
+pub(in crate::watch) struct Job {
     directory: PathBuf,
     report: Report,
     links: Links,
@@ -29,26 +27,34 @@ pub(super) struct Job {
 
 impl State {
     pub(super) fn has_work(&self) -> bool {
-        !self.jobs.is_empty()
+        !self.turns.is_empty()
     }
 
     pub(super) fn walk_some(&mut self) {
         for _ in 0..AT_ONCE {
-            let Some(job) = self.jobs.pop_front() else { return };
-            let region = job.region;
-            self.walk(job);
-            if let Some(region) = self.regions.get_mut(&region) {
+            let Some(id) = self.turns.pop_front() else { return };
+            let Some(region) = self.regions.get_mut(&id) else { continue };
+            let Some(job) = region.walks.pop() else { continue };
+            if region.walks.is_empty() {
+                region.walks = Vec::new();
+            } else {
+                self.turns.push_back(id);
+            }
+            self.walk(id, job);
+            if let Some(region) = self.regions.get_mut(&id) {
                 region.jobs -= 1;
             }
-            self.tell_ready(region);
+            self.tell_ready(id);
         }
     }
 
-    pub(super) fn push_job(&mut self, region: RegionId, directory: PathBuf, report: Report, links: Links) {
-        if let Some(found) = self.regions.get_mut(&region) {
-            found.jobs += 1;
-            self.jobs.push_back(Job { region, directory, report, links });
+    pub(super) fn push_job(&mut self, id: RegionId, directory: PathBuf, report: Report, links: Links) {
+        let Some(region) = self.regions.get_mut(&id) else { return };
+        if region.walks.is_empty() {
+            self.turns.push_back(id);
         }
+        region.jobs += 1;
+        region.walks.push(Job { directory, report, links });
     }
 
     /// Looks what is at the root of a region now and watches accordingly, from scratch.
@@ -58,7 +64,7 @@ impl State {
         let held = std::mem::take(&mut region.held);
         region.target = None;
         if let Some(kind) = self.mounts.eventless(&root) {
-            held.iter().for_each(|path| self.table.release(path, id));
+            held.into_iter().for_each(|node| self.table.release(node, id));
             self.look_instead(id, root, Reason::Mount(kind));
             return;
         }
@@ -72,9 +78,9 @@ impl State {
         let Some(region) = self.regions.get_mut(&id) else { return };
         let disappeared = region.existed && !exists;
         region.existed = exists;
-        let no_longer: Vec<_> = held.into_iter().filter(|path| !region.held.contains(path)).collect();
-        for path in no_longer {
-            self.table.release(&path, id);
+        let no_longer: Vec<_> = held.into_iter().filter(|node| !region.held.contains(node)).collect();
+        for node in no_longer {
+            self.table.release(node, id);
         }
         if disappeared {
             self.report(id, &root, Content::Complete);
@@ -132,32 +138,32 @@ impl State {
     }
 
     fn limit(&self) -> Reason {
-        if self.table.is_usable() { Reason::Limit } else { Reason::NoInstance }
+        if self.table.inotify().is_some() { Reason::Limit } else { Reason::NoInstance }
     }
 
     fn hold(&mut self, id: RegionId, directory: &Path, links: Links) -> io::Result<()> {
-        let path: Arc<Path> = self.table.hold(directory, id, links)?;
+        let node = self.table.hold(directory, id, links)?;
         if let Some(region) = self.regions.get_mut(&id) {
-            region.held.insert(path);
+            region.held.insert(node);
         }
         Ok(())
     }
 
     /// Watches one directory, then reads it: what was made in it before the watch is found by reading, what is made
     /// later comes as an event.
-    fn walk(&mut self, job: Job) {
-        let Some(region) = self.regions.get(&job.region).filter(|region| region.failure.is_none()) else {
+    fn walk(&mut self, id: RegionId, job: Job) {
+        let Some(region) = self.regions.get(&id).filter(|region| region.failure.is_none()) else {
             return;
         };
         let is_root = region.root == job.directory;
         if !is_root && let Some(kind) = self.mounts.eventless_point(&job.directory) {
-            return self.look_instead(job.region, job.directory, Reason::Mount(kind));
+            return self.look_instead(id, job.directory, Reason::Mount(kind));
         }
-        match self.hold(job.region, &job.directory, job.links) {
-            Ok(()) => self.read(&job),
+        match self.hold(id, &job.directory, job.links) {
+            Ok(()) => self.read(id, &job),
             Err(error) if is_gone(&error) => {
                 if is_root {
-                    self.settle(job.region, Report::Everything);
+                    self.settle(id, Report::Everything);
                 }
             }
             // Other people's data, such as a database's folder, lies in many projects.
@@ -166,13 +172,13 @@ impl State {
             }
             Err(error) if is_limit(&error) => {
                 let reason = self.limit();
-                self.look_instead(job.region, job.directory, reason);
+                self.look_instead(id, job.directory, reason);
             }
-            Err(error) => self.fail(job.region, watch_failure(&job.directory, &error)),
+            Err(error) => self.fail(id, watch_failure(&job.directory, &error)),
         }
     }
 
-    fn read(&mut self, job: &Job) {
+    fn read(&mut self, id: RegionId, job: &Job) {
         let entries = match fs::read_dir(&job.directory) {
             Ok(entries) => entries,
             Err(error) => {
@@ -182,13 +188,13 @@ impl State {
                 return;
             }
         };
-        let Some(region) = self.regions.get(&job.region) else { return };
+        let Some(region) = self.regions.get(&id) else { return };
         let matcher = region.matcher.clone();
         if let Report::ChangedSince(_) = job.report
             && job.report.wants(&job.directory)
         {
             // Entries may have been deleted; which ones is not known.
-            self.report(job.region, &job.directory, Content::Complete);
+            self.report(id, &job.directory, Content::Complete);
         }
         for entry in entries.flatten() {
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -201,13 +207,13 @@ impl State {
                 if !is_private_folder(&name) {
                     let path = entry.path();
                     if !matcher.ignores_all_below(&path) {
-                        self.push_job(job.region, path, job.report, Links::Refuse);
+                        self.push_job(id, path, job.report, Links::Refuse);
                     }
                 }
             } else if !is_temporary(&name) {
                 let path = entry.path();
                 if job.report.wants(&path) {
-                    self.report(job.region, &path, Content::Writing);
+                    self.report(id, &path, Content::Writing);
                 }
             }
         }
