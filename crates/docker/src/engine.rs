@@ -147,6 +147,25 @@ impl Engine {
         }
     }
 
+    /// The references of images of this name that the engine holds, in order.
+    pub async fn tags(&self, name: &str) -> Result<Vec<String>, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Image {
+            #[serde(default)]
+            repo_tags: Option<Vec<String>>,
+        }
+        let filters = serde_json::json!({ "reference": [name] }).to_string();
+        let query = Query::new().add("filters", &filters).finish();
+        let images: Vec<Image> = self.get(&format!("/images/json?{query}")).await?;
+        let mut tags: Vec<String> =
+            images.into_iter().flat_map(|image| image.repo_tags.unwrap_or_default()).collect();
+        // An image has all its names here, also those that were not asked for.
+        tags.retain(|tag| tag.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')));
+        tags.sort();
+        Ok(tags)
+    }
+
     /// Which builder the engine uses: BuildKit, or the classic one where BuildKit is off or not there.
     pub async fn uses_buildkit(&self) -> Result<bool, Failure> {
         Ok(!self.buildkit_off && self.ping().await?.buildkit)

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::Command;
 use crate::files::FileSet;
 use crate::names::ImageName;
+use crate::reference::Reference;
 
 /// An image that a resource needs built.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,27 @@ pub struct ImageTarget {
     /// In place of the `args` of containers that run it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_args: Option<Vec<String>>,
+}
+
+impl ImageTarget {
+    /// Otherwise it comes from elsewhere, and only live updates are made.
+    pub fn is_built(&self) -> bool {
+        self.build != ImageBuild::LiveUpdateOnly
+    }
+
+    /// Whether a container of this name, with this image, is meant. For images that are not built: those that are have
+    /// one reference.
+    pub fn selects(&self, container: &str, image: &str) -> bool {
+        let by_name = self.live_update.as_ref().map(|it| it.container_name.as_str()).unwrap_or_default();
+        if !by_name.is_empty() {
+            return by_name == container;
+        }
+        match (Reference::parse(self.name.as_str()), Reference::parse(image)) {
+            (Ok(own), Ok(used)) if self.match_exact => own == used,
+            (Ok(own), Ok(used)) => own.matches(&used),
+            _ => false,
+        }
+    }
 }
 
 fn is_false(value: &bool) -> bool {
@@ -193,4 +215,20 @@ pub struct Run {
     /// Do not print the command.
     #[serde(default)]
     pub echo_off: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_are_found_by_image_or_by_name() {
+        let mut image = ImageTarget { name: "team/web".into(), ..ImageTarget::default() };
+        assert!(image.selects("any", "docker.io/team/web:v1"));
+        assert!(!image.selects("any", "web:v1"));
+        assert!(!image.selects("any", "Not an image"));
+        image.live_update = Some(LiveUpdate { container_name: "main".into(), ..LiveUpdate::default() });
+        assert!(image.selects("main", "other:v1"));
+        assert!(!image.selects("sidecar", "team/web"));
+    }
 }

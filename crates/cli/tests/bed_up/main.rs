@@ -6,6 +6,7 @@ mod support;
 
 mod absent;
 mod ci;
+mod custom_build;
 mod down;
 mod ending;
 mod engine;

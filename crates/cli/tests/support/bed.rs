@@ -133,9 +133,13 @@ impl Drop for Site {
     fn drop(&mut self) {
         // The engine would keep them for ever.
         let bed = Bed::get();
-        let repository = format!("{}/{}", bed.registry(), self.image());
-        if let Ok(images) = bed.try_docker(&["image", "ls", "-q", &repository]) {
-            let images: Vec<&str> = images.split_whitespace().collect();
+        let filter = |registry: &str| format!("reference={registry}{}*", self.image());
+        let (there, here) = (filter(&format!("{}/", bed.registry())), filter(""));
+        // By name: an image may have others that are not ours.
+        let names =
+            ["image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "--filter", &there, "--filter", &here];
+        if let Ok(images) = bed.try_docker(&names) {
+            let images: Vec<&str> = images.split_whitespace().filter(|name| !name.contains('<')).collect();
             if !images.is_empty() {
                 let _ = bed.try_docker(&[&["image", "rm", "-f"], images.as_slice()].concat());
             }

@@ -1,8 +1,10 @@
 //! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
 
 mod base;
+mod custom;
 mod image;
 mod steps;
+mod variables;
 
 use std::time::Duration;
 
@@ -38,8 +40,8 @@ pub(crate) async fn run(
     let work = deploy(&context, job, &mut steps, &mut outcome);
     let result = tokio::select! {
         result = work => result,
-        // Dropping the work ends the build, the push or the request that is under way.
-        () = context.cancel.cancelled() => return,
+        // Dropping the work ends the build, the push or the request that is under way; a command is given time.
+        () = context.cancel.cancelled() => return steps.stop_command().await,
     };
     match result {
         Ok(deployed) => {

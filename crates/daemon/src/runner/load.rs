@@ -8,6 +8,7 @@ use std::time::Duration;
 use lilt_engine::{Cause, Event};
 use lilt_host::process::Guardian;
 use lilt_model::command::Command;
+use lilt_model::image::{ImageBuild, ImageTarget};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::Body;
@@ -122,11 +123,28 @@ pub(super) fn outside(settings: &Settings, guardian: &Guardian) -> RealOutside {
 /// What the Tiltfile set in its environment reaches the commands it declared, under what they set themselves.
 fn hand_down(environment: &[(String, Option<String>)], project: &mut Project) {
     for resource in &mut project.resources {
-        if let Body::Local(local) = &mut resource.body {
-            for command in [&mut local.update, &mut local.serve].into_iter().flatten() {
-                hand_to(environment, command);
-            }
+        for command in commands(&mut resource.body) {
+            hand_to(environment, command);
         }
+    }
+}
+
+fn commands(body: &mut Body) -> Vec<&mut Command> {
+    match body {
+        Body::Local(local) => [&mut local.update, &mut local.serve].into_iter().flatten().collect(),
+        Body::Kubernetes(kubernetes) => {
+            let deploy = kubernetes.custom_deploy.as_mut();
+            let deploy = deploy.into_iter().flat_map(|deploy| [&mut deploy.apply, &mut deploy.delete]);
+            kubernetes.images.iter_mut().filter_map(build_command).chain(deploy).collect()
+        }
+        Body::Compose(compose) => compose.images.iter_mut().filter_map(build_command).collect(),
+    }
+}
+
+fn build_command(image: &mut ImageTarget) -> Option<&mut Command> {
+    match &mut image.build {
+        ImageBuild::Custom(recipe) => Some(&mut recipe.command),
+        _ => None,
     }
 }
 

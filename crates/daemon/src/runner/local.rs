@@ -65,10 +65,15 @@ pub(crate) fn launch(context: &Context, command: &Command) -> Launch {
 }
 
 fn failure_of(command: &Command, exit: Exit) -> Option<Failure> {
-    let how = match exit {
-        Exit::Code(0) => return None,
-        Exit::Code(code) => format!("exit status {code}"),
-        Exit::Signal(_) | Exit::Lost => exit.to_string(),
-    };
+    let how = how_it_failed(exit)?;
     Some(Failure::user(format!("Command {:?} failed: {how}", command.display())))
+}
+
+/// None: it succeeded.
+pub(crate) fn how_it_failed(exit: Exit) -> Option<String> {
+    match exit {
+        Exit::Code(0) => None,
+        Exit::Code(code) => Some(format!("exit status {code}")),
+        Exit::Signal(_) | Exit::Lost => Some(exit.to_string()),
+    }
 }

@@ -289,6 +289,9 @@ pub(super) fn define_images(resource: &mut ResourceState, old: Option<&Kubernete
         let mut image_state = known.remove(&image.name).unwrap_or_default();
         let same = old.and_then(|old| old.image(&image.name)).is_some_and(|old| old.build == image.build);
         image_state.stale |= !same && image_state.reference.is_some();
+        if !image.is_built() {
+            image_state.reference = None;
+        }
         kept.insert(image.name.clone(), image_state);
     }
     state.images = kept;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lilt_model::cluster::{ContainerState, Pod, PodNotice, PodRef};
+use lilt_model::cluster::{Container, ContainerState, Pod, PodNotice, PodRef};
+use lilt_model::image::ImageTarget;
+use lilt_model::resource::Body;
 use lilt_model::{ResourceName, Uid};
 
 use crate::apply::update;
@@ -125,25 +127,32 @@ fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = 
 /// Keeps the list of running containers per image true.
 pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
     let State { resources, pods, .. } = state;
-    let Some(kubernetes) = resources.get_mut(name).and_then(crate::state::ResourceState::kubernetes_mut)
-    else {
-        return;
-    };
+    let Some(resource) = resources.get_mut(name) else { return };
+    let spec = Arc::clone(&resource.spec);
+    let (Body::Kubernetes(spec), Some(kubernetes)) = (&spec.body, resource.kubernetes_mut()) else { return };
     let pods: Vec<Arc<Pod>> = kubernetes.pods.iter().filter_map(|pod| pods.known.get(pod)).cloned().collect();
-    for image in kubernetes.images.values_mut() {
-        follow_image(image, &pods);
+    for (name, image) in &mut kubernetes.images {
+        if let Some(target) = spec.image(name) {
+            follow_image(image, target, &pods);
+        }
     }
     update::drop_lost_jobs(state, name);
     state.touch(name);
 }
 
-fn follow_image(image: &mut ImageState, pods: &[Arc<Pod>]) {
+fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>]) {
     let mut known = std::mem::take(&mut image.containers);
-    let Some(reference) = &image.reference else { return };
+    if target.is_built() && image.reference.is_none() {
+        return;
+    }
+    let is_of = |container: &Container| match &image.reference {
+        Some(reference) => container.image == *reference,
+        None => target.selects(&container.name, &container.image),
+    };
     for pod in pods.iter().filter(|pod| !pod.deleting) {
         for container in pod.containers.iter().filter(|container| !container.init) {
             let running = matches!(container.state, ContainerState::Running { .. });
-            if let Some(id) = container.id.clone().filter(|_| running && container.image == *reference) {
+            if let Some(id) = container.id.clone().filter(|_| running && is_of(container)) {
                 let progress = known.remove(&id).unwrap_or_else(|| Progress {
                     pod: pod.reference(),
                     name: container.name.clone(),

@@ -56,6 +56,11 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                 }
             }
             if let Some(deployed) = outcome.deployed {
+                for image in spec.images.iter().filter(|image| !image.is_built()) {
+                    if let Some(known) = kubernetes.images.get_mut(&image.name) {
+                        known.record_deployment(update.snapshot, image.live_update.as_ref());
+                    }
+                }
                 let dropped = no_longer_named(&kubernetes.applied, &spec.objects);
                 kubernetes.applied.clone_from(&spec.objects);
                 kubernetes.applied_during = Some((update.started, now));

@@ -45,10 +45,10 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     if resource.triggered.is_none() && is_starting(state, kubernetes) { Choice::Wait } else { Choice::Deploy }
 }
 
-/// Its changes cannot all be copied into a container.
+/// Its changes cannot all be copied into a container: it must be built, or at least deployed, again.
 pub(super) fn needs_build(image: &ImageTarget, state: Option<&ImageState>) -> bool {
     let Some(state) = state else { return true };
-    if state.stale || state.reference.is_none() {
+    if state.stale || (state.reference.is_none() && image.is_built()) {
         return true;
     }
     match &image.live_update {
@@ -139,7 +139,7 @@ fn image_jobs(
 ) -> Vec<ImageJob> {
     let mut built: Vec<&lilt_model::ImageName> = Vec::new();
     let mut jobs = Vec::new();
-    for image in &spec.images {
+    for image in spec.images.iter().filter(|image| image.is_built()) {
         let known = state.images.get(&image.name);
         let reference = known.filter(|known| !known.stale).and_then(|known| known.reference.clone());
         let changed = known.is_some_and(|known| known.changes.values().any(|at| *at <= snapshot));

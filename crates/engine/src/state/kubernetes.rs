@@ -90,16 +90,21 @@ impl ImageState {
         snapshot: u64,
         live_update: Option<&LiveUpdate>,
     ) {
-        self.stale = false;
         if self.reference.as_ref() == Some(&reference) {
-            // The same image: its containers stay, with whatever was copied into them, and must get what they lack.
-            let copied = |path: &PathBuf| live_update.is_some_and(|it| crate::schedule::in_place(it, path));
-            self.changes.retain(|path, at| *at > snapshot || copied(path));
-            return;
+            return self.record_deployment(snapshot, live_update);
         }
+        self.stale = false;
         self.reference = Some(reference);
         self.built = snapshot;
         self.changes.retain(|_, at| *at > snapshot);
         self.containers.clear();
+    }
+
+    /// Everything up to `snapshot` was deployed with the same image as before: its containers stay, with whatever was
+    /// copied into them, and must get what they lack.
+    pub(crate) fn record_deployment(&mut self, snapshot: u64, live_update: Option<&LiveUpdate>) {
+        self.stale = false;
+        let copied = |path: &PathBuf| live_update.is_some_and(|it| crate::schedule::in_place(it, path));
+        self.changes.retain(|path, at| *at > snapshot || copied(path));
     }
 }

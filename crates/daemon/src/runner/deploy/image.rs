@@ -4,14 +4,18 @@ use lilt_docker::{BuildProgress, BuildRequest, Engine};
 use lilt_engine::DeployJob;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
 use lilt_model::log::Level;
-use lilt_model::reference::{reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry};
+use lilt_model::reference::{
+    Reference, reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry,
+};
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName};
 
 use super::base::{self, Base};
+use super::custom;
 use super::steps::Steps;
 use crate::context::Context;
 
+#[derive(Clone, Debug)]
 pub(crate) struct Built {
     /// As this machine's engine knows it.
     pub(crate) local: String,
@@ -26,33 +30,56 @@ pub(crate) async fn build_and_push(
     bases: &[Base<'_>],
     steps: &mut Steps,
 ) -> Result<Built, Failure> {
-    let recipe = recipe(target)?;
-    let engine = (*context.edges.docker).as_ref().map_err(Clone::clone)?;
+    let recipe = match &target.build {
+        ImageBuild::Docker(recipe) => supported(&target.name, recipe)?,
+        ImageBuild::Custom(recipe) => {
+            return custom::build_and_push(context, job, (target, recipe), bases, steps).await;
+        }
+        ImageBuild::Compose(_) => return Err(missing(&target.name, "docker_compose()")),
+        ImageBuild::LiveUpdateOnly => {
+            return Err(Failure::internal(format!("the image {} is never built", target.name)));
+        }
+    };
+    let engine = engine(context)?;
     refuse_without_registry(job, &target.name)?;
     let id = build(context, engine, job, (&target.name, recipe), bases, steps).await?;
-    let tag = tag_in_registry(&target.name, job.registry.as_ref(), &tag_from_id(&id)?)?;
-    let local = reference_in_registry(&target.name, job.registry.as_ref())?.with_tag(&tag).familiar();
-    let in_cluster = reference_in_cluster(&target.name, job.registry.as_ref())?.with_tag(&tag).familiar();
-    engine.tag(&id, &local).await?;
+    let built = tag_by_content(engine, job, &target.name, &id).await?;
     if needs_push(job) {
-        push(context, engine, &local, steps).await?;
+        push(context, engine, &built.local, steps).await?;
     }
+    Ok(built)
+}
+
+pub(crate) fn engine(context: &Context) -> Result<&Engine, Failure> {
+    (*context.edges.docker).as_ref().map_err(Clone::clone)
+}
+
+/// Names an image by what is in it, so that the same content is never pushed or deployed twice.
+pub(crate) async fn tag_by_content(
+    engine: &Engine,
+    job: &DeployJob,
+    name: &ImageName,
+    id: &str,
+) -> Result<Built, Failure> {
+    let registry = job.registry.as_ref();
+    let tag = tag_in_registry(name, registry, &tag_from_id(id)?)?;
+    let local = reference_in_registry(name, registry)?.with_tag(&tag).familiar();
+    let in_cluster = reference_in_cluster(name, registry)?.with_tag(&tag).familiar();
+    engine.tag(id, &local).await?;
     Ok(Built { local, in_cluster })
 }
 
 /// How it is built, if that can be done yet.
-fn recipe(target: &ImageTarget) -> Result<&DockerBuild, Failure> {
-    let missing = |what: &str| {
-        Failure::user(format!("{what} is not supported yet: the image {} cannot be built", target.name))
-    };
-    match &target.build {
-        ImageBuild::Docker(recipe) if !recipe.ssh.is_empty() => Err(missing("docker_build(ssh=…)")),
-        ImageBuild::Docker(recipe) if !recipe.secrets.is_empty() => Err(missing("docker_build(secret=…)")),
-        ImageBuild::Docker(recipe) => Ok(recipe),
-        ImageBuild::Custom(_) => Err(missing("custom_build()")),
-        ImageBuild::Compose(_) => Err(missing("docker_compose()")),
-        ImageBuild::LiveUpdateOnly => Err(missing("k8s_custom_deploy(live_update=…)")),
+fn supported<'a>(name: &ImageName, recipe: &'a DockerBuild) -> Result<&'a DockerBuild, Failure> {
+    match recipe {
+        recipe if !recipe.ssh.is_empty() => Err(missing(name, "docker_build(ssh=…)")),
+        recipe if !recipe.secrets.is_empty() => Err(missing(name, "docker_build(secret=…)")),
+        recipe => Ok(recipe),
     }
+}
+
+fn missing(name: &ImageName, what: &str) -> Failure {
+    Failure::user(format!("{what} is not supported yet: the image {name} cannot be built"))
 }
 
 /// What an image that the cluster knows by `in_cluster` is called on this machine.
@@ -61,8 +88,13 @@ pub(crate) fn local_reference(
     name: &ImageName,
     in_cluster: &str,
 ) -> Result<String, Failure> {
-    let tag = in_cluster.rsplit_once(':').map_or("latest", |(_, tag)| tag);
-    Ok(reference_in_registry(name, job.registry.as_ref())?.with_tag(tag).familiar())
+    let (registry, known) = (job.registry.as_ref(), Reference::parse(in_cluster)?);
+    // A command may have named it as it liked.
+    if reference_in_cluster(name, registry)?.name() != known.name() {
+        return Ok(custom::seen_from_here(in_cluster, registry));
+    }
+    let tag = known.tag().unwrap_or("latest");
+    Ok(reference_in_registry(name, registry)?.with_tag(tag).familiar())
 }
 
 async fn build(
@@ -124,7 +156,12 @@ fn is_internal(name: &str) -> bool {
     name.starts_with("[internal]")
 }
 
-async fn push(context: &Context, engine: &Engine, reference: &str, steps: &mut Steps) -> Result<(), Failure> {
+pub(crate) async fn push(
+    context: &Context,
+    engine: &Engine,
+    reference: &str,
+    steps: &mut Steps,
+) -> Result<(), Failure> {
     steps.begin(StageKind::Push, reference, format!("Pushing {reference}")).await;
     steps.detail("Pushing with Docker client");
     let pushed = engine.push(
@@ -143,7 +180,7 @@ async fn push(context: &Context, engine: &Engine, reference: &str, steps: &mut S
 }
 
 /// Nobody can push to `docker.io/library/web`: better said before the build than after it.
-fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Result<(), Failure> {
+pub(crate) fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Result<(), Failure> {
     let reference = reference_in_registry(name, job.registry.as_ref())?;
     let goes_nowhere = reference.domain() == "docker.io" && reference.path().starts_with("library/");
     if !needs_push(job) || !goes_nowhere {

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use lilt_engine::Event;
+use lilt_host::process::{Daemons, Exit, Process};
+use lilt_model::command::Command;
 use lilt_model::timeline::StageKind;
-use lilt_model::{ResourceName, Timestamp};
+use lilt_model::{Failure, ResourceName, Timestamp};
 use lilt_store::Span;
 
 use crate::context::Context;
+use crate::runner::local;
 
 pub(crate) struct Steps {
     context: Context,
@@ -18,6 +21,8 @@ pub(crate) struct Steps {
     begun: Timestamp,
     current: Option<(String, Timestamp)>,
     done: Vec<(String, Duration)>,
+    /// A command of the user's that runs. It is here, so that it can be ended after the work was given up.
+    command: Option<Process>,
 }
 
 impl Steps {
@@ -38,6 +43,7 @@ impl Steps {
             begun: lilt_host::clock::now(),
             current: None,
             done: Vec::new(),
+            command: None,
         }
     }
 
@@ -51,6 +57,25 @@ impl Steps {
     /// A line of the running step.
     pub(crate) fn detail(&mut self, text: &str) {
         self.span.info(&format!("     {text}"));
+    }
+
+    /// Runs a command to its end; what it prints goes to the log.
+    pub(crate) async fn run(&mut self, command: &Command) -> Result<Exit, Failure> {
+        self.span.info(&format!("Running cmd: {}", command.display()));
+        let mut output = self.context.update_span(&self.resource, self.update);
+        let launch = local::launch(&self.context, command);
+        let guardian = &self.context.edges.guardian;
+        let process = Process::spawn(guardian, &launch, move |bytes| output.write(bytes)).await?;
+        let exit = self.command.insert(process).wait().await;
+        self.command = None;
+        Ok(exit)
+    }
+
+    /// Ends the command that runs, if one does.
+    pub(crate) async fn stop_command(&mut self) {
+        if let Some(mut process) = self.command.take() {
+            self.context.stop(&mut process, Daemons::Leave).await;
+        }
     }
 
     pub(crate) async fn end(&mut self) {

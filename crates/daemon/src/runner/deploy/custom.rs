@@ -1,0 +1,251 @@
+//! An image that a command of the user's builds.
+
+use lilt_docker::Engine;
+use lilt_engine::DeployJob;
+use lilt_host::files;
+use lilt_model::cluster::Registry;
+use lilt_model::image::{CustomBuild, CustomOutput, ImageTarget};
+use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry, tag_in_registry};
+use lilt_model::timeline::StageKind;
+use lilt_model::{Failure, ImageName};
+
+use super::base::Base;
+use super::image::{self, Built};
+use super::steps::Steps;
+use super::variables;
+use crate::context::Context;
+use crate::runner::local;
+
+pub(crate) async fn build_and_push(
+    context: &Context,
+    job: &DeployJob,
+    (target, recipe): (&ImageTarget, &CustomBuild),
+    bases: &[Base<'_>],
+    steps: &mut Steps,
+) -> Result<Built, Failure> {
+    let name = &target.name;
+    let pushes = recipe.output == CustomOutput::LocalDocker;
+    if pushes && recipe.outputs_image_ref_to.is_none() {
+        image::refuse_without_registry(job, name)?;
+    }
+    steps.begin(StageKind::Build, name.as_str(), format!("Building Custom Build: [{name}]")).await;
+    let expected = Expected::of(job, name, recipe)?;
+    expected.forget()?;
+    run(job, target, recipe, &expected, bases, steps).await?;
+    let named = expected.named(job.registry.as_ref())?;
+    let built = match recipe.output {
+        CustomOutput::Remote => named,
+        CustomOutput::LocalDocker | CustomOutput::LocalDockerAndRemote => {
+            find(context, job, name, &expected, named).await?
+        }
+    };
+    steps.end().await;
+    match (image::needs_push(job), pushes) {
+        (false, _) => {}
+        (true, true) => image::push(context, image::engine(context)?, &built.local, steps).await?,
+        (true, false) => {
+            steps.begin(StageKind::Push, &built.local, format!("Pushing {}", built.local)).await;
+            steps.detail("Skipping push: custom_build() configured to handle push itself");
+            steps.end().await;
+        }
+    }
+    Ok(built)
+}
+
+/// What the command is to build.
+enum Expected<'a> {
+    /// It is told the tag.
+    Told(Built),
+    /// It has a tag of its own, and does not know of the registry.
+    Own(Built),
+    /// It says itself what it built, in this file.
+    Written(&'a std::path::Path),
+}
+
+impl<'a> Expected<'a> {
+    fn of(job: &DeployJob, name: &ImageName, recipe: &'a CustomBuild) -> Result<Expected<'a>, Failure> {
+        if let Some(path) = &recipe.outputs_image_ref_to {
+            return Ok(Expected::Written(path));
+        }
+        if !recipe.tag.is_empty() {
+            let reference = reference_in_registry(name, None)?.with_tag(&recipe.tag).to_string();
+            let reference = Reference::parse(&reference)?.familiar();
+            return Ok(Expected::Own(Built { local: reference.clone(), in_cluster: reference }));
+        }
+        let registry = job.registry.as_ref();
+        let seconds = lilt_host::clock::now().since(lilt_model::Timestamp::ZERO).as_secs();
+        let tag = tag_in_registry(name, registry, &format!("tilt-build-{seconds}"))?;
+        Ok(Expected::Told(Built {
+            local: reference_in_registry(name, registry)?.with_tag(&tag).familiar(),
+            in_cluster: reference_in_cluster(name, registry)?.with_tag(&tag).familiar(),
+        }))
+    }
+
+    /// What an earlier run of the command wrote must not be taken for what this one did.
+    fn forget(&self) -> Result<(), Failure> {
+        let Expected::Written(path) = self else { return Ok(()) };
+        files::remove(path).map_err(|error| {
+            Failure::environment(format!("outputs_image_ref_to: cannot remove {}: {error}", path.display()))
+        })
+    }
+
+    fn reference(&self) -> Option<&str> {
+        match self {
+            Expected::Told(built) | Expected::Own(built) => Some(&built.local),
+            Expected::Written(_) => None,
+        }
+    }
+
+    /// What was built, as the command named it.
+    fn named(&self, registry: Option<&Registry>) -> Result<Built, Failure> {
+        let path = match self {
+            Expected::Told(built) | Expected::Own(built) => return Ok(built.clone()),
+            Expected::Written(path) => path,
+        };
+        let shown = path.display();
+        let text = files::read(path).ok_or_else(|| {
+            Failure::user(format!("Could not find image ref in output: there is no file {shown}")).hint(
+                "the command must write the reference of what it built to the file of outputs_image_ref_to",
+            )
+        })?;
+        let invalid =
+            |why: &str| Failure::user(format!("Output image ref in file {shown} was invalid: {why}"));
+        let text = String::from_utf8(text).map_err(|_| invalid("it is no text"))?;
+        let reference = Reference::parse(text.trim()).map_err(|failure| invalid(&failure.message))?;
+        if reference.tag().is_none() {
+            return Err(invalid(&format!("{} has no tag", reference.familiar())));
+        }
+        let local = reference.familiar();
+        let in_cluster = seen_from_cluster(&local, registry);
+        Ok(Built { local, in_cluster })
+    }
+}
+
+async fn run(
+    job: &DeployJob,
+    target: &ImageTarget,
+    recipe: &CustomBuild,
+    expected: &Expected<'_>,
+    bases: &[Base<'_>],
+    steps: &mut Steps,
+) -> Result<(), Failure> {
+    let mut told = Vec::new();
+    if let Some(reference) = expected.reference() {
+        let parsed = Reference::parse(reference)?;
+        told.push(("EXPECTED_REF".to_owned(), reference.to_owned()));
+        told.push(("EXPECTED_IMAGE".to_owned(), parsed.path().to_owned()));
+        told.push(("EXPECTED_TAG".to_owned(), parsed.tag().unwrap_or_default().to_owned()));
+    }
+    if let Some(registry) = &job.registry {
+        told.push(("REGISTRY_HOST".to_owned(), registry.host.clone()));
+        told.push(("EXPECTED_REGISTRY".to_owned(), registry.host.clone()));
+    }
+    let built = |name: &ImageName| bases.iter().find(|(image, _)| image.name == *name);
+    let needed =
+        target.depends_on.iter().filter_map(built).map(|(image, local)| (&image.name, local.as_str()));
+    told.extend(variables::of_images(needed));
+    let span = steps.span();
+    if told.is_empty() {
+        span.info("Custom Build:");
+    } else {
+        span.info("Custom Build: Injecting Environment Variables");
+        told.iter().for_each(|(name, value)| span.info(&format!("  {name}={value}")));
+    }
+    let mut command = recipe.command.clone();
+    command.env.extend(told);
+    let exit = steps.run(&command).await?;
+    match local::how_it_failed(exit) {
+        None => Ok(()),
+        Some(how) => Err(Failure::user(format!("Custom build {:?} failed: {how}", command.display()))),
+    }
+}
+
+/// Finds what the command left in the engine. Where it did not choose the name itself, it gets one by its content.
+async fn find(
+    context: &Context,
+    job: &DeployJob,
+    name: &ImageName,
+    expected: &Expected<'_>,
+    named: Built,
+) -> Result<Built, Failure> {
+    let engine = image::engine(context)?;
+    let Some(id) = engine.image_id(&named.local).await? else {
+        return Err(missing(engine, name, expected, &named.local).await);
+    };
+    match expected {
+        Expected::Written(_) => Ok(named),
+        Expected::Told(_) | Expected::Own(_) => image::tag_by_content(engine, job, name, &id).await,
+    }
+}
+
+/// Says which tag was expected and which exist.
+async fn missing(engine: &Engine, name: &ImageName, expected: &Expected<'_>, reference: &str) -> Failure {
+    let mut names: Vec<String> = [Reference::parse(reference), Reference::parse(name.as_str())]
+        .into_iter()
+        .flatten()
+        .map(|reference| reference.familiar_name())
+        .collect();
+    names.dedup();
+    let mut there = Vec::new();
+    for name in &names {
+        // The failure that is being told matters more than one of this look.
+        there.extend(engine.tags(name).await.unwrap_or_default());
+    }
+    let there = match there.as_slice() {
+        [] => format!("there is no image {} at all", names.join(" or ")),
+        tags => format!("there is: {}", tags.join(", ")),
+    };
+    let must = match expected {
+        Expected::Told(_) => "the command must tag what it builds as $EXPECTED_REF",
+        Expected::Own(_) => {
+            "the command must give the image its own name and the tag that custom_build(tag=…) says"
+        }
+        Expected::Written(_) => "the command must build what it writes to the file of outputs_image_ref_to",
+    };
+    Failure::user(format!(
+        "Could not find image in Docker: custom_build of {name} was expected to build {reference}; {there}"
+    ))
+    .hint(format!("{must}; if it puts images elsewhere, say skips_local_docker=True"))
+}
+
+/// A reference of this machine, as the cluster must write it.
+fn seen_from_cluster(local: &str, registry: Option<&Registry>) -> String {
+    let host = registry.and_then(|it| Some((it.host.as_str(), it.host_from_cluster.as_deref()?)));
+    let moved = host.filter(|(_, there)| !there.is_empty()).and_then(|(here, there)| {
+        let rest = local.strip_prefix(here)?.strip_prefix('/')?;
+        Some(format!("{there}/{rest}"))
+    });
+    moved.unwrap_or_else(|| local.to_owned())
+}
+
+/// The reverse: what the cluster knows by a name that lilt did not give.
+pub(crate) fn seen_from_here(in_cluster: &str, registry: Option<&Registry>) -> String {
+    let reversed = registry.and_then(|it| {
+        let host = it.host_from_cluster.clone().filter(|host| !host.is_empty())?;
+        Some(Registry { host, host_from_cluster: Some(it.host.clone()), ..Registry::default() })
+    });
+    seen_from_cluster(in_cluster, reversed.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_may_have_another_name_in_the_cluster() {
+        let registry = Registry {
+            host: "localhost:5000".into(),
+            host_from_cluster: Some("registry:5000".into()),
+            ..Registry::default()
+        };
+        let both = |local: &str, in_cluster: &str| {
+            assert_eq!(seen_from_cluster(local, Some(&registry)), in_cluster);
+            assert_eq!(seen_from_here(in_cluster, Some(&registry)), local);
+        };
+        both("localhost:5000/web:v1", "registry:5000/web:v1");
+        both("localhost:5000/team/web:v1", "registry:5000/team/web:v1");
+        both("localhost:50001/web:v1", "localhost:50001/web:v1");
+        both("web:v1", "web:v1");
+        assert_eq!(seen_from_cluster("web:v1", None), "web:v1");
+    }
+}

@@ -1,0 +1,35 @@
+//! What commands are told of images that were built for them.
+
+use lilt_model::ImageName;
+
+/// Each image by its place: its reference, and the name of its `ImageMap`.
+pub(crate) fn of_images<'a>(
+    images: impl IntoIterator<Item = (&'a ImageName, &'a str)>,
+) -> Vec<(String, String)> {
+    let variables = |(at, (name, reference)): (usize, (&ImageName, &str))| {
+        let map = name.as_str().replace(['/', '%'], "_");
+        [(format!("TILT_IMAGE_MAP_{at}"), map), (format!("TILT_IMAGE_{at}"), reference.to_owned())]
+    };
+    images.into_iter().enumerate().flat_map(variables).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_numbered() {
+        let (web, api) = (ImageName::from("team/web"), ImageName::from("api"));
+        let told = of_images([(&web, "localhost:5000/team_web:tilt-1"), (&api, "api:tilt-2")]);
+        let told: Vec<String> = told.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            told,
+            [
+                "TILT_IMAGE_MAP_0=team_web",
+                "TILT_IMAGE_0=localhost:5000/team_web:tilt-1",
+                "TILT_IMAGE_MAP_1=api",
+                "TILT_IMAGE_1=api:tilt-2",
+            ]
+        );
+    }
+}
