@@ -10,6 +10,7 @@ mod connect;
 pub mod contexts;
 mod delete;
 mod error;
+mod find;
 mod forward;
 pub mod inject;
 mod kinds;

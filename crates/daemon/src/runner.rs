@@ -73,8 +73,8 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
             follow::stream(context, object, name, spec).await;
         }
         (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, spec).await,
-        (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, objects, reason }) => {
-            cleanup::run(context, id, resource, objects, reason).await;
+        (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, leftovers, reason }) => {
+            cleanup::run(context, id, resource, leftovers, reason).await;
         }
         (id, spec) => {
             unreachable!("invariant: the engine plans {id:?} with its own specification, not {spec:?}")

@@ -214,6 +214,8 @@ pub enum WatchId {
     Tiltfile(ResourceName),
     Local(ResourceName),
     Image(ResourceName, ImageName),
+    /// What a command that deploys depends on.
+    Deploy(ResourceName),
     /// What a `FileWatch` asks for.
     Object(String),
 }
@@ -227,6 +229,7 @@ impl WatchId {
         match self {
             WatchId::Tiltfile(name) => clean_name(&format!("{}{name}", Self::OF_TILTFILE)),
             WatchId::Local(name) => clean_name(&format!("local:{name}")),
+            WatchId::Deploy(name) => clean_name(&format!("{name}:apply")),
             WatchId::Image(_, image) => clean_name(&format!("image:{image}")),
             WatchId::Object(name) => name.clone(),
         }
@@ -268,6 +271,9 @@ pub struct Deployed {
     /// Its jobs were there already, unchanged and done.
     #[serde(default)]
     pub completed: bool,
+    /// By what a command printed, pods will come; they carry no hash.
+    #[serde(default)]
+    pub makes_pods: bool,
 }
 
 /// Why a container could not be brought up to date in place.

@@ -55,8 +55,8 @@ pub fn plan_session(state: &State) -> Plan {
         plan.insert(TaskId::Wake, TaskSpec::Wake { at: *at });
     }
     for (id, cleanup) in &state.cleanups {
-        let Cleanup { resource, objects, reason } = cleanup.clone();
-        let spec = TaskSpec::Cleanup { resource, objects, reason };
+        let Cleanup { resource, leftovers, reason } = cleanup.clone();
+        let spec = TaskSpec::Cleanup { resource, leftovers, reason };
         plan.insert(TaskId::Cleanup(*id), spec);
     }
     plan

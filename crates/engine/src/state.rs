@@ -21,9 +21,8 @@ use lilt_model::secret::Secret;
 use lilt_model::timeline::UpdateRecord;
 use lilt_model::{Failure, ResourceName, Timestamp, Uid};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::task::CleanupReason;
+use crate::task::{CleanupReason, Leftovers};
 
 use crate::event::WatchId;
 use crate::objects::{FileEvents, Objects};
@@ -157,11 +156,11 @@ impl PartialEq for Operations {
     }
 }
 
-/// Objects to delete.
+/// What is to be deleted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Cleanup {
     pub(crate) resource: ResourceName,
-    pub(crate) objects: Vec<Value>,
+    pub(crate) leftovers: Leftovers,
     pub(crate) reason: CleanupReason,
 }
 
@@ -344,7 +343,7 @@ impl State {
         match watch {
             WatchId::Tiltfile(name) => Some(&mut self.tiltfile_named_mut(name)?.events),
             WatchId::Object(_) => None,
-            WatchId::Local(name) | WatchId::Image(name, _) => {
+            WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => {
                 let watch = self.resources.get_mut(name)?.watches.get_mut(watch)?;
                 Some(&mut watch.events)
             }

@@ -82,8 +82,8 @@ pub enum TaskSpec {
     Stream { pod: Arc<Pod>, only: Vec<String>, ignored: Vec<String>, since: Option<Timestamp> },
     /// Copy changes into a container.
     Sync(Box<SyncTask>),
-    /// Delete objects that are no longer wanted.
-    Cleanup { resource: ResourceName, objects: Vec<Value>, reason: CleanupReason },
+    /// Delete what is no longer wanted.
+    Cleanup { resource: ResourceName, leftovers: Leftovers, reason: CleanupReason },
     /// Say when it is so late.
     Wake { at: Timestamp },
 }
@@ -119,6 +119,26 @@ pub struct RepositorySource {
     pub reference: String,
     /// The folder of it that holds the extensions.
     pub subpath: String,
+}
+
+/// What a resource has in the cluster and is no longer wanted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Leftovers {
+    pub objects: Vec<Value>,
+    /// Of the user's: deletes what another command of the user's has deployed.
+    pub command: Option<Command>,
+}
+
+impl From<Vec<Value>> for Leftovers {
+    fn from(objects: Vec<Value>) -> Self {
+        Self { objects, command: None }
+    }
+}
+
+impl Leftovers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.command.is_none()
+    }
 }
 
 /// Why objects are deleted.

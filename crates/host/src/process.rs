@@ -12,6 +12,7 @@ mod supervise;
 mod tree;
 
 use std::fmt;
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use guardian::duty::guard;
 pub use guardian::{ARGUMENT as GUARDIAN_ARGUMENT, Guardian, Held};
 pub use launch::Launch;
 pub use stop::{Daemons, reap_adopted};
+pub use supervise::Stream;
 
 /// Tells what a command started from what others did, also when it has left the command's group and session.
 const MARK: &str = "LILT_COMMAND";
@@ -93,14 +95,34 @@ impl Process {
         launch: &Launch,
         on_output: impl FnMut(&[u8]) + Send + 'static,
     ) -> Result<Process, Failure> {
+        let mut on_output = on_output;
+        let piped = supervise::Output::together();
+        Self::start(guardian, launch, piped, move |_, bytes| on_output(bytes)).await
+    }
+
+    /// The same, told which stream it is. What comes on one is in order; between both there is none.
+    pub async fn spawn_apart(
+        guardian: &Guardian,
+        launch: &Launch,
+        on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
+    ) -> Result<Process, Failure> {
+        Self::start(guardian, launch, supervise::Output::apart(), on_output).await
+    }
+
+    async fn start(
+        guardian: &Guardian,
+        launch: &Launch,
+        piped: io::Result<supervise::Piped>,
+        on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
+    ) -> Result<Process, Failure> {
         launch.check()?;
-        let (output, writer) = supervise::Output::new()
-            .map_err(|error| Failure::environment(format!("cannot start a command: {error}")))?;
+        let (output, writers) =
+            piped.map_err(|error| Failure::environment(format!("cannot start a command: {error}")))?;
         let id = guardian.next_id();
         let mark = format!("{}.{id}", std::process::id());
         let mut launch = launch.clone();
         launch.env.push((MARK.to_owned(), mark.clone()));
-        let started = guardian.start(id, &launch, writer).await?;
+        let started = guardian.start(id, &launch, writers).await?;
         let supervisor = tokio::spawn(supervise::supervise(output, started.ended, on_output));
         let (pid, runs) = (started.pid, started.runs);
         Ok(Process { pid, id, runs, guardian: guardian.clone(), mark, supervisor, exit: None })

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use lilt_host::process::{Daemons, Exit, Guardian, Launch, Process};
+use lilt_host::process::{Daemons, Exit, Guardian, Launch, Process, Stream};
 use lilt_model::command::Command;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -97,6 +97,26 @@ async fn tells_how_it_ended() {
     }
     assert_eq!(Exit::Code(3).to_string(), "exit code 3");
     assert_eq!(Exit::Signal(9).to_string(), "signal KILL");
+}
+
+#[tokio::test]
+async fn streams_may_be_told_apart() {
+    let (sender, receiver) = mpsc::channel();
+    let launch = shell("echo out; echo err >&2; echo more");
+    let guardian = guarded::guardian();
+    let process = Process::spawn_apart(&guardian, &launch, move |stream, bytes| {
+        sender.send((stream, String::from_utf8(bytes.to_vec()).expect("text"))).expect("the test listens");
+    });
+    let mut process = within(process).await.expect("it starts");
+    assert_eq!(within(process.wait()).await, Exit::Code(0));
+    let (mut output, mut errors) = (String::new(), String::new());
+    for (stream, text) in receiver.try_iter() {
+        match stream {
+            Stream::Output => output += &text,
+            Stream::Errors => errors += &text,
+        }
+    }
+    assert_eq!((output.as_str(), errors.as_str()), ("out\nmore\n", "err\n"));
 }
 
 #[tokio::test]

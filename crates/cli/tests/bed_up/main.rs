@@ -7,6 +7,7 @@ mod support;
 mod absent;
 mod ci;
 mod custom_build;
+mod custom_deploy;
 mod down;
 mod ending;
 mod engine;

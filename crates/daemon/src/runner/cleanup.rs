@@ -1,14 +1,15 @@
-//! Deletes objects that are no longer wanted.
+//! Deletes what is no longer wanted.
 
 use std::time::Duration;
 
-use lilt_engine::{CleanupReason, Event};
+use lilt_engine::{CleanupReason, Event, Leftovers};
+use lilt_model::Failure;
 use lilt_model::ResourceName;
 use lilt_model::SpanId;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::log::{Level, Source};
-use serde_json::Value;
 
+use super::local;
 use crate::context::Context;
 
 /// How long what a disabled resource had deployed may take to end: its next deployment waits for that.
@@ -18,26 +19,39 @@ pub(crate) async fn run(
     context: Context,
     cleanup: u64,
     resource: ResourceName,
-    objects: Vec<Value>,
+    leftovers: Leftovers,
     reason: CleanupReason,
 ) {
     let id = SpanId::from(format!("cleanup:{resource}:{cleanup}"));
-    let mut span = context.logs.span(id, Some(resource), Source::Build);
-    let names: Vec<String> =
-        objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string()).collect();
+    let span = || context.logs.span(id.clone(), Some(resource.clone()), Source::Build);
+    let Leftovers { objects, command } = leftovers;
+    let names = objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string());
+    let names: Vec<String> = names.chain(command.as_ref().map(|_| resource.to_string())).collect();
     let (why, wait) = match reason {
         CleanupReason::Unnamed => ("the Tiltfile no longer names", None),
         CleanupReason::Deleted => ("a KubernetesApply no longer names", None),
         CleanupReason::Disabled => ("was deployed and is disabled now", Some(PATIENCE)),
     };
-    span.info(&format!("Deleting what {why}: {}", names.join(", ")));
-    let deletion = async { context.cluster()?.delete(&objects, wait).await };
-    let result = tokio::select! {
-        result = deletion => result,
-        () = context.cancel.cancelled() => return,
-    };
-    if let Err(failure) = result {
-        span.print(Level::Error, &format!("ERROR: {failure}"));
+    span().info(&format!("Deleting what {why}: {}", names.join(", ")));
+    if !objects.is_empty() {
+        let deletion = async { context.cluster()?.delete(&objects, wait).await };
+        tokio::select! {
+            result = deletion => complain(span(), result.err()),
+            () = context.cancel.cancelled() => return,
+        }
+    }
+    if let Some(command) = &command {
+        span().info(&format!("Running cmd: {}", command.display()));
+        match local::run_command(&context, command, span()).await {
+            Ok(failure) => complain(span(), failure),
+            Err(local::Cancelled) => return,
+        }
     }
     context.tell(Event::CleanedUp { cleanup }).await;
+}
+
+fn complain(mut span: lilt_store::Span, failure: Option<Failure>) {
+    if let Some(failure) = failure {
+        span.print(Level::Error, &format!("ERROR: {failure}"));
+    }
 }

@@ -1,6 +1,7 @@
 //! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
 
 mod base;
+mod by_command;
 mod custom;
 mod image;
 mod steps;
@@ -69,9 +70,6 @@ async fn deploy(
     steps: &mut Steps,
     outcome: &mut UpdateOutcome,
 ) -> Result<Deployed, Failure> {
-    if job.kubernetes.custom_deploy.is_some() {
-        return Err(Failure::user("k8s_custom_deploy is not supported yet"));
-    }
     tell_what_is_missing(job, steps);
     let mut references: Vec<(ImageName, String)> = Vec::new();
     // As this machine's engine knows them: what Dockerfiles build on.
@@ -91,6 +89,9 @@ async fn deploy(
                 local.push((target, built.local));
             }
         }
+    }
+    if let Some(custom) = &job.kubernetes.custom_deploy {
+        return by_command::deploy(context, job, custom, &references, steps).await;
     }
     // Base images are in others, not in pods.
     let bases: Vec<&ImageName> = job.kubernetes.images.iter().flat_map(|image| &image.depends_on).collect();
@@ -173,6 +174,7 @@ async fn apply(
         completed,
         objects: applied.into_iter().map(|applied| (applied.object, applied.uid)).collect(),
         template_hashes,
+        makes_pods: false,
     })
 }
 
@@ -195,7 +197,7 @@ async fn run_again(
     cluster.delete(&jobs, Some(timeout)).await.map(drop)
 }
 
-fn shown(object: &ObjectRef, default_namespace: &str) -> String {
+pub(super) fn shown(object: &ObjectRef, default_namespace: &str) -> String {
     let mut object = object.clone();
     if object.namespace == default_namespace {
         object.namespace.clear();
@@ -203,7 +205,7 @@ fn shown(object: &ObjectRef, default_namespace: &str) -> String {
     object.to_string()
 }
 
-fn collect_hashes(value: &Value, into: &mut Vec<String>) {
+pub(super) fn collect_hashes(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             if let Some(hash) = fields.get(TEMPLATE_HASH).and_then(Value::as_str)

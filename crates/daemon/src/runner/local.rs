@@ -35,7 +35,7 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
 pub(crate) struct Cancelled;
 
 /// Runs a command to its end, its output going to the span. None: it succeeded.
-async fn run_command(
+pub(crate) async fn run_command(
     context: &Context,
     command: &Command,
     mut span: Span,

@@ -104,7 +104,9 @@ fn complain(context: &Context, id: &WatchId, failure: &Failure) {
 
 fn span(context: &Context, id: &WatchId) -> Span {
     let resource = match id {
-        WatchId::Tiltfile(name) | WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
+        WatchId::Tiltfile(name) | WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => {
+            name.clone()
+        }
         WatchId::Object(name) => ResourceName::new(name),
     };
     context.logs.span(SpanId::from(format!("watch:{resource}")), Some(resource), Source::Build)

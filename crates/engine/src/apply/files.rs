@@ -35,7 +35,7 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
             objects::files_changed(state, name, changes.map(|(path, _)| path).collect());
             return;
         }
-        WatchId::Local(name) | WatchId::Image(name, _) => name.clone(),
+        WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => name.clone(),
     };
     let Some(resource) = state.resources.get_mut(&name).filter(|resource| !resource.disabled) else { return };
     match (&mut resource.body, &watch) {
@@ -45,6 +45,7 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
                 image.changes.extend(changes);
             }
         }
+        (BodyState::Kubernetes(kubernetes), WatchId::Deploy(_)) => kubernetes.changes.extend(changes),
         _ => return,
     }
     state.touch(&name);
@@ -74,7 +75,7 @@ fn note_loop(state: &mut State, watch: &WatchId, paths: &[PathBuf], written: Opt
             tiltfile.looping.note_changes(own, tiltfile.loading.is_some(), paths.iter());
         }
         WatchId::Object(_) => {}
-        WatchId::Local(name) | WatchId::Image(name, _) => {
+        WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => {
             if let Some(resource) = state.resources.get_mut(name) {
                 let running = resource.update.is_some();
                 // What a server writes it writes after the update that started it.
@@ -106,7 +107,7 @@ pub(super) fn watching(state: &mut State, watch: &WatchId, version: u64) {
             return state.touch_session();
         }
         WatchId::Object(name) => return objects::files_watching(state, name, version),
-        WatchId::Local(name) | WatchId::Image(name, _) => name,
+        WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => name,
     };
     let now = state.now;
     let known = state.resources.get_mut(name).and_then(|resource| resource.watches.get_mut(watch));

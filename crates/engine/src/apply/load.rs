@@ -17,7 +17,7 @@ use crate::cause::Cause;
 use crate::event::WatchId;
 use crate::objects;
 use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState, Watch};
-use crate::task::CleanupReason;
+use crate::task::{CleanupReason, Leftovers};
 use crate::timeline;
 
 /// Starts a load. One that runs is given up: it reads what is outdated.
@@ -204,9 +204,9 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
     // An object that moved to another resource is not deleted with its former one.
     for cleanup in state.cleanups.values_mut().filter(|cleanup| cleanup.reason == CleanupReason::Unnamed) {
         let named = |object: &Value| ObjectRef::of(object).is_some_and(|it| still_named.contains(&it));
-        cleanup.objects.retain(|object| !named(object));
+        cleanup.leftovers.objects.retain(|object| !named(object));
     }
-    let empty = state.cleanups.iter().filter(|(_, cleanup)| cleanup.objects.is_empty());
+    let empty = state.cleanups.iter().filter(|(_, cleanup)| cleanup.leftovers.is_empty());
     for cleanup in empty.map(|(id, _)| *id).collect::<Vec<_>>() {
         cleaned_up(state, cleanup);
     }
@@ -259,10 +259,20 @@ fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order:
         Body::Local(_) | Body::Compose(_) => None,
     };
     define_images(known, old_kubernetes);
+    let started = known.started_once;
     if known.disabled {
         known.reconfigured = None;
     } else {
         define_watches(known, sequence);
+    }
+    let commands = |body: &Body| match body {
+        Body::Kubernetes(kubernetes) => kubernetes.custom_deploy.clone(),
+        Body::Local(_) | Body::Compose(_) => None,
+    };
+    let deploys = state.resources.get(&name).is_some_and(|known| commands(&known.spec.body).is_some());
+    if let Some(deploy) = commands(&old.body).filter(|_| started && !deploys) {
+        let leftovers = Leftovers { objects: Vec::new(), command: Some(deploy.delete) };
+        clean_up(state, &name, leftovers, CleanupReason::Unnamed);
     }
 }
 
@@ -272,7 +282,10 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
         (Body::Local(old), Body::Local(new)) => old.update != new.update || old.serve != new.serve,
         (Body::Kubernetes(old), Body::Kubernetes(new)) => {
             let recipe = |image: &ImageTarget| (image.name.clone(), image.build.clone());
-            old.objects != new.objects || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
+            let command = |it: &KubernetesResource| it.custom_deploy.as_ref().map(|it| it.apply.clone());
+            old.objects != new.objects
+                || command(old) != command(new)
+                || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
         }
         (Body::Compose(old), Body::Compose(new)) => old != new,
         _ => true,
@@ -308,7 +321,9 @@ pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
         Body::Kubernetes(kubernetes) => {
             let watch =
                 |image: &ImageTarget| (WatchId::Image(name.clone(), image.name.clone()), image.files.clone());
-            kubernetes.images.iter().map(watch).collect()
+            let deploy = kubernetes.custom_deploy.iter();
+            let deploy = deploy.map(|it| (WatchId::Deploy(name.clone()), it.files.clone()));
+            kubernetes.images.iter().map(watch).chain(deploy).collect()
         }
     };
     let mut known = std::mem::take(&mut resource.watches);
@@ -340,10 +355,10 @@ fn remove(state: &mut State, name: &ResourceName) {
     clean_up(state, name, may_be_applied(&resource), CleanupReason::Unnamed);
 }
 
-/// The objects that a resource may have in the cluster.
-pub(super) fn may_be_applied(resource: &ResourceState) -> Vec<Value> {
+/// What a resource may have in the cluster.
+pub(super) fn may_be_applied(resource: &ResourceState) -> Leftovers {
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
-        return Vec::new();
+        return Leftovers::default();
     };
     let mut objects = kubernetes.applied.clone();
     // An update that is cut off may have applied them already.
@@ -351,16 +366,24 @@ pub(super) fn may_be_applied(resource: &ResourceState) -> Vec<Value> {
         let new = spec.objects.iter().filter(|object| !kubernetes.applied.contains(object));
         objects.extend(new.cloned().collect::<Vec<_>>());
     }
-    objects
+    // Also one that failed may have done a part of its work.
+    let command = spec.custom_deploy.as_ref().filter(|_| resource.started_once);
+    Leftovers { objects, command: command.map(|deploy| deploy.delete.clone()) }
 }
 
-/// Deletes objects of a resource that are no longer wanted.
-pub(crate) fn clean_up(state: &mut State, name: &ResourceName, objects: Vec<Value>, reason: CleanupReason) {
-    if objects.is_empty() {
+/// Deletes what a resource has deployed and is no longer wanted.
+pub(crate) fn clean_up(
+    state: &mut State,
+    name: &ResourceName,
+    leftovers: impl Into<Leftovers>,
+    reason: CleanupReason,
+) {
+    let leftovers = leftovers.into();
+    if leftovers.is_empty() {
         return;
     }
     let cleanup = state.next_sequence();
-    state.cleanups.insert(cleanup, Cleanup { resource: name.clone(), objects, reason });
+    state.cleanups.insert(cleanup, Cleanup { resource: name.clone(), leftovers, reason });
     *state.cleaning.entry(name.clone()).or_default() += 1;
     state.touch_session();
 }

@@ -56,8 +56,9 @@ fn switch_off(state: &mut State, name: &ResourceName) {
     if former.started_once {
         state.note(name, Level::Info, "Disabled: what it had deployed or started goes away");
     }
-    let objects = load::may_be_applied(&former).into_iter().filter(goes_away).collect();
-    load::clean_up(state, name, objects, CleanupReason::Disabled);
+    let mut leftovers = load::may_be_applied(&former);
+    leftovers.objects.retain(goes_away);
+    load::clean_up(state, name, leftovers, CleanupReason::Disabled);
     keep_dependents_waiting(state, name, former.ready_once);
     state.touch(name);
 }

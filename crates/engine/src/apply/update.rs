@@ -56,12 +56,16 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                 }
             }
             if let Some(deployed) = outcome.deployed {
+                kubernetes.changes.retain(|_, at| *at > update.snapshot);
                 for image in spec.images.iter().filter(|image| !image.is_built()) {
                     if let Some(known) = kubernetes.images.get_mut(&image.name) {
                         known.record_deployment(update.snapshot, image.live_update.as_ref());
                     }
                 }
-                let dropped = no_longer_named(&kubernetes.applied, &spec.objects);
+                let dropped = match &spec.custom_deploy {
+                    None => no_longer_named(&kubernetes.applied, &spec.objects),
+                    Some(_) => no_longer_deployed(&kubernetes.applied, &deployed),
+                };
                 kubernetes.applied.clone_from(&spec.objects);
                 kubernetes.applied_during = Some((update.started, now));
                 record_deployed(state, name, deployed);
@@ -113,6 +117,18 @@ pub(super) fn finish(
 fn no_longer_named(before: &[Value], now: &[Value]) -> Vec<Value> {
     let named: BTreeSet<ObjectRef> = now.iter().filter_map(ObjectRef::of).collect();
     let gone = |object: &&Value| ObjectRef::of(object).is_some_and(|object| !named.contains(&object));
+    before.iter().filter(gone).cloned().collect()
+}
+
+/// The same where a command deploys from now on.
+fn no_longer_deployed(before: &[Value], deployed: &Deployed) -> Vec<Value> {
+    let is = |old: &ObjectRef, new: &ObjectRef| {
+        let place = old.namespace.is_empty() || old.namespace == new.namespace;
+        place && (&old.api_version, &old.kind, &old.name) == (&new.api_version, &new.kind, &new.name)
+    };
+    let gone = |object: &&Value| {
+        ObjectRef::of(object).is_some_and(|old| !deployed.objects.iter().any(|(new, _)| is(&old, new)))
+    };
     before.iter().filter(gone).cloned().collect()
 }
 

@@ -30,6 +30,7 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
         || resource.reconfigured.is_some()
         || kubernetes.fall_back
         || kubernetes.deployed.is_none()
+        || !kubernetes.changes.is_empty()
         || spec.images.iter().any(|image| needs_build(image, kubernetes.images.get(&image.name)));
     if must_deploy {
         return Choice::Deploy;
@@ -99,13 +100,13 @@ fn is_starting(state: &State, kubernetes: &KubernetesState) -> bool {
 /// Changes that no update has tried.
 pub(super) fn new_changes(resource: &ResourceState) -> impl Iterator<Item = &PathBuf> {
     let attempted = resource.attempted;
-    let (local, images) = match &resource.body {
-        BodyState::Local(local) => (Some(&local.changes), None),
+    let (own, images) = match &resource.body {
+        BodyState::Local(local) => (&local.changes, None),
         BodyState::Kubernetes(kubernetes) => {
-            (None, Some(kubernetes.images.values().map(|image| &image.changes)))
+            (&kubernetes.changes, Some(kubernetes.images.values().map(|image| &image.changes)))
         }
     };
-    let changes = local.into_iter().chain(images.into_iter().flatten());
+    let changes = std::iter::once(own).chain(images.into_iter().flatten());
     changes.flat_map(|changes| changes.iter()).filter(move |(_, at)| **at > attempted).map(|(path, _)| path)
 }
 

@@ -4,7 +4,7 @@ use lilt_model::ResourceName;
 use lilt_model::log::Level;
 
 use crate::state::{State, UpdateKind};
-use crate::task::UpdateJob;
+use crate::task::{ImageJob, UpdateJob};
 use crate::timeline::{Outcome, record_end};
 
 /// So many times in a row; then one is let through, or who saves again and again would never see anything.
@@ -18,7 +18,14 @@ pub(crate) fn give_up_outdated(state: &mut State, name: &ResourceName) {
         return;
     }
     let is_building = resource.update.as_ref().is_some_and(|update| {
-        let builds = matches!(&update.kind, UpdateKind::Job(job) if matches!(&**job, UpdateJob::Deploy(_)));
+        // A command that deploys may run already where nothing is built before it.
+        let is_built = |image: &ImageJob| matches!(image, ImageJob::Build(_));
+        let builds = match &update.kind {
+            UpdateKind::Job(job) => {
+                matches!(&**job, UpdateJob::Deploy(job) if job.images.iter().any(is_built))
+            }
+            UpdateKind::Live => false,
+        };
         builds && !update.stages.iter().any(|stage| stage.is_deployment())
     });
     if !is_building {

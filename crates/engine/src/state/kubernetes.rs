@@ -17,6 +17,8 @@ pub(crate) struct KubernetesState {
     pub(crate) deployed: Option<Deployed>,
     /// When the last update that applied something began and ended.
     pub(crate) applied_during: Option<(Timestamp, Timestamp)>,
+    /// Changes that the command that deploys has not seen.
+    pub(crate) changes: BTreeMap<PathBuf, u64>,
     /// The objects as they were last applied; what a later spec lacks must go.
     pub(crate) applied: Vec<Value>,
     /// Its pods, old and new.

@@ -209,7 +209,8 @@ impl ResourceState {
         match &self.body {
             BodyState::Local(local) => local.changes.values().copied().max().unwrap_or(0),
             BodyState::Kubernetes(kubernetes) => {
-                kubernetes.images.values().map(super::ImageState::newest_change).max().unwrap_or(0)
+                let images = kubernetes.images.values().map(super::ImageState::newest_change);
+                images.chain(kubernetes.changes.values().copied()).max().unwrap_or(0)
             }
         }
     }

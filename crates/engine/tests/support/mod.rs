@@ -12,7 +12,7 @@ use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase,
 use lilt_model::command::Command;
 use lilt_model::files::FileSet;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget, LiveUpdate, Run, Sync};
-use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, PodReadiness};
+use lilt_model::kubernetes::{CustomDeploy, Forward, KubernetesResource, ObjectRef, PodReadiness};
 use lilt_model::probe::{Probe, ProbeAction};
 use lilt_model::project::{Project, Settings};
 use lilt_model::request::Request;
@@ -158,6 +158,7 @@ impl Script {
             objects: vec![(deployment_ref(resource), Uid::from(format!("uid-{resource}")))],
             template_hashes: vec![format!("hash-{tag}")],
             completed: false,
+            makes_pods: false,
         };
         UpdateOutcome {
             failure: None,
@@ -272,9 +273,9 @@ fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
             Some(job) => format!("{id}: {:?}", job.paths),
             None => format!("{id}: idle"),
         },
-        TaskSpec::Cleanup { objects, .. } => {
-            let names: Vec<String> =
-                objects.iter().filter_map(ObjectRef::of).map(|it| it.to_string()).collect();
+        TaskSpec::Cleanup { leftovers, .. } => {
+            let names = leftovers.objects.iter().filter_map(ObjectRef::of).map(|it| it.to_string());
+            let names: Vec<String> = names.chain(leftovers.command.iter().map(Command::display)).collect();
             format!("{id}: {}", names.join(" "))
         }
         _ => id,
@@ -386,6 +387,28 @@ pub fn workload(name: &str) -> Resource {
         ..KubernetesResource::default()
     };
     resource(name, Body::Kubernetes(kubernetes))
+}
+
+/// Deployed by a command that depends on `/p/name.yaml`.
+pub fn deployed_by_command(name: &str) -> Resource {
+    let mut workload = workload(name);
+    if let Body::Kubernetes(kubernetes) = &mut workload.body {
+        kubernetes.objects.clear();
+        kubernetes.custom_deploy = Some(CustomDeploy {
+            apply: Command::shell(format!("deploy {name}"), "/p"),
+            delete: Command::shell(format!("delete {name}"), "/p"),
+            files: FileSet { roots: vec![format!("/p/{name}.yaml").into()], ignores: Vec::new() },
+        });
+    }
+    workload
+}
+
+/// The same resource with images that come from elsewhere.
+pub fn not_built(mut resource: Resource) -> Resource {
+    if let Body::Kubernetes(kubernetes) = &mut resource.body {
+        kubernetes.images.iter_mut().for_each(|image| image.build = ImageBuild::LiveUpdateOnly);
+    }
+    resource
 }
 
 /// A recipe that differs from the one of [`workload`].

@@ -113,12 +113,17 @@ impl Guardian {
         self.shared.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Starts a command whose output and errors go to one descriptor, so that they stay in order.
-    pub(super) async fn start(&self, id: u64, launch: &Launch, output: OwnedFd) -> Result<Started, Failure> {
+    /// Starts a command with these for its output and its errors.
+    pub(super) async fn start(
+        &self,
+        id: u64,
+        launch: &Launch,
+        (output, errors): (OwnedFd, OwnedFd),
+    ) -> Result<Started, Failure> {
         let line = self.line()?;
-        let descriptors = [line.null.as_fd(), output.as_fd(), output.as_fd()];
+        let descriptors = [line.null.as_fd(), output.as_fd(), errors.as_fd()];
         let asked = line.ask(id, launch, false, descriptors).map_err(|error| lost(&error))?;
-        drop(output);
+        drop((output, errors));
         match asked.started.await {
             Ok(Ok(pid)) => Ok(Started { pid, ended: asked.ended, runs: asked.runs }),
             Ok(Err(error)) => Err(launch.explain(&error)),

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use lilt_engine::Event;
-use lilt_host::process::{Daemons, Exit, Process};
+use lilt_host::process::{Daemons, Exit, Process, Stream};
 use lilt_model::command::Command;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ResourceName, Timestamp};
 use lilt_store::Span;
+use tokio::sync::mpsc;
 
 use crate::context::Context;
 use crate::runner::local;
@@ -69,6 +70,37 @@ impl Steps {
         let exit = self.command.insert(process).wait().await;
         self.command = None;
         Ok(exit)
+    }
+
+    /// The same for one whose output is wanted: only its errors go to the log. One that takes longer is ended: none.
+    pub(crate) async fn run_reading(
+        &mut self,
+        command: &Command,
+        limit: Duration,
+    ) -> Result<(Option<Exit>, Vec<u8>), Failure> {
+        self.detail(&format!("Running cmd: {}", command.display()));
+        let mut errors = self.context.update_span(&self.resource, self.update);
+        // Unbounded: all of it is wanted, and it is read when the command has ended.
+        let (sender, mut written) = mpsc::unbounded_channel();
+        let launch = local::launch(&self.context, command);
+        let process = Process::spawn_apart(&self.context.edges.guardian, &launch, move |stream, bytes| {
+            match stream {
+                Stream::Errors => errors.write(bytes),
+                // The receiver lives as long as the process is waited for.
+                Stream::Output => drop(sender.send(bytes.to_vec())),
+            }
+        });
+        let process = process.await?;
+        let ended = tokio::time::timeout(limit, self.command.insert(process).wait()).await.ok();
+        if ended.is_none() {
+            self.stop_command().await;
+        }
+        self.command = None;
+        let mut output = Vec::new();
+        while let Ok(bytes) = written.try_recv() {
+            output.extend(bytes);
+        }
+        Ok((ended, output))
     }
 
     /// Ends the command that runs, if one does.

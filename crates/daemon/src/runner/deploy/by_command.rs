@@ -1,0 +1,143 @@
+//! A deployment by a command of the user's, which prints the objects that it applied.
+
+use std::time::Duration;
+
+use lilt_engine::{DeployJob, Deployed};
+use lilt_model::kubernetes::CustomDeploy;
+use lilt_model::log::Level;
+use lilt_model::timeline::StageKind;
+use lilt_model::{Failure, ImageName};
+use lilt_tiltfile::yaml;
+use serde_json::Value;
+
+use super::steps::Steps;
+use super::{collect_hashes, shown, variables};
+use crate::context::Context;
+use crate::runner::local;
+
+/// How much of what a command printed is shown when it cannot be used: charts print megabytes.
+const SHOWN: usize = 500;
+
+pub(crate) async fn deploy(
+    context: &Context,
+    job: &DeployJob,
+    custom: &CustomDeploy,
+    references: &[(ImageName, String)],
+    steps: &mut Steps,
+) -> Result<Deployed, Failure> {
+    steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
+    if job.rerun {
+        delete_first(custom, steps).await?;
+    }
+    let mut command = custom.apply.clone();
+    let reference = |name: &ImageName| references.iter().find(|(known, _)| known == name);
+    let needed = job.kubernetes.image_deps.iter().filter_map(reference);
+    command.env.extend(variables::of_images(needed.map(|(name, reference)| (name, reference.as_str()))));
+    let seconds = u64::from(job.kubernetes.apply_timeout_secs);
+    let (exit, printed) = steps.run_reading(&command, Duration::from_secs(seconds)).await?;
+    let objects = read(exit, &printed, seconds)?;
+    let found = context.cluster()?.find(&objects).await.map_err(|failure| {
+        failure.hint("apply_cmd must print, as YAML, the objects that it applied, and nothing else")
+    })?;
+    steps.detail("Objects applied to cluster:");
+    for (object, _) in &found {
+        steps.detail(&format!("  → {}", shown(object, &job.namespace)));
+    }
+    steps.end().await;
+    let mut template_hashes = Vec::new();
+    objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
+    let makes_pods = objects.iter().any(makes_pods);
+    Ok(Deployed { objects: found, template_hashes, completed: false, makes_pods })
+}
+
+/// Somebody asked for the update: as under Tilt, what is deployed is deleted and made anew.
+async fn delete_first(custom: &CustomDeploy, steps: &mut Steps) -> Result<(), Failure> {
+    steps.detail("Deleting what is deployed, so that it starts anew");
+    let exit = steps.run(&custom.delete).await?;
+    if let Some(how) = local::how_it_failed(exit) {
+        let words = format!("WARNING: Command {:?} failed: {how}", custom.delete.display());
+        steps.span().print(Level::Warn, &words);
+    }
+    Ok(())
+}
+
+/// The objects that the command printed.
+fn read(exit: Option<lilt_host::process::Exit>, printed: &[u8], seconds: u64) -> Result<Vec<Value>, Failure> {
+    let text = String::from_utf8_lossy(printed);
+    let detailed = |failure: Failure| match text.trim() {
+        "" => failure,
+        _ => failure.detail(format!("stdout:\n{}", shortened(&text))),
+    };
+    let Some(exit) = exit else {
+        let failure = Failure::user(format!("apply command timed out after {seconds}s"));
+        return Err(detailed(failure).hint("update_settings(k8s_upsert_timeout_secs=…) gives it more time"));
+    };
+    if let Some(how) = local::how_it_failed(exit) {
+        return Err(detailed(Failure::user(format!("apply command failed: {how}"))));
+    }
+    let invalid =
+        |why: String| detailed(Failure::user(format!("apply command returned malformed YAML: {why}")));
+    let objects = yaml::objects(&text).map_err(|error| invalid(error.message))?;
+    let objects: Vec<Value> =
+        objects.into_iter().map(|(_, object)| object).filter(|object| !object.is_null()).collect();
+    match objects.iter().find(|object| lilt_model::kubernetes::ObjectRef::of(object).is_none()) {
+        Some(_) => Err(invalid("an object lacks apiVersion, kind or metadata.name".to_owned())
+            .hint("apply_cmd must print the objects that it applied, and everything else to stderr")),
+        None => Ok(objects),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= SHOWN {
+        return text.to_owned();
+    }
+    let (begin, end) = (SHOWN / 2, count - SHOWN / 2);
+    let begin: String = text.chars().take(begin).collect();
+    let end: String = text.chars().skip(end).collect();
+    format!("{begin}\n… and in the end …\n{end}")
+}
+
+fn makes_pods(object: &Value) -> bool {
+    let wants = object.pointer("/spec/replicas").and_then(Value::as_u64) != Some(0);
+    object["kind"] == "Pod" || (wants && object.pointer("/spec/template/spec/containers").is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_host::process::Exit;
+
+    use super::*;
+
+    #[test]
+    fn what_a_command_printed_is_read() {
+        let list = "kind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: web}}\n---\n";
+        let objects = read(Some(Exit::Code(0)), list.as_bytes(), 30).unwrap();
+        assert_eq!(objects.len(), 1);
+        assert_eq!(objects[0]["kind"], "Service");
+        assert_eq!(read(Some(Exit::Code(0)), b"", 30).unwrap(), Vec::<Value>::new());
+        let failure = |exit, text: &str| read(exit, text.as_bytes(), 30).unwrap_err().to_string();
+        assert!(failure(None, "").starts_with("apply command timed out after 30s\nhint: update_settings("));
+        assert_eq!(
+            failure(Some(Exit::Code(3)), "so far"),
+            "apply command failed: exit status 3\nstdout:\nso far"
+        );
+        assert!(failure(Some(Exit::Code(0)), "a: [").starts_with("apply command returned malformed YAML: "));
+        let words = failure(Some(Exit::Code(0)), "release: installed");
+        assert!(words.contains("lacks apiVersion"), "{words}");
+        let long = failure(Some(Exit::Code(1)), &"x".repeat(10_000));
+        assert!(long.len() < 700 && long.contains("… and in the end …"), "{long}");
+    }
+
+    #[test]
+    fn pods_come_of_templates() {
+        let deployment = |replicas: u64| {
+            serde_json::json!({"kind": "Deployment",
+                "spec": {"replicas": replicas, "template": {"spec": {"containers": []}}}})
+        };
+        assert!(makes_pods(&deployment(1)));
+        assert!(!makes_pods(&deployment(0)));
+        assert!(makes_pods(&serde_json::json!({"kind": "Pod"})));
+        assert!(!makes_pods(&serde_json::json!({"kind": "Service", "spec": {}})));
+    }
+}

@@ -1,0 +1,103 @@
+//! Deployments by commands, and images that are not built here.
+
+mod support;
+
+use lilt_engine::{Event, WatchId};
+use lilt_model::request::Request;
+use support::*;
+
+fn save_deployment(script: &mut Script, name: &str) {
+    let watch = WatchId::Deploy(name.into());
+    let paths = vec![format!("/p/{name}.yaml").into()];
+    script.event(Event::FilesChanged { watch, paths, written: None });
+}
+
+fn shows(script: &Script, words: &str) -> bool {
+    script.show().lines().any(|line| line.contains(words))
+}
+
+#[test]
+fn what_the_command_depends_on_deploys_again() {
+    let mut script = Script::loaded(vec![deployed_by_command("web")]);
+    script.connect();
+    assert!(shows(&script, "update web: Initial Build (build web, deploy)"), "{}", script.show());
+    script.deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+    save_deployment(&mut script, "web");
+    assert!(
+        shows(&script, "update web: 1 File Changed: [web.yaml] (reuse web:1, deploy)"),
+        "{}",
+        script.show()
+    );
+    // Its command may be at work: it is not cut off, and what was saved meanwhile comes next.
+    let update = script.update_of("web");
+    save_deployment(&mut script, "web");
+    assert_eq!(script.update_of("web"), update);
+    script.deploy("web", "1");
+    assert!(script.update_of("web").is_some_and(|next| Some(next) != update), "{}", script.show());
+    script.deploy("web", "1");
+    assert_eq!(script.update_of("web"), None);
+    // A failure waits for the next save.
+    save_deployment(&mut script, "web");
+    script.fail("web");
+    assert_eq!(script.update_of("web"), None);
+    save_deployment(&mut script, "web");
+    assert!(script.update_of("web").is_some());
+}
+
+#[test]
+fn the_other_command_deletes() {
+    let mut script = Script::loaded(vec![deployed_by_command("web"), deployed_by_command("never")]);
+    let disable = |names: &[&str]| Event::Requested {
+        request: Request::Switch {
+            enable: Vec::new(),
+            disable: names.iter().map(|name| (*name).into()).collect(),
+        },
+    };
+    script.event(disable(&["never"])).connect();
+    assert_eq!(script.cleanup(), None, "it was never begun");
+    script.deploy("web", "1");
+    script.event(disable(&["web"]));
+    assert!(shows(&script, "delete web"), "{}", script.show());
+    let cleanup = script.cleanup().expect("it is deleted");
+    script.event(Event::CleanedUp { cleanup });
+    script.event(Event::Requested {
+        request: Request::Switch { enable: vec!["web".into()], disable: Vec::new() },
+    });
+    script.deploy("web", "2").save_tiltfile().load(Vec::new());
+    assert!(shows(&script, "delete web"), "{}", script.show());
+}
+
+#[test]
+fn a_deployment_may_change_hands() {
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect().deploy("web", "1");
+    script.save_tiltfile().load(vec![deployed_by_command("web")]);
+    script.deploy("web", "1");
+    assert_eq!(script.cleanup(), None, "the command has deployed the same object");
+    script.save_tiltfile().load(vec![workload("web")]);
+    assert!(shows(&script, "delete web"), "{}", script.show());
+    assert_eq!(script.update_of("web"), None, "not before that is done");
+    let cleanup = script.cleanup().expect("it is deleted");
+    script.event(Event::CleanedUp { cleanup });
+    assert!(script.update_of("web").is_some());
+}
+
+#[test]
+fn images_from_elsewhere_only_take_live_updates() {
+    let mut script = Script::loaded(vec![not_built(workload("web"))]);
+    script.connect();
+    assert!(shows(&script, "update web: Initial Build (deploy)"), "{}", script.show());
+    // The pod's image is web:1: any tag of the name is meant.
+    script.deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+    script.save_image("web", "web", "/p/web/src/a");
+    assert!(shows(&script, "sync web c1: [\"/p/web/src/a\"]"), "{}", script.show());
+    script.synced("web", "c1", Ok(()));
+    // Beside the sync: deployed again, once.
+    script.save_image("web", "web", "/p/web/other");
+    assert!(shows(&script, "1 File Changed: [web/other] (deploy)"), "{}", script.show());
+    script.deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+    assert_eq!(script.update_of("web"), None, "{}", script.show());
+    // A container that started again gets what was synced.
+    script.pod(running("web", "web-1", "1", "c2"));
+    assert!(shows(&script, "sync web c2: [\"/p/web/src/a\"]"), "{}", script.show());
+}
