@@ -109,6 +109,7 @@ fn deployed(
     let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
     let expects_pods = deployed.makes_pods
         || !deployed.template_hashes.is_empty()
+        || !spec.extra_pod_selectors.is_empty()
         || spec.objects.iter().any(|object| kind(object) == "Pod");
     if spec.pod_readiness == PodReadiness::Ignore || (pods.is_empty() && !expects_pods) {
         return Runtime::of(RuntimeStatus::NotApplicable);

@@ -182,6 +182,8 @@ pub(crate) struct ClusterState {
     pub(crate) namespaces: BTreeSet<String>,
     /// Which resource applied an object.
     pub(crate) owners: BTreeMap<Uid, ResourceName>,
+    /// Resources that were deployed and also find pods by labels.
+    pub(crate) selecting: BTreeSet<ResourceName>,
 }
 
 /// The pods of the followed namespaces, whether they are ours or not: one may be seen before we know that it is.

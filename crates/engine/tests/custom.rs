@@ -3,7 +3,9 @@
 mod support;
 
 use lilt_engine::{Event, WatchId};
+use lilt_model::kubernetes::DiscoveryStrategy;
 use lilt_model::request::Request;
+use lilt_model::resource::Body;
 use support::*;
 
 fn save_deployment(script: &mut Script, name: &str) {
@@ -42,6 +44,35 @@ fn what_the_command_depends_on_deploys_again() {
     assert_eq!(script.update_of("web"), None);
     save_deployment(&mut script, "web");
     assert!(script.update_of("web").is_some());
+}
+
+#[test]
+fn pods_are_found_by_labels_too() {
+    let mut resource = objects("op", &["ConfigMap"]);
+    let Body::Kubernetes(kubernetes) = &mut resource.body else { unreachable!("it is one") };
+    kubernetes.extra_pod_selectors = vec![[("made-by".to_owned(), "op".to_owned())].into()];
+    let labelled = |pod: &str, value: &str| {
+        let mut pod = running("another", pod, "1", "c1");
+        (pod.owners, pod.template_hash) = (Vec::new(), None);
+        pod.labels.insert("made-by".to_owned(), value.to_owned());
+        pod
+    };
+    let mut script = Script::loaded(vec![resource.clone()]);
+    // One is there before, one comes afterwards, one is of somebody else.
+    script.connect().pod(labelled("before", "op")).deploy("op", "1");
+    script.pod(labelled("after", "op")).pod(labelled("stranger", "you"));
+    assert!(shows(&script, "follow op before") && shows(&script, "follow op after"), "{}", script.show());
+    assert!(!shows(&script, "stranger"), "{}", script.show());
+    script.pod(labelled("after", "you"));
+    assert!(!shows(&script, "follow op after"), "its label is another now: {}", script.show());
+
+    // By labels alone.
+    let Body::Kubernetes(kubernetes) = &mut resource.body else { unreachable!("it is one") };
+    kubernetes.discovery_strategy = Some(DiscoveryStrategy::SelectorsOnly);
+    script.save_tiltfile().load(vec![resource]).deploy("op", "1");
+    script.pod(running("op", "owned", "1", "c1"));
+    assert!(shows(&script, "follow op before"), "{}", script.show());
+    assert!(!shows(&script, "owned"), "{}", script.show());
 }
 
 #[test]

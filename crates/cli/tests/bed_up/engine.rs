@@ -28,6 +28,23 @@ fn what_a_disabled_resource_had_deployed_goes_away_and_comes_back() {
     lilt.quit();
 }
 
+/// Such as an operator makes them.
+#[test]
+fn pods_that_nothing_applied_belong_to_a_resource_by_their_labels() {
+    let site = Site::new("selectors");
+    site.project.write("note.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\n");
+    let tiltfile = "k8s_yaml('note.yaml')\n\
+        k8s_resource(new_name='op', objects=['note:configmap'], extra_pod_selectors={'made-by': 'op'})\n";
+    site.project.write("Tiltfile", tiltfile);
+    let lilt = site.up().start();
+    lilt.wait_until("op", "waits for pods", |it| it["status"]["runtimeStatus"] == "pending");
+    let run = ["run", "made", "--image=busybox", "--labels=made-by=op", "--restart=Never", "--"];
+    site.namespace.kubectl(&[&run[..], &["sh", "-c", "echo said by a pod; exec sleep 987"]].concat());
+    lilt.wait_for_words("op", "said by a pod");
+    lilt.wait_until_ready("op");
+    lilt.quit();
+}
+
 #[test]
 fn the_first_failed_pod_of_a_job_is_1_and_its_last_lines_are_shown() {
     let site = Site::new("ci-job-fails");

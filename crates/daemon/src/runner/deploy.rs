@@ -13,7 +13,7 @@ use lilt_cluster::inject::Injection;
 use lilt_cluster::{Applied, Cluster};
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
 use lilt_model::image::ImageTarget;
-use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
+use lilt_model::kubernetes::ObjectRef;
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, ResourceName};
@@ -106,11 +106,6 @@ fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
     let restart =
         |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.restart_process.is_some());
     let missing = [
-        (!kubernetes.extra_pod_selectors.is_empty(), "extra_pod_selectors: pods are found by their owners"),
-        (
-            kubernetes.discovery_strategy == Some(DiscoveryStrategy::SelectorsOnly),
-            "discovery_strategy='selectors-only': pods are found by their owners",
-        ),
         (
             kubernetes.images.iter().any(initial_sync),
             "initial_sync(): only files that change go into containers",

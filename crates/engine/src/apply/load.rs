@@ -283,7 +283,10 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
         (Body::Kubernetes(old), Body::Kubernetes(new)) => {
             let recipe = |image: &ImageTarget| (image.name.clone(), image.build.clone());
             let command = |it: &KubernetesResource| it.custom_deploy.as_ref().map(|it| it.apply.clone());
+            let finds_pods =
+                |it: &KubernetesResource| (it.extra_pod_selectors.clone(), it.discovery_strategy);
             old.objects != new.objects
+                || finds_pods(old) != finds_pods(new)
                 || command(old) != command(new)
                 || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
         }

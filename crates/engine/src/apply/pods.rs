@@ -42,7 +42,11 @@ pub(super) fn changed(state: &mut State, pod: Pod) {
     if known.is_some_and(|known| **known == pod) {
         return;
     }
-    if known.is_some_and(|known| known.uid != pod.uid || known.owners != pod.owners) {
+    let selected = !state.cluster.selecting.is_empty();
+    let is_another = |known: &Arc<Pod>| {
+        known.uid != pod.uid || known.owners != pod.owners || (selected && known.labels != pod.labels)
+    };
+    if known.is_some_and(is_another) {
         gone(state, &reference);
     }
     for uid in uids_of(&pod) {
@@ -103,7 +107,16 @@ fn uids_of(pod: &Pod) -> impl Iterator<Item = &Uid> {
 }
 
 fn resource_of(state: &State, pod: &Pod) -> Option<ResourceName> {
-    uids_of(pod).find_map(|uid| state.cluster.owners.get(uid)).cloned()
+    let owner = uids_of(pod).find_map(|uid| state.cluster.owners.get(uid));
+    owner.or_else(|| state.cluster.selecting.iter().find(|name| selects(state, name, pod))).cloned()
+}
+
+fn selects(state: &State, name: &ResourceName, pod: &Pod) -> bool {
+    let Some(Body::Kubernetes(spec)) = state.resources.get(name).map(|resource| &resource.spec.body) else {
+        return false;
+    };
+    let has = |(label, value): (&String, &String)| pod.labels.get(label) == Some(value);
+    spec.extra_pod_selectors.iter().any(|selector| selector.iter().all(has))
 }
 
 /// After an apply: pods of these objects that were seen already.
@@ -111,6 +124,10 @@ pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) 
     let mut pods: BTreeSet<PodRef> = BTreeSet::new();
     for uid in uids {
         pods.extend(state.pods.by_owner.get(uid).into_iter().flatten().cloned());
+    }
+    if state.cluster.selecting.contains(name) {
+        let ours = |pod: &&Arc<Pod>| resource_of(state, pod).as_ref() == Some(name);
+        pods.extend(state.pods.known.values().filter(ours).map(|pod| pod.reference()));
     }
     claim(state, name, pods);
 }

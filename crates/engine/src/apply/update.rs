@@ -1,8 +1,9 @@
 //! Updates end.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use lilt_model::kubernetes::ObjectRef;
+use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
 use lilt_model::resource::Body;
 use lilt_model::{ContainerId, Failure, ResourceName, Uid};
 use serde_json::Value;
@@ -133,10 +134,17 @@ fn no_longer_deployed(before: &[Value], deployed: &Deployed) -> Vec<Value> {
 }
 
 fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
-    let uids: Vec<Uid> = deployed.objects.iter().map(|(_, uid)| uid.clone()).collect();
+    let Some(spec) = state.resources.get(name).map(|resource| Arc::clone(&resource.spec)) else { return };
+    let Body::Kubernetes(spec) = &spec.body else { return };
+    let by_owners = spec.discovery_strategy != Some(DiscoveryStrategy::SelectorsOnly);
+    let uids = deployed.objects.iter().filter(|_| by_owners).map(|(_, uid)| uid.clone());
+    let uids: Vec<Uid> = uids.collect();
     disown(state, name);
-    for (object, uid) in &deployed.objects {
-        state.cluster.owners.insert(uid.clone(), name.clone());
+    if !spec.extra_pod_selectors.is_empty() {
+        state.cluster.selecting.insert(name.clone());
+    }
+    state.cluster.owners.extend(uids.iter().map(|uid| (uid.clone(), name.clone())));
+    for (object, _) in &deployed.objects {
         if !object.namespace.is_empty() && state.cluster.namespaces.insert(object.namespace.clone()) {
             state.touch_session();
         }
@@ -153,6 +161,7 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
 /// Forgets which objects are this resource's.
 pub(super) fn disown(state: &mut State, name: &ResourceName) {
     let State { resources, cluster, .. } = state;
+    cluster.selecting.remove(name);
     let deployed =
         resources.get(name).and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
     for (_, uid) in deployed.into_iter().flat_map(|deployed| &deployed.objects) {
