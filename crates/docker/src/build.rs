@@ -7,6 +7,7 @@ mod diagnosis;
 mod dockerfile;
 mod trace;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,18 +27,33 @@ use crate::session::{Session, Source};
 use trace::Trace;
 
 /// What to build.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BuildRequest {
     pub build: DockerBuild,
     /// Labels of the image.
     pub labels: Vec<(String, String)>,
+    /// What steps may ask for, by id.
+    pub secrets: BTreeMap<String, Vec<u8>>,
+}
+
+/// Never shows secrets.
+impl std::fmt::Debug for BuildRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { build, labels, secrets } = self;
+        let secrets: Vec<&String> = secrets.keys().collect();
+        f.debug_struct("BuildRequest")
+            .field("build", build)
+            .field("labels", labels)
+            .field("secrets", &secrets)
+            .finish()
+    }
 }
 
 impl BuildRequest {
     /// With the labels that mark an image as made in development, by which old ones are found and pruned.
     pub fn new(build: DockerBuild) -> Self {
         let labels = ["dev.tilt.built", "dev.tilt.gc"].map(|name| (name.to_owned(), "true".to_owned()));
-        Self { build, labels: labels.into() }
+        Self { build, labels: labels.into(), secrets: BTreeMap::new() }
     }
 }
 
@@ -121,7 +137,8 @@ impl Engine {
     ) -> Result<BuiltImage, Failure> {
         self.require_buildkit().await?;
         let source = source(&request.build)?;
-        let session = Session::open(self, &shared_key(&request.build), source).await?;
+        let session =
+            Session::open(self, &shared_key(&request.build), source, request.secrets.clone()).await?;
         let path = format!("/build?{}", query(request, &session.id));
         let response = self.request(Method::POST, &path, HeaderMap::new()).await?;
         if !response.status.is_success() {

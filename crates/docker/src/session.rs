@@ -1,13 +1,15 @@
-//! Our side of a BuildKit session: a gRPC server on a connection that we opened, through which the engine asks for files
-//! and logins while it builds.
+//! Our side of a BuildKit session: a gRPC server on a connection that we opened, through which the engine asks for files,
+//! logins and secrets while it builds.
 //!
 //! One session per build. Dropping it closes the connection and ends every task it started.
 
 mod auth;
 mod diff_copy;
+mod secrets;
 mod selection;
 mod walk;
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::convert::Infallible;
 use std::future::Future;
@@ -20,6 +22,7 @@ use bollard_buildkit_proto::health::health_server::{Health, HealthServer};
 use bollard_buildkit_proto::health::{
     HealthCheckRequest, HealthCheckResponse, HealthListRequest, HealthListResponse,
 };
+use bollard_buildkit_proto::moby::buildkit::secrets::v1::secrets_server::SecretsServer;
 use bollard_buildkit_proto::moby::filesync::v1::auth_server::AuthServer;
 use bollard_buildkit_proto::moby::filesync::v1::file_sync_server::FileSyncServer;
 use http::{HeaderMap, HeaderValue};
@@ -38,11 +41,12 @@ use crate::transport;
 pub(crate) use diff_copy::Source;
 
 /// The methods that BuildKit may call; it asks for nothing that is not announced.
-const METHODS: [&str; 5] = [
+const METHODS: [&str; 6] = [
     "/moby.filesync.v1.FileSync/DiffCopy",
     "/moby.filesync.v1.Auth/Credentials",
     "/moby.filesync.v1.Auth/FetchToken",
     "/moby.filesync.v1.Auth/GetTokenAuthority",
+    "/moby.buildkit.secrets.v1.Secrets/GetSecret",
     "/grpc.health.v1.Health/Check",
 ];
 
@@ -71,7 +75,12 @@ pub(crate) struct Session {
 impl Session {
     /// Opens a session. `shared_key` tells the engine which earlier session served the same files, so that only
     /// changed ones travel.
-    pub(crate) async fn open(engine: &Engine, shared_key: &str, source: Source) -> Result<Session, Failure> {
+    pub(crate) async fn open(
+        engine: &Engine,
+        shared_key: &str,
+        source: Source,
+        secrets: BTreeMap<String, Vec<u8>>,
+    ) -> Result<Session, Failure> {
         let id = random_id();
         let mut headers = HeaderMap::new();
         for (name, value) in [
@@ -93,6 +102,7 @@ impl Session {
         let services = Services {
             files: FileSyncServer::new(diff_copy::Files::new(source, Arc::clone(&counters), calls.clone())),
             auth: AuthServer::new(auth::Logins::new(Credentials::clone(&engine.credentials))),
+            secrets: SecretsServer::new(secrets::Kept::new(secrets)),
             health: HealthServer::new(AlwaysServing),
         };
         let executor = CallExecutor { calls: calls.clone() };
@@ -138,6 +148,7 @@ where
 struct Services {
     files: FileSyncServer<diff_copy::Files>,
     auth: AuthServer<auth::Logins>,
+    secrets: SecretsServer<secrets::Kept>,
     health: HealthServer<AlwaysServing>,
 }
 
@@ -150,6 +161,7 @@ impl Services {
         match service {
             "moby.filesync.v1.FileSync" => self.files.call(request).await,
             "moby.filesync.v1.Auth" => self.auth.call(request).await,
+            "moby.buildkit.secrets.v1.Secrets" => self.secrets.call(request).await,
             "grpc.health.v1.Health" => self.health.call(request).await,
             _ => Ok(Status::unimplemented("not served here").into_http()),
         }

@@ -4,6 +4,7 @@ mod base;
 mod by_command;
 mod custom;
 mod image;
+mod secret;
 mod steps;
 mod variables;
 

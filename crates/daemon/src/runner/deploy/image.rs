@@ -12,6 +12,7 @@ use lilt_model::{Failure, ImageName};
 
 use super::base::{self, Base};
 use super::custom;
+use super::secret;
 use super::steps::Steps;
 use crate::context::Context;
 
@@ -73,7 +74,6 @@ pub(crate) async fn tag_by_content(
 fn supported<'a>(name: &ImageName, recipe: &'a DockerBuild) -> Result<&'a DockerBuild, Failure> {
     match recipe {
         recipe if !recipe.ssh.is_empty() => Err(missing(name, "docker_build(ssh=…)")),
-        recipe if !recipe.secrets.is_empty() => Err(missing(name, "docker_build(secret=…)")),
         recipe => Ok(recipe),
     }
 }
@@ -112,7 +112,9 @@ async fn build(
         recipe.platform = job.platform.clone().unwrap_or_default();
     }
     tell_dockerfile(steps, &recipe.platform, &recipe.dockerfile);
-    let request = BuildRequest::new(recipe);
+    let base = context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"));
+    let secrets = secret::read(&recipe.secrets, base)?;
+    let request = BuildRequest { secrets, ..BuildRequest::new(recipe) };
     let progress = |progress: BuildProgress| tell_progress(steps, &progress);
     let built = engine.build(&request, progress, context.cancel.clone()).await?;
     steps.end().await;
