@@ -58,7 +58,8 @@ fn a_command_deploys_what_was_built_and_another_deletes_it() {
     lilt.click("web");
     lilt.wait_for_words_after(place, "web", "deleting");
     eventually("it is another deployment", || {
-        (site.exists("deployment/web") && site.read("deployment/web", ".metadata.uid") != uid).then_some(())
+        let read = ["get", "deployment/web", "-o", "jsonpath={.metadata.uid}"];
+        site.namespace.try_kubectl(&read).ok().filter(|now| *now != uid)
     });
     lilt.wait_until_ready("web");
     site.serves("two");
