@@ -19,10 +19,14 @@ pub(crate) struct Page {
 impl Page {
     pub(crate) fn open(port: u16) -> Page {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("lilt listens on the port that it told");
-        // Short, so that a deadline is noticed while nothing comes.
-        stream.set_read_timeout(Some(Duration::from_millis(200))).expect("a socket takes a timeout");
+        let patience = |stream: &TcpStream, time| {
+            stream.set_read_timeout(Some(time)).expect("a socket takes a timeout");
+        };
+        patience(&stream, DEADLINE);
         let (socket, _) = tungstenite::client(format!("ws://localhost:{port}/ws"), stream)
             .unwrap_or_else(|error| panic!("the page's socket was refused: {error}"));
+        // Short, so that a deadline is noticed while nothing comes.
+        patience(socket.get_ref(), Duration::from_millis(200));
         Page { socket, resources: BTreeMap::new() }
     }
 
