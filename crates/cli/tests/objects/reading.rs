@@ -140,7 +140,7 @@ fn what_is_not_there_is_told_as_kubectl_tells_it() {
     let ended = session.command(&["get", "uiresource", "none", "one"]).run().clean(1);
     assert_eq!(ended.stderr(), missing);
     assert_eq!(columns(&ended.stdout(), 1), [["NAME"], ["one"]]);
-    let ended = session.command(&["get", "filewatch"]).run().clean(0);
+    let ended = session.command(&["get", "liveupdate"]).run().clean(0);
     assert_eq!((ended.stdout().as_str(), ended.stderr().as_str()), ("", "No resources found\n"));
     let told: String = [
         &["get"][..],
