@@ -12,7 +12,7 @@ use lilt_model::Timestamp;
 use tokio::sync::watch;
 
 /// How much of the newest changes is remembered, in bytes.
-const REMEMBERED: usize = 4 * 1024 * 1024;
+const REMEMBERED: usize = 2 * 1024 * 1024;
 
 /// Which object: its kind and its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
