@@ -3,12 +3,13 @@
 //! Pure. Names, their order and what is left out when empty are Tilt's. The values of Secrets are not in it.
 
 mod deploy;
-mod fields;
 mod image;
 mod link;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use lilt_model::api::fields::{Fields, Node, list_or_null, path, paths, sanitized};
+use lilt_model::api::specs::environment;
 use lilt_model::command::Command;
 use lilt_model::duration;
 use lilt_model::files::IgnoreRule;
@@ -23,7 +24,6 @@ use serde_json::{Map, Value, json};
 
 use crate::Loaded;
 use crate::assemble::UNCATEGORIZED;
-use fields::{Fields, Node, list_or_null, nanoseconds, path, paths, sanitized};
 
 /// Objects are told from this time on: `started`.
 pub fn tiltfile_result(loaded: &Loaded, started: Timestamp) -> Result<TiltfileResult<'_>, &Failure> {
@@ -175,10 +175,6 @@ fn command(command: Option<&Command>) -> Node {
         .finish()
 }
 
-fn environment(command: &Command) -> Vec<String> {
-    command.env.iter().map(|(name, value)| format!("{name}={value}")).collect()
-}
-
 fn telemetry(telemetry: Option<&Telemetry>) -> Node {
     Fields::new()
         .put("Cmd", command(telemetry.map(|telemetry| &telemetry.command)))
@@ -285,6 +281,10 @@ fn ci(ci: &CiSettings) -> Node {
             duration::display(ci.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT)),
         )
         .finish()
+}
+
+fn nanoseconds(length: std::time::Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The name of an API object that belongs to an image of a resource.

@@ -174,5 +174,5 @@ pub(super) fn tell(run: &ApplyRun, status: &mut Map<String, Value>) {
                 .put("appliedInputHash", crate::project::text_hash(run.yaml.as_deref().unwrap_or_default())),
         };
     }
-    status.extend(fields.finish().as_object().cloned().unwrap_or_default());
+    status.extend(fields.value().as_object().cloned().unwrap_or_default());
 }

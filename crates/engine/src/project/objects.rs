@@ -68,7 +68,7 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
         }
         (Body::Compose(spec), _) => {
             images::objects(resource, &spec.images, None, &mut objects);
-            let written = specs::compose_service(spec).put("disableSource", disable_source(name)).finish();
+            let written = specs::compose_service(spec).put("disableSource", disable_source(name)).value();
             let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
             let status = json!({"applyError": failure.unwrap_or_default()});
             let content = json!({"spec": written, "status": status});

@@ -2,12 +2,104 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::IgnoreRule;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
-/// The fields of an object, as they are put.
+use crate::files::IgnoreRule;
+use crate::secret::Redactor;
+
+/// JSON with field names that are known beforehand: a project has hundreds of thousands, and a map of texts would be
+/// most of the work of writing them.
+#[derive(Debug)]
+pub enum Node {
+    Value(Value),
+    List(Vec<Node>),
+    Fields(Fields),
+}
+
+impl<T: Into<Value>> From<T> for Node {
+    fn from(value: T) -> Self {
+        Self::Value(value.into())
+    }
+}
+
+impl<T: Into<Node>> FromIterator<T> for Node {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self::List(items.into_iter().map(T::into).collect())
+    }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Value(value) => value.serialize(serializer),
+            Self::List(items) => items.serialize(serializer),
+            Self::Fields(Fields(fields)) => {
+                serializer.collect_map(fields.iter().map(|(name, value)| (name, value)))
+            }
+        }
+    }
+}
+
+impl Node {
+    pub const NULL: Self = Self::Value(Value::Null);
+
+    /// Whether Go's `omitempty` leaves it out.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Value(Value::Null) => true,
+            Self::Value(Value::Bool(value)) => !value,
+            Self::Value(Value::Number(number)) => number.as_i64() == Some(0),
+            Self::Value(Value::String(text)) => text.is_empty(),
+            Self::Value(Value::Array(items)) => items.is_empty(),
+            Self::Value(Value::Object(fields)) => fields.is_empty(),
+            Self::List(items) => items.is_empty(),
+            Self::Fields(Fields(fields)) => fields.is_empty(),
+        }
+    }
+
+    /// As JSON that can be changed. Of a field that was put twice, the last counts.
+    pub fn value(self) -> Value {
+        match self {
+            Self::Value(value) => value,
+            Self::List(items) => items.into_iter().map(Self::value).collect(),
+            Self::Fields(Fields(fields)) => {
+                fields.into_iter().map(|(name, node)| (name.to_owned(), node.value())).collect()
+            }
+        }
+    }
+
+    #[must_use]
+    pub fn without_secrets(self, redactor: &Redactor) -> Self {
+        if redactor.is_empty() {
+            return self;
+        }
+        let within = |node: Self| node.without_secrets(redactor);
+        match self {
+            Self::Value(value) => Self::Value(without_secrets(value, redactor)),
+            Self::List(items) => Self::List(items.into_iter().map(within).collect()),
+            Self::Fields(Fields(fields)) => {
+                Self::Fields(Fields(fields.into_iter().map(|(name, node)| (name, within(node))).collect()))
+            }
+        }
+    }
+}
+
+fn without_secrets(value: Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => redactor.redact(&text).into_owned().into(),
+        Value::Array(items) => items.into_iter().map(|item| without_secrets(item, redactor)).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| (redactor.redact(&key).into_owned(), without_secrets(value, redactor)))
+            .collect(),
+        other => other,
+    }
+}
+
+/// Puts together an object.
 #[derive(Debug, Default)]
-pub struct Fields(Map<String, Value>);
+pub struct Fields(Vec<(&'static str, Node)>);
 
 impl Fields {
     pub fn new() -> Self {
@@ -15,34 +107,32 @@ impl Fields {
     }
 
     #[must_use]
-    pub fn put(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.0.insert(name.to_owned(), value.into());
+    pub fn put(mut self, name: &'static str, value: impl Into<Node>) -> Self {
+        self.0.push((name, value.into()));
         self
     }
 
     /// Leaves out what Go's `omitempty` leaves out.
     #[must_use]
-    pub fn put_unless_empty(self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn put_unless_empty(self, name: &'static str, value: impl Into<Node>) -> Self {
         let value = value.into();
-        let is_empty = match &value {
-            Value::Null => true,
-            Value::Bool(value) => !value,
-            Value::Number(number) => number.as_i64() == Some(0),
-            Value::String(text) => text.is_empty(),
-            Value::Array(items) => items.is_empty(),
-            Value::Object(fields) => fields.is_empty(),
-        };
-        if is_empty { self } else { self.put(name, value) }
+        if value.is_empty() { self } else { self.put(name, value) }
     }
 
-    pub fn finish(self) -> Value {
-        Value::Object(self.0)
+    pub fn finish(self) -> Node {
+        Node::Fields(self)
+    }
+
+    /// As JSON that can be changed.
+    pub fn value(self) -> Value {
+        self.finish().value()
     }
 }
 
 /// A list that nothing was ever put into is null in Go.
-pub fn list_or_null(items: Vec<Value>) -> Value {
-    if items.is_empty() { Value::Null } else { Value::Array(items) }
+pub fn list_or_null<T: Into<Node>>(items: impl IntoIterator<Item = T>) -> Node {
+    let list: Node = items.into_iter().collect();
+    if list.is_empty() { Node::NULL } else { list }
 }
 
 pub fn path(path: &Path) -> String {
@@ -53,7 +143,7 @@ pub fn paths(all: &[PathBuf]) -> Vec<String> {
     all.iter().map(|one| path(one)).collect()
 }
 
-pub fn ignores(rules: &[IgnoreRule]) -> Vec<Value> {
+pub fn ignores(rules: &[IgnoreRule]) -> Vec<Node> {
     let write = |rule: &IgnoreRule| {
         Fields::new()
             .put("basePath", path(&rule.base))

@@ -1,56 +1,40 @@
 //! A readiness probe as the API writes it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::fields::{Fields, Node};
 use crate::probe::{Probe, ProbeAction};
 
 /// With fields in Tilt's order; what is empty is left out.
-pub fn written(probe: &Probe) -> Value {
-    let mut fields = Map::new();
-    let (name, action) = action_fields(&probe.action);
-    fields.insert(name.to_owned(), Value::Object(action));
-    let numbers = [
-        ("initialDelaySeconds", probe.initial_delay_secs),
-        ("timeoutSeconds", probe.timeout_secs),
-        ("periodSeconds", probe.period_secs),
-        ("successThreshold", probe.success_threshold),
-        ("failureThreshold", probe.failure_threshold),
-    ];
-    let said = numbers.into_iter().filter(|(_, number)| *number != 0);
-    fields.extend(said.map(|(name, number)| (name.to_owned(), json!(number))));
-    Value::Object(fields)
+pub fn written(probe: &Probe) -> Node {
+    let (name, action) = action(&probe.action);
+    Fields::new()
+        .put(name, action.finish())
+        .put_unless_empty("initialDelaySeconds", probe.initial_delay_secs)
+        .put_unless_empty("timeoutSeconds", probe.timeout_secs)
+        .put_unless_empty("periodSeconds", probe.period_secs)
+        .put_unless_empty("successThreshold", probe.success_threshold)
+        .put_unless_empty("failureThreshold", probe.failure_threshold)
+        .finish()
 }
 
-fn action_fields(action: &ProbeAction) -> (&'static str, Map<String, Value>) {
-    let mut fields = Map::new();
-    let mut put = |name: &str, value: Value| {
-        let is_empty =
-            value.as_str().is_some_and(str::is_empty) || value.as_array().is_some_and(Vec::is_empty);
-        if !is_empty {
-            fields.insert(name.to_owned(), value);
-        }
-    };
-    let name = match action {
-        ProbeAction::Exec { command } => {
-            put("command", json!(command));
-            "exec"
-        }
+fn action(action: &ProbeAction) -> (&'static str, Fields) {
+    match action {
+        ProbeAction::Exec { command } => ("exec", Fields::new().put_unless_empty("command", command.clone())),
         ProbeAction::HttpGet { port, host, scheme, path, headers } => {
-            put("path", json!(path));
-            put("port", json!(port));
-            put("host", json!(host));
-            put("scheme", json!(scheme));
             let headers = headers.iter().map(|(name, value)| json!({"name": name, "value": value}));
-            put("httpHeaders", headers.collect());
-            "httpGet"
+            let fields = Fields::new()
+                .put_unless_empty("path", path.as_str())
+                .put("port", *port)
+                .put_unless_empty("host", host.as_str())
+                .put_unless_empty("scheme", scheme.as_str())
+                .put_unless_empty("httpHeaders", headers.collect::<Vec<_>>());
+            ("httpGet", fields)
         }
         ProbeAction::TcpSocket { port, host } => {
-            put("port", json!(port));
-            put("host", json!(host));
-            "tcpSocket"
+            ("tcpSocket", Fields::new().put("port", *port).put_unless_empty("host", host.as_str()))
         }
-    };
-    (name, fields)
+    }
 }
 
 /// Why it cannot be one, in words.
@@ -120,7 +104,7 @@ mod tests {
             json!({"tcpSocket": {"port": 5432}, "initialDelaySeconds": 1, "failureThreshold": 4}),
         ];
         for probe in probes {
-            assert_eq!(read(&probe).map(|read| written(&read)), Ok(probe));
+            assert_eq!(read(&probe).map(|read| written(&read).value()), Ok(probe));
         }
     }
 

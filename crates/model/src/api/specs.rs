@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::fields::{Fields, ignores, list_or_null, path, sanitized};
+use super::fields::{Fields, Node, ignores, list_or_null, path, sanitized};
 use crate::command::Command;
 use crate::compose::{ComposeConfig, ComposeResource};
 use crate::image::{CustomBuild, CustomOutput, DockerBuild, ImageTarget, LiveUpdate};
@@ -33,11 +33,11 @@ pub fn kubernetes_apply(
         body.extra_pod_selectors.iter().map(|labels| json!({"matchLabels": labels})).collect();
     let discovery = if selectors.is_empty() { Value::Null } else { json!({"extraSelectors": selectors}) };
     let restart_on = || json!({"fileWatches": [sanitized(&format!("{}:apply", resource))]});
-    let by_command = |part: fn(&CustomDeploy) -> Value| deploy.map_or(Value::Null, part);
+    let by_command = |part: fn(&CustomDeploy) -> Node| deploy.map_or(Node::NULL, part);
     Fields::new()
         .put_unless_empty("yaml", yaml)
         .put_unless_empty("imageMaps", image_maps(&body.image_deps))
-        .put_unless_empty("imageLocators", body.image_locators.iter().map(locator).collect::<Vec<_>>())
+        .put_unless_empty("imageLocators", body.image_locators.iter().map(locator).collect::<Node>())
         .put(
             "timeout",
             crate::duration::display(std::time::Duration::from_secs(body.apply_timeout_secs.into())),
@@ -108,7 +108,7 @@ pub fn docker_image(build: &DockerBuild, needed: &[ImageName]) -> Fields {
         .put("ref", "")
         .put_unless_empty("dockerfileContents", build.dockerfile.as_str())
         .put_unless_empty("context", build.context.roots.first().map(|root| path(root)).unwrap_or_default())
-        .put_unless_empty("contextIgnores", ignores(&build.context.ignores))
+        .put_unless_empty("contextIgnores", Node::List(ignores(&build.context.ignores)))
         .put_unless_empty("args", arguments)
         .put_unless_empty("target", build.target.as_str())
         .put_unless_empty("sshAgentConfigs", build.ssh.clone())
@@ -142,7 +142,7 @@ pub fn cmd_image(build: &CustomBuild, needed: &[ImageName]) -> Fields {
         )
 }
 
-pub fn live_update(update: &LiveUpdate) -> Value {
+pub fn live_update(update: &LiveUpdate) -> Node {
     let from_base = |paths: &[PathBuf]| -> Vec<Value> {
         paths.iter().map(|path| relative(&update.base, path).into()).collect()
     };
@@ -191,7 +191,7 @@ pub fn image_maps(names: &[ImageName]) -> Vec<String> {
     names.iter().map(|name| sanitized(name.as_str())).collect()
 }
 
-fn locator(locator: &ImageLocator) -> Value {
+fn locator(locator: &ImageLocator) -> Node {
     let selector = &locator.selector;
     let selector = Fields::new()
         .put_unless_empty("apiVersionRegexp", selector.api_version.as_str())
@@ -210,7 +210,7 @@ fn locator(locator: &ImageLocator) -> Value {
         .finish()
 }
 
-pub fn forwards(forwards: &[Forward]) -> Value {
+pub fn forwards(forwards: &[Forward]) -> Node {
     let write = |forward: &Forward| {
         let host = if forward.host.is_empty() { "localhost" } else { &forward.host };
         Fields::new()
@@ -222,18 +222,22 @@ pub fn forwards(forwards: &[Forward]) -> Value {
             .finish()
     };
     match forwards {
-        [] => Value::Null,
-        forwards => json!({"forwards": forwards.iter().map(write).collect::<Vec<_>>()}),
+        [] => Node::NULL,
+        forwards => Fields::new().put("forwards", forwards.iter().map(write).collect::<Node>()).finish(),
     }
 }
 
-fn apply_command(command: &Command) -> Value {
-    json!({"args": command.argv, "dir": path(&command.dir), "env": list_or_null(environment(command))})
+fn apply_command(command: &Command) -> Node {
+    Fields::new()
+        .put("args", command.argv.clone())
+        .put("dir", path(&command.dir))
+        .put("env", list_or_null(environment(command)))
+        .finish()
 }
 
 /// Variables as the API writes them.
-pub fn environment(command: &Command) -> Vec<Value> {
-    command.env.iter().map(|(name, value)| format!("{name}={value}").into()).collect()
+pub fn environment(command: &Command) -> Vec<String> {
+    command.env.iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 #[cfg(test)]

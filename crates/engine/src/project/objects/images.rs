@@ -26,7 +26,7 @@ pub(super) fn objects(
         let known = kubernetes.and_then(|kubernetes| kubernetes.images.get(&image.name));
         let own = object_name(resource, image);
         if image.build != ImageBuild::LiveUpdateOnly {
-            let content = json!({"spec": specs::image_map(image).finish(), "status": map_status(known)});
+            let content = json!({"spec": specs::image_map(image).value(), "status": map_status(known)});
             objects.push(owned("ImageMap", &sanitized(image.name.as_str()), name, content));
         }
         let status = build_status(resource, image, known);
@@ -46,7 +46,7 @@ pub(super) fn objects(
 }
 
 fn clustered(spec: Fields, image: &ImageTarget) -> Value {
-    spec.put("ref", image.name.as_str()).put("cluster", "default").finish()
+    spec.put("ref", image.name.as_str()).put("cluster", "default").value()
 }
 
 fn map_status(known: Option<&ImageState>) -> Value {
@@ -58,7 +58,7 @@ fn map_status(known: Option<&ImageState>) -> Value {
     if let Some((begin, _)) = known.and_then(|image| image.built_during) {
         fields = fields.put("buildStartTime", json!(begin));
     }
-    fields.finish()
+    fields.value()
 }
 
 fn build_status(resource: &ResourceState, image: &ImageTarget, known: Option<&ImageState>) -> Value {
@@ -97,7 +97,7 @@ fn live_update(
 ) -> Option<Named> {
     let update = image.live_update.as_ref()?;
     let name = &resource.spec.name;
-    let mut spec = specs::live_update(update);
+    let mut spec = specs::live_update(update).value();
     let watch = WatchId::Image(name.clone(), image.name.clone()).name();
     let map = sanitized(image.name.as_str());
     spec["sources"] = json!([{"fileWatch": watch, "imageMap": map}]);

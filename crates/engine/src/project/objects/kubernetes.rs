@@ -26,7 +26,7 @@ pub(super) fn objects(
     let name = &resource.spec.name;
     let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
     let applied = json!({
-        "spec": apply_spec(state, resource, spec).put("disableSource", disable_source(name)).finish(),
+        "spec": apply_spec(state, resource, spec).put("disableSource", disable_source(name)).value(),
         "status": apply_status(resource, spec, kubernetes),
     });
     objects.push(managed("KubernetesApply", name.as_str(), name, "buildcontrol", applied));
@@ -60,7 +60,7 @@ fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes:
     if let Some((begin, end)) = kubernetes.applied_during {
         fields = fields.put("lastApplyStartTime", json!(begin)).put("lastApplyTime", json!(end));
     }
-    let Some(deployed) = &kubernetes.deployed else { return fields.finish() };
+    let Some(deployed) = &kubernetes.deployed else { return fields.value() };
     fields = fields
         .put("resultYAML", result_yaml(&deployed.objects))
         .put("appliedInputHash", input_hash(spec, kubernetes));
@@ -70,7 +70,7 @@ fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes:
             "type": "JobComplete", "status": "True", "lastTransitionTime": since, "reason": "", "message": "",
         }]));
     }
-    fields.finish()
+    fields.value()
 }
 
 /// What was applied: which objects, and what the cluster calls them.
@@ -80,7 +80,7 @@ pub(crate) fn result_yaml(objects: &[(ObjectRef, Uid)]) -> String {
             .put("name", object.name.as_str())
             .put_unless_empty("namespace", object.namespace.as_str())
             .put("uid", json!(uid));
-        json!({"apiVersion": object.api_version, "kind": object.kind, "metadata": metadata.finish()})
+        json!({"apiVersion": object.api_version, "kind": object.kind, "metadata": metadata.value()})
     };
     let identities: Vec<Value> = objects.iter().map(identity).collect();
     yaml(&identities)
@@ -122,7 +122,7 @@ fn discovery(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesSt
         }
         None => status["waiting"] = json!({"reason": "ClusterUnavailable"}),
     }
-    json!({"spec": written.finish(), "status": status})
+    json!({"spec": written.value(), "status": status})
 }
 
 fn log_stream(state: &State, pod: &Pod) -> Value {
@@ -145,7 +145,7 @@ pub(crate) fn stream_statuses(pod: &Pod, is_shown: impl Fn(&str) -> bool) -> Vec
                 .put("name", container.name.as_str())
                 .put_unless_empty("active", active)
                 .put_unless_empty("terminated", ended)
-                .finish()
+                .value()
         })
         .collect()
 }
@@ -156,7 +156,7 @@ fn port_forward(pod: &Pod, spec: &KubernetesResource, kubernetes: &KubernetesSta
         .iter()
         .map(|forward| forward_status(forward, kubernetes.forwards.get(&forward.local_port)))
         .collect();
-    let mut written = specs::forwards(&spec.forwards);
+    let mut written = specs::forwards(&spec.forwards).value();
     written["podName"] = json!(pod.name);
     written["namespace"] = json!(pod.namespace);
     written["cluster"] = json!("default");
@@ -175,5 +175,5 @@ pub(crate) fn forward_status(forward: &Forward, state: Option<&ForwardState>) ->
         .put("containerPort", forward.container_port)
         .put("addresses", addresses)
         .put_unless_empty("error", error)
-        .finish()
+        .value()
 }

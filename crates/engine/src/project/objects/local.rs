@@ -29,7 +29,7 @@ pub(super) fn objects(
     if let Some(command) = &spec.serve {
         let mut written = written(command);
         if let Some(probe) = &spec.readiness_probe {
-            written["readinessProbe"] = probe::written(probe);
+            written["readinessProbe"] = probe::written(probe).value();
         }
         let content = json!({"spec": written, "status": serve_command(local, ready)});
         objects.push(owned("Cmd", &clean_name(&format!("{name}-serve")), name, content));
