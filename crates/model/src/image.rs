@@ -38,7 +38,7 @@ pub struct ImageTarget {
 impl ImageTarget {
     /// Otherwise it comes from elsewhere, and only live updates are made.
     pub fn is_built(&self) -> bool {
-        self.build != ImageBuild::LiveUpdateOnly
+        self.build.is_built(self.live_update.as_ref())
     }
 
     /// Whether a container of this name, with this image, is meant. For images that are not built: those that are have
@@ -78,6 +78,17 @@ impl Default for ImageBuild {
 }
 
 impl ImageBuild {
+    /// Whether there is anything to build for an image with these live updates: a command that does nothing says that the
+    /// image comes from elsewhere, as under Tilt.
+    pub fn is_built(&self, update: Option<&LiveUpdate>) -> bool {
+        let updates = || update.is_some_and(|update| !update.syncs.is_empty() || !update.runs.is_empty());
+        match self {
+            Self::Docker(_) | Self::Compose(_) => true,
+            Self::Custom(build) => build.command.argv != ["sh", "-c", ":"] || !updates(),
+            Self::LiveUpdateOnly => false,
+        }
+    }
+
     pub fn docker(&self) -> Option<&DockerBuild> {
         match self {
             Self::Docker(build) => Some(build),

@@ -109,7 +109,10 @@ impl<'d> Images<'d> {
         for position in &deployed {
             self.check_live_update(*position, problems);
         }
-        let is_built = |position: &&usize| self.declared[**position].build != ImageBuild::LiveUpdateOnly;
+        let is_built = |position: &&usize| {
+            let declared = &self.declared[**position];
+            declared.build.is_built(declared.live_update.as_ref())
+        };
         Needed {
             targets: order.into_iter().map(|position| self.target(position)).collect(),
             deployed: deployed.iter().filter(is_built).map(|position| self.name(*position)).collect(),

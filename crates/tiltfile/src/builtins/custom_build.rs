@@ -86,27 +86,16 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         };
         let deps = function.argument("deps", deps).paths(session)?;
         let filters = Filters { ignore: argument("ignore", ignore).patterns()?, ..Filters::default() };
-        let live_update = super::live_update::live_update(argument("live_update", live_update), session)?;
-        let has_steps = live_update.as_ref().is_some_and(|it| !it.syncs.is_empty() || !it.runs.is_empty());
-        // A command that does nothing: the image comes from elsewhere, as with Tilt's file_sync_only.
-        let build = match command.argv.as_slice() {
-            [shell, flag, line] if has_steps && shell == "sh" && flag == "-c" && line == ":" => {
-                ImageBuild::LiveUpdateOnly
-            }
-            _ => {
-                let deps = deps.clone();
-                ImageBuild::Custom(CustomBuild { command, deps, tag, output, outputs_image_ref_to })
-            }
-        };
+        let build = CustomBuild { command, deps: deps.clone(), tag, output, outputs_image_ref_to };
         let declaration = ImageDeclaration {
             watch_ignores: ignores(session, &deps, &filters)?,
             roots: deps,
-            live_update,
+            live_update: super::live_update::live_update(argument("live_update", live_update), session)?,
             match_in_env_vars: flag("match_in_env_vars", match_in_env_vars)?,
             entrypoint: argument("entrypoint", entrypoint).unix_words()?,
             container_args: container_arguments(argument("container_args", container_args))?,
             image_deps: image_references(argument("image_deps", image_deps))?,
-            ..ImageDeclaration::new(session.place(eval)?, reference.clone(), build)
+            ..ImageDeclaration::new(session.place(eval)?, reference.clone(), ImageBuild::Custom(build))
         };
         declare(function, session, declaration)?;
         Ok(CustomBuildValue(reference))

@@ -29,7 +29,7 @@ fn target(resource: &ResourceName, image: &ImageTarget, context: Context<'_>) ->
         .put("DockerImageName", name_if(is_docker))
         .put("CmdImageName", name_if(is_command))
         .put("BuildDetails", build(image))
-        .put("IsLiveUpdateOnly", image.build == ImageBuild::LiveUpdateOnly)
+        .put("IsLiveUpdateOnly", !image.is_built())
         .put("FileWatchIgnores", list_or_null(ignores(context.own(&image.files.ignores))))
         .finish()
 }

@@ -25,7 +25,7 @@ pub(super) fn objects(
     for image in images {
         let known = kubernetes.and_then(|kubernetes| kubernetes.images.get(&image.name));
         let own = object_name(resource, image);
-        if image.build != ImageBuild::LiveUpdateOnly {
+        if image.is_built() {
             let content = json!({"spec": specs::image_map(image).value(), "status": map_status(known)});
             objects.push(owned("ImageMap", &sanitized(image.name.as_str()), name, content));
         }
@@ -35,11 +35,11 @@ pub(super) fn objects(
                 let spec = clustered(specs::docker_image(build, &image.depends_on), image);
                 objects.push(owned("DockerImage", &own, name, json!({"spec": spec, "status": status})));
             }
-            ImageBuild::Custom(build) => {
+            ImageBuild::Custom(build) if image.is_built() => {
                 let spec = clustered(specs::cmd_image(build, &image.depends_on), image);
                 objects.push(owned("CmdImage", &own, name, json!({"spec": spec, "status": status})));
             }
-            ImageBuild::Compose(_) | ImageBuild::LiveUpdateOnly => {}
+            ImageBuild::Custom(_) | ImageBuild::Compose(_) | ImageBuild::LiveUpdateOnly => {}
         }
         objects.extend(live_update(resource, image, known, &own));
     }
