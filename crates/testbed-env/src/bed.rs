@@ -14,6 +14,8 @@ use crate::Namespace;
 pub struct Bed {
     script: PathBuf,
     variables: BTreeMap<String, String>,
+    /// Locked by whoever uses the bed, by many at once, or by one who breaks it. Also from other checkouts.
+    in_use: File,
 }
 
 impl Bed {
@@ -30,6 +32,8 @@ impl Bed {
     }
 
     fn find() -> Result<Bed, String> {
+        // Before the first question: somebody may have stopped a program for a test.
+        let in_use = lock_file("lilt-testbed-in-use.lock", File::lock_shared)?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testbed/testbed");
         let status = output(Command::new(&script).arg("status"));
         if !status.status.success() {
@@ -48,7 +52,7 @@ impl Bed {
             names.iter().map(ToString::to_string).zip(values.lines().map(String::from)).collect();
         match names.iter().find(|name| variables.get(**name).is_none_or(String::is_empty)) {
             Some(missing) => Err(format!("testbed/testbed env does not export {missing}")),
-            None => Ok(Bed { script, variables }),
+            None => Ok(Bed { script, variables, in_use }),
         }
     }
 
@@ -115,13 +119,14 @@ impl Bed {
         Namespace::create(self, topic)
     }
 
-    /// Waits until no other fault test runs on this machine, and keeps others waiting until the value is dropped.
+    /// Waits until nobody else on this machine uses the bed, and keeps others waiting until the value is dropped.
     /// The first line of every test that stops or restarts something. Such tests are in targets named `bed_faults…`,
     /// which run after all others.
-    pub fn alone(&self) -> Alone {
-        let path = std::env::temp_dir().join("lilt-testbed-faults.lock");
-        let file = File::create(&path).and_then(|file| file.lock().map(|()| file));
-        Alone { _lock: file.unwrap_or_else(|error| panic!("{}: {error}", path.display())) }
+    pub fn alone(&'static self) -> Alone {
+        let turn =
+            lock_file("lilt-testbed-faults.lock", File::lock).unwrap_or_else(|reason| panic!("{reason}"));
+        self.in_use.lock().unwrap_or_else(|error| panic!("the bed cannot be locked: {error}"));
+        Alone { bed: self, _turn: turn }
     }
 
     /// Stops one of the bed's programs (`apiserver`, `kubelet`, `registry`, `dockerd` …) until the value is dropped.
@@ -161,7 +166,16 @@ impl Bed {
 #[must_use = "others go on when this is dropped"]
 #[derive(Debug)]
 pub struct Alone {
-    _lock: File,
+    bed: &'static Bed,
+    /// The tests of one process share their lock of the bed: this one tells them apart.
+    _turn: File,
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        // Cannot be refused: a lock that is held only becomes weaker.
+        let _ = self.bed.in_use.lock_shared();
+    }
 }
 
 /// A program of the bed that a test stopped. Dropping it starts the program again and waits until it answers, also
@@ -182,6 +196,13 @@ impl Drop for Stopped {
             panic!("{reason}");
         }
     }
+}
+
+fn lock_file(name: &str, lock: fn(&File) -> std::io::Result<()>) -> Result<File, String> {
+    let path = std::env::temp_dir().join(name);
+    File::create(&path)
+        .and_then(|file| lock(&file).map(|()| file))
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn output(command: &mut Command) -> Output {
