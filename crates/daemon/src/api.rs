@@ -1,6 +1,7 @@
 //! The objects of the API: what the engine tells of them goes into the store, what people write goes to the engine.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod keepers;
+
 use std::sync::Arc;
 
 use lilt_engine::{
@@ -13,6 +14,8 @@ use lilt_store::{Action, ApiReader, ApiWriter, Draft, Key, Refusal, Snapshot, Wr
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
+
+use keepers::Keepers;
 
 /// The table of objects with the way to write to it.
 #[derive(Debug)]
@@ -33,10 +36,8 @@ pub(crate) struct Turn {
 pub(crate) struct Objects {
     writer: ApiWriter,
     reader: ApiReader,
-    /// Objects that lilt itself keeps, by the resource they tell of; the session's own under its own name.
-    kept: BTreeMap<ResourceName, BTreeSet<Key>>,
-    /// Who keeps each: one image may belong to several resources. The first tells of it.
-    tellers: BTreeMap<Key, Vec<ResourceName>>,
+    /// Of the objects that lilt itself keeps.
+    keepers: Keepers,
     /// Who waits for what was written in this turn.
     waiting: Vec<Waiting>,
     /// Objects that were written with owners of which none is there.
@@ -56,8 +57,7 @@ impl Objects {
         Self {
             writer,
             reader,
-            kept: BTreeMap::new(),
-            tellers: BTreeMap::new(),
+            keepers: Keepers::default(),
             waiting: Vec::new(),
             orphans: Vec::new(),
             turn: Turn::default(),
@@ -78,7 +78,7 @@ impl Objects {
         drafts.extend(
             project_resource_objects(state, name).into_iter().filter_map(|it| draft(&it.0, &it.1, None)),
         );
-        self.keep(name.clone(), drafts);
+        self.keep(name, drafts);
         if !name.is_tiltfile() {
             let targets: Vec<String> = project_targets(state, name).iter().map(Value::to_string).collect();
             self.turn.pieces.push((Arc::from(name.as_str()), Some(Arc::from(targets.join(",")))));
@@ -91,7 +91,7 @@ impl Objects {
                 .into_iter()
                 .collect();
         drafts.extend(project_session_objects(state).into_iter().filter_map(|it| draft(&it.0, &it.1, None)));
-        self.keep(ResourceName::new(""), drafts);
+        self.keep(&ResourceName::new(""), drafts);
     }
 
     /// An object that was made, as it is now.
@@ -102,26 +102,11 @@ impl Objects {
         }
     }
 
-    fn keep(&mut self, owner: ResourceName, drafts: Vec<Draft>) {
-        let now: BTreeSet<Key> = drafts.iter().map(|draft| draft.key.clone()).collect();
-        let before = self.kept.remove(&owner).unwrap_or_default();
-        for key in now.difference(&before) {
-            self.tellers.entry(key.clone()).or_default().push(owner.clone());
-        }
-        for key in before.difference(&now) {
-            let tellers = self.tellers.entry(key.clone()).or_default();
-            tellers.retain(|teller| *teller != owner);
-            if tellers.is_empty() {
-                self.tellers.remove(key);
-                self.turn.removed.push(key.clone());
-            }
-        }
-        let tells =
-            |draft: &Draft| self.tellers.get(&draft.key).and_then(|tellers| tellers.first()) == Some(&owner);
-        self.turn.put.extend(drafts.into_iter().filter(tells));
-        if !now.is_empty() {
-            self.kept.insert(owner, now);
-        }
+    fn keep(&mut self, owner: &ResourceName, drafts: Vec<Draft>) {
+        let keys = drafts.iter().map(|draft| draft.key.clone()).collect();
+        self.turn.removed.extend(self.keepers.keep(owner, keys));
+        let told = drafts.into_iter().filter(|draft| self.keepers.tells(owner, &draft.key));
+        self.turn.put.extend(told);
     }
 
     /// Makes the turn visible, and answers those who wrote. Gives what follows from it: the ends of owners that had
@@ -195,7 +180,7 @@ impl Objects {
         if self.waiting.iter().any(|waiting| waiting.key == *key) {
             return Some(Refusal::Conflict);
         }
-        let kept = self.tellers.contains_key(key);
+        let kept = self.keepers.is_kept(key);
         if let Some(why) = fixed_part(key, action, current).filter(|_| kept) {
             return Some(Refusal::Forbidden(why.to_owned()));
         }

@@ -154,9 +154,11 @@ impl Session {
 
     fn take(&mut self, (at, event): Stamped) {
         let is_load = matches!(event, Event::Loaded { .. });
-        if is_load {
-            // What a load needs is not what comes next needs; and once more when that is done.
+        if is_load || matches!(event, Event::Started) {
+            // What a start or a load needs is not what comes next needs; and once more when that is done.
             lilt_host::memory::give_back_code();
+        }
+        if is_load {
             self.loaded = Some(tokio::time::Instant::now());
         }
         if let Some(recording) = &mut self.recording {

@@ -93,9 +93,34 @@ struct Pieces {
     version: u64,
 }
 
+/// Most objects are never asked for theirs: one of ours is written out for those who read it.
+#[derive(Clone, Debug)]
+enum Uid {
+    Given(Arc<str>),
+    Random(u64, u64),
+}
+
+impl Uid {
+    fn random() -> Self {
+        let random = || RandomState::new().build_hasher().finish();
+        Self::Random(random(), random())
+    }
+
+    fn text(&self) -> Arc<str> {
+        match self {
+            Self::Given(uid) => Arc::clone(uid),
+            Self::Random(one, other) => {
+                let (high, middle, low) = (one >> 32, (one >> 16) & 0xffff, one & 0xfff);
+                let (variant, node) = ((other >> 48) & 0x3fff | 0x8000, other & 0xffff_ffff_ffff);
+                Arc::from(format!("{high:08x}-{middle:04x}-4{low:03x}-{variant:04x}-{node:012x}"))
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Entry {
-    uid: Arc<str>,
+    uid: Uid,
     created: Timestamp,
     version: u64,
     tail: Arc<str>,
@@ -146,7 +171,6 @@ impl ApiWriter {
         for (owner, piece) in pieces {
             inner.tell(owner, piece);
         }
-        inner.forget();
         let version = inner.version;
         drop(inner);
         if version > before {
@@ -178,7 +202,7 @@ impl Inner {
         let version = entry.version.max(self.pieces.version);
         let whole = text(
             key,
-            &Entry { version, uid: Arc::clone(&entry.uid), tail: Arc::clone(&entry.tail), ..*entry },
+            &Entry { version, uid: entry.uid.clone(), tail: Arc::clone(&entry.tail), ..*entry },
         );
         // The list is the last of the last: what follows its members closes it.
         const END: &str = "]}}";
@@ -186,7 +210,7 @@ impl Inner {
         let pieces: Vec<&str> = self.pieces.texts.values().map(|piece| &**piece).collect();
         let comma = if begin.ends_with('[') || pieces.is_empty() { "" } else { "," };
         let text = Arc::from(format!("{begin}{comma}{}{END}", pieces.join(",")));
-        Snapshot { key: key.clone(), uid: Arc::clone(&entry.uid), version, text }
+        Snapshot { key: key.clone(), uid: entry.uid.text(), version, text }
     }
 
     /// The newest state of objects that are told piece by piece, if it is newer.
@@ -203,8 +227,8 @@ impl Inner {
         }
         self.version += 1;
         let (uid, created) = match known {
-            Some(known) => (Arc::clone(&known.uid), known.created),
-            None => (draft.uid.unwrap_or_else(new_uid), now),
+            Some(known) => (known.uid.clone(), known.created),
+            None => (draft.uid.map_or_else(Uid::random, Uid::Given), now),
         };
         let before = known.map(|known| text(&draft.key, known));
         let entry = Entry { uid, created, version: self.version, tail: draft.tail };
@@ -223,12 +247,10 @@ impl Inner {
         self.remember(Change { happening: Happening::Deleted, object: snapshot(key, &entry), before });
     }
 
+    /// And forgets at once what is too much: a commit may be much larger than what is remembered.
     fn remember(&mut self, change: Change) {
         self.history_size += size(&change);
         self.history.push_back(change);
-    }
-
-    fn forget(&mut self) {
         while self.history_size > REMEMBERED {
             let Some(oldest) = self.history.pop_front() else { break };
             self.history_size -= size(&oldest);
@@ -239,11 +261,7 @@ impl Inner {
 
 /// A random one, in the form of a UUID.
 pub fn new_uid() -> Arc<str> {
-    let random = || RandomState::new().build_hasher().finish();
-    let (one, other) = (random(), random());
-    let (high, middle, low) = (one >> 32, (one >> 16) & 0xffff, one & 0xfff);
-    let (variant, node) = ((other >> 48) & 0x3fff | 0x8000, other & 0xffff_ffff_ffff);
-    Arc::from(format!("{high:08x}-{middle:04x}-4{low:03x}-{variant:04x}-{node:012x}"))
+    Uid::random().text()
 }
 
 fn size(change: &Change) -> usize {
@@ -251,12 +269,12 @@ fn size(change: &Change) -> usize {
 }
 
 fn snapshot(key: &Key, entry: &Entry) -> Snapshot {
-    Snapshot { key: key.clone(), uid: Arc::clone(&entry.uid), version: entry.version, text: text(key, entry) }
+    Snapshot { key: key.clone(), uid: entry.uid.text(), version: entry.version, text: text(key, entry) }
 }
 
 fn text(key: &Key, entry: &Entry) -> Arc<str> {
     let Entry { uid, created, version, tail } = entry;
-    let created = created.whole_seconds();
+    let (created, uid) = (created.whole_seconds(), uid.text());
     let kind = key.kind;
     Arc::from(format!(
         "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{kind}\",\"metadata\":{{\"creationTimestamp\":\"{created}\",\
