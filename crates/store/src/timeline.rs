@@ -10,8 +10,8 @@ const REMEMBERED: usize = 20_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    /// By number, which is the order of time.
-    records: BTreeMap<ResourceName, BTreeMap<u64, UpdateRecord>>,
+    /// Sorted by number, which is the order of time.
+    records: BTreeMap<ResourceName, Vec<UpdateRecord>>,
     /// All of them, oldest first.
     order: VecDeque<(ResourceName, u64)>,
 }
@@ -20,15 +20,23 @@ impl Timeline {
     /// A record that is known by its number is replaced.
     pub(crate) fn put(&mut self, resource: ResourceName, record: UpdateRecord) {
         let number = record.update;
-        let known = self.records.entry(resource.clone()).or_default().insert(number, record);
-        if known.is_some() {
-            return;
+        let records = self.records.entry(resource.clone()).or_default();
+        match records.binary_search_by_key(&number, |record| record.update) {
+            Ok(place) => {
+                records[place] = record;
+                return;
+            }
+            Err(place) => {
+                // Of ten thousand resources most have been updated once.
+                records.reserve_exact(usize::from(records.is_empty()));
+                records.insert(place, record);
+            }
         }
         self.order.push_back((resource, number));
         while self.order.len() > REMEMBERED {
             let Some((resource, number)) = self.order.pop_front() else { break };
             if let Some(records) = self.records.get_mut(&resource) {
-                records.remove(&number);
+                records.retain(|record| record.update != number);
                 if records.is_empty() {
                     self.records.remove(&resource);
                 }
@@ -42,7 +50,7 @@ impl Timeline {
         self.records
             .iter()
             .filter(|(name, _)| wanted(name))
-            .map(|(name, records)| (name.clone(), records.values().cloned().collect()))
+            .map(|(name, records)| (name.clone(), records.clone()))
             .collect()
     }
 }

@@ -247,6 +247,8 @@ impl ResourceState {
     }
 
     pub(crate) fn remember(&mut self, finished: FinishedUpdate) {
+        // Of ten thousand resources most are updated once: no room is kept for more.
+        self.history.reserve_exact(usize::from(self.history.is_empty()));
         self.history.push_back(finished);
         if self.history.len() > HISTORY {
             self.history.pop_front();
