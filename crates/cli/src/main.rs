@@ -116,6 +116,7 @@ fn guard() -> ExitCode {
 }
 
 fn block_on(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    lilt_host::memory::share_pools();
     // Two threads: the loop and the terminal never wait for an archive being packed.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let result = runtime.block_on(command);

@@ -1,9 +1,20 @@
 //! Memory that the system may have back.
-#![allow(unsafe_code, reason = "the system call cannot be checked by the language")]
+#![allow(unsafe_code, reason = "calls of the system that cannot be checked by the language")]
 
 use std::path::Path;
 
 use rustix::mm::{Advice, madvise};
+
+/// Lets all threads take memory from a few common pools. By itself the C library gives each thread its own and keeps what
+/// each once needed: a long log read by whichever thread is free would be held by all of them. To be called before there
+/// are threads.
+pub fn share_pools() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: sets a number inside of the C library, which may be done at any time.
+    unsafe {
+        nix::libc::mallopt(nix::libc::M_ARENA_MAX, 2);
+    }
+}
 
 /// Gives back the pages of lilt's own code and constants. Most of them are needed once, at the start or when a Tiltfile is
 /// loaded; what is needed again is brought in by the system, from its cache of files.
