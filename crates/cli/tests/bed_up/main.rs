@@ -12,6 +12,7 @@ mod down;
 mod ending;
 mod engine;
 mod errors;
+mod given;
 mod logs;
 mod machine;
 mod objects;

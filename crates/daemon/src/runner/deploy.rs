@@ -3,8 +3,10 @@
 mod base;
 mod by_command;
 mod custom;
+pub(super) mod given;
 mod image;
 mod secret;
+mod ssh;
 mod steps;
 mod variables;
 
