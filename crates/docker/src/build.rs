@@ -23,7 +23,8 @@ use tokio_util::sync::CancellationToken;
 use crate::address::hex;
 use crate::engine::{Engine, Query, refusal};
 use crate::messages::Messages;
-use crate::session::{Session, Source};
+use crate::session::{Offer, Session, Source};
+use crate::ssh_agent::SshSource;
 use trace::Trace;
 
 /// What to build.
@@ -34,17 +35,20 @@ pub struct BuildRequest {
     pub labels: Vec<(String, String)>,
     /// What steps may ask for, by id.
     pub secrets: BTreeMap<String, Vec<u8>>,
+    /// Whose ssh keys steps may use, by id.
+    pub ssh: BTreeMap<String, SshSource>,
 }
 
 /// Never shows secrets.
 impl std::fmt::Debug for BuildRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { build, labels, secrets } = self;
+        let Self { build, labels, secrets, ssh } = self;
         let secrets: Vec<&String> = secrets.keys().collect();
         f.debug_struct("BuildRequest")
             .field("build", build)
             .field("labels", labels)
             .field("secrets", &secrets)
+            .field("ssh", ssh)
             .finish()
     }
 }
@@ -53,7 +57,7 @@ impl BuildRequest {
     /// With the labels that mark an image as made in development, by which old ones are found and pruned.
     pub fn new(build: DockerBuild) -> Self {
         let labels = ["dev.tilt.built", "dev.tilt.gc"].map(|name| (name.to_owned(), "true".to_owned()));
-        Self { build, labels: labels.into(), secrets: BTreeMap::new() }
+        Self { build, labels: labels.into(), secrets: BTreeMap::new(), ssh: BTreeMap::new() }
     }
 }
 
@@ -136,9 +140,9 @@ impl Engine {
         mut on_progress: impl FnMut(BuildProgress) + Send,
     ) -> Result<BuiltImage, Failure> {
         self.require_buildkit().await?;
-        let source = source(&request.build)?;
-        let session =
-            Session::open(self, &shared_key(&request.build), source, request.secrets.clone()).await?;
+        let files = source(&request.build)?;
+        let offer = Offer { files, secrets: request.secrets.clone(), ssh: request.ssh.clone() };
+        let session = Session::open(self, &shared_key(&request.build), offer).await?;
         let path = format!("/build?{}", query(request, &session.id));
         let response = self.request(Method::POST, &path, HeaderMap::new()).await?;
         if !response.status.is_success() {

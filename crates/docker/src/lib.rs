@@ -10,7 +10,9 @@ pub mod engine;
 mod address;
 mod messages;
 mod session;
+mod ssh_agent;
 mod transport;
 
 pub use build::{BuildProgress, BuildRequest, BuiltImage, StepId, Transferred};
 pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};
+pub use ssh_agent::SshSource;

@@ -1,5 +1,5 @@
 //! Our side of a BuildKit session: a gRPC server on a connection that we opened, through which the engine asks for files,
-//! logins and secrets while it builds.
+//! logins, secrets and ssh agents while it builds.
 //!
 //! One session per build. Dropping it closes the connection and ends every task it started.
 
@@ -7,6 +7,7 @@ mod auth;
 mod diff_copy;
 mod secrets;
 mod selection;
+mod ssh;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::collections::hash_map::RandomState;
 use std::convert::Infallible;
 use std::future::Future;
 use std::hash::{BuildHasher as _, Hasher as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,6 +27,7 @@ use bollard_buildkit_proto::health::{
 use bollard_buildkit_proto::moby::buildkit::secrets::v1::secrets_server::SecretsServer;
 use bollard_buildkit_proto::moby::filesync::v1::auth_server::AuthServer;
 use bollard_buildkit_proto::moby::filesync::v1::file_sync_server::FileSyncServer;
+use bollard_buildkit_proto::moby::sshforward::v1::ssh_server::SshServer;
 use http::{HeaderMap, HeaderValue};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -36,17 +39,20 @@ use tonic::{Request, Response, Status};
 
 use crate::credentials::Credentials;
 use crate::engine::Engine;
+use crate::ssh_agent::{KeyAgent, SshSource};
 use crate::transport;
 
 pub(crate) use diff_copy::Source;
 
 /// The methods that BuildKit may call; it asks for nothing that is not announced.
-const METHODS: [&str; 6] = [
+const METHODS: [&str; 8] = [
     "/moby.filesync.v1.FileSync/DiffCopy",
     "/moby.filesync.v1.Auth/Credentials",
     "/moby.filesync.v1.Auth/FetchToken",
     "/moby.filesync.v1.Auth/GetTokenAuthority",
     "/moby.buildkit.secrets.v1.Secrets/GetSecret",
+    "/moby.sshforward.v1.SSH/CheckAgent",
+    "/moby.sshforward.v1.SSH/ForwardAgent",
     "/grpc.health.v1.Health/Check",
 ];
 
@@ -64,24 +70,28 @@ impl Counters {
     }
 }
 
+/// What a build may ask this machine for.
+pub(crate) struct Offer {
+    pub(crate) files: Source,
+    pub(crate) secrets: BTreeMap<String, Vec<u8>>,
+    pub(crate) ssh: BTreeMap<String, SshSource>,
+}
+
 pub(crate) struct Session {
     pub(crate) id: String,
     pub(crate) counters: Arc<Counters>,
     _server: AbortOnDropHandle<()>,
     /// Ends the tasks of single calls.
     _calls: DropGuard,
+    _agents: Vec<KeyAgent>,
 }
 
 impl Session {
     /// Opens a session. `shared_key` tells the engine which earlier session served the same files, so that only
     /// changed ones travel.
-    pub(crate) async fn open(
-        engine: &Engine,
-        shared_key: &str,
-        source: Source,
-        secrets: BTreeMap<String, Vec<u8>>,
-    ) -> Result<Session, Failure> {
+    pub(crate) async fn open(engine: &Engine, shared_key: &str, offer: Offer) -> Result<Session, Failure> {
         let id = random_id();
+        let (sockets, agents) = agents(offer.ssh).await?;
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("X-Docker-Expose-Session-Uuid", id.as_str()),
@@ -100,9 +110,14 @@ impl Session {
         let calls = CancellationToken::new();
         let counters = Arc::new(Counters::default());
         let services = Services {
-            files: FileSyncServer::new(diff_copy::Files::new(source, Arc::clone(&counters), calls.clone())),
+            files: FileSyncServer::new(diff_copy::Files::new(
+                offer.files,
+                Arc::clone(&counters),
+                calls.clone(),
+            )),
             auth: AuthServer::new(auth::Logins::new(Credentials::clone(&engine.credentials))),
-            secrets: SecretsServer::new(secrets::Kept::new(secrets)),
+            secrets: SecretsServer::new(secrets::Kept::new(offer.secrets)),
+            ssh: SshServer::new(ssh::Agents::new(sockets, calls.clone())),
             health: HealthServer::new(AlwaysServing),
         };
         let executor = CallExecutor { calls: calls.clone() };
@@ -115,8 +130,29 @@ impl Session {
                 .serve_connection(hijacked.stream, service)
                 .await;
         });
-        Ok(Session { id, counters, _server: AbortOnDropHandle::new(server), _calls: calls.drop_guard() })
+        let server = AbortOnDropHandle::new(server);
+        Ok(Session { id, counters, _server: server, _calls: calls.drop_guard(), _agents: agents })
     }
+}
+
+/// The sockets of the agents; those of key files are started.
+async fn agents(
+    sources: BTreeMap<String, SshSource>,
+) -> Result<(BTreeMap<String, PathBuf>, Vec<KeyAgent>), Failure> {
+    let (mut sockets, mut started) = (BTreeMap::new(), Vec::new());
+    for (id, source) in sources {
+        let socket = match source {
+            SshSource::Agent(socket) => socket,
+            SshSource::Keys(keys) => {
+                let agent = KeyAgent::start(&keys).await?;
+                let socket = agent.socket();
+                started.push(agent);
+                socket
+            }
+        };
+        sockets.insert(id, socket);
+    }
+    Ok((sockets, started))
 }
 
 fn random_id() -> String {
@@ -149,6 +185,7 @@ struct Services {
     files: FileSyncServer<diff_copy::Files>,
     auth: AuthServer<auth::Logins>,
     secrets: SecretsServer<secrets::Kept>,
+    ssh: SshServer<ssh::Agents>,
     health: HealthServer<AlwaysServing>,
 }
 
@@ -162,6 +199,7 @@ impl Services {
             "moby.filesync.v1.FileSync" => self.files.call(request).await,
             "moby.filesync.v1.Auth" => self.auth.call(request).await,
             "moby.buildkit.secrets.v1.Secrets" => self.secrets.call(request).await,
+            "moby.sshforward.v1.SSH" => self.ssh.call(request).await,
             "grpc.health.v1.Health" => self.health.call(request).await,
             _ => Ok(Status::unimplemented("not served here").into_http()),
         }

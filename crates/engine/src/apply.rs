@@ -3,6 +3,7 @@
 mod alarm;
 mod cluster;
 mod files;
+mod images;
 mod load;
 mod pods;
 mod request;
@@ -38,6 +39,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::FilesChanged { watch, paths, written } => files::changed(state, watch, paths, written),
         Event::StageBegan { resource, update, stage, detail } => {
             timeline::stage_began(state, &resource, update, stage, detail);
+        }
+        Event::ImageBuilt { resource, update, image, reference } => {
+            images::built(state, &resource, update, &image, reference);
         }
         Event::StageEnded { resource, update } => timeline::stage_ended(state, &resource, update),
         Event::Woke => alarm::woke(state),

@@ -54,6 +54,13 @@ pub enum Event {
         stage: StageKind,
         detail: String,
     },
+    /// An image of a running update is built and where it is needed: other resources may use it, too.
+    ImageBuilt {
+        resource: ResourceName,
+        update: u64,
+        image: ImageName,
+        reference: String,
+    },
     /// The stage that runs is over.
     StageEnded {
         resource: ResourceName,

@@ -1,6 +1,6 @@
 //! Why an update does not start yet.
 
-use lilt_model::{Failure, ResourceName};
+use lilt_model::{Failure, ImageName, ResourceName};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ pub enum Hold {
     Cluster { failure: Option<Failure> },
     /// `uncategorized`, which carries namespaces and definitions, is being deployed.
     Uncategorized,
+    /// Another resource builds an image that this one needs, too.
+    Image { image: ImageName, resource: ResourceName },
     /// What it had deployed is being deleted.
     Cleanup,
     /// Its changes go into a container that is not running yet.
@@ -46,6 +48,7 @@ impl Hold {
             Hold::Tiltfile => "tiltfile-reload",
             Hold::Cluster { .. } => "waiting-for-cluster",
             Hold::Uncategorized => "waiting-for-uncategorized",
+            Hold::Image { .. } => "building-component",
             Hold::Container => "waiting-for-deploy",
             Hold::Files | Hold::Cleanup => "reconciling",
             Hold::Trigger { .. } | Hold::Loop { .. } => return None,
@@ -69,6 +72,9 @@ impl Hold {
                 format!("waiting for the cluster: {}", failure.message)
             }
             Hold::Uncategorized => "waiting for uncategorized to be deployed".into(),
+            Hold::Image { image, resource } => {
+                format!("waiting for the image {image}, which is being built for {resource}")
+            }
             Hold::Cleanup => "waiting until what it had deployed is deleted".into(),
             Hold::Container => "waiting for the container to run".into(),
             Hold::Loop { updates, files } => format!(

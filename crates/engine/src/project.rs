@@ -314,6 +314,7 @@ fn waiting(hold: &Hold) -> Option<Waiting> {
         Hold::Dependencies { on } => on.iter().map(|it| one("UIResource", it.name.as_str())).collect(),
         Hold::Uncategorized => vec![one("UIResource", UNCATEGORIZED)],
         Hold::Tiltfile => vec![one("UIResource", ResourceName::tiltfile().as_str())],
+        Hold::Image { resource, .. } => vec![one("UIResource", resource.as_str())],
         Hold::Cluster { .. } => vec![one("Cluster", "default")],
         _ => Vec::new(),
     };

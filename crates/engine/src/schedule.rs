@@ -3,10 +3,13 @@
 //! Looks at touched resources only: what is not touched keeps its place in the queue and its hold. Doing it twice
 //! changes nothing.
 
+mod images;
 mod job;
 mod settle;
 mod supersede;
 mod want;
+
+use std::collections::BTreeMap;
 
 use lilt_model::ResourceName;
 use lilt_model::resource::Body;
@@ -18,6 +21,7 @@ use crate::state::{
 };
 
 use crate::timeline::{note_hold, record_start};
+pub(crate) use images::{is_same, sharers};
 pub(crate) use job::in_place;
 use settle::settle;
 pub(crate) use supersede::give_up_outdated;
@@ -35,6 +39,7 @@ fn look_at(state: &mut State, mut open: Vec<ResourceName>) {
         state.count_operation();
         reconsider(state, &name);
         open.extend(settle(state, &name));
+        open.extend(images::waiting_for(state, &name));
         if name.as_str() == UNCATEGORIZED {
             // They look for themselves whether they wait, or still do.
             open.extend(std::mem::take(&mut state.behind_uncategorized));
@@ -124,6 +129,7 @@ fn start_queued(state: &mut State) {
         state.count_operation();
         start(state, &name);
         let mut changed = settle(state, &name);
+        changed.extend(images::in_queue_with(state, &name));
         if name.as_str() == UNCATEGORIZED {
             changed.extend(deployments_in_queue(state));
         }
@@ -151,6 +157,7 @@ fn start(state: &mut State, name: &ResourceName) {
         snapshot: id,
         kind: UpdateKind::Job(job),
         stages: Vec::new(),
+        built: BTreeMap::new(),
         before: resource.before(),
     });
     resource.attempted = id;
@@ -199,6 +206,7 @@ fn start_live_update(
         snapshot,
         kind: UpdateKind::Live,
         stages: Vec::new(),
+        built: BTreeMap::new(),
         before: resource.before(),
     });
     resource.attempted = resource.attempted.max(snapshot);

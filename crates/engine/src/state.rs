@@ -19,14 +19,14 @@ use lilt_model::project::Settings;
 use lilt_model::resource::TriggerMode;
 use lilt_model::secret::Secret;
 use lilt_model::timeline::UpdateRecord;
-use lilt_model::{Failure, ResourceName, Timestamp, Uid};
+use lilt_model::{Failure, ImageName, ResourceName, Timestamp, Uid};
 use serde::{Deserialize, Serialize};
 
 use crate::task::{CleanupReason, Leftovers};
 
 use crate::event::WatchId;
 use crate::objects::{FileEvents, Objects};
-pub(crate) use kubernetes::{ImageState, KubernetesState, LiveUpdateRun, Progress};
+pub(crate) use kubernetes::{BuiltImage, Destination, ImageState, KubernetesState, LiveUpdateRun, Progress};
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;
@@ -110,6 +110,8 @@ pub struct State {
     pub(crate) resources: BTreeMap<ResourceName, ResourceState>,
     /// Who waits for whom: dependency → dependents.
     pub(crate) dependents: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
+    /// Images that several resources have, with those.
+    pub(crate) sharing: BTreeMap<ImageName, BTreeSet<ResourceName>>,
     pub(crate) queue: Queue,
     /// Resources that would be in the queue if their files were watched.
     pub(crate) unwatched: BTreeSet<(Rank, ResourceName)>,
@@ -205,6 +207,16 @@ impl Pods {
 }
 
 impl State {
+    /// For whom images are built now.
+    pub(crate) fn destination(&self) -> Destination {
+        let info = self.cluster.info.as_ref();
+        let announced = info.and_then(|info| info.registry.clone());
+        Destination {
+            registry: announced.or_else(|| self.settings.default_registry.clone()),
+            platform: info.and_then(|info| info.platform.clone()),
+        }
+    }
+
     pub fn new(options: Options) -> Self {
         let args = options.args.clone();
         let path = options.tiltfile.clone();
@@ -218,6 +230,7 @@ impl State {
             tiltfiles: BTreeMap::new(),
             resources: BTreeMap::new(),
             dependents: BTreeMap::new(),
+            sharing: BTreeMap::new(),
             queue: Queue::default(),
             unwatched: BTreeSet::new(),
             updating: BTreeMap::new(),

@@ -34,6 +34,7 @@ enum Step {
     CleanUp,
     SetMode(usize, bool),
     Stage(usize, bool),
+    Built(usize, u8),
     Wake,
 }
 
@@ -53,6 +54,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0usize..6).prop_map(Step::Cancel),
         1 => Just(Step::CleanUp),
         2 => (0usize..6, any::<bool>()).prop_map(|(which, deploys)| Step::Stage(which, deploys)),
+        3 => (0usize..6, 0u8..4).prop_map(|(which, tag)| Step::Built(which, tag)),
         1 => Just(Step::Wake),
         1 => (0usize..6, any::<bool>()).prop_map(|(which, manual)| Step::SetMode(which, manual)),
     ];
@@ -68,6 +70,7 @@ fn project(which: u8) -> Vec<Resource> {
         after(server("d"), &["a"]),
         workload("w"),
         after(workload("x"), &["w"]),
+        with_image_of(workload("y"), "w"),
         objects("uncategorized", &["Namespace"]),
     ];
     match which {
@@ -243,6 +246,13 @@ impl World {
                 if let Some((resource, update)) = updates.get(which % updates.len().max(1)).cloned() {
                     let stage = if deploys { StageKind::Deploy } else { StageKind::Build };
                     self.event(Event::StageBegan { resource, update, stage, detail: String::new() });
+                }
+            }
+            Step::Built(which, tag) => {
+                let updates: Vec<(ResourceName, u64)> = self.updates().into_iter().collect();
+                if let Some((resource, update)) = updates.get(which % updates.len().max(1)).cloned() {
+                    let image = if tag % 2 == 0 { "w".into() } else { resource.as_str().into() };
+                    self.event(Event::ImageBuilt { resource, update, image, reference: format!("it:{tag}") });
                 }
             }
             Step::Wake => self.wake(),

@@ -162,6 +162,9 @@ pub struct DockerBuild {
     /// As `docker build --secret` takes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    /// What the Tiltfile changed of the environment, as far as the build looks at it; none: removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<(String, Option<String>)>,
 }
 
 /// How a change goes into a running container without a build.

@@ -51,10 +51,19 @@ struct Shared {
     /// Those with something to show though its line has not ended.
     waiting: Mutex<Vec<Arc<Mutex<Stream>>>>,
     redactor: Mutex<Redactor>,
+    secrets: Mutex<Secrets>,
     /// Counts the changes of the redactor.
     redactors: AtomicU64,
     announce: watch::Sender<Tip>,
     clock: fn() -> Timestamp,
+}
+
+/// What is hidden.
+#[derive(Default)]
+struct Secrets {
+    /// Of the project as it is now.
+    declared: Vec<Secret>,
+    used: Vec<Secret>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -95,6 +104,7 @@ impl LogWriter {
             disk: Mutex::default(),
             waiting: Mutex::default(),
             redactor: Mutex::default(),
+            secrets: Mutex::default(),
             redactors: AtomicU64::new(0),
             announce: watch::Sender::new(Tip::default()),
             clock,
@@ -124,7 +134,23 @@ impl LogWriter {
 
     /// Takes these secrets out of all lines from now on, in place of those before.
     pub fn hide<'s>(&self, secrets: impl IntoIterator<Item = &'s Secret>) {
-        *lock(&self.shared.redactor) = Redactor::new(secrets);
+        let secrets = secrets.into_iter().cloned().collect();
+        self.change_secrets(|kept| kept.declared = secrets);
+    }
+
+    /// And these, whatever else is hidden later: such as somebody used once.
+    pub fn hide_also(&self, secrets: Vec<Secret>) {
+        let known = lock(&self.shared.secrets).used.clone();
+        let new: Vec<Secret> = secrets.into_iter().filter(|secret| !known.contains(secret)).collect();
+        if !new.is_empty() {
+            self.change_secrets(|kept| kept.used.extend(new));
+        }
+    }
+
+    fn change_secrets(&self, change: impl FnOnce(&mut Secrets)) {
+        let mut secrets = lock(&self.shared.secrets);
+        change(&mut secrets);
+        *lock(&self.shared.redactor) = Redactor::new(secrets.declared.iter().chain(&secrets.used));
         self.shared.redactors.fetch_add(1, Ordering::Release);
     }
 

@@ -158,29 +158,6 @@ fn what_a_command_did_not_do_is_told() {
     lilt.quit();
 }
 
-/// Steps of a Dockerfile may read what is not in the image.
-#[test]
-fn secrets_reach_the_build() {
-    let site = Site::new("secrets");
-    let image = site.image();
-    let dockerfile = format!(
-        "FROM busybox\nRUN --mount=type=secret,id=file --mount=type=secret,id=variable \
-         mkdir /www && echo {image} && cat /run/secrets/file /run/secrets/variable > /www/index.html\n\
-         CMD [\"httpd\", \"-f\", \"-p\", \"8080\", \"-h\", \"/www\"]\n"
-    );
-    site.project.write("app/Dockerfile", &dockerfile);
-    let build = |more: &str| {
-        format!("docker_build('{image}', 'app', secret=['id=file,src=text', {more}])\n{}", deploy(&site))
-    };
-    site.project.write("Tiltfile", &build("'id=variable,env=NOT_THERE'"));
-    let lilt = site.up().variable("SOME_VARIABLE", "and more").start();
-    lilt.wait_for_line("the secret variable of docker_build has no value: the variable NOT_THERE is not set");
-    site.project.write("Tiltfile", &build("'id=variable,env=SOME_VARIABLE'"));
-    lilt.wait_until_ready("web");
-    site.serves("text\nand more");
-    lilt.quit();
-}
-
 /// `command=':'`: nothing is built, the YAML's image stays, and files go into its containers.
 #[test]
 fn a_command_that_does_nothing_means_live_update_only() {

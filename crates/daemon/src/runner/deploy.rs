@@ -3,8 +3,10 @@
 mod base;
 mod by_command;
 mod custom;
+pub(super) mod given;
 mod image;
 mod secret;
+mod ssh;
 mod steps;
 mod variables;
 
@@ -85,6 +87,7 @@ async fn deploy(
             }
             ImageJob::Build(target) => {
                 let built = image::build_and_push(context, job, target, &local, steps).await?;
+                steps.tell_built(&target.name, &built.in_cluster).await;
                 outcome.images.push((target.name.clone(), built.in_cluster.clone()));
                 references.push((target.name.clone(), built.in_cluster));
                 local.push((target, built.local));

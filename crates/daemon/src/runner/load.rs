@@ -8,7 +8,7 @@ use std::time::Duration;
 use lilt_engine::{Cause, Event};
 use lilt_host::process::Guardian;
 use lilt_model::command::Command;
-use lilt_model::image::{ImageBuild, ImageTarget};
+use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::Body;
@@ -18,6 +18,7 @@ use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
 use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
 
+use super::deploy::given;
 use super::report;
 use crate::context::Context;
 use crate::settings::Settings;
@@ -126,7 +127,24 @@ fn hand_down(environment: &[(String, Option<String>)], project: &mut Project) {
         for command in commands(&mut resource.body) {
             hand_to(environment, command);
         }
+        for recipe in recipes(&mut resource.body) {
+            let looked_at = given::names(recipe);
+            recipe.variables =
+                environment.iter().filter(|(name, _)| looked_at.contains(name)).cloned().collect();
+        }
     }
+}
+
+fn recipes(body: &mut Body) -> impl Iterator<Item = &mut DockerBuild> {
+    let images = match body {
+        Body::Kubernetes(kubernetes) => kubernetes.images.as_mut_slice(),
+        Body::Compose(compose) => compose.images.as_mut_slice(),
+        Body::Local(_) => &mut [],
+    };
+    images.iter_mut().filter_map(|image| match &mut image.build {
+        ImageBuild::Docker(recipe) => Some(recipe),
+        _ => None,
+    })
 }
 
 fn commands(body: &mut Body) -> Vec<&mut Command> {

@@ -31,10 +31,25 @@ fn instruction(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failu
         Failure::user(format!("`{words}` failed: {path} is not in the build context"))
             .hint("paths are relative to the build context; .dockerignore, ignore= and only= may leave the file out")
     } else {
-        Failure::user(format!("`{words}` failed: {}", without_wrapping(step.error)))
+        let failure = Failure::user(format!("`{words}` failed: {}", without_wrapping(step.error)));
+        match missing_grant(step.error) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
     };
     let failure = locate(failure, build, line_of_step(&build.dockerfile, step.name));
     if step.tail.is_empty() { failure } else { failure.detail(step.tail.join("\n")) }
+}
+
+/// How to give a step what it asks this machine for.
+fn missing_grant(error: &str) -> Option<String> {
+    let agent = Regex::new(r#"no ssh agent "([^"]+)" is given"#).expect("invariant: the pattern is valid");
+    let secret = Regex::new(r"secret (\S+): not found").expect("invariant: the pattern is valid");
+    if let Some(found) = agent.captures(error) {
+        return Some(format!("let it use your agent with docker_build(ssh='{}')", &found[1]));
+    }
+    let id = &secret.captures(error)?[1];
+    Some(format!("give it with docker_build(secret='id={id},src=…') or docker_build(secret='id={id},env=…')"))
 }
 
 fn base_image(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failure {

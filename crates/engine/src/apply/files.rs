@@ -7,7 +7,7 @@ use lilt_model::Timestamp;
 
 use lilt_model::api::ObjectKey;
 
-use crate::apply::load;
+use crate::apply::{images, load};
 use crate::event::WatchId;
 use crate::objects;
 use crate::schedule::give_up_outdated;
@@ -23,6 +23,9 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     note_loop(state, &watch, &paths, written);
     note_event(state, &watch, &paths);
     let changes = paths.into_iter().map(|path| (path, sequence));
+    if let WatchId::Image(name, image) = &watch {
+        images::tell_blind(state, name, image, changes.clone());
+    }
     let name = match &watch {
         WatchId::Tiltfile(name) => {
             if let Some(tiltfile) = state.tiltfile_named_mut(name) {

@@ -9,12 +9,13 @@ use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource};
-use lilt_model::{Failure, ResourceName};
+use lilt_model::{Failure, ImageName, ResourceName};
 use serde_json::Value;
 
 use crate::apply::{alarm, switch, update};
 use crate::cause::Cause;
 use crate::event::WatchId;
+use crate::hold::Hold;
 use crate::objects;
 use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState, Watch};
 use crate::task::{CleanupReason, Leftovers};
@@ -152,6 +153,7 @@ pub(crate) fn forget(state: &mut State, name: &ResourceName) {
         remove(state, resource);
     }
     link_dependencies(state);
+    link_images(state);
     switch::note_cluster(state);
     objects::adopt(state, name, &[]);
     hide_secrets(state);
@@ -211,6 +213,7 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
         cleaned_up(state, cleanup);
     }
     link_dependencies(state);
+    link_images(state);
     switch::note_cluster(state);
     objects::adopt(state, tiltfile, &api_objects);
     alarm::limit_ci(state);
@@ -305,6 +308,7 @@ pub(super) fn define_images(resource: &mut ResourceState, old: Option<&Kubernete
         let mut image_state = known.remove(&image.name).unwrap_or_default();
         let same = old.and_then(|old| old.image(&image.name)).is_some_and(|old| old.build == image.build);
         image_state.stale |= !same && image_state.reference.is_some();
+        image_state.elsewhere.take_if(|_| !same);
         if !image.is_built() {
             image_state.reference = None;
         }
@@ -422,4 +426,21 @@ fn link_dependencies(state: &mut State) {
         }
     }
     state.dependents = dependents;
+}
+
+fn link_images(state: &mut State) {
+    let mut sharing: BTreeMap<ImageName, BTreeSet<ResourceName>> = BTreeMap::new();
+    for (name, resource) in &state.resources {
+        let Body::Kubernetes(spec) = &resource.spec.body else { continue };
+        for image in spec.images.iter().filter(|image| image.is_built()) {
+            sharing.entry(image.name.clone()).or_default().insert(name.clone());
+        }
+    }
+    sharing.retain(|_, resources| resources.len() > 1);
+    state.sharing = sharing;
+    // What they wait for may be gone.
+    let waits = |resource: &ResourceState| matches!(resource.hold, Some(Hold::Image { .. }));
+    let waiting: Vec<ResourceName> =
+        state.resources.iter().filter(|(_, it)| waits(it)).map(|(name, _)| name.clone()).collect();
+    waiting.iter().for_each(|name| state.touch(name));
 }

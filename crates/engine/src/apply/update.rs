@@ -8,7 +8,7 @@ use lilt_model::resource::Body;
 use lilt_model::{ContainerId, Failure, ResourceName, Uid};
 use serde_json::Value;
 
-use crate::apply::{load, pods};
+use crate::apply::{images, load, pods};
 use crate::event::{Deployed, SyncFault, UpdateOutcome};
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind,
@@ -42,7 +42,8 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
             }
         }
         (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => {
-            for (name, reference) in outcome.images {
+            for (name, reference) in outcome.images.into_iter().chain(images::taken_over(kubernetes, &update))
+            {
                 let live_update = spec.image(&name).and_then(|image| image.live_update.as_ref());
                 if let Some(image) = kubernetes.images.get_mut(&name) {
                     image.record_build(reference, update.snapshot, live_update);

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use lilt_model::Failure;
 use lilt_model::image::{ImageTarget, LiveUpdate};
-use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::resource::Body;
 
 use crate::cause::Cause;
 use crate::runtime::current_pods;
 use crate::state::{BodyState, ImageState, KubernetesState, LiveUpdateRun, ResourceState, State};
-use crate::task::{DeployJob, ImageJob, LocalJob, UpdateJob};
+use crate::task::{DeployJob, LocalJob, UpdateJob};
+
+use super::images::image_jobs;
 
 pub(super) enum Choice {
     Deploy,
@@ -113,13 +114,14 @@ pub(super) fn new_changes(resource: &ResourceState) -> impl Iterator<Item = &Pat
 /// What an update of everything up to `snapshot` has to do.
 pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapshot: u64) -> Arc<UpdateJob> {
     let info = state.cluster.info.clone().unwrap_or_default();
+    let destination = state.destination();
     Arc::new(match (&resource.spec.body, &resource.body) {
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             UpdateJob::Deploy(Box::new(DeployJob {
                 kubernetes: spec.clone(),
-                images: image_jobs(spec, kubernetes, snapshot, *cause == Cause::Triggered),
-                registry: info.registry.or_else(|| state.settings.default_registry.clone()),
-                platform: info.platform,
+                images: image_jobs(spec, kubernetes, &destination, snapshot, *cause == Cause::Triggered),
+                registry: destination.registry,
+                platform: destination.platform,
                 namespace: info.namespace,
                 context: info.context,
                 rerun: *cause == Cause::Triggered,
@@ -129,29 +131,4 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
         (Body::Compose(_), _) => UpdateJob::Refused(Failure::user("Docker Compose is not supported yet")),
         (Body::Kubernetes(_), BodyState::Local(_)) => UpdateJob::Local(LocalJob { command: None }),
     })
-}
-
-/// What a deployment does with each image, in build order. Changes up to `snapshot` count.
-fn image_jobs(
-    spec: &KubernetesResource,
-    state: &KubernetesState,
-    snapshot: u64,
-    forced: bool,
-) -> Vec<ImageJob> {
-    let mut built: Vec<&lilt_model::ImageName> = Vec::new();
-    let mut jobs = Vec::new();
-    for image in spec.images.iter().filter(|image| image.is_built()) {
-        let known = state.images.get(&image.name);
-        let reference = known.filter(|known| !known.stale).and_then(|known| known.reference.clone());
-        let changed = known.is_some_and(|known| known.changes.values().any(|at| *at <= snapshot));
-        let base_changed = image.depends_on.iter().any(|base| built.contains(&base));
-        match reference.filter(|_| !changed && !base_changed && !forced) {
-            Some(reference) => jobs.push(ImageJob::Reuse { name: image.name.clone(), reference }),
-            None => {
-                built.push(&image.name);
-                jobs.push(ImageJob::Build(Box::new(image.clone())));
-            }
-        }
-    }
-    jobs
 }

@@ -3,6 +3,7 @@
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 
+use super::images::built_elsewhere;
 use super::job::{self, Choice, choose};
 use crate::cause::Cause;
 use crate::describe::describe;
@@ -45,7 +46,7 @@ pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
     }
     match choose(state, resource) {
         Choice::Deploy if is_behind_uncategorized(state, resource) => Want::Hold(Hold::Uncategorized),
-        Choice::Deploy => Want::Queue(rank),
+        Choice::Deploy => built_elsewhere(state, resource).map_or(Want::Queue(rank), Want::Hold),
         Choice::Wait => Want::Hold(Hold::Container),
         Choice::LiveUpdate(run, cause, snapshot) => Want::LiveUpdate(run, cause, snapshot),
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use lilt_model::cluster::PodRef;
+use lilt_model::cluster::{PodRef, Registry};
 use lilt_model::image::LiveUpdate;
 use lilt_model::{ContainerId, Failure, ImageName, Timestamp};
 use serde::Serialize;
@@ -44,8 +44,28 @@ pub(crate) struct ImageState {
     pub(crate) changes: BTreeMap<PathBuf, u64>,
     /// It must be built, whatever the changes say: its definition changed or copying failed.
     pub(crate) stale: bool,
+    /// What an update built last, of whichever resource, if this one has not taken it over yet.
+    pub(crate) elsewhere: Option<BuiltImage>,
     /// Running containers of it.
     pub(crate) containers: BTreeMap<ContainerId, Progress>,
+}
+
+/// An image that an update of the session built.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct BuiltImage {
+    pub(crate) reference: String,
+    /// All changes up to this number are in it.
+    pub(crate) snapshot: u64,
+    /// What it is made on.
+    pub(crate) bases: Vec<(ImageName, String)>,
+    pub(crate) destination: Destination,
+}
+
+/// For whom images are built: one for another registry or platform is another image.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Destination {
+    pub(crate) registry: Option<Registry>,
+    pub(crate) platform: Option<String>,
 }
 
 /// How far a container is.
@@ -92,6 +112,7 @@ impl ImageState {
         snapshot: u64,
         live_update: Option<&LiveUpdate>,
     ) {
+        self.elsewhere = None;
         if self.reference.as_ref() == Some(&reference) {
             return self.record_deployment(snapshot, live_update);
         }

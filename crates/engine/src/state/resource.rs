@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lilt_model::files::FileSet;
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::timeline::{Stage, UpdateRecord};
-use lilt_model::{Failure, ResourceName, Timestamp};
+use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 use serde::Serialize;
 
 use super::kubernetes::KubernetesState;
@@ -114,6 +114,8 @@ pub(crate) struct RunningUpdate {
     pub(crate) snapshot: u64,
     pub(crate) kind: UpdateKind,
     pub(crate) stages: Vec<Stage>,
+    /// The images that it has built so far.
+    pub(crate) built: BTreeMap<ImageName, String>,
     pub(crate) before: Before,
 }
 

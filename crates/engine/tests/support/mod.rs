@@ -389,6 +389,15 @@ pub fn workload(name: &str) -> Resource {
     resource(name, Body::Kubernetes(kubernetes))
 }
 
+/// The same resource with the image of another workload beside its own.
+pub fn with_image_of(mut resource: Resource, other: &str) -> Resource {
+    let Body::Kubernetes(other) = workload(other).body else { return resource };
+    if let Body::Kubernetes(kubernetes) = &mut resource.body {
+        kubernetes.images.extend(other.images);
+    }
+    resource
+}
+
 /// Deployed by a command that depends on `/p/name.yaml`.
 pub fn deployed_by_command(name: &str) -> Resource {
     let mut workload = workload(name);

@@ -125,6 +125,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             pull: argument("pull", pull).boolean()?.unwrap_or(false),
             ssh: argument("ssh", ssh).strings()?,
             secrets: argument("secret", secret).strings()?,
+            variables: Vec::new(),
         };
         let mut watch_ignores = context_ignores;
         // A changed Dockerfile reloads the Tiltfile, and that leads to the build: not twice.

@@ -12,7 +12,7 @@ use lilt_model::{Failure, ImageName};
 
 use super::base::{self, Base};
 use super::custom;
-use super::secret;
+use super::given::{self, Given};
 use super::steps::Steps;
 use crate::context::Context;
 
@@ -32,7 +32,7 @@ pub(crate) async fn build_and_push(
     steps: &mut Steps,
 ) -> Result<Built, Failure> {
     let recipe = match &target.build {
-        ImageBuild::Docker(recipe) => supported(&target.name, recipe)?,
+        ImageBuild::Docker(recipe) => recipe,
         ImageBuild::Custom(recipe) => {
             return custom::build_and_push(context, job, (target, recipe), bases, steps).await;
         }
@@ -70,14 +70,6 @@ pub(crate) async fn tag_by_content(
     Ok(Built { local, in_cluster })
 }
 
-/// How it is built, if that can be done yet.
-fn supported<'a>(name: &ImageName, recipe: &'a DockerBuild) -> Result<&'a DockerBuild, Failure> {
-    match recipe {
-        recipe if !recipe.ssh.is_empty() => Err(missing(name, "docker_build(ssh=…)")),
-        recipe => Ok(recipe),
-    }
-}
-
 fn missing(name: &ImageName, what: &str) -> Failure {
     Failure::user(format!("{what} is not supported yet: the image {name} cannot be built"))
 }
@@ -107,14 +99,16 @@ async fn build(
 ) -> Result<String, Failure> {
     steps.begin(StageKind::Build, name.as_str(), format!("Building Dockerfile: [{name}]")).await;
     let mut recipe = recipe.clone();
+    recipe.build_args = given::arguments(&recipe);
     recipe.dockerfile = base::replace(&recipe, bases);
     if recipe.platform.is_empty() {
         recipe.platform = job.platform.clone().unwrap_or_default();
     }
     tell_dockerfile(steps, &recipe.platform, &recipe.dockerfile);
     let base = context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"));
-    let secrets = secret::read(&recipe.secrets, base)?;
-    let request = BuildRequest { secrets, ..BuildRequest::new(recipe) };
+    let given = Given::read(&recipe, base)?;
+    context.logs.hide_also(given.hidden());
+    let request = BuildRequest { secrets: given.secrets, ssh: given.ssh, ..BuildRequest::new(recipe) };
     let progress = |progress: BuildProgress| tell_progress(steps, &progress);
     let built = engine.build(&request, progress, context.cancel.clone()).await?;
     steps.end().await;

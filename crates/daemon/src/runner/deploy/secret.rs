@@ -3,23 +3,37 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lilt_host::{environment, files};
+use lilt_host::files;
 use lilt_model::Failure;
 
+use super::given::Variables;
+
 /// What each secret holds, by its id. Relative paths count from `base`.
-pub(crate) fn read(specifications: &[String], base: &Path) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
+pub(crate) fn read(
+    specifications: &[String],
+    base: &Path,
+    variables: &Variables<'_>,
+) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
     let mut secrets = BTreeMap::new();
     for specification in specifications {
         let parsed = parse(specification).map_err(|why| {
             Failure::user(format!("docker_build(secret='{specification}'): {why}"))
                 .hint("as docker build --secret takes it: 'id=key,src=key.pem' or 'id=key,env=KEY'")
         })?;
-        let value = value(&parsed, base).map_err(|why| {
+        let value = value(&parsed, base, variables).map_err(|why| {
             Failure::user(format!("the secret {} of docker_build has no value: {why}", parsed.id))
         })?;
         secrets.insert(parsed.id, value);
     }
     Ok(secrets)
+}
+
+/// The variable that may hold its value.
+pub(crate) fn variable(specification: &str) -> Option<String> {
+    match parse(specification).ok()?.source {
+        Source::Variable(name) | Source::Either(name) => Some(name),
+        Source::File(_) => None,
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -69,8 +83,8 @@ fn parse(text: &str) -> Result<Specification, String> {
     Ok(Specification { id, source })
 }
 
-fn value(specification: &Specification, base: &Path) -> Result<Vec<u8>, String> {
-    let variable = |name: &str| environment::variable(name).map(String::into_bytes);
+fn value(specification: &Specification, base: &Path, variables: &Variables<'_>) -> Result<Vec<u8>, String> {
+    let variable = |name: &str| variables.get(name).map(String::into_bytes);
     let file = |path: &str| {
         let path = base.join(path);
         files::read(&path).ok_or_else(|| format!("{} cannot be read", path.display()))

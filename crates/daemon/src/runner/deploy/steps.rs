@@ -6,7 +6,7 @@ use lilt_engine::Event;
 use lilt_host::process::{Daemons, Exit, Process, Stream};
 use lilt_model::command::Command;
 use lilt_model::timeline::StageKind;
-use lilt_model::{Failure, ResourceName, Timestamp};
+use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 use lilt_store::Span;
 use tokio::sync::mpsc;
 
@@ -53,6 +53,13 @@ impl Steps {
         self.context.tell(Event::StageBegan { resource, update, stage, detail: detail.to_owned() }).await;
         self.span.info(&format!("STEP {}/{} — {title}", self.done.len() + 1, self.total));
         self.current = Some((title, lilt_host::clock::now()));
+    }
+
+    /// Other resources may use this image now.
+    pub(crate) async fn tell_built(&self, image: &ImageName, reference: &str) {
+        let (resource, update) = (self.resource.clone(), self.update);
+        let (image, reference) = (image.clone(), reference.to_owned());
+        self.context.tell(Event::ImageBuilt { resource, update, image, reference }).await;
     }
 
     /// A line of the running step.

@@ -1,0 +1,107 @@
+//! What a build is given of this machine besides files: secrets, ssh keys, arguments from the environment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lilt_docker::SshSource;
+use lilt_host::environment;
+use lilt_model::Failure;
+use lilt_model::image::DockerBuild;
+use lilt_model::secret::Secret;
+
+use super::{secret, ssh};
+
+/// The environment of a build: that of lilt with what the Tiltfile changed.
+pub(crate) struct Variables<'a>(pub(crate) &'a [(String, Option<String>)]);
+
+impl Variables<'_> {
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        match self.0.iter().find(|(known, _)| known == name) {
+            Some((_, value)) => value.clone().filter(|value| !value.is_empty()),
+            None => environment::variable(name),
+        }
+    }
+}
+
+pub(crate) struct Given {
+    pub(crate) secrets: BTreeMap<String, Vec<u8>>,
+    pub(crate) ssh: BTreeMap<String, SshSource>,
+}
+
+impl Given {
+    /// Relative paths count from `base`.
+    pub(crate) fn read(recipe: &DockerBuild, base: &Path) -> Result<Self, Failure> {
+        let variables = Variables(&recipe.variables);
+        Ok(Self {
+            secrets: secret::read(&recipe.secrets, base, &variables)?,
+            ssh: ssh::read(&recipe.ssh, base, &variables)?,
+        })
+    }
+
+    /// What logs must not show.
+    pub(crate) fn hidden(&self) -> Vec<Secret> {
+        let hidden = |(id, value): (&String, &Vec<u8>)| Secret {
+            name: "docker_build".to_owned(),
+            key: id.clone(),
+            value: value.clone(),
+            encoded: STANDARD.encode(value),
+        };
+        self.secrets.iter().map(hidden).collect()
+    }
+}
+
+/// Arguments without a value are taken from the environment, as `docker build --build-arg NAME` does; where that has none
+/// either, the Dockerfile's own default counts.
+pub(crate) fn arguments(recipe: &DockerBuild) -> Vec<(String, String)> {
+    let variables = Variables(&recipe.variables);
+    let given = |(name, value): &(String, String)| {
+        let value = Some(value.clone()).filter(|value| !value.is_empty());
+        value.or_else(|| variables.get(name)).map(|value| (name.clone(), value))
+    };
+    recipe.build_args.iter().filter_map(given).collect()
+}
+
+/// The variables that a build may look at.
+pub(crate) fn names(recipe: &DockerBuild) -> BTreeSet<String> {
+    let arguments =
+        recipe.build_args.iter().filter(|(_, value)| value.is_empty()).map(|(name, _)| name.clone());
+    let agent = (!recipe.ssh.is_empty()).then(|| ssh::AGENT.to_owned());
+    recipe.secrets.iter().filter_map(|it| secret::variable(it)).chain(arguments).chain(agent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe() -> DockerBuild {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        DockerBuild {
+            build_args: vec![pair("GIVEN", "x"), pair("SET", ""), pair("LILT_TEST_NOWHERE", "")],
+            secrets: ["id=a,env=TOKEN", "id=b,src=file", "id=KEY"].map(str::to_owned).into(),
+            variables: vec![("SET".into(), Some("by the Tiltfile".into())), ("TOKEN".into(), None)],
+            ..DockerBuild::default()
+        }
+    }
+
+    #[test]
+    fn arguments_without_a_value_are_taken_from_the_environment() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(arguments(&recipe()), [pair("GIVEN", "x"), pair("SET", "by the Tiltfile")]);
+    }
+
+    #[test]
+    fn only_named_variables_are_kept_for_a_build() {
+        let mut recipe = recipe();
+        assert_eq!(Vec::from_iter(names(&recipe)), ["KEY", "LILT_TEST_NOWHERE", "SET", "TOKEN"]);
+        recipe.ssh = vec!["default".into()];
+        assert!(names(&recipe).contains("SSH_AUTH_SOCK"));
+    }
+
+    #[test]
+    fn what_the_tiltfile_removed_is_not_there() {
+        let failure = Given::read(&recipe(), Path::new("/")).err().expect("TOKEN was removed");
+        assert!(failure.message.contains("the variable TOKEN is not set"), "{failure}");
+    }
+}

@@ -1,0 +1,86 @@
+//! Carries what the steps of a build say to an ssh agent of this machine, and its answers back. Keys stay here.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bollard_buildkit_proto::moby::sshforward::v1::ssh_server::Ssh;
+use bollard_buildkit_proto::moby::sshforward::v1::{BytesMessage, CheckAgentRequest, CheckAgentResponse};
+use futures_util::stream::BoxStream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+/// Where a call says which agent it means.
+const ID: &str = "buildkit.ssh.id";
+/// The agent that steps mean which name none.
+const DEFAULT: &str = "default";
+/// Agents speak in short messages.
+const PIECE: usize = 16 * 1024;
+
+pub(super) struct Agents {
+    sockets: Arc<BTreeMap<String, PathBuf>>,
+    session: CancellationToken,
+}
+
+impl Agents {
+    pub(super) fn new(sockets: BTreeMap<String, PathBuf>, session: CancellationToken) -> Self {
+        Self { sockets: Arc::new(sockets), session }
+    }
+
+    fn socket(&self, id: &str) -> Result<&PathBuf, Status> {
+        let id = if id.is_empty() { DEFAULT } else { id };
+        // BuildKit tells the words of this as the cause, unless the step can do without.
+        self.sockets
+            .get(id)
+            .ok_or_else(|| Status::not_found(format!("no ssh agent {id:?} is given to the build")))
+    }
+}
+
+#[tonic::async_trait]
+impl Ssh for Agents {
+    type ForwardAgentStream = BoxStream<'static, Result<BytesMessage, Status>>;
+
+    async fn check_agent(
+        &self,
+        request: Request<CheckAgentRequest>,
+    ) -> Result<Response<CheckAgentResponse>, Status> {
+        self.socket(&request.get_ref().id).map(|_| Response::new(CheckAgentResponse {}))
+    }
+
+    async fn forward_agent(
+        &self,
+        request: Request<Streaming<BytesMessage>>,
+    ) -> Result<Response<Self::ForwardAgentStream>, Status> {
+        let id = request.metadata().get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
+        let path = self.socket(id)?;
+        let agent = UnixStream::connect(path).await.map_err(|error| {
+            Status::unavailable(format!("the ssh agent at {} does not answer: {error}", path.display()))
+        })?;
+        let (answers, questions) = agent.into_split();
+        let asking = ask(request.into_inner(), questions);
+        // A task of its own: questions and answers come as they like.
+        let session = self.session.clone();
+        tokio::spawn(async move { session.run_until_cancelled(asking).await });
+        Ok(Response::new(Box::pin(futures_util::stream::unfold(answers, answer))))
+    }
+}
+
+async fn ask(mut messages: Streaming<BytesMessage>, mut agent: OwnedWriteHalf) {
+    // However it ends, the agent sees the end of its connection, and the step's ssh says what it misses.
+    while let Ok(Some(message)) = messages.message().await {
+        if agent.write_all(&message.data).await.is_err() {
+            return;
+        }
+    }
+    let _ = agent.shutdown().await;
+}
+
+async fn answer(mut agent: OwnedReadHalf) -> Option<(Result<BytesMessage, Status>, OwnedReadHalf)> {
+    let mut data = vec![0; PIECE];
+    let length = agent.read(&mut data).await.unwrap_or(0);
+    data.truncate(length);
+    (length > 0).then_some((Ok(BytesMessage { data }), agent))
+}

@@ -1,0 +1,92 @@
+//! Images that updates have built.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lilt_model::resource::Body;
+use lilt_model::{ImageName, ResourceName};
+
+use crate::event::WatchId;
+use crate::schedule::{is_same, sharers};
+use crate::state::{BuiltImage, KubernetesState, ResourceState, RunningUpdate, State, UpdateKind, Watch};
+use crate::task::{ImageJob, UpdateJob};
+
+/// Every resource with the same image may use it, also this one, should its update be given up.
+pub(super) fn built(state: &mut State, name: &ResourceName, id: u64, image: &ImageName, reference: String) {
+    let destination = state.destination();
+    let update = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut());
+    let Some(update) = update.filter(|update| update.id == id) else { return };
+    let UpdateKind::Job(job) = &update.kind else { return };
+    let UpdateJob::Deploy(job) = &**job else { return };
+    let Some(target) = job.kubernetes.image(image).cloned() else { return };
+    let known = |base: &ImageName| update.built.get(base).or_else(|| reused(&job.images, base)).cloned();
+    let bases = target.depends_on.iter().filter_map(|base| Some((base.clone(), known(base)?))).collect();
+    let built = BuiltImage { reference: reference.clone(), snapshot: update.snapshot, bases, destination };
+    update.built.insert(image.clone(), reference);
+    let mut names: Vec<ResourceName> = sharers(state, image).cloned().collect();
+    if names.is_empty() {
+        names.push(name.clone());
+    }
+    for other in names {
+        let Some(resource) = state.resources.get_mut(&other) else { continue };
+        let spec = Arc::clone(&resource.spec);
+        let Body::Kubernetes(spec) = &spec.body else { continue };
+        if spec.image(image).is_some_and(|own| is_same(own, &target))
+            && let Some(known) = resource.kubernetes_mut().and_then(|it| it.images.get_mut(image))
+        {
+            known.elsewhere = Some(built.clone());
+        }
+    }
+    state.touch(name);
+}
+
+fn reused<'a>(jobs: &'a [ImageJob], image: &ImageName) -> Option<&'a String> {
+    jobs.iter().find_map(|job| match job {
+        ImageJob::Reuse { name, reference } if name == image => Some(reference),
+        _ => None,
+    })
+}
+
+/// The images that an update used, and that its resource did not have before.
+pub(super) fn taken_over(state: &KubernetesState, update: &RunningUpdate) -> Vec<(ImageName, String)> {
+    let UpdateKind::Job(job) = &update.kind else { return Vec::new() };
+    let UpdateJob::Deploy(job) = &**job else { return Vec::new() };
+    let new = |job: &ImageJob| match job {
+        ImageJob::Reuse { name, reference } => {
+            let known = state.images.get(name)?.reference.as_ref();
+            (known != Some(reference)).then(|| (name.clone(), reference.clone()))
+        }
+        ImageJob::Build(_) => None,
+    };
+    job.images.iter().filter_map(new).collect()
+}
+
+/// A change to a shared image is one for all of its resources. Those that watch it hear of it themselves; one that does
+/// not watch it yet would use what another built before the change.
+pub(super) fn tell_blind(
+    state: &mut State,
+    name: &ResourceName,
+    image: &ImageName,
+    changes: impl Iterator<Item = (PathBuf, u64)> + Clone,
+) {
+    let others: Vec<ResourceName> = sharers(state, image).filter(|other| *other != name).cloned().collect();
+    for other in others {
+        let Some(resource) = state.resources.get_mut(&other).filter(|resource| !resource.disabled) else {
+            continue;
+        };
+        if !is_blind(resource, image) {
+            continue;
+        }
+        if let Some(known) = resource.kubernetes_mut().and_then(|it| it.images.get_mut(image)) {
+            known.changes.extend(changes.clone());
+            state.touch(&other);
+        }
+    }
+}
+
+fn is_blind(resource: &ResourceState, image: &ImageName) -> bool {
+    let watches = |(id, watch): (&WatchId, &Watch)| {
+        matches!(id, WatchId::Image(_, name) if name == image) && watch.ready
+    };
+    !resource.watches.iter().any(watches)
+}

@@ -1,0 +1,121 @@
+//! One image in many resources.
+
+mod support;
+
+use lilt_engine::{Event, Hold};
+use lilt_model::project::{Project, Settings};
+use lilt_model::resource::{Body, Resource};
+use support::*;
+
+/// A deployment of its own that runs the images of others, each built on the one before.
+fn running_images_of(name: &str, others: &[&str]) -> Resource {
+    let mut resource = workload(name);
+    if let Body::Kubernetes(kubernetes) = &mut resource.body {
+        kubernetes.images = others
+            .iter()
+            .flat_map(|other| match workload(other).body {
+                Body::Kubernetes(other) => other.images,
+                _ => Vec::new(),
+            })
+            .collect();
+        for index in 1..kubernetes.images.len() {
+            kubernetes.images[index].depends_on = vec![kubernetes.images[index - 1].name.clone()];
+        }
+        kubernetes.images.iter_mut().for_each(|image| image.live_update = None);
+    }
+    resource
+}
+
+fn loaded(resources: Vec<Resource>) -> Script {
+    let settings = Settings { max_parallel_updates: 4, ..Settings::default() };
+    let mut script = Script::new();
+    script.load_with(Project { resources, settings, ..Project::default() }).connect();
+    script
+}
+
+fn build(script: &mut Script, resource: &str, image: &str, tag: &str) {
+    let update = script.update_of(resource).expect("it runs");
+    let reference = format!("{image}:{tag}");
+    script.event(Event::ImageBuilt { resource: resource.into(), update, image: image.into(), reference });
+}
+
+fn shows(script: &Script, words: &str) {
+    let shown = script.show();
+    assert!(shown.lines().any(|line| line.contains(words)), "{words} is not in\n{shown}");
+}
+
+#[test]
+fn an_image_of_two_resources_is_built_once() {
+    let mut script = loaded(vec![running_images_of("a", &["app"]), running_images_of("b", &["app"])]);
+    shows(&script, "update a: Initial Build (build app, deploy)");
+    shows(&script, "b holds: waiting for the image app, which is being built for a");
+    let hold = script.state.hold(&"b".into()).and_then(Hold::reason);
+    assert_eq!(hold, Some("building-component"));
+    // As soon as it is there, though the other is not deployed yet.
+    build(&mut script, "a", "app", "1");
+    shows(&script, "update b: Initial Build (reuse app:1, deploy)");
+    script.deploy("a", "1").deploy("b", "1");
+    assert!(script.update_of("a").is_none() && script.update_of("b").is_none(), "{}", script.show());
+
+    // Both hear of a change, one after the other.
+    script.save_image("b", "app", "/p/app/x").save_image("a", "app", "/p/app/x");
+    shows(&script, "update b: 1 File Changed: [app/x] (build app, deploy)");
+    shows(&script, "a holds: waiting for the image app");
+    // Its own change came later than the build began, so that it may not be in the image.
+    build(&mut script, "b", "app", "2");
+    shows(&script, "update a: 1 File Changed: [app/x] (build app, deploy)");
+}
+
+#[test]
+fn one_that_fails_or_goes_lets_the_others_go_on() {
+    let all = || vec![running_images_of("a", &["app"]), running_images_of("b", &["app"])];
+    let mut script = loaded(all());
+    script.fail("a");
+    shows(&script, "update b: Initial Build (build app, deploy)");
+
+    let mut script = loaded(all());
+    script.save_tiltfile().load(all().split_off(1));
+    shows(&script, "update b: Initial Build (build app, deploy)");
+
+    let mut script = loaded(all());
+    let request = lilt_model::request::Request::Switch { enable: vec![], disable: vec!["a".into()] };
+    script.event(Event::Requested { request });
+    shows(&script, "update b: Initial Build (build app, deploy)");
+}
+
+/// What an image was made on counts: it is not taken over on another base.
+#[test]
+fn chains_are_taken_over_as_a_whole() {
+    let resources =
+        || vec![running_images_of("a", &["base", "app"]), running_images_of("b", &["base", "app"])];
+    let mut script = loaded(resources());
+    build(&mut script, "a", "base", "1");
+    shows(&script, "b holds: waiting for the image app");
+    build(&mut script, "a", "app", "1");
+    shows(&script, "update b: Initial Build (reuse base:1, reuse app:1, deploy)");
+    script.deploy("a", "1").deploy("b", "1");
+
+    // Another base of its own: b builds its image on it.
+    let mut script =
+        loaded(vec![running_images_of("a", &["base"]), running_images_of("b", &["base", "app"])]);
+    build(&mut script, "a", "base", "1");
+    shows(&script, "update b: Initial Build (reuse base:1, build app, deploy)");
+    script.deploy("a", "1").deploy("b", "1");
+    script.save_image("a", "base", "/p/base/x");
+    build(&mut script, "a", "base", "2");
+    script.deploy("a", "2");
+    script.save_image("b", "app", "/p/app/x");
+    shows(&script, "update b: 1 File Changed: [app/x] (reuse base:2, build app, deploy)");
+}
+
+/// An update that was given up for a newer save has not built in vain.
+#[test]
+fn what_was_built_before_an_update_was_given_up_is_used() {
+    let mut script = loaded(vec![running_images_of("a", &["base", "app"])]);
+    build(&mut script, "a", "base", "1");
+    script.save_image("a", "app", "/p/app/x");
+    shows(&script, "update a: Initial Build (reuse base:1, build app, deploy)");
+    script.deploy("a", "1");
+    script.save_image("a", "app", "/p/app/y");
+    shows(&script, "update a: 1 File Changed: [app/y] (reuse base:1, build app, deploy)");
+}
