@@ -1,25 +1,48 @@
-//! Server-side apply of many objects.
+//! Applying many objects.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use lilt_model::kubernetes::ObjectRef;
+use lilt_model::settings::ServerSideApply;
 use lilt_model::{Failure, Location, Uid};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::connect::Cluster;
-use crate::error::{causes_of_status, code, status};
 use crate::kinds::Kind;
+use crate::marks::Remembered;
 use crate::order;
 
+mod client_side;
+mod merge;
+mod ownership;
+mod preview;
 mod refusal;
+mod server_side;
+mod target;
 
-/// Tilt's name in `metadata.managedFields`: who switches tools keeps the ownership of fields.
-const FIELD_MANAGER: &str = "tilt";
+pub use preview::Preview;
+use target::Target;
+
 /// As many requests at once as Tilt has workers; the API server limits one client to few more.
 const AT_ONCE: usize = 10;
+
+/// How objects are applied.
+#[derive(Clone, Debug, Default)]
+pub struct ApplyOptions<'a> {
+    /// Where each object was written, so that a refusal can point there.
+    pub origins: &'a [Location],
+    pub timeout: Duration,
+    pub merge: ServerSideApply,
+    /// Somebody asked for it: also what people edited in ConfigMaps and Secrets is overwritten.
+    pub overwrite: bool,
+    /// Objects that were applied before: those that are still so are left alone.
+    pub remembered: HashMap<ObjectRef, Remembered>,
+    /// Many are applied at once: a listing that is some seconds old tells which of them are still so.
+    pub many: bool,
+}
 
 /// One object as it now stands in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,41 +50,62 @@ pub struct Applied {
     /// With the namespace it went to; empty for cluster-wide kinds.
     pub object: ObjectRef,
     pub uid: Uid,
+    /// The same as long as nobody changes what the object says.
+    pub mark: String,
+    /// Which manifest it was made of.
+    pub manifest: String,
     /// False if it was there already, exactly so.
     pub changed: bool,
     /// It had to be deleted and made anew, because an immutable field changed.
     pub recreated: bool,
     /// A job that is done already.
     pub complete: bool,
+    /// What was done to it that the user should know.
+    pub remarks: Vec<Remark>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    pub warning: bool,
+    pub text: String,
+}
+
+impl Remark {
+    fn note(text: String) -> Self {
+        Self { warning: false, text }
+    }
+
+    fn warning(text: String) -> Self {
+        Self { warning: true, text }
+    }
 }
 
 impl Cluster {
     /// Applies all objects, what others need first, and gives them back in the order given. The first refusal ends
     /// it; what was applied before stays.
     pub async fn apply(&self, objects: &[Value], timeout: Duration) -> Result<Vec<Applied>, Failure> {
-        self.apply_from(objects, &[], timeout).await
+        self.apply_with(objects, &ApplyOptions { timeout, ..ApplyOptions::default() }).await
     }
 
-    /// The same; `origins` says where each object was written, so that a refusal can point there.
-    pub async fn apply_from(
+    /// The same, in a way of the caller's choice.
+    pub async fn apply_with(
         &self,
         objects: &[Value],
-        origins: &[Location],
-        timeout: Duration,
+        how: &ApplyOptions<'_>,
     ) -> Result<Vec<Applied>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
-        let deadline = Instant::now() + timeout;
+        let deadline = Instant::now() + how.timeout;
         let mut applied: Vec<Option<Applied>> = vec![None; objects.len()];
         for batch in order::batches(references.iter().map(|object| object.kind.as_str())) {
             let work = batch.into_iter().map(|at| {
-                let one = self.apply_one(&references[at], &objects[at], objects, deadline);
+                let one = self.apply_one(&references[at], &objects[at], objects, deadline, how);
                 let name = &references[at];
                 async move {
                     let result = match tokio::time::timeout_at(deadline, one).await {
                         Ok(result) => result,
-                        Err(_) => Err(refusal::too_slow(name, timeout)),
+                        Err(_) => Err(refusal::too_slow(name, how.timeout)),
                     };
-                    result.map(|applied| (at, applied)).map_err(|failure| match origins.get(at) {
+                    result.map(|applied| (at, applied)).map_err(|failure| match how.origins.get(at) {
                         Some(origin) if failure.location.is_none() => failure.at(origin.clone()),
                         _ => failure,
                     })
@@ -82,10 +126,23 @@ impl Cluster {
         body: &Value,
         all: &[Value],
         deadline: Instant,
+        how: &ApplyOptions<'_>,
     ) -> Result<Applied, Failure> {
         let kind = self.kind_for_apply(object, all, deadline).await?;
+        let target = self.target(object, kind);
+        if let Some(unchanged) = target.unchanged(object, body, how).await {
+            return Ok(unchanged);
+        }
+        let applied = target.apply(body, how).await?;
+        if object.kind == "CustomResourceDefinition" {
+            target.wait_established().await?;
+        }
+        Ok(applied)
+    }
+
+    fn target(&self, object: &ObjectRef, kind: Kind) -> Target<'_> {
         let namespace = if object.namespace.is_empty() { self.namespace() } else { &object.namespace };
-        let target = Target {
+        Target {
             cluster: self,
             object: ObjectRef {
                 namespace: if kind.namespaced { namespace.to_owned() } else { String::new() },
@@ -93,12 +150,7 @@ impl Cluster {
             },
             api: kind.api(self.client.clone(), namespace),
             kind,
-        };
-        let applied = target.apply(body).await?;
-        if object.kind == "CustomResourceDefinition" {
-            target.wait_established().await?;
         }
-        Ok(applied)
     }
 
     /// A kind whose definition is part of the same apply may need a moment to be served.
@@ -144,118 +196,4 @@ fn defines(all: &[Value], object: &ObjectRef) -> bool {
 /// Between two questions whether something has come or gone.
 async fn pause() {
     tokio::time::sleep(Duration::from_millis(25)).await;
-}
-
-/// One object and where it goes.
-struct Target<'a> {
-    cluster: &'a Cluster,
-    object: ObjectRef,
-    api: Api<DynamicObject>,
-    kind: Kind,
-}
-
-impl Target<'_> {
-    async fn apply(&self, body: &Value) -> Result<Applied, Failure> {
-        // Unreadable is no obstacle: then we do not know what changed, and say that it did.
-        let before = self.api.get_metadata_opt(&self.object.name).await.ok().flatten();
-        let mut recreated = false;
-        let mut after = match self.patch(body).await {
-            Ok(object) => object,
-            Err(error) if is_immutable(&error) && before.is_some() => {
-                recreated = true;
-                self.delete_and_wait().await?;
-                self.patch(body).await.map_err(|error| self.refused(&error))?
-            }
-            Err(error) => return Err(self.refused(&error)),
-        };
-        // An apply may land on an object that is on its way out, and would go with it.
-        if after.metadata.deletion_timestamp.is_some() {
-            recreated = true;
-            self.wait_gone(after.metadata.uid.as_deref()).await?;
-            after = self.patch(body).await.map_err(|error| self.refused(&error))?;
-        }
-        let version_before = before.and_then(|object| object.metadata.resource_version);
-        Ok(Applied {
-            object: self.object.clone(),
-            uid: Uid::new(after.metadata.uid.as_deref().unwrap_or_default()),
-            changed: recreated
-                || version_before.is_none()
-                || version_before != after.metadata.resource_version,
-            recreated,
-            complete: is_complete(&after),
-        })
-    }
-
-    async fn patch(&self, body: &Value) -> kube::Result<DynamicObject> {
-        let parameters = PatchParams::apply(FIELD_MANAGER).force();
-        self.api.patch(&self.object.name, &parameters, &Patch::Apply(body)).await
-    }
-
-    async fn delete_and_wait(&self) -> Result<(), Failure> {
-        let current =
-            self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
-        let uid = current.and_then(|object| object.metadata.uid);
-        match self.api.delete(&self.object.name, &DeleteParams::background()).await {
-            Ok(_) => {}
-            Err(error) if code(&error) == Some(404) => {}
-            Err(error) => return Err(self.refused(&error)),
-        }
-        self.wait_gone(uid.as_deref()).await
-    }
-
-    async fn wait_gone(&self, uid: Option<&str>) -> Result<(), Failure> {
-        loop {
-            let current =
-                self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
-            match current {
-                Some(object) if object.metadata.uid.as_deref() == uid => pause().await,
-                _ => return Ok(()),
-            }
-        }
-    }
-
-    /// A definition is served only once its names are accepted.
-    async fn wait_established(&self) -> Result<(), Failure> {
-        loop {
-            let definition = self.api.get(&self.object.name).await.map_err(|error| self.refused(&error))?;
-            let conditions = definition.data.pointer("/status/conditions").and_then(Value::as_array);
-            let established = conditions.is_some_and(|conditions| {
-                conditions
-                    .iter()
-                    .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
-            });
-            if established {
-                return Ok(());
-            }
-            pause().await;
-        }
-    }
-
-    fn refused(&self, error: &kube::Error) -> Failure {
-        match (code(error), status(error)) {
-            (Some(403), _) if !is_immutable(error) => {
-                self.cluster.forbidden(&format!("to apply {}", self.object), error)
-            }
-            (Some(404), _) => {
-                self.cluster.kinds.forget(&self.kind);
-                refusal::missing(&self.object, causes_of_status(error))
-            }
-            (Some(401) | None, _) | (_, None) => self.cluster.failure("applying", error),
-            (_, Some(status)) => refusal::refused(&self.object, status),
-        }
-    }
-}
-
-fn is_complete(object: &DynamicObject) -> bool {
-    let conditions = object.data.pointer("/status/conditions").and_then(Value::as_array);
-    let met = |condition: &Value| condition["type"] == "Complete" && condition["status"] == "True";
-    conditions.is_some_and(|conditions| conditions.iter().any(met))
-}
-
-/// As Tilt guesses it: the API server has no code of its own for it.
-fn is_immutable(error: &kube::Error) -> bool {
-    status(error).is_some_and(|status| {
-        status.code == 422
-            && (status.message.contains("field is immutable") || status.message.contains("Forbidden:"))
-    })
 }

@@ -12,6 +12,7 @@ use kube::{Client, Config};
 use lilt_model::Failure;
 
 use crate::kinds::Kinds;
+use crate::marks::Listings;
 
 mod transport;
 
@@ -31,6 +32,7 @@ pub struct ConnectOptions {
 pub struct Cluster {
     pub(crate) client: Client,
     pub(crate) kinds: Kinds,
+    pub(crate) listings: Listings,
     about: Arc<About>,
 }
 
@@ -74,6 +76,7 @@ impl Cluster {
         })?;
         Ok(Self {
             kinds: Kinds::new(client.clone()),
+            listings: Listings::new(),
             client,
             about: Arc::new(About { context, server: server.trim_end_matches('/').to_owned(), namespace }),
         })

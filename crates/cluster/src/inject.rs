@@ -10,7 +10,7 @@ use lilt_model::{Failure, ImageName};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
 
 /// An image of ours that goes into objects.
@@ -63,6 +63,17 @@ pub fn prepare(
         .hint("entrypoint and container_args work in containers, not in custom kinds")),
         None => Ok(prepared),
     }
+}
+
+/// Whether an object starts pods, as far as can be known: a workload, or a custom kind that names an image.
+pub fn runs_pods(object: &Value, locators: &[ImageLocator]) -> Result<bool, Failure> {
+    if template_pointer(object).is_some() {
+        return Ok(object["kind"] != "PodTemplate");
+    }
+    if object["kind"] == "Pod" && is_builtin(object) {
+        return Ok(true);
+    }
+    Ok(locators::compile(locators)?.iter().any(|(_, matcher)| matcher.matches(object)))
 }
 
 struct Image<'a> {
@@ -232,7 +243,7 @@ fn hash(template: &Value) -> String {
     digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn write_sorted(value: &Value, text: &mut String) {
+pub(crate) fn write_sorted(value: &Value, text: &mut String) {
     match value {
         Value::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();

@@ -10,9 +10,10 @@ mod space;
 
 use std::time::Duration;
 
-use lilt_cluster::{Cluster, ConnectOptions, DeleteOutcome};
+use lilt_cluster::{ApplyOptions, Cluster, ConnectOptions, DeleteOutcome};
 use lilt_model::Class;
 use lilt_model::cluster::Registry;
+use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 use space::{DEADLINE, Space};
 
@@ -91,11 +92,16 @@ async fn a_refused_object_is_named_with_field_and_reason() {
 }
 
 #[tokio::test]
-async fn a_misspelt_field_is_named() {
+async fn a_misspelt_field_is_named_and_passed_over_as_kubectl_does() {
     let space = Space::new("misspelt").await;
     let bad = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
-        "spec": {"portz": [{"port": 80}]}});
-    let failure = space.cluster.apply(&[bad], DEADLINE).await.unwrap_err();
+        "spec": {"portz": [{"port": 80}], "ports": [{"port": 80}]}});
+    let applied = space.apply(bad.clone()).await;
+    let remark = &applied.remarks[0];
+    assert!(remark.warning && remark.text.contains("portz"), "{remark:?}");
+    let always =
+        ApplyOptions { timeout: DEADLINE, merge: ServerSideApply::Always, ..ApplyOptions::default() };
+    let failure = space.cluster.apply_with(&[bad], &always).await.unwrap_err();
     assert_eq!(failure.class, Class::User, "{failure}");
     let text = failure.to_string();
     assert!(text.contains("web:service") && text.contains("portz") && failure.hint.is_some(), "{text}");

@@ -273,6 +273,10 @@ impl UpdateOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deployed {
     pub objects: Vec<(ObjectRef, Uid)>,
+    /// By which each of them is known again as long as nobody changes it, in the same order. Empty where a command
+    /// deployed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
     /// Pods of this deployment carry one of these as `tilt.dev/pod-template-hash`.
     pub template_hashes: Vec<String>,
     /// Its jobs were there already, unchanged and done.

@@ -11,6 +11,7 @@ use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::probe::Probe;
 use lilt_model::secret::Secret;
+use lilt_model::settings::ServerSideApply;
 use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -179,8 +180,11 @@ pub struct DeployJob {
     /// The namespace of objects that name none.
     pub namespace: String,
     pub context: String,
-    /// Jobs run again, though nothing in them changed: somebody asked for it.
+    /// What runs is deleted and made anew, though nothing in it changed: somebody asked for it.
     pub rerun: bool,
+    /// One of many that come up at once.
+    pub first: bool,
+    pub merge: ServerSideApply,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -102,6 +102,13 @@ pub fn home() -> Option<PathBuf> {
     variable(HOME).map(PathBuf::from)
 }
 
+/// Where lilt keeps what it can find out again.
+pub fn cache_folder() -> Option<PathBuf> {
+    let cache = variable(XDG_CACHE_HOME).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = cache.or_else(|| home().map(|home| home.join(".cache")))?;
+    Some(cache.join("lilt"))
+}
+
 /// Where files go that nobody needs for long.
 pub fn temporary_folder() -> PathBuf {
     std::env::temp_dir()

@@ -78,10 +78,8 @@ impl Drop for SessionDir {
 }
 
 fn sessions_folder() -> PathBuf {
-    let cache = environment::variable(environment::XDG_CACHE_HOME).map(PathBuf::from);
-    let cache = cache.filter(|path| path.is_absolute());
-    match cache.or_else(|| environment::home().map(|home| home.join(".cache"))) {
-        Some(cache) => cache.join("lilt").join("sessions"),
+    match environment::cache_folder() {
+        Some(cache) => cache.join("sessions"),
         None => std::env::temp_dir().join(format!("lilt-{}", own_user().unwrap_or_default())),
     }
 }

@@ -28,6 +28,18 @@ pub(super) fn missing(object: &ObjectRef, message: String) -> Failure {
     }
 }
 
+/// The API server says it with the code of missing rights.
+pub(super) fn is_quota(status: &Status) -> bool {
+    status.message.contains("exceeded quota")
+}
+
+pub(super) fn quota(object: &ObjectRef, status: &Status) -> Failure {
+    let namespace = if object.namespace.is_empty() { "the cluster" } else { &object.namespace };
+    Failure::environment(format!("{object} does not fit into the quota: {}", status.message)).hint(format!(
+        "`kubectl describe quota -n {namespace}` shows what is used; delete something, or ask for more"
+    ))
+}
+
 pub(super) fn refused(object: &ObjectRef, status: &Status) -> Failure {
     let mut failure =
         Failure::user(format!("{object} was refused by the cluster: {}", summary(object, status)));

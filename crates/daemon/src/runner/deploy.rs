@@ -5,20 +5,18 @@ mod by_command;
 mod custom;
 pub(super) mod given;
 mod image;
+mod remembered;
 mod secret;
 mod ssh;
 mod steps;
 mod variables;
-
-use std::time::Duration;
+mod yaml;
 
 use lilt_cluster::inject::Injection;
-use lilt_cluster::{Applied, Cluster};
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
 use lilt_model::image::ImageTarget;
-use lilt_model::kubernetes::ObjectRef;
+use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::log::Level;
-use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, ResourceName};
 use serde_json::Value;
 
@@ -100,7 +98,7 @@ async fn deploy(
     // Base images are in others, not in pods.
     let bases: Vec<&ImageName> = job.kubernetes.images.iter().flat_map(|image| &image.depends_on).collect();
     references.retain(|(name, _)| !bases.contains(&name) || uses_image(job, name));
-    apply(context, job, &references, steps).await
+    yaml::apply(context, job, &references, steps).await
 }
 
 /// What the Tiltfile asks for and lilt does not do yet.
@@ -126,12 +124,15 @@ fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
 
 /// Whether a pod runs this image, besides others that build on it.
 fn uses_image(job: &DeployJob, name: &ImageName) -> bool {
-    let images = injections(job, &[(name.clone(), "probe".to_owned())]);
+    let images = injections(&job.kubernetes, &[(name.clone(), "probe".to_owned())]);
     lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, &job.kubernetes.image_locators).is_ok()
 }
 
-fn injections(job: &DeployJob, references: &[(ImageName, String)]) -> Vec<Injection> {
-    let known = |name: &ImageName| job.kubernetes.image(name);
+pub(crate) fn injections(
+    kubernetes: &KubernetesResource,
+    references: &[(ImageName, String)],
+) -> Vec<Injection> {
+    let known = |name: &ImageName| kubernetes.image(name);
     let injection = |(name, deployed): &(ImageName, String)| Injection {
         exact: known(name).is_some_and(|image| image.match_exact),
         in_env_vars: known(name).is_some_and(|image| image.match_in_env_vars),
@@ -141,59 +142,6 @@ fn injections(job: &DeployJob, references: &[(ImageName, String)]) -> Vec<Inject
         deployed: deployed.clone(),
     };
     references.iter().map(injection).collect()
-}
-
-async fn apply(
-    context: &Context,
-    job: &DeployJob,
-    references: &[(ImageName, String)],
-    steps: &mut Steps,
-) -> Result<Deployed, Failure> {
-    steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
-    let images = injections(job, references);
-    let locators = &job.kubernetes.image_locators;
-    let objects = lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, locators)?;
-    steps.detail("Applying YAML to cluster");
-    let timeout = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs));
-    let cluster = context.cluster()?;
-    if job.rerun {
-        run_again(&cluster, &objects, timeout, steps).await?;
-    }
-    let applied = cluster.apply_from(&objects, &job.kubernetes.origins, timeout).await?;
-    steps.detail("Objects applied to cluster:");
-    for object in &applied {
-        steps.detail(&format!("  → {}", shown(&object.object, &job.namespace)));
-    }
-    steps.end().await;
-    let mut template_hashes = Vec::new();
-    objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
-    let jobs: Vec<&Applied> = applied.iter().filter(|applied| applied.object.kind == "Job").collect();
-    let completed = !jobs.is_empty() && jobs.iter().all(|job| job.complete && !job.changed);
-    Ok(Deployed {
-        completed,
-        objects: applied.into_iter().map(|applied| (applied.object, applied.uid)).collect(),
-        template_hashes,
-        makes_pods: false,
-    })
-}
-
-/// A job runs once: to run it again it must be made anew.
-async fn run_again(
-    cluster: &Cluster,
-    objects: &[Value],
-    timeout: Duration,
-    steps: &mut Steps,
-) -> Result<(), Failure> {
-    let jobs: Vec<Value> = objects
-        .iter()
-        .filter(|object| object["kind"] == "Job" && object["apiVersion"] == "batch/v1")
-        .cloned()
-        .collect();
-    if jobs.is_empty() {
-        return Ok(());
-    }
-    steps.detail("Deleting jobs, so that they run again");
-    cluster.delete(&jobs, Some(timeout)).await.map(drop)
 }
 
 pub(super) fn shown(object: &ObjectRef, default_namespace: &str) -> String {

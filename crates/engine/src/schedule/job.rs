@@ -125,6 +125,8 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
                 namespace: info.namespace,
                 context: info.context,
                 rerun: *cause == Cause::Triggered,
+                first: *cause == Cause::Initial,
+                merge: state.settings.server_side_apply,
             }))
         }
         (Body::Local(spec), _) => UpdateJob::Local(LocalJob { command: spec.update.clone() }),

@@ -47,7 +47,7 @@ pub(crate) async fn deploy(
     let mut template_hashes = Vec::new();
     objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
     let makes_pods = objects.iter().any(makes_pods);
-    Ok(Deployed { objects: found, template_hashes, completed: false, makes_pods })
+    Ok(Deployed { objects: found, template_hashes, makes_pods, ..Deployed::default() })
 }
 
 /// Somebody asked for the update: as under Tilt, what is deployed is deleted and made anew.

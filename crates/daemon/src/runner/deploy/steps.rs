@@ -134,6 +134,10 @@ impl Steps {
         self.span.info(&format!("     DONE IN: {:.2}s \n", took.as_secs_f64()));
     }
 
+    pub(crate) fn resource(&self) -> &ResourceName {
+        &self.resource
+    }
+
     pub(crate) fn span(&mut self) -> &mut Span {
         &mut self.span
     }

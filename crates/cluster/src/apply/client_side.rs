@@ -1,0 +1,153 @@
+//! This machine merges, as `kubectl apply` and Tilt do: what was applied is kept in an annotation, so that what a later
+//! manifest lacks can be told from what others added.
+
+use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use super::ownership::{FIELD_MANAGER, LAST_APPLIED};
+use super::target::{Manner, Target};
+use super::{Remark, merge};
+use crate::error::code;
+
+/// Somebody else may change the object between our reading and writing.
+const ATTEMPTS: usize = 5;
+/// All annotations together; an object that is larger is applied without its copy.
+const LARGEST: usize = 256 * 1024;
+
+impl Target<'_> {
+    pub(super) async fn write_client_side(
+        &self,
+        body: &Value,
+        manner: Manner,
+        remarks: &mut Vec<Remark>,
+    ) -> kube::Result<DynamicObject> {
+        let wanted = annotated(body);
+        let mut attempt = 1;
+        loop {
+            let current = self.api.get_opt(&self.object.name).await?;
+            let result = match &current {
+                None => self.create(&wanted, manner).await,
+                Some(current) => self.merge(body, &wanted, current, manner, remarks).await,
+            };
+            match result {
+                // It has come, gone or changed meanwhile.
+                Err(error) if attempt < ATTEMPTS && is_race(&error, current.is_some()) => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    async fn create(&self, wanted: &Value, manner: Manner) -> kube::Result<DynamicObject> {
+        let parameters = PostParams { dry_run: manner.dry, field_manager: Some(FIELD_MANAGER.to_owned()) };
+        let object = serde_json::from_value(wanted.clone()).map_err(kube::Error::SerdeError)?;
+        self.api.create(&parameters, &object).await
+    }
+
+    async fn merge(
+        &self,
+        body: &Value,
+        wanted: &Value,
+        current: &DynamicObject,
+        manner: Manner,
+        remarks: &mut Vec<Remark>,
+    ) -> kube::Result<DynamicObject> {
+        let now = serde_json::to_value(current).map_err(kube::Error::SerdeError)?;
+        let before = last_applied(&now);
+        let mut wanted = wanted.clone();
+        if !manner.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret") {
+            let kept = keep_edited(&before, body, &now, &mut wanted);
+            if !kept.is_empty() {
+                let fields = kept.join(", ");
+                remarks.push(Remark::warning(format!(
+                    "{}: kept what was changed in the cluster ({fields}); trigger the resource to overwrite it",
+                    self.object
+                )));
+            }
+        }
+        let merged = merge::three_way(&before, &wanted, &now);
+        let Some(mut patch) = merge::patch(&now, &merged) else { return Ok(current.clone()) };
+        // Refused if it is another one by now.
+        patch["metadata"]["resourceVersion"] = json!(current.metadata.resource_version);
+        let parameters = PatchParams {
+            dry_run: manner.dry,
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        self.api.patch(&self.object.name, &parameters, &Patch::Merge(patch)).await
+    }
+}
+
+fn is_race(error: &kube::Error, existed: bool) -> bool {
+    match code(error) {
+        Some(409) => true,
+        Some(404) => existed,
+        _ => false,
+    }
+}
+
+/// The object with a copy of itself, if that has room.
+fn annotated(body: &Value) -> Value {
+    let mut body = body.clone();
+    if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.remove("managedFields");
+        if let Some(notes) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
+            notes.remove(LAST_APPLIED);
+        }
+    }
+    let copy = format!("{body}\n");
+    let others = body.pointer("/metadata/annotations").map_or(0, |notes| notes.to_string().len());
+    if copy.len() + others + LAST_APPLIED.len() > LARGEST {
+        return body;
+    }
+    if !body["metadata"]["annotations"].is_object() {
+        body["metadata"]["annotations"] = json!({});
+    }
+    body["metadata"]["annotations"][LAST_APPLIED] = copy.into();
+    body
+}
+
+/// What was applied before, as far as the object says.
+fn last_applied(now: &Value) -> Value {
+    let notes = now.pointer("/metadata/annotations");
+    let text = notes.and_then(|notes| notes.get(LAST_APPLIED)).and_then(Value::as_str);
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+/// Takes what somebody changed since it was applied out of what is wanted, and says what that is.
+fn keep_edited(before: &Value, body: &Value, now: &Value, wanted: &mut Value) -> Vec<String> {
+    let mut kept = Vec::new();
+    for list in ["data", "binaryData"] {
+        for (key, value) in body[list].as_object().into_iter().flatten() {
+            let (was, is) = (&before[list][key], &now[list][key]);
+            if !was.is_null() && !is.is_null() && is != was && is != value {
+                wanted[list][key] = is.clone();
+                kept.push(format!("{list}.{key}"));
+            }
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_carries_a_copy_of_itself_if_that_has_room() {
+        let small = json!({"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+        assert_eq!(last_applied(&annotated(&small)), small);
+        let large =
+            json!({"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v".repeat(LARGEST)}});
+        assert_eq!(annotated(&large), large);
+    }
+
+    #[test]
+    fn what_somebody_edited_is_kept() {
+        let before = json!({"data": {"a": "1", "b": "1", "c": "1"}});
+        let body = json!({"data": {"a": "2", "b": "2", "new": "n"}});
+        let now = json!({"data": {"a": "1", "b": "edited", "c": "1"}});
+        let mut wanted = body.clone();
+        assert_eq!(keep_edited(&before, &body, &now, &mut wanted), ["data.b"]);
+        assert_eq!(wanted, json!({"data": {"a": "2", "b": "edited", "new": "n"}}));
+    }
+}

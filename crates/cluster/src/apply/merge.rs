@@ -1,0 +1,208 @@
+//! What becomes of an object that this machine merges: from what was applied before, what is wanted and what is there.
+//!
+//! Pure. As `kubectl apply` does it on the client: what was applied before and is not wanted any more goes, what others
+//! added stays. Lists whose elements Kubernetes tells apart by a key are merged element by element, others replaced.
+
+use serde_json::{Map, Value};
+
+/// Lists of Kubernetes' own kinds that are merged, with what tells their elements apart.
+const KEYS: &[(&str, &[&str])] = &[
+    ("containers", &["name"]),
+    ("initContainers", &["name"]),
+    ("ephemeralContainers", &["name"]),
+    ("env", &["name"]),
+    ("volumes", &["name"]),
+    ("volumeMounts", &["mountPath"]),
+    ("volumeDevices", &["devicePath"]),
+    // Of containers, and of services.
+    ("ports", &["containerPort", "port"]),
+    ("imagePullSecrets", &["name"]),
+    ("secrets", &["name"]),
+    ("hostAliases", &["ip"]),
+    ("topologySpreadConstraints", &["topologyKey"]),
+    ("schedulingGates", &["name"]),
+    ("resourceClaims", &["name"]),
+    ("ownerReferences", &["uid"]),
+    ("webhooks", &["name"]),
+];
+/// Of these, only one member may be set, so that a merge of two would be refused.
+const EXCLUSIVE: &[&str] = &["volumes", "resourceClaims", "strategy"];
+/// Lists of words of which others may have added some.
+const SETS: &[&str] = &["finalizers"];
+
+/// The object as it should be. `before` is null if it is not known.
+pub(crate) fn three_way(before: &Value, wanted: &Value, current: &Value) -> Value {
+    let keyed = is_kubernetes(wanted);
+    Merge { keyed }.value("", before, wanted, current)
+}
+
+/// What has to be sent so that `from` becomes `to` (RFC 7386); none if nothing has to.
+pub(crate) fn patch(from: &Value, to: &Value) -> Option<Value> {
+    let (Value::Object(from), Value::Object(to)) = (from, to) else {
+        return (from != to).then(|| to.clone());
+    };
+    let mut changes = Map::new();
+    for key in from.keys().filter(|key| !to.contains_key(*key)) {
+        changes.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in to {
+        if let Some(change) = patch(from.get(key).unwrap_or(&Value::Null), value) {
+            changes.insert(key.clone(), change);
+        }
+    }
+    (!changes.is_empty()).then_some(Value::Object(changes))
+}
+
+/// Whether it is one of Kubernetes' own kinds: of others nobody knows which lists are merged.
+fn is_kubernetes(object: &Value) -> bool {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    !group.contains('.') || group.ends_with(".k8s.io")
+}
+
+struct Merge {
+    keyed: bool,
+}
+
+impl Merge {
+    fn value(&self, field: &str, before: &Value, wanted: &Value, current: &Value) -> Value {
+        match (wanted, current) {
+            (Value::Object(new), Value::Object(now)) => {
+                let merged = Value::Object(self.fields(before, new, now));
+                let exclusive = self.keyed && EXCLUSIVE.contains(&field) && merged != *current;
+                if exclusive { only(&merged, new) } else { merged }
+            }
+            (Value::Array(new), Value::Array(now)) => self.list(field, before, new, now),
+            _ => without_nulls(wanted),
+        }
+    }
+
+    fn fields(
+        &self,
+        before: &Value,
+        wanted: &Map<String, Value>,
+        now: &Map<String, Value>,
+    ) -> Map<String, Value> {
+        let mut merged = now.clone();
+        for key in before.as_object().into_iter().flat_map(Map::keys) {
+            if !wanted.contains_key(key) {
+                merged.remove(key);
+            }
+        }
+        for (key, value) in wanted {
+            if value.is_null() {
+                merged.remove(key);
+                continue;
+            }
+            let value = match now.get(key) {
+                Some(now) => self.value(key, &before[key.as_str()], value, now),
+                None => without_nulls(value),
+            };
+            merged.insert(key.clone(), value);
+        }
+        merged
+    }
+
+    fn list(&self, field: &str, before: &Value, wanted: &[Value], now: &[Value]) -> Value {
+        let before = before.as_array().map(Vec::as_slice).unwrap_or_default();
+        if self.keyed && SETS.contains(&field) {
+            let kept = now.iter().filter(|it| !before.contains(it) && !wanted.contains(it));
+            return wanted.iter().chain(kept).cloned().collect();
+        }
+        let keys = KEYS.iter().find(|(name, _)| self.keyed && *name == field).map(|(_, keys)| *keys);
+        let key = keys.into_iter().flatten().find(|key| tells_apart(key, wanted) && tells_apart(key, now));
+        let Some(key) = key else { return wanted.iter().map(without_nulls).collect() };
+        let named = |list: &[Value], element: &Value| -> Option<Value> {
+            list.iter().find(|other| other[*key] == element[*key]).cloned()
+        };
+        let merge = |element: &Value| match named(now, element) {
+            Some(now) => self.value(field, &named(before, element).unwrap_or_default(), element, &now),
+            None => without_nulls(element),
+        };
+        let added = |element: &&Value| named(wanted, element).is_none() && named(before, element).is_none();
+        wanted.iter().map(merge).chain(now.iter().filter(added).cloned()).collect()
+    }
+}
+
+/// Whether all elements have the field and no two the same in it: names of variables may come twice.
+fn tells_apart(key: &str, elements: &[Value]) -> bool {
+    elements.iter().enumerate().all(|(at, element)| {
+        let value = element.get(key);
+        value.is_some() && elements[..at].iter().all(|earlier| earlier.get(key) != value)
+    })
+}
+
+fn only(merged: &Value, wanted: &Map<String, Value>) -> Value {
+    let fields = merged.as_object().into_iter().flatten();
+    let fields = fields.filter(|(key, _)| wanted.contains_key(*key));
+    Value::Object(fields.map(|(key, value)| (key.clone(), value.clone())).collect())
+}
+
+/// A field that is null is one that is not there.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(key, value)| (key.clone(), without_nulls(value))).collect())
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        simple => simple.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(spec: Value) -> Value {
+        json!({"apiVersion": "v1", "kind": "Pod", "spec": spec})
+    }
+
+    #[test]
+    fn what_was_applied_and_is_not_wanted_goes_and_what_others_added_stays() {
+        let before = pod(json!({"containers": [{"name": "a", "image": "1", "tty": true}, {"name": "old"}],
+            "nodeName": "n", "finalizers": ["mine"]}));
+        let wanted =
+            pod(json!({"containers": [{"name": "a", "image": "2", "stdin": null}], "finalizers": []}));
+        let current = pod(
+            json!({"nodeName": "n", "restartPolicy": "Always", "finalizers": ["mine", "theirs"],
+            "containers": [{"name": "a", "image": "1", "tty": true, "stdin": true, "policy": "x"}, {"name": "old"},
+                {"name": "sidecar"}]}),
+        );
+        let merged = three_way(&before, &wanted, &current);
+        let expected = pod(json!({"restartPolicy": "Always", "finalizers": ["theirs"],
+            "containers": [{"name": "a", "image": "2", "policy": "x"}, {"name": "sidecar"}]}));
+        assert_eq!(merged, expected);
+        assert_eq!(three_way(&wanted, &wanted, &merged), merged);
+    }
+
+    #[test]
+    fn a_volume_is_of_one_kind() {
+        let wanted = pod(json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}));
+        let current =
+            pod(json!({"volumes": [{"name": "v", "configMap": {"name": "c", "defaultMode": 420}}]}));
+        assert_eq!(three_way(&Value::Null, &wanted, &current), wanted);
+        let same = pod(json!({"volumes": [{"name": "v", "configMap": {"name": "c"}}]}));
+        assert_eq!(three_way(&Value::Null, &same, &current), current);
+    }
+
+    #[test]
+    fn lists_whose_elements_cannot_be_told_apart_are_replaced() {
+        let twice = pod(json!({"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}));
+        let current = pod(json!({"env": [{"name": "A", "value": "0"}, {"name": "B"}]}));
+        assert_eq!(three_way(&Value::Null, &twice, &current), twice);
+        let custom = |env: Value| json!({"apiVersion": "example.com/v1", "env": env});
+        let wanted = custom(json!([{"name": "A"}]));
+        assert_eq!(three_way(&Value::Null, &wanted, &custom(json!([{"name": "B"}]))), wanted);
+    }
+
+    #[test]
+    fn a_patch_says_what_differs() {
+        let from = json!({"a": 1, "b": {"c": [1], "d": 2}, "e": 3});
+        let to = json!({"a": 1, "b": {"c": [2], "d": 2}, "f": {"g": 1}});
+        assert_eq!(patch(&from, &to), Some(json!({"b": {"c": [2]}, "e": null, "f": {"g": 1}})));
+        assert_eq!(patch(&to, &to), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! Who set which field of an object, as the API server remembers it in `metadata.managedFields`.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
+use kube::core::Status;
+use serde_json::{Value, json};
+
+/// Tilt's name there: who switches tools keeps the ownership of fields.
+pub(super) const FIELD_MANAGER: &str = "tilt";
+/// In which `kubectl apply`, and Tilt, keep what they applied.
+pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+const KUBECTL_APPLY: &str = "kubectl-client-side-apply";
+
+/// What a tool that merged on its own machine has set becomes ours, so that what the manifest no longer names vanishes.
+pub(super) struct Takeover {
+    /// All of `managedFields`, as it should be.
+    pub(super) entries: Vec<ManagedFieldsEntry>,
+    /// Whose they were; not our own name.
+    pub(super) from: Vec<String>,
+}
+
+/// None if no tool's are to be taken over.
+pub(super) fn takeover(meta: &ObjectMeta) -> Option<Takeover> {
+    let entries = meta.managed_fields.as_deref().unwrap_or_default();
+    let ours = entries.iter().find(|entry| is_ours(entry));
+    let version = |entry: &ManagedFieldsEntry| ours.is_none_or(|ours| ours.api_version == entry.api_version);
+    let (taken, mut left): (Vec<ManagedFieldsEntry>, Vec<ManagedFieldsEntry>) =
+        entries.iter().cloned().partition(|entry| is_client_side(entry) && version(entry));
+    let api_version = taken.first()?.api_version.clone();
+    // Of several, only those that speak of the same version can be joined.
+    let (taken, others): (Vec<_>, Vec<_>) =
+        taken.into_iter().partition(|entry| entry.api_version == api_version);
+    left.extend(others);
+    let mut fields = ours.and_then(|entry| entry.fields_v1.clone()).map_or_else(|| json!({}), |it| it.0);
+    for entry in &taken {
+        join(&mut fields, entry.fields_v1.as_ref().map_or(&Value::Null, |it| &it.0));
+    }
+    left.retain(|entry| !is_ours(entry));
+    left.push(ManagedFieldsEntry {
+        api_version,
+        fields_type: Some("FieldsV1".to_owned()),
+        fields_v1: Some(FieldsV1(fields)),
+        manager: Some(FIELD_MANAGER.to_owned()),
+        operation: Some("Apply".to_owned()),
+        subresource: None,
+        time: taken.iter().filter_map(|entry| entry.time.clone()).max(),
+    });
+    let from = taken.into_iter().filter_map(|entry| entry.manager);
+    Some(Takeover { entries: left, from: from.filter(|name| name != FIELD_MANAGER).collect() })
+}
+
+/// Whether we, or Tilt, or a tool before us have applied it.
+pub(super) fn was_applied(meta: &ObjectMeta) -> bool {
+    let entries = meta.managed_fields.as_deref().unwrap_or_default();
+    entries.iter().any(|entry| is_ours(entry) || is_client_side(entry))
+}
+
+/// Whether an autoscaler says how many replicas there are.
+pub(crate) fn is_autoscaled(meta: &ObjectMeta) -> bool {
+    let entries = meta.managed_fields.as_deref().unwrap_or_default();
+    entries.iter().any(|entry| {
+        let manager = entry.manager.as_deref().unwrap_or_default();
+        let scales = entry.subresource.as_deref() == Some("scale");
+        scales && (manager.ends_with("controller-manager") || manager.contains("autoscaler"))
+    })
+}
+
+fn is_ours(entry: &ManagedFieldsEntry) -> bool {
+    entry.manager.as_deref() == Some(FIELD_MANAGER)
+        && entry.operation.as_deref() == Some("Apply")
+        && is_whole(entry)
+}
+
+fn is_whole(entry: &ManagedFieldsEntry) -> bool {
+    entry.subresource.as_deref().unwrap_or_default().is_empty()
+}
+
+fn is_client_side(entry: &ManagedFieldsEntry) -> bool {
+    let manager = entry.manager.as_deref().unwrap_or_default();
+    let annotations =
+        entry.fields_v1.as_ref().and_then(|fields| fields.0.pointer("/f:metadata/f:annotations"));
+    let notes = annotations.is_some_and(|it| it.get(format!("f:{LAST_APPLIED}")).is_some());
+    entry.operation.as_deref() == Some("Update")
+        && is_whole(entry)
+        && (notes || manager == KUBECTL_APPLY || manager == FIELD_MANAGER)
+}
+
+fn join(into: &mut Value, from: &Value) {
+    let (Value::Object(into), Value::Object(from)) = (into, from) else { return };
+    for (key, value) in from {
+        join(into.entry(key.clone()).or_insert_with(|| json!({})), value);
+    }
+}
+
+/// A field that another manager set otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Conflict {
+    pub(super) manager: String,
+    /// `.data.key`
+    pub(super) field: String,
+}
+
+impl Conflict {
+    /// The key of a ConfigMap or Secret that it is about.
+    pub(super) fn data_key(&self) -> Option<(&'static str, &str)> {
+        let of = |list: &'static str| self.field.strip_prefix(&format!(".{list}.")).map(|key| (list, key));
+        of("data").or_else(|| of("binaryData"))
+    }
+
+    /// People change objects with kubectl's other commands.
+    pub(super) fn is_by_hand(&self) -> bool {
+        self.manager.starts_with("kubectl")
+    }
+}
+
+pub(super) fn conflicts(status: &Status) -> Vec<Conflict> {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let told = causes.filter(|cause| cause.reason == "FieldManagerConflict");
+    told.map(|cause| Conflict {
+        // conflict with "kubectl-edit" using apps/v1
+        manager: cause.message.split('"').nth(1).unwrap_or("somebody").to_owned(),
+        field: cause.field.clone(),
+    })
+    .collect()
+}
+
+/// `kubectl-edit (.data.key, .data.other), helm (.spec.replicas)`
+pub(super) fn owners(conflicts: &[Conflict]) -> String {
+    let mut managers: Vec<&str> = conflicts.iter().map(|conflict| conflict.manager.as_str()).collect();
+    managers.sort_unstable();
+    managers.dedup();
+    let fields = |manager: &str| {
+        let own = conflicts.iter().filter(|conflict| conflict.manager == manager);
+        own.map(|conflict| conflict.field.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let all: Vec<String> =
+        managers.into_iter().map(|manager| format!("{manager} ({})", fields(manager))).collect();
+    all.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(entries: Value) -> ObjectMeta {
+        serde_json::from_value(json!({"managedFields": entries})).unwrap()
+    }
+
+    #[test]
+    fn what_client_side_tools_set_becomes_ours() {
+        let noted = json!({"f:metadata": {"f:annotations": {format!("f:{LAST_APPLIED}"): {}}}, "f:data": {"f:a": {}}});
+        let before = meta(json!([
+            {"manager": "kubectl-client-side-apply", "operation": "Update", "apiVersion": "v1", "fieldsV1": noted},
+            {"manager": "tilt", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:b": {}}}},
+            {"manager": "kubectl-edit", "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:c": {}}}},
+        ]));
+        let takeover = takeover(&before).unwrap();
+        assert_eq!(takeover.from, ["kubectl-client-side-apply"]);
+        assert_eq!(takeover.entries.len(), 2);
+        let ours = takeover.entries[1].fields_v1.as_ref().unwrap();
+        assert_eq!(ours.0["f:data"], json!({"f:a": {}, "f:b": {}}));
+        let after = ObjectMeta { managed_fields: Some(takeover.entries), ..ObjectMeta::default() };
+        assert!(super::takeover(&after).is_none() && was_applied(&after));
+    }
+
+    #[test]
+    fn an_autoscaler_is_told_from_a_person() {
+        let scaled = |manager: &str| {
+            meta(json!([{"manager": manager, "operation": "Update", "subresource": "scale", "fieldsV1": {}}]))
+        };
+        assert!(is_autoscaled(&scaled("kube-controller-manager")));
+        assert!(!is_autoscaled(&scaled("kubectl")));
+    }
+}

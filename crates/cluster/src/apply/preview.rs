@@ -1,0 +1,135 @@
+//! What an apply would do, by asking the API server to do it and not to keep it.
+
+use futures_util::stream::{self, StreamExt as _};
+use lilt_model::Failure;
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::settings::ServerSideApply;
+use serde_json::Value;
+
+use super::ownership::is_autoscaled;
+use super::target::{Manner, Target, is_create_once, is_immutable};
+use super::{AT_ONCE, reference, refusal};
+use crate::connect::Cluster;
+use crate::difference::{FieldChange, differences};
+use crate::error::{causes_of_status, is_missing};
+
+/// What would become of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Preview {
+    Create,
+    Unchanged,
+    Change(Vec<FieldChange>),
+    /// It would be deleted and made anew; why.
+    Recreate(String),
+    /// It would be left as it is, although it differs: it is made only once.
+    Keep(Vec<FieldChange>),
+    Refused(Failure),
+}
+
+impl Cluster {
+    /// What applying each object would do, in the order given. Nothing is changed.
+    pub async fn preview(
+        &self,
+        objects: &[Value],
+        merge: ServerSideApply,
+    ) -> Result<Vec<(ObjectRef, Preview)>, Failure> {
+        let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
+        let work = references.into_iter().zip(objects).map(|(object, body)| async move {
+            let preview = self.preview_one(&object, body, objects, merge).await;
+            (object, preview.unwrap_or_else(Preview::Refused))
+        });
+        Ok(stream::iter(work).buffered(AT_ONCE).collect().await)
+    }
+
+    /// Which fields of an object in the cluster are not as its manifest says; none if it is not there. What others fill
+    /// in by right does not count: the certificates of webhooks, an autoscaler's replicas.
+    pub async fn drift(
+        &self,
+        manifest: &Value,
+        merge: ServerSideApply,
+    ) -> Result<Option<Vec<FieldChange>>, Failure> {
+        let object = reference(manifest)?;
+        let found = self.kinds.find(&object.api_version, &object.kind).await;
+        let kind = found.map_err(|error| self.failure("asking which kinds it knows", &error))?;
+        let Some(kind) = kind else { return Ok(None) };
+        let target = self.target(&object, kind);
+        let Some(meta) = target.metadata().await else { return Ok(None) };
+        let mut changes = target.differences(manifest, merge).await?;
+        let scaled = is_autoscaled(&meta);
+        changes.retain(|change| {
+            !change.path.ends_with("caBundle") && !(scaled && change.path == "spec.replicas")
+        });
+        // Told from the manifest's side: what it says, and what is there.
+        for change in &mut changes {
+            std::mem::swap(&mut change.before, &mut change.after);
+        }
+        Ok(Some(changes))
+    }
+
+    async fn preview_one(
+        &self,
+        object: &ObjectRef,
+        body: &Value,
+        all: &[Value],
+        merge: ServerSideApply,
+    ) -> Result<Preview, Failure> {
+        let found = self.kinds.find(&object.api_version, &object.kind).await;
+        let kind = match found.map_err(|error| self.failure("asking which kinds it knows", &error))? {
+            Some(kind) => kind,
+            None if super::defines(all, object) => return Ok(Preview::Create),
+            None => return Err(refusal::unknown_kind(object)),
+        };
+        let target = self.target(object, kind);
+        let current = target.api.get_metadata_opt(&target.object.name).await;
+        if current.map_err(|error| target.refused(&error))?.is_none() {
+            return target.preview_creation(body, all, merge).await;
+        }
+        match target.compared(body, merge).await {
+            Ok(changes) if changes.is_empty() => Ok(Preview::Unchanged),
+            Ok(changes) if is_create_once(body) => Ok(Preview::Keep(changes)),
+            Ok(changes) => Ok(Preview::Change(changes)),
+            Err(error) if is_immutable(&error) => Ok(Preview::Recreate(causes_of_status(&error))),
+            Err(error) => Err(target.refused(&error)),
+        }
+    }
+}
+
+impl Target<'_> {
+    pub(super) async fn differences(
+        &self,
+        body: &Value,
+        merge: ServerSideApply,
+    ) -> Result<Vec<FieldChange>, Failure> {
+        self.compared(body, merge).await.map_err(|error| self.refused(&error))
+    }
+
+    /// The object as it is against what it would become.
+    async fn compared(&self, body: &Value, merge: ServerSideApply) -> kube::Result<Vec<FieldChange>> {
+        let before = self.api.get(&self.object.name).await?;
+        let manner = Manner { merge, overwrite: true, dry: true };
+        let after = self.write(body, Some(&before.metadata), manner, &mut Vec::new()).await?;
+        let value = |object| serde_json::to_value(object).map_err(kube::Error::SerdeError);
+        Ok(differences(&value(before)?, &value(after)?))
+    }
+
+    async fn preview_creation(
+        &self,
+        body: &Value,
+        all: &[Value],
+        merge: ServerSideApply,
+    ) -> Result<Preview, Failure> {
+        let manner = Manner { merge, overwrite: true, dry: true };
+        match self.write(body, None, manner, &mut Vec::new()).await {
+            Ok(_) => Ok(Preview::Create),
+            // Its namespace comes with the same apply.
+            Err(error) if is_missing(&error) && brings_namespace(all, &self.object.namespace) => {
+                Ok(Preview::Create)
+            }
+            Err(error) => Err(self.refused(&error)),
+        }
+    }
+}
+
+fn brings_namespace(all: &[Value], namespace: &str) -> bool {
+    all.iter().any(|object| object["kind"] == "Namespace" && object["metadata"]["name"] == *namespace)
+}

@@ -1,0 +1,121 @@
+//! The API server merges. A conflict never stops an update: what earlier tools set is taken over, the rest is forced,
+//! and what people edited in ConfigMaps and Secrets stays unless they want it otherwise.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::Remark;
+use super::ownership::{self, Conflict, FIELD_MANAGER};
+use super::target::{Manner, Target};
+use crate::error::{code, status};
+
+impl Target<'_> {
+    pub(super) async fn write_server_side(
+        &self,
+        body: &Value,
+        before: Option<&ObjectMeta>,
+        manner: Manner,
+        remarks: &mut Vec<Remark>,
+    ) -> kube::Result<DynamicObject> {
+        if let Some(takeover) = before.and_then(ownership::takeover) {
+            if manner.dry {
+                // Taking over is a change of its own: what both come to is what merging here comes to.
+                return self.write_client_side(body, manner, remarks).await;
+            }
+            self.take_over(takeover, remarks).await?;
+        }
+        let mut body = acceptable(body);
+        let error = match self.patch(&body, manner, false).await {
+            Err(error) if code(&error) == Some(409) => error,
+            result => return result,
+        };
+        let conflicts = status(&error).map(ownership::conflicts).unwrap_or_default();
+        if conflicts.is_empty() {
+            return Err(error);
+        }
+        let applied_before = before.is_some_and(ownership::was_applied);
+        let is_edited =
+            |conflict: &Conflict| conflict.data_key().is_some() && (applied_before || conflict.is_by_hand());
+        let keeps = !manner.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret");
+        let (kept, taken): (Vec<Conflict>, Vec<Conflict>) =
+            conflicts.into_iter().partition(|conflict| keeps && is_edited(conflict));
+        for (list, key) in kept.iter().filter_map(Conflict::data_key) {
+            body.get_mut(list).and_then(Value::as_object_mut).map(|data| data.remove(key));
+        }
+        if !kept.is_empty() {
+            remarks.push(Remark::warning(format!(
+                "{}: kept what was changed in the cluster by {}; trigger the resource to overwrite it",
+                self.object,
+                ownership::owners(&kept)
+            )));
+        }
+        if !taken.is_empty() {
+            let whose = ownership::owners(&taken);
+            remarks.push(Remark::note(format!("{}: took fields from {whose}", self.object)));
+        }
+        self.patch(&body, manner, true).await
+    }
+
+    async fn patch(&self, body: &Value, manner: Manner, force: bool) -> kube::Result<DynamicObject> {
+        let parameters = PatchParams {
+            dry_run: manner.dry,
+            force,
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        self.api.patch(&self.object.name, &parameters, &Patch::Apply(body)).await
+    }
+
+    /// Should somebody change the object meanwhile, the next apply takes over.
+    async fn take_over(&self, takeover: ownership::Takeover, remarks: &mut Vec<Remark>) -> kube::Result<()> {
+        let parameters =
+            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let patch = json!({"metadata": {"managedFields": takeover.entries}});
+        self.api.patch_metadata(&self.object.name, &parameters, &Patch::Merge(patch)).await?;
+        if !takeover.from.is_empty() {
+            let whose = takeover.from.join(", ");
+            remarks.push(Remark::note(format!("{}: took over what {whose} had applied", self.object)));
+        }
+        Ok(())
+    }
+}
+
+/// What the API server lets pass: nobody applies the bookkeeping of an exported object, and of a Secret it knows owners
+/// only of `data`.
+fn acceptable(body: &Value) -> Value {
+    let mut body = body.clone();
+    if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        meta.remove("managedFields");
+    }
+    if body["kind"] == "Secret"
+        && body["apiVersion"] == "v1"
+        && let Some(Value::Object(texts)) =
+            body.as_object_mut().and_then(|fields| fields.remove("stringData"))
+    {
+        if !body["data"].is_object() {
+            body["data"] = json!({});
+        }
+        for (key, text) in texts {
+            let text = text.as_str().map(str::to_owned).unwrap_or_else(|| text.to_string());
+            body["data"][key] = STANDARD.encode(text).into();
+        }
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_texts_of_a_secret_are_data() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"managedFields": []},
+            "data": {"a": "eA=="}, "stringData": {"b": "x"}});
+        let expected =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {}, "data": {"a": "eA==", "b": "eA=="}});
+        assert_eq!(acceptable(&secret), expected);
+    }
+}

@@ -1,0 +1,268 @@
+//! One object and where it goes.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, DeleteParams, DynamicObject};
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::settings::ServerSideApply;
+use lilt_model::{Failure, Uid};
+use serde_json::Value;
+
+use super::{Applied, ApplyOptions, Remark, pause, refusal};
+use crate::connect::Cluster;
+use crate::error::{causes_of_status, code, status};
+use crate::kinds::Kind;
+use crate::marks;
+
+/// An object with this annotation is made where it is missing and otherwise left as it is.
+pub(crate) const CREATE_ONCE: &str = "lilt.dev/create-once";
+/// How many fields of a difference are told.
+const TOLD: usize = 10;
+
+pub(super) struct Target<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) object: ObjectRef,
+    pub(super) api: Api<DynamicObject>,
+    pub(super) kind: Kind,
+}
+
+/// How one request is meant.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    pub(super) merge: ServerSideApply,
+    pub(super) overwrite: bool,
+    /// Nothing is changed: the answer says what would be.
+    pub(super) dry: bool,
+}
+
+impl Target<'_> {
+    /// What is known to be so already. Jobs are always looked at: whether they are done is not in their metadata.
+    pub(super) async fn unchanged(
+        &self,
+        object: &ObjectRef,
+        body: &Value,
+        how: &ApplyOptions<'_>,
+    ) -> Option<Applied> {
+        let remembered = how.remembered.get(object).filter(|_| object.kind != "Job")?;
+        let manifest = marks::digest(body);
+        if how.overwrite || remembered.manifest != manifest {
+            return None;
+        }
+        let listed = match how.many {
+            true => self.cluster.listed(&self.kind, &self.object.namespace, &self.object.name).await,
+            false => None,
+        };
+        let (uid, mark) = match listed {
+            Some(listed) => listed,
+            None => {
+                let meta = self.metadata().await?;
+                (Uid::new(meta.uid.as_deref().unwrap_or_default()), marks::mark(&meta))
+            }
+        };
+        (mark == remembered.mark).then(|| Applied {
+            object: self.object.clone(),
+            uid,
+            mark,
+            manifest,
+            changed: false,
+            recreated: false,
+            complete: false,
+            remarks: Vec::new(),
+        })
+    }
+
+    pub(super) async fn apply(&self, body: &Value, how: &ApplyOptions<'_>) -> Result<Applied, Failure> {
+        let before = self.metadata().await;
+        if is_create_once(body)
+            && let Some(before) = &before
+        {
+            return self.leave(body, before, how).await;
+        }
+        let mut remarks = Vec::new();
+        let manner = Manner { merge: how.merge, overwrite: how.overwrite, dry: false };
+        let mut recreated = false;
+        let mut after = match self.write(body, before.as_ref(), manner, &mut remarks).await {
+            Ok(object) => object,
+            Err(error) if is_immutable(&error) && before.is_some() => {
+                recreated = true;
+                remarks.push(Remark::note(format!(
+                    "{} is deleted and made anew: {}",
+                    self.object,
+                    first_line(&causes_of_status(&error))
+                )));
+                self.delete_and_wait().await?;
+                self.write(body, None, manner, &mut remarks).await.map_err(|error| self.refused(&error))?
+            }
+            Err(error) => return Err(self.refused(&error)),
+        };
+        // An apply may land on an object that is on its way out, and would go with it.
+        if after.metadata.deletion_timestamp.is_some() {
+            recreated = true;
+            self.wait_gone(after.metadata.uid.as_deref()).await?;
+            let again = self.write(body, None, manner, &mut remarks).await;
+            after = again.map_err(|error| self.refused(&error))?;
+        }
+        // Not by the version of the object: controllers write into its status meanwhile.
+        let is_as_before = before.is_some_and(|before| marks::mark(&before) == marks::mark(&after.metadata));
+        Ok(Applied {
+            changed: recreated || !is_as_before,
+            recreated,
+            complete: is_complete(&after),
+            remarks,
+            ..self.applied(body, &after.metadata)
+        })
+    }
+
+    fn applied(&self, body: &Value, meta: &ObjectMeta) -> Applied {
+        Applied {
+            object: self.object.clone(),
+            uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
+            mark: marks::mark(meta),
+            manifest: marks::digest(body),
+            changed: false,
+            recreated: false,
+            complete: false,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// It is there and is not to be changed: only what differs is told.
+    async fn leave(
+        &self,
+        body: &Value,
+        before: &ObjectMeta,
+        how: &ApplyOptions<'_>,
+    ) -> Result<Applied, Failure> {
+        let differences = self.differences(body, how.merge).await?;
+        let mut remarks = Vec::new();
+        if !differences.is_empty() {
+            let mut told: Vec<String> = differences.iter().take(TOLD).map(ToString::to_string).collect();
+            if differences.len() > TOLD {
+                told.push(format!("and {} more", differences.len() - TOLD));
+            }
+            remarks.push(Remark::warning(format!(
+                "{} is left as it is in the cluster ({CREATE_ONCE}); the YAML would change: {}",
+                self.object,
+                told.join("; ")
+            )));
+        }
+        Ok(Applied { remarks, ..self.applied(body, before) })
+    }
+
+    /// One request, or some that together are one.
+    pub(super) async fn write(
+        &self,
+        body: &Value,
+        before: Option<&ObjectMeta>,
+        manner: Manner,
+        remarks: &mut Vec<Remark>,
+    ) -> kube::Result<DynamicObject> {
+        match manner.merge {
+            ServerSideApply::Never => self.write_client_side(body, manner, remarks).await,
+            ServerSideApply::Always => self.write_server_side(body, before, manner, remarks).await,
+            ServerSideApply::Auto => match self.write_server_side(body, before, manner, remarks).await {
+                Err(error) if is_untypable(&error) => {
+                    remarks.push(Remark::warning(format!(
+                        "{} is merged on this machine, because the API server cannot: {}",
+                        self.object,
+                        first_line(&causes_of_status(&error))
+                    )));
+                    self.write_client_side(body, manner, remarks).await
+                }
+                result => result,
+            },
+        }
+    }
+
+    /// Unreadable is no obstacle: then we do not know what changed, and say that it did.
+    pub(super) async fn metadata(&self) -> Option<ObjectMeta> {
+        self.api.get_metadata_opt(&self.object.name).await.ok().flatten().map(|object| object.metadata)
+    }
+
+    async fn delete_and_wait(&self) -> Result<(), Failure> {
+        let current =
+            self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
+        let uid = current.and_then(|object| object.metadata.uid);
+        match self.api.delete(&self.object.name, &DeleteParams::background()).await {
+            Ok(_) => {}
+            Err(error) if code(&error) == Some(404) => {}
+            Err(error) => return Err(self.refused(&error)),
+        }
+        self.wait_gone(uid.as_deref()).await
+    }
+
+    async fn wait_gone(&self, uid: Option<&str>) -> Result<(), Failure> {
+        loop {
+            let current =
+                self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
+            match current {
+                Some(object) if object.metadata.uid.as_deref() == uid => pause().await,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// A definition is served only once its names are accepted.
+    pub(super) async fn wait_established(&self) -> Result<(), Failure> {
+        loop {
+            let definition = self.api.get(&self.object.name).await.map_err(|error| self.refused(&error))?;
+            let conditions = definition.data.pointer("/status/conditions").and_then(Value::as_array);
+            let established = conditions.is_some_and(|conditions| {
+                conditions
+                    .iter()
+                    .any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+            });
+            if established {
+                return Ok(());
+            }
+            pause().await;
+        }
+    }
+
+    pub(super) fn refused(&self, error: &kube::Error) -> Failure {
+        match (code(error), status(error)) {
+            (Some(403), Some(status)) if refusal::is_quota(status) => refusal::quota(&self.object, status),
+            (Some(403), _) if !is_immutable(error) => {
+                self.cluster.forbidden(&format!("to apply {}", self.object), error)
+            }
+            (Some(404), _) => {
+                self.cluster.kinds.forget(&self.kind);
+                refusal::missing(&self.object, causes_of_status(error))
+            }
+            (Some(401) | None, _) | (_, None) => self.cluster.failure("applying", error),
+            (_, Some(status)) => refusal::refused(&self.object, status),
+        }
+    }
+}
+
+pub(crate) fn is_create_once(object: &Value) -> bool {
+    let annotations = object.pointer("/metadata/annotations");
+    annotations.and_then(|it| it.get(CREATE_ONCE)).and_then(Value::as_str) == Some("true")
+}
+
+fn is_complete(object: &DynamicObject) -> bool {
+    let conditions = object.data.pointer("/status/conditions").and_then(Value::as_array);
+    let met = |condition: &Value| condition["type"] == "Complete" && condition["status"] == "True";
+    conditions.is_some_and(|conditions| conditions.iter().any(met))
+}
+
+/// As Tilt guesses it: the API server has no code of its own for it.
+pub(super) fn is_immutable(error: &kube::Error) -> bool {
+    status(error).is_some_and(|status| {
+        status.code == 422
+            && (status.message.contains("field is immutable") || status.message.contains("Forbidden:"))
+    })
+}
+
+/// What server-side apply cannot take and client-side apply does: a list with two elements of one name, a field that the
+/// kind does not have.
+fn is_untypable(error: &kube::Error) -> bool {
+    status(error).is_some_and(|status| {
+        ["duplicate entries for key", "field not declared in schema"]
+            .iter()
+            .any(|words| status.message.contains(words))
+    })
+}
+
+pub(super) fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}

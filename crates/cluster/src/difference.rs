@@ -1,0 +1,156 @@
+//! What differs between an object in the cluster and what it would become.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// What the API server writes by itself, or nobody applies.
+const NOT_COMPARED: &[&str] = &[
+    "status",
+    "metadata.managedFields",
+    "metadata.resourceVersion",
+    "metadata.generation",
+    "metadata.creationTimestamp",
+    "metadata.uid",
+    "metadata.selfLink",
+    "metadata.annotations.kubectl.kubernetes.io/last-applied-configuration",
+    "metadata.annotations.deployment.kubernetes.io/revision",
+];
+/// A value that is longer is cut: whole files are in ConfigMaps.
+const LONGEST: usize = 120;
+
+/// One field that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldChange {
+    /// `spec.template.spec.containers[web].image`
+    pub path: String,
+    /// None: it is not there.
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+}
+
+impl fmt::Display for FieldChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => write!(f, "{}: {} → {}", self.path, short(before), short(after)),
+            (None, Some(after)) => write!(f, "{}: (none) → {}", self.path, short(after)),
+            (Some(before), None) => write!(f, "{}: {} → (none)", self.path, short(before)),
+            (None, None) => f.write_str(&self.path),
+        }
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) if !text.contains('\n') => text.clone(),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The fields in which two versions of an object differ. What a Secret holds is not told.
+pub(crate) fn differences(before: &Value, after: &Value) -> Vec<FieldChange> {
+    let mut changes = Vec::new();
+    compare(String::new(), Some(before), Some(after), &mut changes);
+    if after["kind"] == "Secret" {
+        changes.iter_mut().for_each(redact);
+    }
+    changes
+}
+
+fn redact(change: &mut FieldChange) {
+    if !change.path.starts_with("data") && !change.path.starts_with("stringData") {
+        return;
+    }
+    let (before, after) = match (change.before.is_some(), change.after.is_some()) {
+        (true, true) => (Some("[redacted]"), Some("[redacted, other]")),
+        (before, after) => (before.then_some("[redacted]"), after.then_some("[redacted]")),
+    };
+    (change.before, change.after) = (before.map(Value::from), after.map(Value::from));
+}
+
+fn compare(path: String, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<FieldChange>) {
+    if before == after || NOT_COMPARED.contains(&path.as_str()) {
+        return;
+    }
+    match (before, after) {
+        (Some(Value::Object(old)), Some(Value::Object(new))) => {
+            let added = new.keys().filter(|key| !old.contains_key(*key));
+            for key in old.keys().chain(added) {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                compare(path, old.get(key), new.get(key), changes);
+            }
+        }
+        // Only what has a name in both is worth telling apart; others would be told by their places.
+        (Some(Value::Array(old)), Some(Value::Array(new))) if are_named(old) && are_named(new) => {
+            let missing = |list: &[Value], one: &Value| list.iter().all(|other| other["name"] != one["name"]);
+            let added = new.iter().filter(|one| missing(old, one));
+            for element in old.iter().chain(added) {
+                let named = |list: &'_ [Value]| -> Option<Value> {
+                    list.iter().find(|other| other["name"] == element["name"]).cloned()
+                };
+                let path = format!("{path}[{}]", element["name"].as_str().unwrap_or_default());
+                compare(path, named(old).as_ref(), named(new).as_ref(), changes);
+            }
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
+            for (at, (old, new)) in old.iter().zip(new).enumerate() {
+                compare(format!("{path}[{at}]"), Some(old), Some(new), changes);
+            }
+        }
+        _ => changes.push(FieldChange { path, before: before.cloned(), after: after.cloned() }),
+    }
+}
+
+fn are_named(list: &[Value]) -> bool {
+    let names = list.iter().map(|element| element.get("name").and_then(Value::as_str));
+    let mut seen = Vec::new();
+    !list.is_empty()
+        && names.into_iter().all(|name| {
+            name.is_some_and(|name| {
+                !seen.contains(&name) && {
+                    seen.push(name);
+                    true
+                }
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_named_by_their_path() {
+        let object = |image: &str, replicas: u32, extra: Value| {
+            json!({"kind": "Deployment", "metadata": {"generation": replicas}, "status": {"x": replicas},
+                "spec": {"replicas": replicas, "containers": [{"name": "web", "image": image}, extra], "list": [1, 2]}})
+        };
+        let before = object("a", 1, json!({"name": "old"}));
+        let after = object("b", 2, json!({"name": "new"}));
+        let told: Vec<String> = differences(&before, &after).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "spec.replicas: 1 → 2",
+                "spec.containers[web].image: a → b",
+                "spec.containers[old]: {\"name\":\"old\"} → (none)",
+                "spec.containers[new]: (none) → {\"name\":\"new\"}",
+            ]
+        );
+        assert!(differences(&after, &after).is_empty());
+    }
+
+    #[test]
+    fn what_a_secret_holds_is_not_told() {
+        let secret = |value: &str| json!({"kind": "Secret", "data": {"password": value, "user": "dQ=="}});
+        let told = differences(&secret("b2xk"), &secret("bmV3"));
+        assert_eq!(told[0].to_string(), "data.password: [redacted] → [redacted, other]");
+        assert_eq!(told.len(), 1);
+    }
+}

@@ -1,0 +1,128 @@
+//! By which an object that nobody touched is known again, without reading the whole of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::ListParams;
+use lilt_model::Uid;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::connect::Cluster;
+use crate::inject::{MANAGED_BY, write_sorted};
+use crate::kinds::Kind;
+
+/// How old a listing may be that many objects are looked up in: the time in which a session starts.
+const FRESH: Duration = Duration::from_secs(10);
+/// What controllers note on objects of theirs.
+const NOTES_OF_CONTROLLERS: &[&str] = &["deployment.kubernetes.io/revision"];
+
+/// The same as long as nobody changes what an object says: status and the bookkeeping of the server do not count.
+pub(crate) fn mark(meta: &ObjectMeta) -> String {
+    let state = match meta.generation.filter(|generation| *generation > 0) {
+        Some(generation) => format!("g{generation}"),
+        None => format!("v{}", meta.resource_version.as_deref().unwrap_or_default()),
+    };
+    let mut noted = meta.annotations.clone().unwrap_or_default();
+    noted.retain(|key, _| !NOTES_OF_CONTROLLERS.contains(&key.as_str()));
+    let said = serde_json::json!({"labels": meta.labels, "annotations": noted,
+        "deleting": meta.deletion_timestamp.is_some()});
+    format!("{}:{state}:{}", meta.uid.as_deref().unwrap_or_default(), digest(&said))
+}
+
+/// Which manifest it is, however its keys are ordered.
+pub fn digest(manifest: &Value) -> String {
+    let mut text = String::new();
+    write_sorted(manifest, &mut text);
+    Sha256::digest(text.as_bytes()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is remembered of an object that was applied: if manifest and mark are the same, nothing is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    pub manifest: String,
+    pub mark: String,
+}
+
+/// The objects of one kind in one namespace, by name.
+type Listing = Shared<BoxFuture<'static, Arc<HashMap<String, (Uid, String)>>>>;
+
+/// One question for many objects, while it is fresh.
+#[derive(Clone)]
+pub(crate) struct Listings {
+    /// A watch channel as the latest value: readers never wait, writers replace one entry.
+    asked: Arc<watch::Sender<HashMap<(String, String), (Instant, Listing)>>>,
+}
+
+impl Listings {
+    pub(crate) fn new() -> Self {
+        Self { asked: Arc::new(watch::Sender::new(HashMap::new())) }
+    }
+}
+
+impl Cluster {
+    /// Uid and mark of an object as a recent listing of its like has it. None if it is not among those that carry our
+    /// label, or if they may not be listed.
+    pub(crate) async fn listed(&self, kind: &Kind, namespace: &str, name: &str) -> Option<(Uid, String)> {
+        let key = (format!("{}/{}", kind.resource.api_version, kind.resource.plural), namespace.to_owned());
+        let mut listing: Option<Listing> = None;
+        self.listings.asked.send_if_modified(|asked| {
+            if let Some((_, known)) = asked.get(&key).filter(|(at, _)| at.elapsed() < FRESH) {
+                listing = Some(known.clone());
+                return false;
+            }
+            let fresh = list(self.clone(), kind.clone(), namespace.to_owned()).boxed().shared();
+            listing = Some(fresh.clone());
+            asked.insert(key, (Instant::now(), fresh));
+            true
+        });
+        listing?.await.get(name).cloned()
+    }
+}
+
+async fn list(cluster: Cluster, kind: Kind, namespace: String) -> Arc<HashMap<String, (Uid, String)>> {
+    let api = kind.api(cluster.client.clone(), &namespace);
+    let parameters = ListParams::default().labels(&format!("{MANAGED_BY}=tilt"));
+    let listed = api.list_metadata(&parameters).await;
+    // Who may not list is asked for each object on its own.
+    let items = listed.map(|list| list.items).unwrap_or_default();
+    let known = items.into_iter().filter_map(|object| {
+        let uid = Uid::from(object.metadata.uid.clone()?);
+        Some((object.metadata.name.clone()?, (uid, mark(&object.metadata))))
+    });
+    Arc::new(known.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn meta(value: Value) -> ObjectMeta {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_mark_stays_while_only_the_status_changes() {
+        let before = meta(json!({"uid": "u", "generation": 2, "resourceVersion": "5", "labels": {"a": "b"}}));
+        let status = meta(json!({"uid": "u", "generation": 2, "resourceVersion": "6", "labels": {"a": "b"},
+            "annotations": {"deployment.kubernetes.io/revision": "2"}}));
+        assert_eq!(mark(&before), mark(&status));
+        for other in [
+            json!({"uid": "u", "generation": 3, "labels": {"a": "b"}}),
+            json!({"uid": "u", "generation": 2, "labels": {"a": "c"}}),
+            json!({"uid": "v", "generation": 2, "labels": {"a": "b"}}),
+        ] {
+            assert_ne!(mark(&before), mark(&meta(other)));
+        }
+        let versioned = |version: &str| mark(&meta(json!({"uid": "u", "resourceVersion": version})));
+        assert_ne!(versioned("1"), versioned("2"));
+    }
+}

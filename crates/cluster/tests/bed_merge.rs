@@ -1,0 +1,303 @@
+//! Who merges, whose fields are taken and whose are kept, against the real API server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and uses this machine as it is"
+)]
+
+#[path = "bed/space.rs"]
+mod space;
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use lilt_cluster::{Applied, ApplyOptions, Preview, Remembered};
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::settings::ServerSideApply;
+use serde_json::{Value, json};
+use space::{DEADLINE, Space};
+
+fn config_map(data: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": data})
+}
+
+/// No pods: only what the object says matters.
+fn deployment(container: Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}}})
+}
+
+fn options(merge: ServerSideApply) -> ApplyOptions<'static> {
+    ApplyOptions { timeout: DEADLINE, merge, ..ApplyOptions::default() }
+}
+
+trait Try {
+    async fn applied(&self, object: &Value, how: &ApplyOptions<'_>) -> Applied;
+    fn kubectl(&self, arguments: &[&str], input: &Value) -> String;
+    fn read(&self, object: &str) -> Value;
+}
+
+impl Try for Space {
+    async fn applied(&self, object: &Value, how: &ApplyOptions<'_>) -> Applied {
+        let applied = self.cluster.apply_with(std::slice::from_ref(object), how).await;
+        applied.unwrap_or_else(|failure| panic!("{failure}")).remove(0)
+    }
+
+    fn kubectl(&self, arguments: &[&str], input: &Value) -> String {
+        let mut command = Command::new("kubectl");
+        command.args(["-n", &self.name]).args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "kubectl {arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn read(&self, object: &str) -> Value {
+        let text = self.kubectl(&["get", object, "-o", "json", "--show-managed-fields"], &Value::Null);
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+fn said(applied: &Applied) -> String {
+    applied.remarks.iter().map(|remark| remark.text.clone()).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn what_kubectl_applied_is_taken_over_and_what_is_no_longer_named_vanishes() {
+    let space = Space::new("takeover").await;
+    space.kubectl(&["apply", "-f", "-"], &config_map(json!({"a": "1", "b": "1"})));
+    let applied = space.applied(&config_map(json!({"a": "2"})), &options(ServerSideApply::Auto)).await;
+    assert!(said(&applied).contains("took over what kubectl-client-side-apply had applied"), "{applied:?}");
+    let object = space.read("configmap/settings");
+    assert_eq!(object["data"], json!({"a": "2"}));
+    assert!(!object.to_string().contains("last-applied-configuration"), "{object}");
+    // The second time there is nothing to be taken.
+    let again = space.applied(&config_map(json!({"a": "2"})), &options(ServerSideApply::Auto)).await;
+    assert!(!again.changed && again.remarks.is_empty(), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_conflict_stops_nothing_and_the_log_says_whose_fields_were_taken() {
+    let space = Space::new("conflict").await;
+    let web = deployment(json!({"name": "main", "image": "busybox:1"}));
+    space.apply(web.clone()).await;
+    space.kubectl(&["set", "image", "deployment/web", "main=busybox:2"], &Value::Null);
+    let applied = space.applied(&web, &options(ServerSideApply::Auto)).await;
+    assert!(said(&applied).contains("took fields from kubectl-set"), "{applied:?}");
+    assert!(said(&applied).contains(".image"), "{applied:?}");
+    assert_eq!(
+        space.read("deployment/web")["spec"]["template"]["spec"]["containers"][0]["image"],
+        "busybox:1"
+    );
+}
+
+#[tokio::test]
+async fn yaml_that_only_client_side_apply_takes_is_deployed_and_told() {
+    let space = Space::new("twice").await;
+    let twice = |value: &str| {
+        let env = json!([{"name": "A", "value": "1"}, {"name": "A", "value": value}]);
+        deployment(json!({"name": "main", "image": "busybox", "env": env}))
+    };
+    let applied = space.applied(&twice("2"), &options(ServerSideApply::Auto)).await;
+    assert!(applied.remarks[0].warning && said(&applied).contains("duplicate entries"), "{applied:?}");
+    space.applied(&twice("3"), &options(ServerSideApply::Auto)).await;
+    let env = &space.read("deployment/web")["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert_eq!(env[1]["value"], "3", "{env}");
+    // And back again.
+    let once = deployment(json!({"name": "main", "image": "busybox", "env": [{"name": "B", "value": "1"}]}));
+    let applied = space.applied(&once, &options(ServerSideApply::Auto)).await;
+    let object = space.read("deployment/web");
+    let env = &object["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert_eq!(*env, json!([{"name": "B", "value": "1"}]), "{applied:?}");
+    // Who asks for the server's merge gets its answer.
+    let always = options(ServerSideApply::Always);
+    let failure = space.cluster.apply_with(&[twice("4")], &always).await.unwrap_err();
+    assert!(failure.to_string().contains("duplicate entries"), "{failure}");
+}
+
+#[tokio::test]
+async fn without_the_server_this_machine_merges_as_kubectl_does() {
+    let space = Space::new("client").await;
+    let how = options(ServerSideApply::Never);
+    let container = |env: Value| json!({"name": "main", "image": "busybox", "env": env});
+    let both = container(json!([{"name": "A", "value": "1"}, {"name": "B", "value": "1"}]));
+    let first = space.applied(&deployment(both.clone()), &how).await;
+    assert!(first.changed);
+    let again = space.applied(&deployment(both), &how).await;
+    assert!(!again.changed, "{again:?}");
+    let object = space.read("deployment/web");
+    let notes =
+        object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"].as_str();
+    assert!(notes.is_some_and(|text| text.contains("\"A\"")), "{object}");
+    // What somebody added stays, what the manifest no longer names goes.
+    space.kubectl(&["set", "env", "deployment/web", "THEIRS=x"], &Value::Null);
+    space.kubectl(&["annotate", "deployment/web", "note=theirs"], &Value::Null);
+    let one = container(json!([{"name": "A", "value": "2"}]));
+    space.applied(&deployment(one), &how).await;
+    let object = space.read("deployment/web");
+    assert_eq!(object["metadata"]["annotations"]["note"], "theirs");
+    let env = &object["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert_eq!(*env, json!([{"name": "A", "value": "2"}, {"name": "THEIRS", "value": "x"}]));
+    let managers: Vec<String> = object["metadata"]["managedFields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| format!("{} {}", entry["manager"], entry["operation"]))
+        .collect();
+    assert!(managers.contains(&"\"tilt\" \"Update\"".to_owned()), "{managers:?}");
+    // kubectl goes on where we ended, and an immutable field is a reason to make it anew.
+    space.kubectl(&["apply", "-f", "-"], &deployment(container(json!([]))));
+    let mut other = deployment(json!({"name": "main", "image": "busybox"}));
+    other["spec"]["selector"] = json!({"matchLabels": {"app": "other"}});
+    other["spec"]["template"]["metadata"]["labels"] = json!({"app": "other"});
+    let recreated = space.applied(&other, &how).await;
+    assert!(recreated.recreated && said(&recreated).contains("made anew"), "{recreated:?}");
+}
+
+#[tokio::test]
+async fn an_object_too_large_for_its_own_copy_is_applied() {
+    let space = Space::new("large").await;
+    let how = options(ServerSideApply::Never);
+    let large = |end: &str| config_map(json!({"k": format!("{}{end}", "x".repeat(300_000))}));
+    space.applied(&large("a"), &how).await;
+    space.applied(&large("b"), &how).await;
+    assert!(space.read("configmap/settings")["data"]["k"].as_str().unwrap().ends_with('b'));
+    space.applied(&large("c"), &options(ServerSideApply::Auto)).await;
+}
+
+#[tokio::test]
+async fn what_a_person_edited_in_a_config_map_is_kept_until_somebody_asks() {
+    for merge in [ServerSideApply::Auto, ServerSideApply::Never] {
+        let space = Space::new("edited").await;
+        let how = options(merge);
+        space.applied(&config_map(json!({"a": "1", "b": "1"})), &how).await;
+        let edit = "{\"data\":{\"a\":\"by hand\"}}";
+        space.kubectl(&["patch", "configmap", "settings", "--type=merge", "-p", edit], &Value::Null);
+        let applied = space.applied(&config_map(json!({"a": "2", "b": "2"})), &how).await;
+        assert!(applied.remarks.iter().any(|it| it.warning && it.text.contains("data.a")), "{applied:?}");
+        assert_eq!(space.read("configmap/settings")["data"], json!({"a": "by hand", "b": "2"}));
+        let asked = ApplyOptions { overwrite: true, ..options(merge) };
+        space.applied(&config_map(json!({"a": "2", "b": "2"})), &asked).await;
+        assert_eq!(space.read("configmap/settings")["data"], json!({"a": "2", "b": "2"}));
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_is_made_once_is_left_alone_and_the_difference_is_told_without_secrets() {
+    let space = Space::new("once").await;
+    let secret = |value: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"password": value},
+            "metadata": {"name": "login", "annotations": {"lilt.dev/create-once": "true"}}})
+    };
+    let first = space.applied(&secret("first"), &options(ServerSideApply::Auto)).await;
+    assert!(first.changed && first.remarks.is_empty());
+    let second = space.applied(&secret("second"), &options(ServerSideApply::Auto)).await;
+    assert!(!second.changed && second.remarks[0].warning, "{second:?}");
+    assert!(said(&second).contains("data.password: [redacted] → [redacted, other]"), "{second:?}");
+    // "first" in base64
+    assert_eq!(space.read("secret/login")["data"]["password"], "Zmlyc3Q=");
+    let same = space.applied(&secret("first"), &options(ServerSideApply::Auto)).await;
+    assert!(same.remarks.is_empty(), "{same:?}");
+}
+
+#[tokio::test]
+async fn what_is_known_to_be_so_is_not_applied_again() {
+    let space = Space::new("again").await;
+    let mut web = deployment(json!({"name": "main", "image": "busybox"}));
+    web["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "tilt"});
+    let first = space.applied(&web, &options(ServerSideApply::Auto)).await;
+    let remembered = Remembered { manifest: first.manifest.clone(), mark: first.mark.clone() };
+    let known = |many| ApplyOptions {
+        remembered: [(ObjectRef::of(&web).unwrap(), remembered.clone())].into(),
+        many,
+        ..options(ServerSideApply::Auto)
+    };
+    for many in [true, false] {
+        let again = space.applied(&web, &known(many)).await;
+        assert_eq!((again.changed, &again.uid, &again.mark), (false, &first.uid, &first.mark));
+    }
+    let time = |object: &Value| object["metadata"]["managedFields"].to_string();
+    let before = time(&space.read("deployment/web"));
+    space.kubectl(&["scale", "deployment/web", "--replicas=0"], &Value::Null);
+    space.kubectl(&["set", "image", "deployment/web", "main=other"], &Value::Null);
+    let mended = space.applied(&web, &known(false)).await;
+    assert!(mended.changed, "somebody changed it: {mended:?}");
+    assert_ne!(before, time(&space.read("deployment/web")));
+}
+
+#[tokio::test]
+async fn a_preview_says_what_would_be_done_and_does_nothing() {
+    let space = Space::new("preview").await;
+    let mut web = deployment(json!({"name": "main", "image": "busybox:1"}));
+    space.apply(web.clone()).await;
+    space.apply(config_map(json!({"a": "1"}))).await;
+    let inner = format!("{}-inner", space.name);
+    let mut other = web.clone();
+    other["spec"]["selector"] = json!({"matchLabels": {"app": "x"}});
+    other["spec"]["template"]["metadata"]["labels"] = json!({"app": "x"});
+    web["spec"]["template"]["spec"]["containers"][0]["image"] = "busybox:2".into();
+    let bad = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "bad"}, "spec": {"ports": [{"port": 99999}]}});
+    let objects = [
+        web.clone(),
+        config_map(json!({"a": "1"})),
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": inner}}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": inner}}),
+        other,
+        bad,
+        json!({"apiVersion": "example.com/v1", "kind": "Nothing", "metadata": {"name": "n"}}),
+    ];
+    let seen = space.cluster.preview(&objects, ServerSideApply::Auto).await.unwrap();
+    let previews: Vec<&Preview> = seen.iter().map(|(_, preview)| preview).collect();
+    let Preview::Change(changes) = previews[0] else { panic!("{seen:?}") };
+    assert_eq!(changes[0].to_string(), "spec.template.spec.containers[main].image: busybox:1 → busybox:2");
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(previews[1..4], [&Preview::Unchanged, &Preview::Create, &Preview::Create]);
+    assert!(matches!(previews[4], Preview::Recreate(why) if why.contains("selector")), "{seen:?}");
+    assert!(
+        matches!(previews[5], Preview::Refused(failure) if failure.to_string().contains("99999")),
+        "{seen:?}"
+    );
+    assert!(
+        matches!(previews[6], Preview::Refused(failure) if failure.to_string().contains("Nothing")),
+        "{seen:?}"
+    );
+    assert_eq!(
+        space.read("deployment/web")["spec"]["template"]["spec"]["containers"][0]["image"],
+        "busybox:1"
+    );
+    // Of what kubectl applied, what is no longer named is told, too.
+    space.kubectl(&["apply", "-f", "-"], &config_map(json!({"a": "1", "b": "1"})));
+    let seen = space.cluster.preview(&[config_map(json!({"a": "1"}))], ServerSideApply::Auto).await.unwrap();
+    let Preview::Change(changes) = &seen[0].1 else { panic!("{seen:?}") };
+    assert_eq!(changes[0].to_string(), "data.b: 1 → (none)");
+}
+
+#[tokio::test]
+async fn drift_is_what_the_manifest_sets_and_is_otherwise() {
+    let space = Space::new("drift").await;
+    let mut web = deployment(json!({"name": "main", "image": "busybox:1"}));
+    web["spec"]["replicas"] = json!(0);
+    space.apply(web.clone()).await;
+    let drift = async || {
+        let found = space.cluster.drift(&web, ServerSideApply::Auto).await.unwrap();
+        found.map(|changes| changes.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    space.kubectl(&["annotate", "deployment/web", "note=theirs"], &Value::Null);
+    assert_eq!(drift().await, Some(Vec::new()), "what the manifest does not set is none");
+    space.kubectl(&["set", "image", "deployment/web", "main=busybox:2"], &Value::Null);
+    let image = "spec.template.spec.containers[main].image: busybox:1 → busybox:2".to_owned();
+    assert_eq!(drift().await, Some(vec![image.clone()]));
+    // As an autoscaler does it.
+    let scale = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web",
+        "namespace": space.name}, "spec": {"replicas": 1}});
+    let path = format!(
+        "/apis/apps/v1/namespaces/{}/deployments/web/scale?fieldManager=kube-controller-manager",
+        space.name
+    );
+    space.kubectl(&["replace", "--raw", &path, "-f", "-"], &scale);
+    assert_eq!(drift().await, Some(vec![image]));
+    space.kubectl(&["delete", "deployment/web"], &Value::Null);
+    assert_eq!(drift().await, None);
+}

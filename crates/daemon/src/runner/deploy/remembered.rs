@@ -1,0 +1,70 @@
+//! What was applied, from one session to the next: objects that are still so need not be applied again.
+//!
+//! A cache: what is lost or unreadable costs an apply, nothing else.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use lilt_cluster::{Applied, Remembered};
+use lilt_host::{environment, files};
+use lilt_model::ResourceName;
+use lilt_model::kubernetes::ObjectRef;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+
+/// The file of one resource.
+pub(super) struct Memory {
+    /// None: there is no place for it.
+    path: Option<PathBuf>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    object: ObjectRef,
+    manifest: String,
+    mark: String,
+}
+
+impl Memory {
+    /// That of a resource of this session's Tiltfile in a cluster.
+    pub(super) fn of(context: &Context, resource: &ResourceName, server: &str) -> Self {
+        let settings = &context.settings;
+        let key = json!([settings.tiltfile, server, settings.namespace, resource]);
+        let name = lilt_cluster::digest(&key);
+        let folder = environment::cache_folder().map(|cache| cache.join("applied"));
+        Self { path: folder.map(|folder| folder.join(name)) }
+    }
+
+    pub(super) fn read(&self) -> HashMap<ObjectRef, Remembered> {
+        let text = self.path.as_deref().and_then(files::read).unwrap_or_default();
+        let entries: Vec<Entry> = serde_json::from_slice(&text).unwrap_or_default();
+        let pair = |Entry { object, manifest, mark }| (object, Remembered { manifest, mark });
+        entries.into_iter().map(pair).collect()
+    }
+
+    /// What holds from now on. Objects are known by what the manifest calls them, without a namespace that it lacks.
+    pub(super) fn write(
+        &self,
+        before: &HashMap<ObjectRef, Remembered>,
+        objects: &[Value],
+        applied: &[Applied],
+    ) {
+        let named = objects.iter().filter_map(ObjectRef::of).zip(applied);
+        let now: HashMap<ObjectRef, Remembered> = named
+            .map(|(object, applied)| {
+                let (manifest, mark) = (applied.manifest.clone(), applied.mark.clone());
+                (object, Remembered { manifest, mark })
+            })
+            .collect();
+        let Some(path) = self.path.as_deref().filter(|_| now != *before) else { return };
+        let entry =
+            |(object, it): (ObjectRef, Remembered)| Entry { object, manifest: it.manifest, mark: it.mark };
+        let entries: Vec<Entry> = now.into_iter().map(entry).collect();
+        let saved = serde_json::to_vec(&entries).map_err(std::io::Error::other);
+        if let Err(error) = saved.and_then(|text| files::save_private(path, &text)) {
+            tracing::warn!(%error, path = %path.display(), "what was applied is not remembered");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Applying the objects of a resource: with the images that were built, and only what is not so already.
+
+use std::time::Duration;
+
+use lilt_cluster::{Applied, ApplyOptions, Cluster};
+use lilt_engine::{DeployJob, Deployed};
+use lilt_model::log::Level;
+use lilt_model::timeline::StageKind;
+use lilt_model::{Failure, ImageName};
+use serde_json::Value;
+
+use super::remembered::Memory;
+use super::steps::Steps;
+use super::{collect_hashes, injections, shown};
+use crate::context::Context;
+
+pub(super) async fn apply(
+    context: &Context,
+    job: &DeployJob,
+    references: &[(ImageName, String)],
+    steps: &mut Steps,
+) -> Result<Deployed, Failure> {
+    steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
+    let objects = prepared(job, references)?;
+    steps.detail("Applying YAML to cluster");
+    let cluster = context.cluster()?;
+    let memory = Memory::of(context, steps.resource(), cluster.server());
+    let how = ApplyOptions {
+        origins: &job.kubernetes.origins,
+        timeout: Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs)),
+        merge: job.merge,
+        overwrite: job.rerun,
+        remembered: memory.read(),
+        many: job.first,
+    };
+    if job.rerun {
+        start_anew(&cluster, job, &objects, how.timeout, steps).await?;
+    }
+    let applied = cluster.apply_with(&objects, &how).await?;
+    memory.write(&how.remembered, &objects, &applied);
+    tell(job, &applied, steps);
+    steps.end().await;
+    let mut template_hashes = Vec::new();
+    objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
+    let jobs: Vec<&Applied> = applied.iter().filter(|applied| applied.object.kind == "Job").collect();
+    let completed = !jobs.is_empty() && jobs.iter().all(|job| job.complete && !job.changed);
+    Ok(Deployed {
+        completed,
+        marks: applied.iter().map(|applied| applied.mark.clone()).collect(),
+        objects: applied.into_iter().map(|applied| (applied.object, applied.uid)).collect(),
+        template_hashes,
+        makes_pods: false,
+    })
+}
+
+/// The objects as they are applied.
+fn prepared(job: &DeployJob, references: &[(ImageName, String)]) -> Result<Vec<Value>, Failure> {
+    let images = injections(&job.kubernetes, references);
+    lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, &job.kubernetes.image_locators)
+}
+
+fn tell(job: &DeployJob, applied: &[Applied], steps: &mut Steps) {
+    steps.detail("Objects applied to cluster:");
+    for object in applied {
+        let note = if object.changed { "" } else { " (unchanged)" };
+        steps.detail(&format!("  → {}{note}", shown(&object.object, &job.namespace)));
+    }
+    for remark in applied.iter().flat_map(|applied| &applied.remarks) {
+        match remark.warning {
+            true => steps.span().print(Level::Warn, &format!("WARNING: {}", remark.text)),
+            false => steps.detail(&remark.text),
+        }
+    }
+}
+
+/// Somebody asked for it: what runs is deleted and made anew, so that it starts, and a job runs again. What holds data
+/// stays, unlike under Tilt.
+async fn start_anew(
+    cluster: &Cluster,
+    job: &DeployJob,
+    objects: &[Value],
+    timeout: Duration,
+    steps: &mut Steps,
+) -> Result<(), Failure> {
+    let runs = |object: &Value| lilt_cluster::inject::runs_pods(object, &job.kubernetes.image_locators);
+    let mut workloads = Vec::new();
+    for object in objects {
+        if runs(object)? {
+            workloads.push(object.clone());
+        }
+    }
+    if workloads.is_empty() {
+        return Ok(());
+    }
+    steps.detail("Deleting what runs, so that it starts anew");
+    cluster.delete(&workloads, Some(timeout)).await.map(drop)
+}
