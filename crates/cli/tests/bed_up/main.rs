@@ -17,3 +17,4 @@ mod machine;
 mod objects;
 mod path;
 mod reload;
+mod status;
