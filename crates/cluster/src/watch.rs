@@ -10,8 +10,8 @@ use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use k8s_openapi::api::core::v1 as core;
 use kube::Api;
-use lilt_model::cluster::{Pod, PodNotice, PodRef};
-use lilt_model::{Failure, Uid};
+use lilt_model::cluster::{Notice, Pod, PodRef, Subject};
+use lilt_model::{Failure, Timestamp, Uid};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -35,10 +35,12 @@ pub enum NamespaceFact {
     PodsListed(Vec<Pod>),
     PodChanged(Pod),
     PodGone(PodRef),
-    /// Something happened to a pod since the watch began.
-    Notice(PodNotice),
+    /// Something happened to a pod, or went wrong with another object. Told once; warnings also from before.
+    Notice(Notice),
     /// The connection is lost and being retried; facts so far may be outdated.
     Trouble(Failure),
+    /// The pods of the namespace may not be read; asked for again now and then.
+    Refused(Failure),
     Recovered,
 }
 
@@ -58,30 +60,28 @@ impl Stream for NamespaceWatch {
 }
 
 impl Cluster {
-    /// Watches all pods of a namespace. The stream never ends by itself.
-    pub fn watch_namespace(&self, namespace: &str) -> NamespaceWatch {
+    /// Watches all pods of a namespace. The stream never ends by itself. Of what happened before `since`, only warnings
+    /// are told.
+    pub fn watch_namespace(&self, namespace: &str, since: Timestamp) -> NamespaceWatch {
         let (sender, facts) = mpsc::channel(FACTS_AHEAD);
         let watch = Watch {
             owners: Owners::new(self.clone(), namespace),
-            notices: Notices::default(),
+            notices: Notices::new(since),
             waiting: HashMap::new(),
             resolving: FuturesUnordered::new(),
+            noticing: FuturesUnordered::new(),
             list: None,
             sender,
         };
-        let pods = Tail::new(self, Api::namespaced(self.client.clone(), namespace), "watching pods", None);
-        let events = Tail::new(
-            self,
-            Api::namespaced(self.client.clone(), namespace),
-            "watching events",
-            Some("involvedObject.kind=Pod".to_owned()),
-        );
+        let pods = Tail::new(self, Api::namespaced(self.client.clone(), namespace), "pods");
+        let events = Tail::new(self, Api::namespaced(self.client.clone(), namespace), "events");
         let task = tokio::spawn(watch.run(pods, events));
         NamespaceWatch { facts, _task: AbortOnDropHandle::new(task) }
     }
 }
 
 type Resolution = Pin<Box<dyn Future<Output = (Uid, Vec<Uid>)> + Send>>;
+type Noticing = Pin<Box<dyn Future<Output = Notice> + Send>>;
 
 struct Watch {
     owners: Owners,
@@ -89,6 +89,8 @@ struct Watch {
     /// The latest of each pod whose owners are still being asked for.
     waiting: HashMap<Uid, core::Pod>,
     resolving: FuturesUnordered<Resolution>,
+    /// Notices about objects whose owners are still being asked for.
+    noticing: FuturesUnordered<Noticing>,
     /// The first list, held back until notices are being watched: who waits for it misses none afterwards.
     list: Option<Vec<Pod>>,
     sender: mpsc::Sender<NamespaceFact>,
@@ -106,6 +108,7 @@ impl Watch {
                 Some(step) = pods.next() => self.pod_step(step).await,
                 Some(step) = events.next() => self.event_step(step).await,
                 Some((uid, owners)) = self.resolving.next() => self.resolved(uid, owners).await,
+                Some(notice) = self.noticing.next() => self.tell(NamespaceFact::Notice(notice)).await,
                 () = self.sender.closed() => Err(Deaf),
             };
             if result.is_err() {
@@ -126,6 +129,7 @@ impl Watch {
                     .await
             }
             Step::Trouble(failure) => self.tell(NamespaceFact::Trouble(failure)).await,
+            Step::Refused(failure) => self.tell(NamespaceFact::Refused(failure)).await,
             Step::Recovered => self.tell(NamespaceFact::Recovered).await,
         }
     }
@@ -164,8 +168,13 @@ impl Watch {
     }
 
     async fn event_step(&mut self, step: Step<core::Event>) -> Result<(), Deaf> {
-        for notice in self.notices.take(step) {
-            self.tell(NamespaceFact::Notice(notice)).await?;
+        for (notice, owner) in self.notices.take(step) {
+            let Some(owner) = owner else {
+                self.tell(NamespaceFact::Notice(notice)).await?;
+                continue;
+            };
+            let owners = self.owners.line_of(&owner);
+            self.noticing.push(Box::pin(async move { about(notice, owners.await) }));
         }
         match self.list.take() {
             Some(list) => self.tell(NamespaceFact::PodsListed(list)).await,
@@ -180,6 +189,13 @@ impl Watch {
         }
         self.sender.send(fact).await.map_err(|_| Deaf)
     }
+}
+
+fn about(mut notice: Notice, owners: Vec<Uid>) -> Notice {
+    if let Subject::Object { uids, .. } = &mut notice.about {
+        *uids = owners;
+    }
+    notice
 }
 
 fn uid(pod: &core::Pod) -> Uid {

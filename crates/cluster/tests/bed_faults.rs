@@ -46,7 +46,7 @@ async fn an_api_server_restart_neither_loses_nor_doubles_facts_and_lines() {
     let until_started = async {
         loop {
             let fact = watch.next().await.expect("a watch does not end");
-            let last = matches!(&fact, NamespaceFact::Notice(notice) if notice.pod.name == "second" && notice.reason == "Started");
+            let last = matches!(&fact, NamespaceFact::Notice(notice) if notice.pod().is_some_and(|pod| pod.name == "second") && notice.reason == "Started");
             facts.push(fact);
             if last {
                 return;
@@ -58,7 +58,7 @@ async fn an_api_server_restart_neither_loses_nor_doubles_facts_and_lines() {
     let notices: Vec<_> = facts
         .iter()
         .filter_map(|fact| match fact {
-            NamespaceFact::Notice(notice) => Some((&notice.pod, &notice.reason, &notice.message, notice.at)),
+            NamespaceFact::Notice(notice) => Some((notice.pod(), &notice.reason, &notice.message, notice.at)),
             _ => None,
         })
         .collect();

@@ -8,9 +8,11 @@
 #[path = "bed/space.rs"]
 mod space;
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use lilt_cluster::NamespaceFact;
-use lilt_model::cluster::{ContainerState, PodPhase};
+use lilt_model::cluster::{ContainerState, PodPhase, Subject};
 use serde_json::{Value, json};
 use space::{Space, next, pod, until_pod};
 
@@ -92,7 +94,7 @@ async fn a_missing_image_says_so_in_status_and_notice() {
     tokio::time::timeout(space::DEADLINE, search).await.expect("status and notice come");
     assert!(status.unwrap().contains("no/such"), "the message names the image");
     let notice = notice.unwrap();
-    assert_eq!((notice.pod.name.as_str(), notice.reason.as_str()), ("main", "Failed"));
+    assert_eq!((notice.pod().map(|pod| pod.name.as_str()), notice.reason.as_str()), (Some("main"), "Failed"));
 }
 
 #[tokio::test]
@@ -128,14 +130,16 @@ async fn init_containers_and_unschedulable_pods_explain_themselves() {
 async fn old_notices_are_not_told() {
     let space = Space::new("notices").await;
     let first = space.start("busybox", "sleep 1000", space::running).await;
-    let mut watch = space.watch();
+    // Events tell of whole seconds.
+    let now = first.conditions.iter().map(|it| it.since).max().unwrap().plus(Duration::from_secs(1));
+    let mut watch = space.cluster.watch_namespace(&space.name, now);
     next(&mut watch, "the list").await;
     space.apply(pod("second", "busybox", "sleep 1000")).await;
     let mut told = Vec::new();
     let search = async {
         loop {
             if let NamespaceFact::Notice(notice) = watch.next().await.unwrap() {
-                told.push(notice.pod.name.clone());
+                told.extend(notice.pod().map(|pod| pod.name.clone()));
                 if notice.reason == "Started" {
                     return;
                 }
@@ -145,4 +149,31 @@ async fn old_notices_are_not_told() {
     tokio::time::timeout(space::DEADLINE, search).await.expect("the second pod's start is told");
     assert!(!told.contains(&first.name), "{told:?}");
     assert!(told.contains(&"second".to_owned()));
+}
+
+#[tokio::test]
+async fn what_keeps_pods_from_being_made_is_told_with_whose_it_is() {
+    let space = Space::new("refusal").await;
+    let mut web = deployment("web", "busybox", "sleep 1000");
+    web["spec"]["template"]["spec"]["serviceAccountName"] = json!("absent");
+    let applied = space.apply(web).await;
+    // Also who comes later hears of it.
+    for _ in 0..2 {
+        let mut watch = space.watch();
+        let search = async {
+            loop {
+                let NamespaceFact::Notice(notice) = watch.next().await.unwrap() else { continue };
+                if let Subject::Object { object, uids } = &notice.about
+                    && object.kind == "ReplicaSet"
+                {
+                    return (notice.reason.clone(), notice.message.clone(), uids.clone());
+                }
+            }
+        };
+        let (reason, message, uids) =
+            tokio::time::timeout(space::DEADLINE, search).await.expect("the refusal is told");
+        assert_eq!(reason, "FailedCreate");
+        assert!(message.contains("serviceaccount \"absent\" not found"), "{message}");
+        assert_eq!(uids.last(), Some(&applied.uid), "{uids:?}");
+    }
 }

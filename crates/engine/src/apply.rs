@@ -5,6 +5,7 @@ mod cluster;
 mod files;
 mod images;
 mod load;
+mod notices;
 mod pods;
 mod request;
 mod switch;
@@ -69,7 +70,8 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::PodsListed { namespace, pods } => pods::listed(state, &namespace, pods),
         Event::PodChanged { pod } => pods::changed(state, *pod),
         Event::PodGone { pod } => pods::gone(state, &pod),
-        Event::PodNoticed { notice } => pods::noticed(state, notice),
+        Event::Noticed { notice } => notices::noticed(state, notice),
+        Event::PodsRefused { namespace, failure } => notices::refused(state, namespace, failure),
         Event::ForwardChanged { resource, local_port, state: forward } => {
             set_forward(state, &resource, local_port, forward);
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lilt_model::api::{Object, ObjectKey};
-use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
+use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::project::Project;
@@ -113,8 +113,14 @@ pub enum Event {
     PodGone {
         pod: PodRef,
     },
-    PodNoticed {
-        notice: PodNotice,
+    /// Something happened to a pod, or to an object that makes pods.
+    Noticed {
+        notice: Notice,
+    },
+    /// The pods of a namespace may not be read.
+    PodsRefused {
+        namespace: String,
+        failure: Failure,
     },
     ForwardChanged {
         resource: ResourceName,

@@ -11,6 +11,7 @@ mod describe;
 mod dump;
 mod event;
 mod hold;
+mod notices;
 mod objects;
 mod plan;
 mod project;
@@ -31,6 +32,7 @@ pub use event::{
     UpdateOutcome, WatchId,
 };
 pub use hold::{Dependency, Hold};
+pub use notices::Notices;
 pub use objects::{RESOURCE, acts, is_heard, plan_object, project_object};
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{

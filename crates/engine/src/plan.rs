@@ -158,14 +158,16 @@ fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState) -> Option<&'a
         .iter()
         .filter_map(|pod| state.pods.known.get(pod))
         .map(|pod| &**pod)
-        .filter(|pod| !pod.deleting && pod.phase == lilt_model::cluster::PodPhase::Running)
-        .max_by_key(|pod| (pod.ready, current.contains(&pod.name.as_str()), pod.created))
+        .filter(|pod| pod.phase == lilt_model::cluster::PodPhase::Running)
+        // One that is told to end may still serve while nothing else does.
+        .max_by_key(|pod| (!pod.deleting, pod.ready, current.contains(&pod.name.as_str()), pod.created))
 }
 
 fn forward_target(forward: &Forward, pod: &Pod) -> Option<ForwardTarget> {
-    let declared = || pod.containers.iter().filter(|it| !it.init).flat_map(|it| &it.ports).next().copied();
+    let mut declared = pod.containers.iter().filter(|it| !it.init).flat_map(|it| &it.ports).copied();
     let port = match forward.container_port {
-        0 => declared().unwrap_or(forward.local_port),
+        0 if declared.clone().any(|port| port == forward.local_port) => forward.local_port,
+        0 => declared.next().unwrap_or(forward.local_port),
         port => port,
     };
     Some(ForwardTarget { pod: pod.reference(), port })

@@ -13,7 +13,7 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 
 use crate::event::ForwardState;
 use crate::hold::Hold;
-use crate::runtime::{Runtime, current_pods, runtime};
+use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
 };
@@ -246,7 +246,7 @@ fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<Kubernetes
     let display_names =
         spec.objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string()).collect();
     let mut info = KubernetesInfo { display_names, ..KubernetesInfo::default() };
-    if let Some(pod) = current_pods(state, kubernetes).max_by_key(|pod| pod.created) {
+    if let Some(pod) = newest_pod(current_pods(state, kubernetes)) {
         info.pod_name.clone_from(&pod.name);
         info.pod_creation_time = Some(pod.created);
         info.pod_status.clone_from(&pod.status);

@@ -7,13 +7,13 @@ mod queue;
 mod resource;
 mod tiltfile;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_model::api::ObjectKey;
-use lilt_model::cluster::{ClusterInfo, Pod, PodNotice, PodRef};
+use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::log::Level;
 use lilt_model::project::Settings;
 use lilt_model::resource::TriggerMode;
@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::task::{CleanupReason, Leftovers};
 
 use crate::event::WatchId;
+use crate::notices::Notices;
 use crate::objects::{FileEvents, Objects};
 pub(crate) use kubernetes::{BuiltImage, Destination, ImageState, KubernetesState, LiveUpdateRun, Progress};
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
@@ -186,6 +187,8 @@ pub(crate) struct ClusterState {
     pub(crate) owners: BTreeMap<Uid, ResourceName>,
     /// Resources that were deployed and also find pods by labels.
     pub(crate) selecting: BTreeSet<ResourceName>,
+    /// Namespaces whose pods may not be read, and who says so.
+    pub(crate) refused: BTreeMap<String, Failure>,
 }
 
 /// The pods of the followed namespaces, whether they are ours or not: one may be seen before we know that it is.
@@ -195,7 +198,9 @@ pub(crate) struct Pods {
     pub(crate) known: BTreeMap<PodRef, Arc<Pod>>,
     pub(crate) by_owner: BTreeMap<Uid, BTreeSet<PodRef>>,
     #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) notices: BTreeMap<PodRef, Vec<PodNotice>>,
+    pub(crate) notices: BTreeMap<PodRef, Arc<Notices>>,
+    /// About what is not known yet.
+    pub(crate) unclaimed: VecDeque<Notice>,
 }
 
 impl Pods {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_model::cluster::{Pod, PodNotice, PodRef, Registry};
+use lilt_model::cluster::{Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::cause::Cause;
 use crate::event::{ProgramId, WatchId};
+use crate::notices::Notices;
 
 /// A place for one task at a time. When the plan puts another specification into it, the old task ends first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -76,7 +77,7 @@ pub enum TaskSpec {
     /// Follow the pods of a namespace.
     Namespace,
     /// Show a pod's logs, notices and way to readiness.
-    Follow { pod: Arc<Pod>, notices: Vec<PodNotice> },
+    Follow { pod: Arc<Pod>, notices: Arc<Notices> },
     /// Lead a local port to a pod.
     Forward { forward: Forward, target: Option<ForwardTarget> },
     /// Show the logs of a pod's containers; those that are asked for, from a time on.

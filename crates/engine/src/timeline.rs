@@ -1,11 +1,12 @@
 //! Tells readers what updates do, and when. A record is told again whenever it changes.
 
-use lilt_model::cluster::{ContainerState, Pod, PodNotice};
+use lilt_model::cluster::{ContainerState, Pod};
 use lilt_model::log::Level;
 pub(crate) use lilt_model::timeline::Outcome;
 use lilt_model::timeline::{Stage, StageKind, UpdateRecord};
 use lilt_model::{Failure, ResourceName, Timestamp};
 
+use crate::notices::Notices;
 use crate::runtime::{current_pods, newest_pod};
 use crate::state::{Load, ResourceState, RunningUpdate, State, UpdateKind};
 use crate::task::UpdateJob;
@@ -139,8 +140,8 @@ pub(crate) fn follow_rollout(state: &mut State, name: &ResourceName) {
     let pods =
         current_pods(state, kubernetes).filter(|pod| pod.created.plus(SECOND) >= deployed_from(record));
     let Some(pod) = newest_pod(pods) else { return };
-    let notices = state.pods.notices.get(&pod.reference()).map_or(&[][..], Vec::as_slice);
-    let stages = rollout(pod, notices);
+    let notices = state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default();
+    let stages = rollout(pod, &notices);
     let own = record.stages.iter().take_while(|stage| stage.stage < StageKind::Schedule);
     let all: Vec<Stage> = own.cloned().chain(stages).collect();
     if all == record.stages {
@@ -163,7 +164,7 @@ fn deployed_from(record: &UpdateRecord) -> Timestamp {
     deploy.map_or(record.begin, |stage| stage.begin)
 }
 
-fn rollout(pod: &Pod, notices: &[PodNotice]) -> Vec<Stage> {
+fn rollout(pod: &Pod, notices: &Notices) -> Vec<Stage> {
     let met = |kind: &str| pod.conditions.iter().find(|it| it.kind == kind && it.met).map(|it| it.since);
     let stage = |kind, detail: &str, begin, end| Stage { end, ..Stage::new(kind, detail, begin) };
     let scheduled = met("PodScheduled");

@@ -160,7 +160,7 @@ fn what_runs_must_become_ready_in_time() {
     script.event(Event::Woke);
     assert_eq!(
         cause(&script),
-        "web: Readiness timeout after 30s: target web:runtime not ready (pod w-1: Running)"
+        "web: Readiness timeout after 30s: target web:runtime not ready (pod w-1: Running, not ready)"
     );
 }
 

@@ -303,9 +303,9 @@ fn the_timeline_tells_the_stages_of_a_deployment() {
         .to_vec();
     ready.containers[0].state = lilt_model::cluster::ContainerState::Running { since: later(4) };
     for (reason, seconds) in [("Pulling", 1), ("Pulled", 3)] {
-        script.event(Event::PodNoticed {
-            notice: lilt_model::cluster::PodNotice {
-                pod: pod_ref("w-1"),
+        script.event(Event::Noticed {
+            notice: lilt_model::cluster::Notice {
+                about: lilt_model::cluster::Subject::Pod(pod_ref("w-1")),
                 warning: false,
                 reason: reason.into(),
                 message: String::new(),

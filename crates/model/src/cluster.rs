@@ -1,9 +1,11 @@
 //! Facts that a cluster tells: connection, pods and their containers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kubernetes::ObjectRef;
 use crate::names::{ContainerId, Uid};
 use crate::time::Timestamp;
 
@@ -126,12 +128,48 @@ pub enum ContainerState {
     Terminated { exit_code: i32, reason: String, message: String, finished: Timestamp },
 }
 
-/// Something the cluster reported about a pod (a Kubernetes event).
+/// Something the cluster reported (a Kubernetes event).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PodNotice {
-    pub pod: PodRef,
+pub struct Notice {
+    pub about: Subject,
     pub warning: bool,
     pub reason: String,
     pub message: String,
     pub at: Timestamp,
+}
+
+/// What a notice is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    Pod(PodRef),
+    /// Another object: its uid and those of all its owners, nearest first.
+    Object {
+        object: ObjectRef,
+        uids: Vec<Uid>,
+    },
+}
+
+impl Notice {
+    pub fn pod(&self) -> Option<&PodRef> {
+        match &self.about {
+            Subject::Pod(pod) => Some(pod),
+            Subject::Object { .. } => None,
+        }
+    }
+}
+
+/// As Tilt prints it. Probes end what they say with an empty line.
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, namespace, name) = match &self.about {
+            Subject::Pod(PodRef { namespace, name }) => ("pod".to_owned(), namespace, name),
+            Subject::Object { object, .. } => (object.kind.to_lowercase(), &object.namespace, &object.name),
+        };
+        write!(f, "[event: {kind} ")?;
+        if !matches!(namespace.as_str(), "" | "default") {
+            write!(f, "{namespace}/")?;
+        }
+        write!(f, "{name}] {}", self.message.trim())
+    }
 }

@@ -88,7 +88,7 @@ pub enum PodReadiness {
 pub struct Forward {
     pub host: String,
     pub local_port: u16,
-    /// 0: the first port that the pod's containers declare.
+    /// 0: the same as the local one if the pod's containers declare it, else the first that they declare.
     pub container_port: u16,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,

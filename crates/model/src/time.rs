@@ -25,6 +25,11 @@ impl Timestamp {
     }
 
     /// As Kubernetes writes a `Time`: without fractions of a second.
+    /// The second in which it is: Kubernetes tells most of its times so.
+    pub fn second(self) -> Timestamp {
+        Timestamp(self.0 - self.0.rem_euclid(1_000_000))
+    }
+
     pub fn whole_seconds(self) -> String {
         let whole = Timestamp(self.0 - self.0.rem_euclid(1_000_000)).to_string();
         whole.replace(".000000Z", "Z")

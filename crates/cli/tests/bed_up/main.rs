@@ -18,4 +18,4 @@ mod machine;
 mod objects;
 mod path;
 mod reload;
-mod shared;
+mod status;

@@ -1,60 +1,87 @@
-//! Kubernetes events as notices: each happening once, and none from before the watch.
+//! Kubernetes events as notices: each happening once, and of those from before the session only warnings, which say
+//! why something is not as it should be.
 
 use std::collections::HashMap;
 
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use lilt_model::Timestamp;
-use lilt_model::cluster::{PodNotice, PodRef};
+use lilt_model::cluster::{Notice, PodRef, Subject};
+use lilt_model::kubernetes::ObjectRef;
 
 use super::tail::Step;
 use crate::pod::timestamp;
 
+/// Old warnings of one list that are told: each one about something else than a pod costs a question to the cluster.
+const OLD_WARNINGS: usize = 100;
+
 /// An event object is rewritten when the same thing happens again, so its version tells happenings apart.
-#[derive(Default)]
 pub(super) struct Notices {
+    /// What happened since then is new.
+    since: Timestamp,
     seen: HashMap<String, String>,
     listed: bool,
     troubled: bool,
 }
 
+/// A notice, and the object it is about if that is no pod: whose that is must be asked.
+pub(super) type Happening = (Notice, Option<OwnerReference>);
+
 impl Notices {
+    pub(super) fn new(since: Timestamp) -> Self {
+        Self { since, seen: HashMap::new(), listed: false, troubled: false }
+    }
+
     /// Whether what happens from now on will be told (or never can be).
     pub(super) fn ready(&self) -> bool {
         self.listed || self.troubled
     }
 
-    pub(super) fn take(&mut self, step: Step<Event>) -> Vec<PodNotice> {
+    pub(super) fn take(&mut self, step: Step<Event>) -> Vec<Happening> {
         match step {
-            Step::Listed(events) => {
-                let first = !std::mem::replace(&mut self.listed, true);
-                let seen = std::mem::take(&mut self.seen);
-                let mut notices = Vec::new();
-                for event in events {
-                    let (uid, version) = identity(&event);
-                    if !first && seen.get(&uid) != Some(&version) {
-                        notices.push(translate(&event));
-                    }
-                    self.seen.insert(uid, version);
-                }
-                notices.sort_by_key(|notice| notice.at);
-                notices
-            }
+            Step::Listed(events) => self.listed(events),
             Step::Changed(event) => {
                 let (uid, version) = identity(&event);
                 let old = self.seen.insert(uid, version.clone());
-                if old.as_ref() == Some(&version) { Vec::new() } else { vec![translate(&event)] }
+                if old.as_ref() == Some(&version) {
+                    Vec::new()
+                } else {
+                    translate(&event).into_iter().collect()
+                }
             }
             Step::Gone(event) => {
                 self.seen.remove(&identity(&event).0);
                 Vec::new()
             }
-            Step::Trouble(failure) => {
+            Step::Trouble(failure) | Step::Refused(failure) => {
                 self.troubled = true;
                 tracing::debug!(%failure, "events are not watched");
                 Vec::new()
             }
             Step::Recovered => Vec::new(),
         }
+    }
+
+    fn listed(&mut self, events: Vec<Event>) -> Vec<Happening> {
+        let first = !std::mem::replace(&mut self.listed, true);
+        let before = std::mem::take(&mut self.seen);
+        let (mut new, mut old) = (Vec::new(), Vec::new());
+        for event in events {
+            let (uid, version) = identity(&event);
+            let is_known = before.get(&uid) == Some(&version);
+            self.seen.insert(uid, version);
+            let Some(happening) = translate(&event).filter(|_| !is_known) else { continue };
+            if !first || happening.0.at >= self.since {
+                new.push(happening);
+            } else if happening.0.warning {
+                old.push(happening);
+            }
+        }
+        old.sort_by_key(|(notice, _)| notice.at);
+        let mut all = old.split_off(old.len().saturating_sub(OLD_WARNINGS));
+        new.sort_by_key(|(notice, _)| notice.at);
+        all.extend(new);
+        all
     }
 }
 
@@ -63,46 +90,99 @@ fn identity(event: &Event) -> (String, String) {
     (meta.uid.clone().unwrap_or_default(), meta.resource_version.clone().unwrap_or_default())
 }
 
-fn translate(event: &Event) -> PodNotice {
+/// None of what nobody wants to know: all about pods, of other objects only what went wrong.
+fn translate(event: &Event) -> Option<Happening> {
     let object = &event.involved_object;
+    let warning = event.type_.as_deref() == Some("Warning");
+    let is_pod = object.kind.as_deref() == Some("Pod");
+    if !is_pod && !warning {
+        return None;
+    }
     let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
     let precise = series.or(event.event_time.as_ref()).map(|time| Timestamp(time.0.as_microsecond()));
     let coarse = event.last_timestamp.as_ref().or(event.metadata.creation_timestamp.as_ref()).map(timestamp);
-    PodNotice {
-        pod: PodRef {
-            namespace: object.namespace.clone().unwrap_or_default(),
-            name: object.name.clone().unwrap_or_default(),
-        },
-        warning: event.type_.as_deref() == Some("Warning"),
+    let (about, owner) = if is_pod { (Subject::Pod(pod(object)), None) } else { subject(object)? };
+    let notice = Notice {
+        about,
+        warning,
         reason: event.reason.clone().unwrap_or_default(),
         message: event.message.clone().unwrap_or_default(),
         at: precise.or(coarse).unwrap_or_default(),
+    };
+    Some((notice, owner))
+}
+
+fn pod(object: &ObjectReference) -> PodRef {
+    PodRef {
+        namespace: object.namespace.clone().unwrap_or_default(),
+        name: object.name.clone().unwrap_or_default(),
     }
+}
+
+/// Objects of the whole cluster, such as nodes, are nobody's.
+fn subject(object: &ObjectReference) -> Option<(Subject, Option<OwnerReference>)> {
+    let namespace = object.namespace.clone().filter(|namespace| !namespace.is_empty())?;
+    let owner = OwnerReference {
+        api_version: object.api_version.clone().unwrap_or_default(),
+        kind: object.kind.clone()?,
+        name: object.name.clone()?,
+        uid: object.uid.clone()?,
+        ..OwnerReference::default()
+    };
+    let (api_version, kind, name) = (owner.api_version.clone(), owner.kind.clone(), owner.name.clone());
+    let object = ObjectRef { api_version, kind, namespace, name };
+    Some((Subject::Object { object, uids: Vec::new() }, Some(owner)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn event(uid: &str, version: &str) -> Event {
+        of("Pod", "Warning", uid, version, 100)
+    }
+
+    fn of(kind: &str, level: &str, uid: &str, version: &str, second: i64) -> Event {
+        let time = jiff::Timestamp::from_second(second).unwrap().to_string();
+        let object: Value =
+            json!({"kind": kind, "apiVersion": "apps/v1", "name": "web", "namespace": "n", "uid": "u"});
         serde_json::from_value(json!({
-            "metadata": {"uid": uid, "resourceVersion": version},
-            "involvedObject": {"name": "web", "namespace": "n"}, "reason": uid, "type": "Warning"}))
+            "metadata": {"uid": uid, "resourceVersion": version}, "lastTimestamp": time,
+            "involvedObject": object, "reason": uid, "type": level}))
         .unwrap()
+    }
+
+    fn reasons(told: Vec<Happening>) -> Vec<String> {
+        told.into_iter().map(|(notice, _)| notice.reason).collect()
     }
 
     #[test]
     fn only_what_is_new_is_told_also_after_a_resync() {
-        let mut notices = Notices::default();
+        let mut notices = Notices::new(Timestamp(200_000_000));
         assert!(!notices.ready());
-        assert_eq!(notices.take(Step::Listed(vec![event("old", "1")])).len(), 0);
+        let first = vec![
+            of("Pod", "Normal", "old", "1", 100),
+            of("Pod", "Normal", "recent", "1", 200),
+            of("Pod", "Warning", "cause", "1", 100),
+        ];
+        assert_eq!(reasons(notices.take(Step::Listed(first))), ["cause", "recent"]);
         assert!(notices.ready());
         assert_eq!(notices.take(Step::Changed(event("new", "2"))).len(), 1);
         assert_eq!(notices.take(Step::Changed(event("new", "2"))).len(), 0);
-        let resync = vec![event("old", "1"), event("new", "3"), event("newer", "4")];
-        let told: Vec<String> =
-            notices.take(Step::Listed(resync)).into_iter().map(|notice| notice.reason).collect();
-        assert_eq!(told, ["new", "newer"]);
+        let resync = vec![event("cause", "1"), event("new", "3"), event("newer", "4")];
+        assert_eq!(reasons(notices.take(Step::Listed(resync))), ["new", "newer"]);
+    }
+
+    #[test]
+    fn of_other_objects_only_what_went_wrong_is_told() {
+        let mut notices = Notices::new(Timestamp(0));
+        assert!(notices.take(Step::Changed(of("ReplicaSet", "Normal", "made", "1", 1))).is_empty());
+        let told = notices.take(Step::Changed(of("ReplicaSet", "Warning", "refused", "2", 1)));
+        let [(notice, Some(owner))] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((owner.uid.as_str(), notice.to_string().as_str()), ("u", "[event: replicaset n/web] "));
+        let mut node = of("Node", "Warning", "node", "3", 1);
+        node.involved_object.namespace = None;
+        assert!(notices.take(Step::Changed(node)).is_empty());
     }
 }

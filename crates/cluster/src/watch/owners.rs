@@ -15,7 +15,7 @@ use crate::connect::Cluster;
 const DEEPEST: usize = 8;
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-type Ancestors = Shared<BoxFuture<'static, Vec<Uid>>>;
+pub(super) type Ancestors = Shared<BoxFuture<'static, Vec<Uid>>>;
 
 /// Remembers, per direct owner of a pod, that owner and all above it. An owner's owners do not change.
 pub(super) struct Owners {
@@ -40,7 +40,8 @@ impl Owners {
         join_all(lines).map(nearest_first)
     }
 
-    fn line_of(&mut self, reference: &OwnerReference) -> Ancestors {
+    /// An owner itself and all above it.
+    pub(super) fn line_of(&mut self, reference: &OwnerReference) -> Ancestors {
         let (cluster, namespace) = (&self.cluster, &self.namespace);
         self.asked
             .entry(reference.uid.clone())

@@ -19,6 +19,8 @@ use crate::connect::Cluster;
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 /// Also how much later than possible a return of the API server is noticed.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
+/// Rights are seldom given while somebody waits for them.
+const REFUSED_DELAY: Duration = Duration::from_secs(5);
 /// An API server that accepts a request and then says nothing.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The server ends a watch by itself after this time; one that is silent for longer is dead.
@@ -29,14 +31,16 @@ pub(super) enum Step<K> {
     Changed(K),
     Gone(K),
     Trouble(Failure),
+    /// Not allowed; asked for again now and then.
+    Refused(Failure),
     Recovered,
 }
 
 pub(super) struct Tail<K> {
     cluster: Cluster,
     api: Api<K>,
-    doing: &'static str,
-    fields: Option<String>,
+    /// `pods`, for what is told.
+    what: &'static str,
     /// What to watch from; none asks for a list.
     version: Option<String>,
     events: Option<BoxStream<'static, kube::Result<WatchEvent<K>>>>,
@@ -50,12 +54,11 @@ impl<K> Tail<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    pub(super) fn new(cluster: &Cluster, api: Api<K>, doing: &'static str, fields: Option<String>) -> Self {
+    pub(super) fn new(cluster: &Cluster, api: Api<K>, what: &'static str) -> Self {
         Self {
             cluster: cluster.clone(),
             api,
-            doing,
-            fields,
+            what,
             version: None,
             events: None,
             started: Instant::now(),
@@ -94,11 +97,7 @@ where
     }
 
     async fn list(&mut self) {
-        let mut parameters = ListParams::default();
-        if let Some(fields) = &self.fields {
-            parameters = parameters.fields(fields);
-        }
-        match tokio::time::timeout(PATIENCE, self.api.list(&parameters)).await {
+        match tokio::time::timeout(PATIENCE, self.api.list(&ListParams::default())).await {
             Ok(Ok(list)) => {
                 self.version = list.metadata.resource_version.clone();
                 self.recovered();
@@ -110,10 +109,7 @@ where
     }
 
     async fn watch(&mut self, version: &str) {
-        let mut parameters = WatchParams::default().timeout(WATCH_SECONDS);
-        if let Some(fields) = &self.fields {
-            parameters = parameters.fields(fields);
-        }
+        let parameters = WatchParams::default().timeout(WATCH_SECONDS);
         match tokio::time::timeout(PATIENCE, self.api.watch(&parameters, version)).await {
             Ok(Ok(events)) => {
                 self.started = Instant::now();
@@ -164,10 +160,20 @@ where
         if !self.troubled {
             self.troubled = true;
             // Told at once, before waiting.
-            self.steps.push_back(Step::Trouble(self.cluster.failure(self.doing, error)));
+            self.steps.push_back(self.trouble(error));
             return;
         }
+        if crate::error::code(error) == Some(403) {
+            return tokio::time::sleep(REFUSED_DELAY).await;
+        }
         self.wait().await;
+    }
+
+    fn trouble(&self, error: &kube::Error) -> Step<K> {
+        match crate::error::code(error) {
+            Some(403) => Step::Refused(self.cluster.forbidden(&format!("to watch {}", self.what), error)),
+            _ => Step::Trouble(self.cluster.failure(&format!("watching {}", self.what), error)),
+        }
     }
 
     async fn wait(&mut self) {

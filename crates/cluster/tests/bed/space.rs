@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use lilt_cluster::{Cluster, ConnectOptions, NamespaceFact, NamespaceWatch};
+use lilt_model::Timestamp;
 use lilt_model::cluster::{Pod, PodRef};
 use serde_json::{Value, json};
 
@@ -48,7 +49,7 @@ impl Space {
     }
 
     pub(crate) fn watch(&self) -> NamespaceWatch {
-        self.cluster.watch_namespace(&self.name)
+        self.cluster.watch_namespace(&self.name, Timestamp::ZERO)
     }
 
     /// Applies a pod that runs a shell command, and waits until it is as wanted.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use lilt_cluster::Cluster;
-use lilt_engine::{Mode, TaskSpec, is_heard};
-use lilt_model::cluster::{Container, ContainerState, Pod, PodNotice, PodRef};
+use lilt_engine::{Mode, Notices, TaskSpec, is_heard};
+use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodRef};
 use lilt_model::log::Level;
 use lilt_model::{ContainerId, ResourceName, Timestamp};
 use lilt_store::Span;
@@ -30,7 +30,7 @@ pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Rece
     let mut view = View::new(cluster, resource);
     loop {
         let current = match &*spec.borrow_and_update() {
-            TaskSpec::Follow { pod, notices } => Some((Arc::clone(pod), notices.clone())),
+            TaskSpec::Follow { pod, notices } => Some((Arc::clone(pod), Arc::clone(notices))),
             _ => None,
         };
         if let Some((pod, notices)) = current {
@@ -85,6 +85,8 @@ struct View {
     /// Conditions shown as met.
     met: usize,
     announced: bool,
+    /// How often each container was started again, as shown.
+    restarts: BTreeMap<String, u32>,
     /// The `PodLogStream` that asks for it; none: the resource does.
     object: Option<String>,
     /// Lines before this time are not shown, if it says so.
@@ -102,20 +104,37 @@ impl View {
             notices: 0,
             met: 0,
             announced: false,
+            restarts: BTreeMap::new(),
             object: None,
             since: None,
         }
     }
 
-    fn show(&mut self, context: &Context, pod: &Pod, notices: &[PodNotice]) {
+    fn show(&mut self, context: &Context, pod: &Pod, notices: &Notices) {
         // One that was there before the session needs no story, only its new lines.
         if !is_older(pod, context) && !pod.deleting {
             self.show_way(context, pod);
         }
         self.show_notices(context, pod, notices);
         for container in &pod.containers {
+            self.show_restart(context, pod, container);
             self.follow(context, pod, container);
         }
+    }
+
+    /// In Tilt's words, which people look for.
+    fn show_restart(&mut self, context: &Context, pod: &Pod, container: &Container) {
+        let Container { name, restarts, .. } = container;
+        let known = self.restarts.insert(name.clone(), *restarts);
+        if known.is_none_or(|known| *restarts <= known) {
+            return;
+        }
+        let mut words = format!("Detected container restart. Pod: {}. Container: {name}.", pod.name);
+        if let Some((code, reason)) = &container.previous_exit {
+            let reason = if reason.is_empty() { "no reason given" } else { reason };
+            words.push_str(&format!(" It had ended with exit code {code} ({reason})."));
+        }
+        self.span(context, pod).print(Level::Warn, &words);
     }
 
     fn span(&self, context: &Context, pod: &Pod) -> Span {
@@ -142,16 +161,12 @@ impl View {
         }
     }
 
-    fn show_notices(&mut self, context: &Context, pod: &Pod, notices: &[PodNotice]) {
-        let fresh = notices.get(self.notices..).unwrap_or_default();
-        self.notices = notices.len();
-        for notice in fresh.iter().filter(|notice| is_telling(notice)) {
-            let name = match pod.namespace.as_str() {
-                "default" => pod.name.clone(),
-                namespace => format!("{namespace}/{}", pod.name),
-            };
+    fn show_notices(&mut self, context: &Context, pod: &Pod, notices: &Notices) {
+        let fresh = notices.since(std::mem::replace(&mut self.notices, notices.told()));
+        let is_new = |notice: &&Notice| notice.at >= context.started.second();
+        for notice in fresh.iter().filter(is_new).filter(|notice| is_telling(notice)) {
             let level = if notice.warning { Level::Warn } else { Level::Info };
-            self.span(context, pod).print(level, &format!("[event: pod {name}] {}", notice.message));
+            self.span(context, pod).print(level, &notice.to_string());
         }
     }
 
@@ -225,7 +240,7 @@ fn is_older(pod: &Pod, context: &Context) -> bool {
     pod.created.plus(Duration::from_secs(1)) <= context.started
 }
 
-fn is_telling(notice: &PodNotice) -> bool {
+fn is_telling(notice: &Notice) -> bool {
     notice.warning || matches!(notice.reason.as_str(), "Pulling" | "Pulled")
 }
 

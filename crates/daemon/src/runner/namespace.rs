@@ -11,7 +11,7 @@ pub(crate) async fn run(context: Context, namespace: String) {
         Ok(cluster) => cluster,
         Err(failure) => return context.tell(Event::ClusterFailed { failure }).await,
     };
-    let mut facts = cluster.watch_namespace(&namespace);
+    let mut facts = cluster.watch_namespace(&namespace, context.started.second());
     loop {
         let fact = tokio::select! {
             fact = facts.next() => fact,
@@ -22,8 +22,11 @@ pub(crate) async fn run(context: Context, namespace: String) {
             Some(NamespaceFact::PodsListed(pods)) => Event::PodsListed { namespace: namespace.clone(), pods },
             Some(NamespaceFact::PodChanged(pod)) => Event::PodChanged { pod: Box::new(pod) },
             Some(NamespaceFact::PodGone(pod)) => Event::PodGone { pod },
-            Some(NamespaceFact::Notice(notice)) => Event::PodNoticed { notice },
+            Some(NamespaceFact::Notice(notice)) => Event::Noticed { notice },
             Some(NamespaceFact::Trouble(failure)) => Event::ClusterTroubled { failure },
+            Some(NamespaceFact::Refused(failure)) => {
+                Event::PodsRefused { namespace: namespace.clone(), failure }
+            }
             Some(NamespaceFact::Recovered) => Event::ClusterRecovered,
         };
         context.tell(event).await;

@@ -3,20 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lilt_model::cluster::{Container, ContainerState, Pod, PodNotice, PodRef};
+use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
 use lilt_model::{ResourceName, Uid};
 
-use crate::apply::update;
+use crate::apply::{notices, update};
 use crate::objects;
 use crate::state::{ImageState, Progress, State};
 
-/// Notices kept per pod: enough to tell what is wrong with it.
-const NOTICES: usize = 50;
-
 /// All pods of a namespace: what is not among them is gone.
 pub(super) fn listed(state: &mut State, namespace: &str, pods: Vec<Pod>) {
+    notices::allowed(state, namespace);
     let present: BTreeSet<PodRef> = pods.iter().map(Pod::reference).collect();
     let first = PodRef { namespace: namespace.to_owned(), name: String::new() };
     let absent: Vec<PodRef> = state
@@ -54,6 +52,7 @@ pub(super) fn changed(state: &mut State, pod: Pod) {
     }
     let owner = resource_of(state, &pod);
     state.pods.known.insert(reference.clone(), Arc::new(pod));
+    notices::claim_pod(state, &reference);
     objects::pod_changed(state, &reference.namespace);
     if let Some(name) = owner {
         claim(state, &name, [reference]);
@@ -81,32 +80,12 @@ pub(super) fn gone(state: &mut State, reference: &PodRef) {
     }
 }
 
-pub(super) fn noticed(state: &mut State, notice: PodNotice) {
-    let Some(pod) = state.pods.known.get(&notice.pod) else {
-        // It may come before its pod: kept, and dropped with it.
-        remember(state, notice);
-        return;
-    };
-    let owner = resource_of(state, &Arc::clone(pod));
-    remember(state, notice);
-    if let Some(name) = owner {
-        state.touch(&name);
-    }
-}
-
-fn remember(state: &mut State, notice: PodNotice) {
-    let notices = state.pods.notices.entry(notice.pod.clone()).or_default();
-    if notices.len() < NOTICES && !notices.contains(&notice) {
-        notices.push(notice);
-    }
-}
-
 /// What may have been applied to make this pod: its owners, or the bare pod itself.
 fn uids_of(pod: &Pod) -> impl Iterator<Item = &Uid> {
     pod.owners.iter().chain(std::iter::once(&pod.uid))
 }
 
-fn resource_of(state: &State, pod: &Pod) -> Option<ResourceName> {
+pub(super) fn resource_of(state: &State, pod: &Pod) -> Option<ResourceName> {
     let owner = uids_of(pod).find_map(|uid| state.cluster.owners.get(uid));
     owner.or_else(|| state.cluster.selecting.iter().find(|name| selects(state, name, pod))).cloned()
 }
@@ -130,6 +109,7 @@ pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) 
         pods.extend(state.pods.known.values().filter(ours).map(|pod| pod.reference()));
     }
     claim(state, name, pods);
+    notices::claim_objects(state, name, uids);
 }
 
 fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = PodRef>) {

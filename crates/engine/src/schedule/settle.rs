@@ -159,7 +159,7 @@ fn trouble(state: &State, resource: &ResourceState, now: &Runtime) -> Option<Str
     if now.is_good() && grace(state).is_some() {
         return None;
     }
-    failed_pod(current_pods(state, kubernetes))
+    failed_pod(state, current_pods(state, kubernetes))
 }
 
 fn grace(state: &State) -> Option<Duration> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use lilt_model::cluster::{PodRef, Registry};
 use lilt_model::image::LiveUpdate;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::event::{Deployed, ForwardState};
+use crate::notices::Notices;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
@@ -24,6 +26,8 @@ pub(crate) struct KubernetesState {
     /// Its pods, old and new.
     pub(crate) pods: BTreeSet<PodRef>,
     pub(crate) forwards: BTreeMap<u16, ForwardState>,
+    /// What went wrong with its objects, and with what they own besides pods.
+    pub(crate) notices: Arc<Notices>,
     /// A container could not be updated in place: build.
     pub(crate) fall_back: bool,
     /// Its jobs have succeeded since the last deployment: they stay so when their pods are gone.
@@ -87,6 +91,13 @@ pub(crate) struct LiveUpdateRun {
     pub(crate) failure: Option<Failure>,
     /// The one that writes what is said once.
     pub(crate) speaker: ContainerId,
+}
+
+impl KubernetesState {
+    pub(crate) fn deployed_to(&self, namespace: &str) -> bool {
+        let objects = self.deployed.iter().flat_map(|deployed| &deployed.objects);
+        objects.into_iter().any(|(object, _)| object.namespace == namespace)
+    }
 }
 
 impl ImageState {

@@ -107,7 +107,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ///
     /// # Arguments
     /// * `local_port`: the port of this machine
-    /// * `container_port`: the container's port, the first that its pod declares unless given
+    /// * `container_port`: the container's port; unless given, the same as `local_port` if the pod declares it, else the
+    ///   first that it declares
     /// * `name`: shown in place of the address
     /// * `link_path`: appended to the link
     /// * `host`: where to listen, the host of the web page unless given

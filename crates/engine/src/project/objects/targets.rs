@@ -7,7 +7,7 @@ use lilt_model::resource::{Body, LocalResource};
 use lilt_model::{ResourceName, Timestamp};
 use serde_json::{Value, json};
 
-use crate::runtime::{Runtime, current_pods, runtime};
+use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
 use crate::state::{BodyState, KubernetesState, LocalState, ResourceState, ServeState, State};
 
 /// The targets of one resource.
@@ -116,7 +116,7 @@ fn pods_state(
     kubernetes: &KubernetesState,
     now: Runtime,
 ) -> Option<Value> {
-    let pod = current_pods(state, kubernetes).max_by_key(|pod| pod.created);
+    let pod = newest_pod(current_pods(state, kubernetes));
     if spec.pod_readiness == PodReadiness::Ignore && kubernetes.deployed.is_some() && pod.is_none() {
         return None;
     }

@@ -1,0 +1,166 @@
+//! What is wrong with a pod: the cluster's word, and the event behind it.
+
+use lilt_testbed_env::{Bed, Namespace, Project};
+use serde_json::{Value, json};
+
+use crate::support::lilt::{Lilt, Start};
+
+/// A deployment of one container that runs a line of shell; `change` is given the pod's spec.
+fn deployment(name: &str, line: &str, change: impl FnOnce(&mut Value)) -> Value {
+    let mut spec = json!({
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{"name": "main", "image": "busybox", "command": ["sh", "-c", line]}],
+    });
+    change(&mut spec);
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
+        },
+    })
+}
+
+fn project(objects: &[Value]) -> Project {
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
+    Project::new(&[("Tiltfile", "k8s_yaml('all.yaml')\n"), ("all.yaml", &list)])
+}
+
+fn words(resource: &Value) -> &str {
+    resource["metadata"]["annotations"]["lilt.dev/runtime-message"].as_str().unwrap_or_default()
+}
+
+/// Waits until a resource has a status, with all of these in its sentence.
+fn shows(lilt: &Lilt, resource: &str, status: &str, said: &[&str]) {
+    lilt.wait_until(resource, &format!("is {status} with {said:?}"), |it| {
+        it["status"]["runtimeStatus"] == status && said.iter().all(|text| words(it).contains(text))
+    });
+}
+
+const SLEEP: &str = "exec sleep 987";
+
+#[test]
+fn each_trouble_is_a_sentence_with_the_event_behind_it() {
+    let namespace = Bed::get().namespace("status");
+    let project = project(&[
+        deployment("crash", "echo oh no; exit 3", |_| {}),
+        deployment("oom", "x=a; while true; do x=$x$x; done", |spec| {
+            spec["containers"][0]["resources"] = json!({"limits": {"memory": "20Mi"}});
+        }),
+        deployment("image", SLEEP, |spec| spec["containers"][0]["image"] = json!("no-such-image:of-lilt")),
+        deployment("nowhere", SLEEP, |spec| spec["nodeSelector"] = json!({"no-such": "node"})),
+        deployment("unready", SLEEP, |spec| {
+            let exec = json!({"command": ["sh", "-c", "echo not today; exit 1"]});
+            spec["containers"][0]["readinessProbe"] = json!({"exec": exec, "periodSeconds": 1});
+        }),
+        deployment("dead", SLEEP, |spec| {
+            let exec = json!({"command": ["sh", "-c", "echo not alive; exit 1"]});
+            spec["containers"][0]["livenessProbe"] =
+                json!({"exec": exec, "periodSeconds": 1, "failureThreshold": 1});
+        }),
+        deployment("init", SLEEP, |spec| {
+            spec["initContainers"] =
+                json!([{"name": "prepare", "image": "busybox", "command": ["sh", "-c", "exit 7"]}]);
+        }),
+        deployment("volume", SLEEP, |spec| {
+            spec["volumes"] = json!([{"name": "settings", "configMap": {"name": "absent"}}]);
+            spec["containers"][0]["volumeMounts"] = json!([{"name": "settings", "mountPath": "/s"}]);
+        }),
+        deployment("secret", SLEEP, |spec| {
+            spec["containers"][0]["envFrom"] = json!([{"secretRef": {"name": "absent"}}]);
+        }),
+        deployment("program", "", |spec| spec["containers"][0]["command"] = json!(["/no/such/program"])),
+    ]);
+    let lilt = Start::up(&project).on(&namespace).start();
+
+    shows(&lilt, "crash", "error", &["CrashLoopBackOff", "container main exited with code 3", "restarted"]);
+    lilt.wait_for_line("crash │ Detected container restart. Pod: crash-");
+    shows(&lilt, "oom", "error", &["OOMKilled: it used more memory than its limit"]);
+    shows(&lilt, "image", "error", &["no-such-image:of-lilt"]);
+    lilt.wait_for_line(&format!("image │ [event: pod {}/image-", namespace.name()));
+    shows(&lilt, "nowhere", "pending", &["Pending", "0/1 nodes are available"]);
+    shows(&lilt, "unready", "pending", &["Running, not ready: Readiness probe failed: not today"]);
+    shows(&lilt, "dead", "error", &["CrashLoopBackOff", "Liveness probe failed: not alive"]);
+    shows(&lilt, "init", "error", &["Init:CrashLoopBackOff", "container prepare exited with code 7"]);
+    shows(&lilt, "volume", "pending", &["configmap \"absent\" not found"]);
+    shows(&lilt, "secret", "error", &["CreateContainerConfigError", "secret \"absent\" not found"]);
+    shows(&lilt, "program", "error", &["/no/such/program"]);
+    lilt.quit();
+}
+
+fn set_status(namespace: &Namespace, pod: &str, status: &Value) {
+    let patch = json!({"status": status}).to_string();
+    namespace.kubectl(&["patch", "pod", pod, "--subresource=status", "--type=merge", "-p", &patch]);
+}
+
+#[test]
+fn an_evicted_pod_counts_until_another_comes() {
+    let namespace = Bed::get().namespace("evicted");
+    let bare = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare"},
+        "spec": {"nodeSelector": {"no-such": "node"}, "containers": [{"name": "main", "image": "busybox"}]},
+    });
+    let web = deployment("web", SLEEP, |spec| spec["schedulerName"] = json!("nobody"));
+    let project = project(&[bare, web]);
+    let lilt = Start::up(&project).on(&namespace).start();
+    shows(&lilt, "bare", "pending", &["0/1 nodes are available"]);
+    let evicted =
+        json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
+    set_status(&namespace, "bare", &evicted);
+    shows(&lilt, "bare", "error", &["pod bare: Evicted: The node was low on resource: memory."]);
+
+    // A deployment replaces it; the new pod is what counts.
+    let pod = lilt.wait_until("web", "has a pod", |it| it["status"]["k8sResourceInfo"]["podName"] != "");
+    let pod = pod["status"]["k8sResourceInfo"]["podName"].as_str().expect("a name").to_owned();
+    set_status(&namespace, &pod, &evicted);
+    lilt.wait_until("web", "has another pod", |it| {
+        let name = it["status"]["k8sResourceInfo"]["podName"].as_str().unwrap_or_default();
+        name != pod && !name.is_empty() && it["status"]["runtimeStatus"] == "pending"
+    });
+    lilt.quit();
+}
+
+#[test]
+fn a_quota_that_is_exceeded_says_so_until_there_is_room() {
+    let namespace = Bed::get().namespace("quota");
+    namespace.kubectl(&["create", "quota", "small", "--hard=pods=0"]);
+    let project = project(&[deployment("web", SLEEP, |_| {})]);
+    let lilt = Start::up(&project).on(&namespace).start();
+    let said = ["no pod yet: FailedCreate: ", "exceeded quota: small"];
+    shows(&lilt, "web", "pending", &said);
+    lilt.wait_for_line(&format!("web │ [event: replicaset {}/web-", namespace.name()));
+    lilt.quit();
+
+    // Who comes later is told as well, though the event is old.
+    let lilt = Start::up(&project).on(&namespace).start();
+    shows(&lilt, "web", "pending", &said);
+    namespace.kubectl(&["delete", "quota", "small"]);
+    // The controller tries again after a while that grows; this lets it try now.
+    namespace.kubectl(&["rollout", "restart", "deployment/web"]);
+    lilt.wait_until_ready("web");
+    lilt.quit();
+}
+
+#[test]
+fn a_job_that_fails_says_how_and_one_that_succeeds_stays_so() {
+    let namespace = Bed::get().namespace("jobs");
+    let job = |name: &str, line: &str| {
+        let container = json!({"name": "main", "image": "busybox", "command": ["sh", "-c", line]});
+        json!({
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+            "spec": {"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+        })
+    };
+    let project = project(&[job("good", "echo done"), job("bad", "echo cannot; exit 9")]);
+    let lilt = Start::up(&project).on(&namespace).start();
+    shows(&lilt, "bad", "error", &["pod bad-", "container main exited with code 9"]);
+    lilt.wait_for_words("bad", "cannot");
+    lilt.wait_until_ready("good");
+    lilt.wait_for_words("good", "done");
+    namespace.kubectl(&["delete", "pods", "-l", "job-name=good"]);
+    lilt.wait_until("good", "has lost its pod and stays good", |it| {
+        it["status"]["k8sResourceInfo"]["podName"].as_str().is_none_or(str::is_empty)
+            && it["status"]["runtimeStatus"] == "ok"
+    });
+    lilt.quit();
+}

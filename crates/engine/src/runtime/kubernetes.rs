@@ -1,0 +1,117 @@
+//! Whether what was deployed is healthy.
+
+use lilt_model::api::RuntimeStatus;
+use lilt_model::cluster::{Pod, PodPhase};
+use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
+use serde_json::Value;
+
+use super::Runtime;
+use super::pods::{current_pods, has_ended, newest_pod};
+use super::words::{Words, no_pod_words};
+use crate::state::{KubernetesState, State};
+
+/// None: nothing was deployed yet.
+pub(super) fn deployed(
+    state: &State,
+    kubernetes: &KubernetesState,
+    spec: &KubernetesResource,
+) -> Option<Runtime> {
+    let deployed = kubernetes.deployed.as_ref()?;
+    let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
+    let expects_pods = deployed.makes_pods
+        || !deployed.template_hashes.is_empty()
+        || !spec.extra_pod_selectors.is_empty()
+        || spec.objects.iter().any(|object| kind(object) == "Pod");
+    if spec.pod_readiness == PodReadiness::Ignore || (pods.is_empty() && !expects_pods) {
+        return Some(Runtime::of(RuntimeStatus::NotApplicable));
+    }
+    if spec.pod_readiness == PodReadiness::Succeeded {
+        return Some(job(state, kubernetes, spec, &pods));
+    }
+    let Some(newest) = newest_pod(pods.iter().copied()) else {
+        return Some(match wanted_pods(spec) {
+            Some(0) => Runtime::of(RuntimeStatus::Ok),
+            _ => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, kubernetes)),
+        });
+    };
+    // One that has ended was replaced, unless nothing came after it.
+    let counts = |pod: &&&Pod| !has_ended(pod) || pod.name == newest.name;
+    if let Some(bad) = pods.iter().filter(counts).find(|pod| is_broken(pod)) {
+        return Some(Runtime::because(RuntimeStatus::Error, words(state, bad)));
+    }
+    let is_good = |pod: &Pod| pod.phase == PodPhase::Succeeded || pod.ready;
+    Some(match pods.iter().filter(counts).find(|pod| !is_good(pod)) {
+        Some(pod) => Runtime::because(RuntimeStatus::Pending, words(state, pod)),
+        None => Runtime::of(RuntimeStatus::Ok),
+    })
+}
+
+fn words(state: &State, pod: &Pod) -> String {
+    let notices = state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default();
+    Words { pod, notices: &notices }.to_string()
+}
+
+/// Good when it has succeeded, and for good: its pods may go.
+fn job(state: &State, kubernetes: &KubernetesState, spec: &KubernetesResource, pods: &[&Pod]) -> Runtime {
+    let succeeded = pods.iter().filter(|pod| pod.phase == PodPhase::Succeeded).count();
+    if kubernetes.completed || (succeeded > 0 && succeeded >= wanted_successes(spec)) {
+        return Runtime::of(RuntimeStatus::Ok);
+    }
+    // Jobs try again with a new pod: the newest one tells how it stands.
+    match newest_pod(pods.iter().copied()) {
+        None => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, kubernetes)),
+        Some(pod) if is_broken(pod) => Runtime::because(RuntimeStatus::Error, words(state, pod)),
+        Some(pod) if pod.ready || pod.phase == PodPhase::Succeeded => {
+            Runtime::because(RuntimeStatus::Pending, "running to completion")
+        }
+        Some(pod) => Runtime::because(RuntimeStatus::Pending, words(state, pod)),
+    }
+}
+
+/// How many pods must succeed, as far as the objects say.
+fn wanted_successes(spec: &KubernetesResource) -> usize {
+    let completions = |object: &Value| object.pointer("/spec/completions").and_then(Value::as_u64);
+    let jobs = spec.objects.iter().filter(|object| matches!(kind(object), "Job" | "Pod"));
+    jobs.map(|object| usize::try_from(completions(object).unwrap_or(1)).unwrap_or(usize::MAX)).sum()
+}
+
+/// A pod that has failed, in words.
+pub(crate) fn failed_pod<'a>(state: &State, pods: impl Iterator<Item = &'a Pod>) -> Option<String> {
+    pods.filter(|pod| is_broken(pod)).min_by_key(|pod| pod.created).map(|pod| words(state, pod))
+}
+
+fn is_broken(pod: &Pod) -> bool {
+    const BROKEN: [&str; 13] = [
+        "CrashLoopBackOff",
+        "ImagePullBackOff",
+        "ErrImagePull",
+        "ErrImageNeverPull",
+        "InvalidImageName",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "RunContainerError",
+        "ContainerCannotRun",
+        "OOMKilled",
+        "Error",
+        "StartError",
+        "Evicted",
+    ];
+    let status = pod.status.strip_prefix("Init:").unwrap_or(&pod.status);
+    // Where a runtime gives no reason for the end of a container.
+    let ended_badly = ["ExitCode:", "Signal:"].iter().any(|prefix| status.starts_with(prefix));
+    pod.phase == PodPhase::Failed || BROKEN.contains(&status) || ended_badly
+}
+
+fn kind(object: &Value) -> &str {
+    object.get("kind").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// How many pods the user asked for, if that is said.
+fn wanted_pods(spec: &KubernetesResource) -> Option<u64> {
+    let replicas: Vec<u64> = spec
+        .objects
+        .iter()
+        .filter_map(|object| object.pointer("/spec/replicas").and_then(Value::as_u64))
+        .collect();
+    (!replicas.is_empty()).then(|| replicas.iter().sum())
+}
