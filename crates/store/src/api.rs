@@ -200,10 +200,8 @@ impl Inner {
             return snapshot(key, entry);
         }
         let version = entry.version.max(self.pieces.version);
-        let whole = text(
-            key,
-            &Entry { version, uid: entry.uid.clone(), tail: Arc::clone(&entry.tail), ..*entry },
-        );
+        let whole =
+            text(key, &Entry { version, uid: entry.uid.clone(), tail: Arc::clone(&entry.tail), ..*entry });
         // The list is the last of the last: what follows its members closes it.
         const END: &str = "]}}";
         let begin = whole.strip_suffix(END).unwrap_or(&whole);

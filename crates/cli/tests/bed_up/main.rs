@@ -18,4 +18,5 @@ mod machine;
 mod objects;
 mod path;
 mod reload;
+mod shared;
 mod status;
