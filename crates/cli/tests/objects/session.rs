@@ -58,6 +58,14 @@ impl Session {
         ended.stderr()
     }
 
+    /// Commands with what they complain of.
+    #[track_caller]
+    pub(crate) fn complaints(&self, commands: &[&[&str]]) -> String {
+        let told =
+            |arguments: &&[&str]| format!("$ lilt {}\n{}\n", arguments.join(" "), self.fails(arguments));
+        commands.iter().map(told).collect()
+    }
+
     /// Both outputs of a command with what comes in from a file, and its exit code.
     #[track_caller]
     pub(crate) fn given(&self, text: &str, arguments: &[&str]) -> (i32, String, String) {

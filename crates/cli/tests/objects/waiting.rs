@@ -34,8 +34,8 @@ fn one_waits_for_what_becomes_true() {
 #[test]
 fn time_is_over_and_mistakes_are_told() {
     let session = Session::start();
-    let told: String = [
-        &["wait", "--for=condition=Ready=false", "uiresource/one", "uiresource/two", "--timeout=100ms"][..],
+    let told = session.complaints(&[
+        &["wait", "--for=condition=Ready=false", "uiresource/one", "uiresource/two", "--timeout=100ms"],
         &["wait", "--for=condition=Ready=false", "uiresource/one", "--timeout=0"],
         &["wait", "--for=create", "cmd/none", "--timeout=100ms"],
         &["wait", "--for=delete", "uiresource/one", "--timeout=100ms"],
@@ -49,10 +49,7 @@ fn time_is_over_and_mistakes_are_told() {
         &["wait", "--for=jsonpath={.status.a}=", "uiresource/one"],
         &["wait", "--for=condition=Ready", "uiresource/one", "--local"],
         &["wait", "--for=condition=Ready", "uiresource/one", "--all"],
-    ]
-    .iter()
-    .map(|arguments| format!("$ lilt {}\n{}\n", arguments.join(" "), session.fails(arguments)))
-    .collect();
+    ]);
     insta::assert_snapshot!(told);
     // The end of the session is no success.
     let waiting = session.command(&["wait", "--for=create", "cmd/none", "--timeout=5m"]).start();
