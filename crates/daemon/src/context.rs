@@ -1,6 +1,6 @@
 //! What a runner is given: how to tell, where to log, when to stop, and the clients of the edges.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lilt_cluster::Cluster;
@@ -31,6 +31,10 @@ pub(crate) struct Edges {
     /// Starts commands, and ends them with lilt.
     pub(crate) guardian: Guardian,
     pub(crate) docker: Arc<Result<lilt_docker::Engine, lilt_model::Failure>>,
+    /// The engine inside the cluster, where it has one that builds; set by the runner that connects.
+    pub(crate) cluster_engine: Arc<OnceLock<lilt_docker::Engine>>,
+    /// What commands need to reach that one.
+    pub(crate) cluster_engine_variables: Arc<OnceLock<Vec<(String, String)>>>,
     /// Set once by the runner that connects; tasks that need it are planned only after that.
     pub(crate) cluster: Arc<watch::Sender<Option<Cluster>>>,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_model::cluster::{Pod, PodRef, Registry};
+use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
@@ -180,7 +180,8 @@ pub struct DeployJob {
     pub platform: Option<String>,
     /// The namespace of objects that name none.
     pub namespace: String,
-    pub context: String,
+    /// How images come to the cluster.
+    pub delivery: Delivery,
     /// What runs is deleted and made anew, though nothing in it changed: somebody asked for it.
     pub rerun: bool,
     /// One of many that come up at once.

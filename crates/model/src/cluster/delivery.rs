@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterInfo, Product, Registry};
+use super::{ClusterInfo, Product, Registry, Runtime};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,8 +26,8 @@ pub enum Nodes {
     Kind(String),
     /// The same with `k3d`.
     K3d(String),
-    /// The same with `minikube`.
-    Minikube(String),
+    /// The same with `minikube`; as containers only if containerd runs theirs.
+    Minikube { profile: String, containerd: bool },
     /// By `microk8s ctr`.
     Microk8s,
 }
@@ -56,7 +56,10 @@ impl Delivery {
             Product::Kind => Delivery::Load(Nodes::Kind(without("kind-"))),
             _ if default_registry.is_some() => Delivery::Push,
             Product::K3d => Delivery::Load(Nodes::K3d(without("k3d-"))),
-            Product::Minikube => Delivery::Load(Nodes::Minikube(name.to_owned())),
+            Product::Minikube => Delivery::Load(Nodes::Minikube {
+                profile: name.to_owned(),
+                containerd: info.runtime == Runtime::Containerd,
+            }),
             Product::Microk8s => Delivery::Load(Nodes::Microk8s),
             _ => Delivery::Push,
         }
@@ -89,7 +92,7 @@ mod tests {
             ("kind-dev", Nodes::Kind("dev".into())),
             ("kind", Nodes::Kind("kind".into())),
             ("k3d-dev", Nodes::K3d("dev".into())),
-            ("minikube", Nodes::Minikube("minikube".into())),
+            ("minikube", Nodes::Minikube { profile: "minikube".into(), containerd: false }),
             ("microk8s-cluster", Nodes::Microk8s),
         ] {
             assert_eq!(Delivery::choose(&info(cluster), None), Delivery::Load(nodes), "{cluster}");
