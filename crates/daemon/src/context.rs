@@ -13,6 +13,7 @@ use lilt_store::{LogWriter, Span};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::minikube::ClusterEngine;
 use crate::secrets;
 use crate::settings::Settings;
 
@@ -32,9 +33,7 @@ pub(crate) struct Edges {
     pub(crate) guardian: Guardian,
     pub(crate) docker: Arc<Result<lilt_docker::Engine, lilt_model::Failure>>,
     /// The engine inside the cluster, where it has one that builds; set by the runner that connects.
-    pub(crate) cluster_engine: Arc<OnceLock<lilt_docker::Engine>>,
-    /// What commands need to reach that one.
-    pub(crate) cluster_engine_variables: Arc<OnceLock<Vec<(String, String)>>>,
+    pub(crate) cluster_engine: Arc<OnceLock<ClusterEngine>>,
     /// Set once by the runner that connects; tasks that need it are planned only after that.
     pub(crate) cluster: Arc<watch::Sender<Option<Cluster>>>,
 }

@@ -77,7 +77,6 @@ pub async fn run(
                 lilt_host::environment::home().as_deref(),
             )),
             cluster_engine: Arc::default(),
-            cluster_engine_variables: Arc::default(),
             cluster: Arc::new(watch::Sender::new(None)),
         },
         settings: Arc::new(settings),

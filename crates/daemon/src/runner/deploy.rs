@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::report;
 use crate::context::Context;
 use base::Base;
+pub(super) use image::engine;
 use steps::Steps;
 
 /// The label by which a deployment's pods are told from those of an earlier one.

@@ -1,16 +1,12 @@
 //! Finds out how images come to the cluster: completes what the cluster says of itself by what is known of the engine.
 
 use lilt_docker::{Engine, ImageStore};
-use lilt_host::environment;
-use lilt_host::process::{Exit, Launch, Process, Stream};
 use lilt_model::Failure;
 use lilt_model::cluster::{ClusterInfo, Product, Runtime};
-use lilt_model::command::Command;
-use tokio::sync::mpsc;
 
 use super::sharing::{Sharing, sharing};
 use crate::context::Context;
-use crate::runner::local;
+use crate::minikube;
 
 /// What was found out besides, for the log.
 pub(super) type Warnings = Vec<String>;
@@ -54,86 +50,11 @@ async fn check_desktop(info: &ClusterInfo, engine: &Engine, warnings: &mut Warni
     }
 }
 
-/// minikube's own engine builds where its nodes run what that one has; unless the user names another engine.
+/// minikube's own engine builds where its nodes run what that one has.
 async fn use_minikubes(context: &Context, profile: &str) -> Result<bool, Failure> {
-    let Some(variables) = docker_env(context, profile).await? else { return Ok(false) };
-    let said = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    let lookup = |name: &str| said(name).or_else(|| environment::variable(name));
-    let engine = Engine::connect(&lookup, environment::home().as_deref()).map_err(|failure| Failure {
-        message: format!("cannot use minikube's engine: {}", failure.message),
-        ..failure
-    })?;
-    let named = environment::variable(environment::DOCKER_HOST);
-    let is_other =
-        |named: &str| named.trim_end_matches('/') != said(environment::DOCKER_HOST).unwrap_or_default();
-    if named.as_deref().is_some_and(is_other) {
-        return Ok(false);
-    }
-    // Connected once in a session, and found again under the same address.
-    let _ = context.edges.cluster_engine.set(engine);
-    let _ = context.edges.cluster_engine_variables.set(variables);
+    let edges = &context.edges;
+    let Some(found) = minikube::engine(&edges.guardian, profile).await? else { return Ok(false) };
+    // An attempt to connect before this one has found the same.
+    let _ = edges.cluster_engine.set(found);
     Ok(true)
-}
-
-/// What a minikube says that has no such engine, or several.
-const HAS_NONE: [&str; 4] = [
-    "ENV_DRIVER_CONFLICT",
-    "ENV_MULTINODE_CONFLICT",
-    "ENV_DOCKER_UNAVAILABLE",
-    "The docker-env command is only compatible",
-];
-
-/// The variables by which minikube's engine is reached; none if it has none.
-async fn docker_env(context: &Context, profile: &str) -> Result<Option<Vec<(String, String)>>, Failure> {
-    let argv = ["minikube", "-p", profile, "docker-env", "--shell", "sh"].map(str::to_owned).to_vec();
-    let folder = context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"));
-    let launch: Launch = local::launch(context, &Command { argv, ..Command::shell("", folder) });
-    // Unbounded: it prints a few lines.
-    let (sender, mut written) = mpsc::unbounded_channel();
-    let tell = move |stream: Stream, bytes: &[u8]| drop(sender.send((stream, bytes.to_vec())));
-    let mut process = Process::spawn_apart(&context.edges.guardian, &launch, tell).await?;
-    let exit = process.wait().await;
-    let (mut output, mut errors) = (Vec::new(), Vec::new());
-    while let Ok((stream, bytes)) = written.try_recv() {
-        match stream {
-            Stream::Output => output.extend(bytes),
-            Stream::Errors => errors.extend(bytes),
-        }
-    }
-    let (output, errors) = (String::from_utf8_lossy(&output), String::from_utf8_lossy(&errors));
-    match exit {
-        Exit::Code(0) => Ok(Some(exports(&output))),
-        _ if HAS_NONE.iter().any(|words| errors.contains(words)) => Ok(None),
-        _ => Err(Failure::environment(
-            "cannot read the variables of minikube's engine (`minikube docker-env`)",
-        )
-        .detail(errors.trim().to_owned())
-        .hint("is it running? `minikube start` starts it")),
-    }
-}
-
-/// From lines as `export DOCKER_HOST="tcp://192.168.49.2:2376"`.
-fn exports(text: &str) -> Vec<(String, String)> {
-    let export = |line: &str| {
-        let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;
-        let value = value.strip_prefix('"')?.strip_suffix('"')?;
-        Some((name.to_owned(), value.to_owned()))
-    };
-    text.lines().filter_map(export).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_minikube_exports_is_read() {
-        let text = "export DOCKER_TLS_VERIFY=\"1\"\nexport DOCKER_HOST=\"tcp://192.168.49.2:2376\"\n\
-                    # To point your shell to minikube's docker-daemon, run:\n# eval $(minikube -p x docker-env)\n";
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(
-            exports(text),
-            [pair("DOCKER_TLS_VERIFY", "1"), pair("DOCKER_HOST", "tcp://192.168.49.2:2376")]
-        );
-    }
 }

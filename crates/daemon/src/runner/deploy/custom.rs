@@ -153,7 +153,8 @@ async fn run(
     }
     let mut command = recipe.command.clone();
     command.env.extend(told);
-    command.env.extend(context.edges.cluster_engine_variables.get().into_iter().flatten().cloned());
+    let engine = context.edges.cluster_engine.get();
+    command.env.extend(engine.into_iter().flat_map(|engine| engine.variables.iter().cloned()));
     let exit = steps.run(&command).await?;
     match local::how_it_failed(exit) {
         None => Ok(()),

@@ -55,7 +55,7 @@ pub(crate) async fn build_and_push(
 /// The engine that builds for the cluster.
 pub(crate) fn engine(context: &Context) -> Result<&Engine, Failure> {
     match context.edges.cluster_engine.get() {
-        Some(engine) => Ok(engine),
+        Some(found) => Ok(&found.engine),
         None => (*context.edges.docker).as_ref().map_err(Clone::clone),
     }
 }
