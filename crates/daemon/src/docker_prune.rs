@@ -28,15 +28,15 @@ pub async fn docker_prune(
     let work = async {
         let registry = registry(&settings, &project).await?;
         let engine = examine::cluster_engine(settings.context.clone(), &guardian).await?;
-        runner::prune(&engine.engine, &job(&project, registry.as_ref()), true).await
+        let job = job(&project, registry.as_ref());
+        runner::prune(&engine.engine, &job, true, |line| print(&format!("{line}\n"))).await
     };
-    let lines = tokio::select! {
-        lines = work => lines,
+    let result = tokio::select! {
+        result = work => result,
         () = cancel.cancelled() => Err(Failure::user("interrupted; some images may be removed")),
     };
     guardian.close().await;
-    lines?.iter().for_each(|line| print(&format!("{line}\n")));
-    Ok(())
+    result
 }
 
 /// Images have other names where the cluster announces a registry.

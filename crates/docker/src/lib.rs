@@ -21,5 +21,5 @@ pub use build::{BuildProgress, BuildRequest, BuiltImage, StepId, Transferred};
 pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};
 pub use exec::{Executed, Running};
 pub use export::{Exported, Parts};
-pub use prune::{PruneRequest, Pruned, Removed};
+pub use prune::{PruneRequest, Removed};
 pub use ssh_agent::SshSource;

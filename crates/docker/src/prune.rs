@@ -29,18 +29,11 @@ pub struct PruneRequest {
 
 /// What went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
-    pub containers: Removed,
-    pub images: Removed,
-    pub caches: Removed,
-    /// Images that could not be removed, with the engine's reasons.
-    pub refused: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     pub what: Vec<String>,
     pub bytes: u64,
+    /// What could not be removed, with the engine's reasons.
+    pub refused: Vec<String>,
 }
 
 /// An image that may be removed.
@@ -54,12 +47,14 @@ struct Candidate {
 }
 
 impl Engine {
-    pub async fn prune(&self, request: &PruneRequest) -> Result<Pruned, Failure> {
-        let containers = self.prune_kind("containers", "ContainersDeleted", request).await?;
-        let mut pruned = Pruned { containers, ..Pruned::default() };
-        self.prune_images(request, &mut pruned).await?;
-        pruned.caches = self.prune_kind("build", "CachesDeleted", request).await?;
-        Ok(pruned)
+    /// Containers that have ended.
+    pub async fn prune_containers(&self, request: &PruneRequest) -> Result<Removed, Failure> {
+        self.prune_kind("containers", "ContainersDeleted", request).await
+    }
+
+    /// What builds keep for the next one. Engines do not know of labels here: as with Tilt, age alone counts.
+    pub async fn prune_caches(&self, request: &PruneRequest) -> Result<Removed, Failure> {
+        self.prune_kind("build", "CachesDeleted", request).await
     }
 
     async fn prune_kind(&self, kind: &str, list: &str, request: &PruneRequest) -> Result<Removed, Failure> {
@@ -79,20 +74,22 @@ impl Engine {
         Ok(Removed {
             what: names.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
             bytes: report["SpaceReclaimed"].as_u64().unwrap_or(0),
+            refused: Vec::new(),
         })
     }
 
-    async fn prune_images(&self, request: &PruneRequest, pruned: &mut Pruned) -> Result<(), Failure> {
+    pub async fn prune_images(&self, request: &PruneRequest) -> Result<Removed, Failure> {
+        let mut pruned = Removed::default();
         for image in choose(self.candidates().await?, request) {
             match self.remove(&image.id).await {
-                Ok(removed) => {
-                    pruned.images.what.extend(removed);
-                    pruned.images.bytes += image.bytes;
+                Ok(steps) => {
+                    pruned.what.extend(steps);
+                    pruned.bytes += image.bytes;
                 }
                 Err(failure) => pruned.refused.push(failure.message),
             }
         }
-        Ok(())
+        Ok(pruned)
     }
 
     async fn candidates(&self) -> Result<Vec<Candidate>, Failure> {

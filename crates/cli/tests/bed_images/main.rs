@@ -5,6 +5,11 @@
 mod support;
 
 mod account;
+mod engine_front;
+mod front;
 mod nodes;
 mod programs;
+mod prune;
+mod registries;
+mod sharing;
 mod stand_in;

@@ -1,6 +1,6 @@
 //! Removes old images from the engine.
 
-use lilt_docker::{Engine, PruneRequest, Pruned, Removed};
+use lilt_docker::{Engine, PruneRequest, Removed};
 use lilt_engine::{Event, PruneJob};
 use lilt_model::log::Source;
 use lilt_model::reference::Reference;
@@ -14,23 +14,25 @@ pub(crate) async fn run(context: Context, job: &PruneJob) {
         context.logs.span(SpanId::new("docker-prune"), Some(ResourceName::tiltfile()), Source::Build);
     // An engine that cannot be used is told of when something is to be built.
     if let Ok(engine) = engine(&context) {
-        let lines = tokio::select! {
-            lines = prune(engine, job, false) => lines,
+        let result = tokio::select! {
+            result = prune(engine, job, false, |line| span.info(line)) => result,
             () = context.cancel.cancelled() => return,
         };
-        match lines {
-            Ok(lines) => lines.iter().for_each(|line| span.info(line)),
+        if let Err(failure) = result {
             // Not worth more: nothing that the user works on depends on it.
-            Err(failure) => {
-                span.info(&format!("[Docker Prune] error running docker prune: {}", failure.message));
-            }
+            span.info(&format!("[Docker Prune] error running docker prune: {}", failure.message));
         }
     }
     context.tell(Event::Pruned).await;
 }
 
 /// Removes, and says what; `always`: also that there was nothing.
-pub(crate) async fn prune(engine: &Engine, job: &PruneJob, always: bool) -> Result<Vec<String>, Failure> {
+pub(crate) async fn prune(
+    engine: &Engine,
+    job: &PruneJob,
+    always: bool,
+    mut say: impl FnMut(&str),
+) -> Result<(), Failure> {
     let request = PruneRequest {
         now: lilt_host::clock::now(),
         max_age: job.settings.max_age,
@@ -38,21 +40,25 @@ pub(crate) async fn prune(engine: &Engine, job: &PruneJob, always: bool) -> Resu
         names: job.names.iter().map(|name| Reference::parse(name)).collect::<Result<_, _>>()?,
         used: job.used.clone(),
     };
-    Ok(describe(&engine.prune(&request).await?, always))
+    // Caches may be many, and take minutes: what is known before is said before.
+    let mut tell = |kind: &str, removed: &Removed| {
+        describe(kind, removed, always).iter().for_each(|line| say(line));
+    };
+    tell("containers", &engine.prune_containers(&request).await?);
+    tell("images", &engine.prune_images(&request).await?);
+    tell("caches", &engine.prune_caches(&request).await?);
+    Ok(())
 }
 
-fn describe(pruned: &Pruned, always: bool) -> Vec<String> {
+fn describe(kind: &str, removed: &Removed, always: bool) -> Vec<String> {
+    let Removed { what, bytes, refused } = removed;
     let mut lines = Vec::new();
-    let kinds = [("containers", &pruned.containers), ("images", &pruned.images), ("caches", &pruned.caches)];
-    for (kind, Removed { what, bytes }) in kinds {
-        if what.is_empty() && !always {
-            continue;
-        }
+    if !what.is_empty() || always {
         let freed = size::display(*bytes);
         lines.push(format!("[Docker Prune] removed {} {kind}, reclaimed {freed}", what.len()));
         lines.extend(what.iter().map(|what| format!("\t- {what}")));
     }
-    lines.extend(pruned.refused.iter().map(|why| format!("[Docker Prune] {why}")));
+    lines.extend(refused.iter().map(|why| format!("[Docker Prune] {why}")));
     lines
 }
 
@@ -62,14 +68,13 @@ mod tests {
 
     #[test]
     fn what_was_removed_is_told_and_nothing_is_not() {
-        let images = Removed {
+        let removed = Removed {
             what: vec!["untagged: web:tilt-1".into(), "deleted: sha256:1".into()],
             bytes: 2_500_000,
+            refused: vec!["cannot remove x: it is used".into()],
         };
-        let pruned =
-            Pruned { images, refused: vec!["cannot remove x: it is used".into()], ..Pruned::default() };
         assert_eq!(
-            describe(&pruned, false),
+            describe("images", &removed, false),
             [
                 "[Docker Prune] removed 2 images, reclaimed 2.5MB",
                 "\t- untagged: web:tilt-1",
@@ -77,14 +82,8 @@ mod tests {
                 "[Docker Prune] cannot remove x: it is used",
             ]
         );
-        assert!(describe(&Pruned::default(), false).is_empty());
-        assert_eq!(
-            describe(&Pruned::default(), true),
-            [
-                "[Docker Prune] removed 0 containers, reclaimed 0B",
-                "[Docker Prune] removed 0 images, reclaimed 0B",
-                "[Docker Prune] removed 0 caches, reclaimed 0B",
-            ]
-        );
+        assert!(describe("caches", &Removed::default(), false).is_empty());
+        let nothing = describe("caches", &Removed::default(), true);
+        assert_eq!(nothing, ["[Docker Prune] removed 0 caches, reclaimed 0B"]);
     }
 }
