@@ -110,6 +110,7 @@ pub(crate) enum Command {
     Explain(Explain),
     ApiResources(ApiResources),
     Docker(commands::docker::Docker),
+    DockerPrune(commands::docker_prune::DockerPrune),
     Doctor(Doctor),
     /// Keep what a session knows in a file, and look at it later
     #[command(subcommand)]

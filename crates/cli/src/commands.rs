@@ -5,6 +5,7 @@ pub(crate) mod args;
 pub(crate) mod ci;
 pub(crate) mod completion;
 pub(crate) mod docker;
+pub(crate) mod docker_prune;
 pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod dump;

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Disable(disable) => block_on(commands::switch::disable(disable)),
         Command::Args(args) => block_on(commands::args::run(args)),
         Command::Docker(docker) => block_on(commands::docker::run(docker)),
+        Command::DockerPrune(prune) => block_on(commands::docker_prune::run(prune)),
         Command::Doctor(doctor) => block_on(commands::doctor::run(doctor)),
         Command::Snapshot(snapshot) => block_on(commands::snapshot::run(snapshot)),
         Command::Analytics(analytics) => commands::analytics::run(&analytics),

@@ -3,6 +3,7 @@
 //! The only module that reads kubeconfig files and the variable that names them. Connecting does not yet speak to
 //! the API server: [`Cluster::probe`] does.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +11,12 @@ use std::sync::Arc;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use lilt_model::Failure;
+use lilt_model::cluster::Product;
 
 use crate::kinds::Kinds;
 use crate::marks::Listings;
 
+mod product;
 mod transport;
 
 /// Which cluster.
@@ -38,6 +41,9 @@ pub struct Cluster {
 
 struct About {
     context: String,
+    /// What kubeconfig calls it.
+    name: String,
+    product: Product,
     server: String,
     namespace: String,
 }
@@ -54,7 +60,8 @@ impl fmt::Debug for Cluster {
 impl Cluster {
     /// Reads kubeconfig and builds a client. Needs a tokio runtime.
     pub async fn connect(options: ConnectOptions) -> Result<Self, Failure> {
-        let kubeconfig = read_kubeconfig(&options.kubeconfig)?.ok_or_else(no_kubeconfig)?;
+        let Merged { kubeconfig, origins } =
+            read_kubeconfig(&options.kubeconfig)?.ok_or_else(no_kubeconfig)?;
         let context = options
             .context
             .clone()
@@ -63,6 +70,8 @@ impl Cluster {
         if !kubeconfig.contexts.iter().any(|known| known.name == context) {
             return Err(unknown_context(&context, &kubeconfig));
         }
+        let origin = origins.get(&context).map(PathBuf::as_path);
+        let (name, product) = product::cluster_of(&kubeconfig, &context, origin, home().as_deref());
         let selection = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
         let config = Config::from_custom_kubeconfig(kubeconfig, &selection)
             .await
@@ -74,16 +83,26 @@ impl Cluster {
                 .detail(crate::error::causes(&error))
                 .hint("check certificates, keys and the login command of this context in your kubeconfig")
         })?;
+        let server = server.trim_end_matches('/').to_owned();
         Ok(Self {
             kinds: Kinds::new(client.clone()),
             listings: Listings::new(),
             client,
-            about: Arc::new(About { context, server: server.trim_end_matches('/').to_owned(), namespace }),
+            about: Arc::new(About { context, name, product, server, namespace }),
         })
     }
 
     pub fn context(&self) -> &str {
         &self.about.context
+    }
+
+    /// What kubeconfig calls the cluster of the context.
+    pub fn name(&self) -> &str {
+        &self.about.name
+    }
+
+    pub fn product(&self) -> Product {
+        self.about.product
     }
 
     /// The API server's address.
@@ -99,7 +118,14 @@ impl Cluster {
 
 /// The context that kubeconfig selects, without connecting; none if there is no kubeconfig or it selects none.
 pub fn current_context(kubeconfig: &[PathBuf]) -> Result<Option<String>, Failure> {
-    Ok(read_kubeconfig(kubeconfig)?.as_ref().and_then(current_of))
+    Ok(read_kubeconfig(kubeconfig)?.and_then(|merged| current_of(&merged.kubeconfig)))
+}
+
+/// Several kubeconfig files in one.
+struct Merged {
+    kubeconfig: Kubeconfig,
+    /// Which file has a context.
+    origins: BTreeMap<String, PathBuf>,
 }
 
 fn current_of(kubeconfig: &Kubeconfig) -> Option<String> {
@@ -107,7 +133,7 @@ fn current_of(kubeconfig: &Kubeconfig) -> Option<String> {
 }
 
 /// None if no file exists. As kubectl does, files of the list that do not exist are passed over.
-fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, Failure> {
+fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
     let defaults;
     let paths = if paths.is_empty() {
         defaults = default_paths();
@@ -116,6 +142,7 @@ fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, Failure> {
         paths
     };
     let mut merged: Option<Kubeconfig> = None;
+    let mut origins = BTreeMap::new();
     for path in paths {
         let unreadable = |error: KubeconfigError| {
             Failure::environment(format!("cannot read the kubeconfig {}", path.display()))
@@ -124,6 +151,9 @@ fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, Failure> {
         };
         match Kubeconfig::read_from(path) {
             Ok(config) => {
+                for context in &config.contexts {
+                    origins.entry(context.name.clone()).or_insert_with(|| path.clone());
+                }
                 merged = Some(match merged {
                     Some(earlier) => earlier.merge(config).map_err(unreadable)?,
                     None => config,
@@ -133,7 +163,7 @@ fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, Failure> {
             Err(error) => return Err(unreadable(error)),
         }
     }
-    Ok(merged)
+    Ok(merged.map(|kubeconfig| Merged { kubeconfig, origins }))
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place that reads where kubeconfig is")]
@@ -144,7 +174,11 @@ fn default_paths() -> Vec<PathBuf> {
     if !listed.is_empty() {
         return listed;
     }
-    std::env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect()
+    home().map(|home| home.join(".kube").join("config")).into_iter().collect()
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::home_dir()
 }
 
 fn no_kubeconfig() -> Failure {

@@ -1,16 +1,18 @@
 //! What is known of a cluster once it answers.
 
+mod registry;
+
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Api;
 use kube::api::ListParams;
 use lilt_model::Failure;
-use lilt_model::cluster::{ClusterInfo, Registry};
-use serde::Deserialize;
+use lilt_model::cluster::{ClusterInfo, Runtime};
 
 use crate::connect::Cluster;
+use registry::Announced;
 
 /// The same patience that Tilt has: slow login plugins are common.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,15 +21,27 @@ impl Cluster {
     /// Asks the cluster who it is. Only a cluster that does not answer is a failure; what this user may not read
     /// stays unknown.
     pub async fn probe(&self) -> Result<ClusterInfo, Failure> {
-        let (version, platform, registry) =
-            tokio::join!(tokio::time::timeout(PATIENCE, self.version()), self.platform(), self.registry());
+        let facts = async {
+            let (node, hosting) = tokio::join!(self.first_node(), self.hosting());
+            let announced = self.announced(hosting, node.as_ref()).await;
+            (node, announced)
+        };
+        let (version, (node, announced)) =
+            tokio::join!(tokio::time::timeout(PATIENCE, self.version()), facts);
         let version = version.map_err(|_| self.silent())??;
+        let Announced { registry, help } = announced;
         Ok(ClusterInfo {
             context: self.context().to_owned(),
+            cluster: self.name().to_owned(),
+            product: self.product(),
             namespace: self.namespace().to_owned(),
             server_version: version,
-            platform,
+            platform: node.as_ref().and_then(platform),
+            runtime: node.as_ref().map(runtime).unwrap_or_default(),
             registry,
+            registry_help: help,
+            shares_engine: false,
+            node_commands: Vec::new(),
         })
     }
 
@@ -50,27 +64,30 @@ impl Cluster {
         Ok(info.git_version)
     }
 
-    async fn platform(&self) -> Option<String> {
+    /// As Tilt does, one node speaks for all; none if this user may not look at nodes.
+    async fn first_node(&self) -> Option<Node> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let first = ListParams::default().limit(1);
-        let node = quietly("nodes", nodes.list(&first)).await?.items.into_iter().next()?;
-        let info = node.status?.node_info?;
-        Some(format!("{}/{}", info.operating_system, info.architecture))
+        quietly("nodes", nodes.list(&first)).await?.items.into_iter().next()
     }
 
     /// What runs containers on the first node, as `containerd://2.0.1`; none if this user may not look at nodes.
     pub async fn container_runtime(&self) -> Option<String> {
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        let first = ListParams::default().limit(1);
-        let node = quietly("nodes", nodes.list(&first)).await?.items.into_iter().next()?;
-        Some(node.status?.node_info?.container_runtime_version)
+        self.first_node().await.as_ref().and_then(runtime_version)
     }
+}
 
-    async fn registry(&self) -> Option<Registry> {
-        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), "kube-public");
-        let map = quietly("the local registry", maps.get_opt("local-registry-hosting")).await??;
-        parse_registry(map.data?.get("localRegistryHosting.v1")?)
-    }
+fn platform(node: &Node) -> Option<String> {
+    let info = node.status.as_ref()?.node_info.as_ref()?;
+    Some(format!("{}/{}", info.operating_system, info.architecture))
+}
+
+fn runtime_version(node: &Node) -> Option<String> {
+    Some(node.status.as_ref()?.node_info.as_ref()?.container_runtime_version.clone())
+}
+
+fn runtime(node: &Node) -> Runtime {
+    Runtime::of_version(&runtime_version(node).unwrap_or_default())
 }
 
 /// What is only nice to know must not fail the whole: trouble is noted in lilt's own log.
@@ -82,58 +99,5 @@ async fn quietly<T>(what: &str, request: impl Future<Output = kube::Result<T>>) 
             None
         }
         Err(_) => None,
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Hosting {
-    #[serde(default)]
-    host: String,
-    #[serde(default)]
-    host_from_container_runtime: String,
-    #[serde(default)]
-    host_from_cluster_network: String,
-}
-
-/// The document of KEP-1755. The container runtime is what pulls images, so its view goes before the pods'.
-fn parse_registry(document: &str) -> Option<Registry> {
-    let hosting: Hosting = match serde_saphyr::from_str(document) {
-        Ok(hosting) => hosting,
-        Err(error) => {
-            tracing::warn!(%error, "kube-public/local-registry-hosting is not as KEP-1755 says");
-            return None;
-        }
-    };
-    let from_cluster = [hosting.host_from_container_runtime, hosting.host_from_cluster_network]
-        .into_iter()
-        .find(|host| !host.is_empty());
-    (!hosting.host.is_empty()).then(|| Registry {
-        host_from_cluster: from_cluster.filter(|other| *other != hosting.host),
-        host: hosting.host,
-        ..Registry::default()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_the_registry_document() {
-        let of = |host: &str, other: Option<&str>| {
-            let host_from_cluster = other.map(str::to_owned);
-            Some(Registry { host: host.to_owned(), host_from_cluster, ..Registry::default() })
-        };
-        assert_eq!(parse_registry("host: \"localhost:5000\"\nhelp: x\n"), of("localhost:5000", None));
-        assert_eq!(
-            parse_registry(
-                "host: localhost:5000\nhostFromContainerRuntime: registry:5000\nhostFromClusterNetwork: x:1\n"
-            ),
-            of("localhost:5000", Some("registry:5000"))
-        );
-        assert_eq!(parse_registry("host: a:1\nhostFromClusterNetwork: b:2\n"), of("a:1", Some("b:2")));
-        assert_eq!(parse_registry("help: only help\n"), None);
-        assert_eq!(parse_registry("- not\n- a map\n"), None);
     }
 }

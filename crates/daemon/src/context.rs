@@ -1,6 +1,6 @@
 //! What a runner is given: how to tell, where to log, when to stop, and the clients of the edges.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lilt_cluster::Cluster;
@@ -13,6 +13,7 @@ use lilt_store::{LogWriter, Span};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::minikube::ClusterEngine;
 use crate::secrets;
 use crate::settings::Settings;
 
@@ -31,6 +32,8 @@ pub(crate) struct Edges {
     /// Starts commands, and ends them with lilt.
     pub(crate) guardian: Guardian,
     pub(crate) docker: Arc<Result<lilt_docker::Engine, lilt_model::Failure>>,
+    /// The engine inside the cluster, where it has one that builds; set by the runner that connects.
+    pub(crate) cluster_engine: Arc<OnceLock<ClusterEngine>>,
     /// Set once by the runner that connects; tasks that need it are planned only after that.
     pub(crate) cluster: Arc<watch::Sender<Option<Cluster>>>,
 }

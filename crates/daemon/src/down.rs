@@ -160,7 +160,7 @@ async fn delete_objects(
 
 /// Evaluates on a blocking thread and passes on what is printed meanwhile. When cancelled, it returns after what the
 /// Tiltfile runs has ended.
-async fn load(
+pub(crate) async fn load(
     settings: Arc<Settings>,
     guardian: &Guardian,
     cancel: &CancellationToken,

@@ -2,9 +2,12 @@
 
 use lilt_cluster::{Cluster, ConnectOptions};
 use lilt_docker::Engine;
+use lilt_host::process::Guardian;
 use lilt_model::Failure;
-use lilt_model::cluster::ClusterInfo;
+use lilt_model::cluster::{ClusterInfo, Product, Runtime};
 use lilt_model::reference::{Reference, tag_from_id};
+
+use crate::minikube::{self, ClusterEngine};
 
 /// What is known of the Docker engine.
 #[derive(Clone, Debug)]
@@ -12,6 +15,8 @@ pub struct DockerFacts {
     pub address: String,
     pub version: Result<lilt_docker::Info, Failure>,
     pub buildkit: Result<bool, Failure>,
+    /// By which commands reach it, where that is not this machine's own.
+    pub variables: Vec<(String, String)>,
 }
 
 /// What is known of the cluster.
@@ -21,6 +26,7 @@ pub struct ClusterFacts {
     /// The API server's address.
     pub server: String,
     pub namespace: String,
+    pub product: Product,
     pub info: Result<ClusterInfo, Failure>,
     pub container_runtime: Option<String>,
 }
@@ -29,10 +35,31 @@ fn engine() -> Result<Engine, Failure> {
     Engine::connect(&lilt_host::environment::variable, lilt_host::environment::home().as_deref())
 }
 
-pub async fn examine_docker() -> Result<DockerFacts, Failure> {
-    let engine = engine()?;
+/// The engine that builds for the cluster of a context: its own where it has one that its pods run from, else this
+/// machine's. Only minikube's must be asked for, so that nobody else waits for a cluster.
+pub(crate) async fn cluster_engine(
+    context: Option<String>,
+    guardian: &Guardian,
+) -> Result<ClusterEngine, Failure> {
+    let options = ConnectOptions { context, ..ConnectOptions::default() };
+    // Without a cluster there is none that has an engine.
+    if let Ok(cluster) = Cluster::connect(options).await
+        && cluster.product() == Product::Minikube
+        && let Some(version) = cluster.container_runtime().await
+        && Runtime::of_version(&version) == Runtime::Docker
+        && let Some(found) = minikube::engine(guardian, cluster.name()).await?
+    {
+        return Ok(found);
+    }
+    Ok(ClusterEngine { engine: engine()?, variables: Vec::new() })
+}
+
+pub async fn examine_docker(context: Option<String>) -> Result<DockerFacts, Failure> {
+    let guardian = Guardian::of_this_program()?;
+    let ClusterEngine { engine, variables } = cluster_engine(context, &guardian).await?;
     let (version, buildkit) = tokio::join!(engine.info(), engine.uses_buildkit());
-    Ok(DockerFacts { address: engine.address(), version, buildkit })
+    guardian.close().await;
+    Ok(DockerFacts { address: engine.address(), version, buildkit, variables })
 }
 
 pub async fn examine_cluster(context: Option<String>) -> Result<ClusterFacts, Failure> {
@@ -42,6 +69,7 @@ pub async fn examine_cluster(context: Option<String>) -> Result<ClusterFacts, Fa
         context: cluster.context().to_owned(),
         server: cluster.server().to_owned(),
         namespace: cluster.namespace().to_owned(),
+        product: cluster.product(),
         info,
         container_runtime,
     })
@@ -50,7 +78,10 @@ pub async fn examine_cluster(context: Option<String>) -> Result<ClusterFacts, Fa
 /// The name and content tag under which an image of the engine would be deployed.
 pub async fn deploy_reference(reference: &str) -> Result<String, Failure> {
     let parsed = Reference::parse(reference)?;
-    let id = engine()?.image_id(reference).await?.ok_or_else(|| {
+    let guardian = Guardian::of_this_program()?;
+    let ClusterEngine { engine, .. } = cluster_engine(None, &guardian).await?;
+    guardian.close().await;
+    let id = engine.image_id(reference).await?.ok_or_else(|| {
         Failure::user(format!("the Docker engine has no image {reference}"))
             .hint("`docker images` lists those it has; build it first")
     })?;

@@ -6,8 +6,10 @@
 
 mod api;
 mod context;
+mod docker_prune;
 mod down;
 mod examine;
+mod minikube;
 mod recording;
 mod runner;
 mod secrets;
@@ -15,8 +17,10 @@ mod session;
 mod settings;
 mod starter;
 mod tasks;
+mod tool;
 
 pub use api::Api;
+pub use docker_prune::docker_prune;
 pub use down::{Extent, down};
 pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};
 pub use session::{Ended, run};

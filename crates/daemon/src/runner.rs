@@ -14,6 +14,7 @@ mod local;
 mod namespace;
 mod probe;
 mod program;
+mod prune;
 mod report;
 mod serve;
 mod sync;
@@ -27,6 +28,7 @@ use tokio::sync::watch::Receiver;
 use crate::context::Context;
 
 pub(crate) use load::evaluate;
+pub(crate) use prune::prune;
 
 /// Runs a task to its end. `spec` brings new specifications to tasks that take them while running.
 pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) {
@@ -59,6 +61,7 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Command(name), TaskSpec::Command { run, command, resource }) => {
             command::run(context, name, run, command, resource).await;
         }
+        (TaskId::Prune, TaskSpec::Prune(job)) => prune::run(context, &job).await,
         (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
         (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
         (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,

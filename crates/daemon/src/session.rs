@@ -76,6 +76,7 @@ pub async fn run(
                 &lilt_host::environment::variable,
                 lilt_host::environment::home().as_deref(),
             )),
+            cluster_engine: Arc::default(),
             cluster: Arc::new(watch::Sender::new(None)),
         },
         settings: Arc::new(settings),

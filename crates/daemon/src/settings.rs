@@ -46,6 +46,8 @@ pub struct Habits {
     pub restart_servers: bool,
     /// Where to write the facts of the session.
     pub record: Option<PathBuf>,
+    /// Each does what `ctr` does on one node of the cluster.
+    pub node_commands: Vec<String>,
 }
 
 impl Habits {
@@ -53,10 +55,15 @@ impl Habits {
         let is_on = |name: &str| {
             environment::variable(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false" | "no"))
         };
+        let lines = |name: &str| {
+            let text = environment::variable(name).unwrap_or_default();
+            text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+        };
         Self {
             cascade: is_on(environment::LILT_CASCADE),
             restart_servers: is_on(environment::LILT_RESTART),
             record: environment::variable(environment::LILT_RECORD).map(PathBuf::from),
+            node_commands: lines(environment::LILT_NODE_CTR),
         }
     }
 }

@@ -239,7 +239,7 @@ impl Engine {
         Ok(Pushed { digest })
     }
 
-    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let response = self.request(Method::GET, path, HeaderMap::new()).await?;
         if !response.status.is_success() {
             return Err(refusal(response, &format!("the Docker engine refused {path}")).await);
@@ -247,7 +247,11 @@ impl Engine {
         self.read(path, response).await
     }
 
-    async fn read<T: DeserializeOwned>(&self, path: &str, response: Response) -> Result<T, Failure> {
+    pub(crate) async fn read<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        response: Response,
+    ) -> Result<T, Failure> {
         let body = response.bytes().await.map_err(|error| transport::lost(&self.address, &error))?;
         serde_json::from_slice(&body).map_err(|error| {
             Failure::environment(format!("cannot understand the Docker engine's answer to {path}: {error}"))
@@ -372,7 +376,7 @@ impl Query {
 }
 
 /// Slashes, colons and at signs of a reference stay: the engine's routes take them as they are.
-fn encode_path(text: &str) -> String {
+pub(crate) fn encode_path(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     encode_into(&mut out, text, "/:@");
     out

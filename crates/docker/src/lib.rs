@@ -8,11 +8,18 @@ pub mod credentials;
 pub mod engine;
 
 mod address;
+mod exec;
+mod export;
 mod messages;
+mod prune;
+mod registry;
 mod session;
 mod ssh_agent;
 mod transport;
 
 pub use build::{BuildProgress, BuildRequest, BuiltImage, StepId, Transferred};
 pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};
+pub use exec::{Executed, Running};
+pub use export::{Exported, Parts};
+pub use prune::{PruneRequest, Removed};
 pub use ssh_agent::SshSource;

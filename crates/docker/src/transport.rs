@@ -64,23 +64,48 @@ pub(crate) async fn send(
     path: &str,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let (response, connection) = exchange(address, method, path, headers).await?;
+    send_body(address, method, path, headers, String::new()).await
+}
+
+/// The same with something to say. JSON is what the engine reads.
+pub(crate) async fn send_body(
+    address: &Address,
+    method: Method,
+    path: &str,
+    mut headers: HeaderMap,
+    body: String,
+) -> Result<Response, Failure> {
+    if !body.is_empty() {
+        headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    }
+    let (response, connection) = exchange(address, method, path, headers, body).await?;
     let (parts, body) = response.into_parts();
     Ok(Response { status: parts.status, headers: parts.headers, body, _connection: connection })
 }
 
 /// Sends a request that asks for an upgrade to `h2c` and takes the connection over.
-pub(crate) async fn hijack(
+pub(crate) async fn hijack(address: &Address, path: &str, headers: HeaderMap) -> Result<Hijacked, Failure> {
+    upgrade(address, path, headers, "h2c", String::new(), "a build session").await
+}
+
+/// Sends a request after which both sides speak another protocol.
+pub(crate) async fn upgrade(
     address: &Address,
     path: &str,
     mut headers: HeaderMap,
+    protocol: &'static str,
+    body: String,
+    what: &str,
 ) -> Result<Hijacked, Failure> {
     headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("Upgrade"));
-    headers.insert(http::header::UPGRADE, http::HeaderValue::from_static("h2c"));
-    let (mut response, connection) = exchange(address, Method::POST, path, headers).await?;
+    headers.insert(http::header::UPGRADE, http::HeaderValue::from_static(protocol));
+    if !body.is_empty() {
+        headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    }
+    let (mut response, connection) = exchange(address, Method::POST, path, headers, body).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(Failure::environment(format!(
-            "the Docker engine at {address} refused a build session: {}",
+            "the Docker engine at {address} refused {what}: {}",
             response.status()
         )));
     }
@@ -93,6 +118,7 @@ async fn exchange(
     method: Method,
     path: &str,
     mut headers: HeaderMap,
+    body: String,
 ) -> Result<(http::Response<Incoming>, AbortOnDropHandle<()>), Failure> {
     let stream = open(address).await.map_err(|error| not_there(address, &error))?;
     let (mut sender, connection) =
@@ -102,10 +128,9 @@ async fn exchange(
         let _ = connection.with_upgrades().await;
     }));
     headers.insert(http::header::HOST, http::HeaderValue::from_static("docker"));
-    let mut request =
-        http::Request::builder().method(method).uri(path).body(String::new()).map_err(|error| {
-            Failure::internal(format!("a request to the Docker engine is malformed: {error}"))
-        })?;
+    let mut request = http::Request::builder().method(method).uri(path).body(body).map_err(|error| {
+        Failure::internal(format!("a request to the Docker engine is malformed: {error}"))
+    })?;
     *request.headers_mut() = headers;
     let response = sender.send_request(request).await.map_err(|error| lost(address, &error))?;
     Ok((response, connection))

@@ -15,6 +15,7 @@ use lilt_model::{ResourceName, Timestamp};
 
 use crate::event::{Event, ForwardState, ProgramId, ServeExit};
 use crate::objects;
+use crate::prune;
 use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
 use crate::timeline;
@@ -78,6 +79,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::CleanedUp { cleanup } => {
             load::cleaned_up(state, cleanup);
         }
+        Event::Pruned => prune::ended(state),
         Event::ObjectPut { key, object, uid } => objects::written(state, key, *object, uid),
         Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
         Event::OwnerGone { uid } => objects::owner_gone(state, &uid),
@@ -148,6 +150,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             load::cleaned_up(state, cleanup);
         }
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
+        TaskId::Prune => prune::ended(state),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
         TaskId::ObjectForward(name, _, port) => {
             objects::forward_changed(state, &name, port, ForwardState::Failed(failure));

@@ -131,6 +131,8 @@ pub enum Event {
     CleanedUp {
         cleanup: u64,
     },
+    /// Old images were removed, or could not be.
+    Pruned,
     /// An object of the API was written from outside; the uid counts if it is new.
     ObjectPut {
         key: ObjectKey,

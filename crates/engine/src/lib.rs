@@ -15,6 +15,7 @@ mod notices;
 mod objects;
 mod plan;
 mod project;
+mod prune;
 mod record;
 mod restart;
 mod runtime;
@@ -38,6 +39,7 @@ pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
     project_resource, project_resource_objects, project_session, project_session_objects, project_targets,
 };
+pub use prune::PruneJob;
 pub use record::{Entry, Recorder, replay};
 pub use schedule::schedule;
 pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};

@@ -54,6 +54,9 @@ pub fn plan_session(state: &State) -> Plan {
     if let Some((at, _)) = state.alarms.first() {
         plan.insert(TaskId::Wake, TaskSpec::Wake { at: *at });
     }
+    if let Some(job) = &state.prune.running {
+        plan.insert(TaskId::Prune, TaskSpec::Prune(Box::new(job.clone())));
+    }
     for (id, cleanup) in &state.cleanups {
         let Cleanup { resource, leftovers, reason } = cleanup.clone();
         let spec = TaskSpec::Cleanup { resource, leftovers, reason };

@@ -16,6 +16,7 @@ use lilt_model::resource::Body;
 
 use crate::cause::Cause;
 use crate::hold::Hold;
+use crate::prune;
 use crate::state::{
     BodyState, LiveUpdateRun, ResourceState, RunningUpdate, State, UNCATEGORIZED, UpdateKind,
 };
@@ -31,6 +32,7 @@ pub fn schedule(state: &mut State) {
     let touched = state.touched_now().cloned().collect();
     look_at(state, touched);
     start_queued(state);
+    prune::begin_if_due(state);
 }
 
 /// And at all that must be looked at because of it: settling one may wake those that depend on it.

@@ -27,6 +27,7 @@ use crate::task::{CleanupReason, Leftovers};
 use crate::event::WatchId;
 use crate::notices::Notices;
 use crate::objects::{FileEvents, Objects};
+use crate::prune::PruneState;
 pub(crate) use kubernetes::{BuiltImage, Destination, ImageState, KubernetesState, LiveUpdateRun, Progress};
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
@@ -135,6 +136,7 @@ pub struct State {
     /// `ci` took too long.
     pub(crate) timed_out: bool,
     pub(crate) settled: Settled,
+    pub(crate) prune: PruneState,
     /// To be kept out of all that is shown.
     #[serde(skip)]
     pub(crate) secrets: Vec<Secret>,
@@ -249,6 +251,7 @@ impl State {
             session_alarm: None,
             timed_out: false,
             settled: Settled::default(),
+            prune: PruneState::default(),
             secrets: Vec::new(),
             touched: Touched::default(),
             notes: Vec::new(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_model::cluster::{Pod, PodRef, Registry};
+use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
@@ -19,6 +19,7 @@ use serde_json::Value;
 use crate::cause::Cause;
 use crate::event::{ProgramId, WatchId};
 use crate::notices::Notices;
+use crate::prune::PruneJob;
 
 /// A place for one task at a time. When the plan puts another specification into it, the old task ends first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -47,6 +48,7 @@ pub enum TaskId {
     Repository(String),
     /// What an `Extension` looks for.
     Extension(String),
+    Prune,
     Wake,
 }
 
@@ -86,6 +88,8 @@ pub enum TaskSpec {
     Sync(Box<SyncTask>),
     /// Delete what is no longer wanted.
     Cleanup { resource: ResourceName, leftovers: Leftovers, reason: CleanupReason },
+    /// Remove old images from the engine.
+    Prune(Box<PruneJob>),
     /// Say when it is so late.
     Wake { at: Timestamp },
 }
@@ -180,7 +184,8 @@ pub struct DeployJob {
     pub platform: Option<String>,
     /// The namespace of objects that name none.
     pub namespace: String,
-    pub context: String,
+    /// How images come to the cluster.
+    pub delivery: Delivery,
     /// What runs is deleted and made anew, though nothing in it changed: somebody asked for it.
     pub rerun: bool,
     /// One of many that come up at once.

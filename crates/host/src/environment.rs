@@ -57,6 +57,12 @@ pub const LILT_CASCADE: &str = "LILT_CASCADE";
 pub const LILT_RESTART: &str = "LILT_RESTART";
 /// The file to which the facts of the session are written.
 pub const LILT_RECORD: &str = "LILT_RECORD";
+/// Commands, one on each line, each of which does what `ctr` does on one node of the cluster: images go there.
+pub const LILT_NODE_CTR: &str = "LILT_NODE_CTR";
+/// Which Docker engine.
+pub const DOCKER_HOST: &str = "DOCKER_HOST";
+/// What runs kind's nodes, if not Docker.
+pub const KIND_EXPERIMENTAL_PROVIDER: &str = "KIND_EXPERIMENTAL_PROVIDER";
 
 /// Every variable above.
 pub const ALL: &[&str] = &[
@@ -86,6 +92,9 @@ pub const ALL: &[&str] = &[
     LILT_CASCADE,
     LILT_RESTART,
     LILT_RECORD,
+    LILT_NODE_CTR,
+    DOCKER_HOST,
+    KIND_EXPERIMENTAL_PROVIDER,
 ];
 
 /// The value of a variable; an empty one counts as not set, as in Tilt.

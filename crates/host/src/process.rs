@@ -13,6 +13,7 @@ mod tree;
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lilt_model::Failure;
 use nix::unistd::Pid;
+use tokio::net::unix::pipe::{Sender, pipe};
 use tokio::task::JoinHandle;
 
 pub use detached::detached;
@@ -97,7 +99,7 @@ impl Process {
     ) -> Result<Process, Failure> {
         let mut on_output = on_output;
         let piped = supervise::Output::together();
-        Self::start(guardian, launch, piped, move |_, bytes| on_output(bytes)).await
+        Self::start(guardian, launch, None, piped, move |_, bytes| on_output(bytes)).await
     }
 
     /// The same, told which stream it is. What comes on one is in order; between both there is none.
@@ -106,23 +108,35 @@ impl Process {
         launch: &Launch,
         on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
     ) -> Result<Process, Failure> {
-        Self::start(guardian, launch, supervise::Output::apart(), on_output).await
+        Self::start(guardian, launch, None, supervise::Output::apart(), on_output).await
+    }
+
+    /// The same with an input: it reads what is written there, until that is dropped.
+    pub async fn spawn_fed(
+        guardian: &Guardian,
+        launch: &Launch,
+        on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
+    ) -> Result<(Process, Sender), Failure> {
+        let (input, theirs) =
+            pipe().and_then(|(input, theirs)| Ok((input, theirs.into_blocking_fd()?))).map_err(no_pipe)?;
+        let piped = supervise::Output::apart();
+        Ok((Self::start(guardian, launch, Some(theirs), piped, on_output).await?, input))
     }
 
     async fn start(
         guardian: &Guardian,
         launch: &Launch,
+        input: Option<OwnedFd>,
         piped: io::Result<supervise::Piped>,
         on_output: impl FnMut(Stream, &[u8]) + Send + 'static,
     ) -> Result<Process, Failure> {
         launch.check()?;
-        let (output, writers) =
-            piped.map_err(|error| Failure::environment(format!("cannot start a command: {error}")))?;
+        let (output, writers) = piped.map_err(no_pipe)?;
         let id = guardian.next_id();
         let mark = format!("{}.{id}", std::process::id());
         let mut launch = launch.clone();
         launch.env.push((MARK.to_owned(), mark.clone()));
-        let started = guardian.start(id, &launch, writers).await?;
+        let started = guardian.start(id, &launch, input, writers).await?;
         let supervisor = tokio::spawn(supervise::supervise(output, started.ended, on_output));
         let (pid, runs) = (started.pid, started.runs);
         Ok(Process { pid, id, runs, guardian: guardian.clone(), mark, supervisor, exit: None })
@@ -147,6 +161,10 @@ impl Process {
         self.exit = Some(exit);
         exit
     }
+}
+
+fn no_pipe(error: io::Error) -> Failure {
+    Failure::environment(format!("cannot start a command: {error}"))
 }
 
 impl Drop for Process {

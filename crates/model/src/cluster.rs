@@ -1,5 +1,8 @@
 //! Facts that a cluster tells: connection, pods and their containers.
 
+mod delivery;
+mod product;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -9,16 +12,36 @@ use crate::kubernetes::ObjectRef;
 use crate::names::{ContainerId, Uid};
 use crate::time::Timestamp;
 
+pub use delivery::{Delivery, Nodes};
+pub use product::{Product, Runtime};
+
 /// What is known of a cluster once connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterInfo {
     pub context: String,
+    /// What kubeconfig calls the cluster of the context.
+    #[serde(default)]
+    pub cluster: String,
+    #[serde(default)]
+    pub product: Product,
     /// Where objects without a namespace go.
     pub namespace: String,
     pub server_version: String,
     /// The node's platform as `linux/amd64`, where it is known.
     pub platform: Option<String>,
+    #[serde(default)]
+    pub runtime: Runtime,
+    /// That the cluster announces.
     pub registry: Option<Registry>,
+    /// What the cluster advises those who find no registry in it: an address to read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry_help: Option<String>,
+    /// The cluster runs what the engine has that builds images.
+    #[serde(default)]
+    pub shares_engine: bool,
+    /// Of the user's: each does what `ctr` does on one of the nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_commands: Vec<String>,
 }
 
 /// Where images must be pushed so that the cluster finds them.
@@ -26,9 +49,15 @@ pub struct ClusterInfo {
 pub struct Registry {
     /// As this machine reaches it: `localhost:5000`.
     pub host: String,
-    /// As the cluster reaches it, if that differs.
+    /// As what runs the cluster's containers reaches it, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_from_cluster: Option<String>,
+    /// As programs in the cluster's pods reach it. For readers of the API: images are not named by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_from_pods: Option<String>,
+    /// Where to read what to do if it does not work.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub help: String,
     /// All images go to one repository of this name and are told apart by their tags, as registries need it that make
     /// no repositories by themselves (ECR). Empty: each has its own.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -26,6 +26,7 @@ pub mod request;
 pub mod resource;
 pub mod secret;
 pub mod settings;
+pub mod size;
 pub mod time;
 pub mod timeline;
 

@@ -9,6 +9,8 @@ use crate::names::ImageName;
 
 const DOCKER_HUB: &str = "docker.io";
 const OFFICIAL: &str = "library/";
+/// Registries take no longer ones.
+const LONGEST_PATH: usize = 255;
 
 /// A reference in its full form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +51,9 @@ impl Reference {
         }
         if !is_domain(&domain) {
             return Err(invalid("the registry's host is malformed"));
+        }
+        if path.len() > LONGEST_PATH {
+            return Err(invalid("the name is longer than 255 characters"));
         }
         if !path.split('/').all(is_path_component) {
             return Err(invalid(

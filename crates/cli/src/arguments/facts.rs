@@ -14,7 +14,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("demo --no-cluster", DEMO),
     ("demo --repo", DEMO),
     ("demo --teardown", DEMO),
-    ("docker-prune", "not yet: nothing is pruned"),
     ("dump/api-docs", "not yet: comes with the language server"),
     ("lsp", "not yet"),
     ("lsp/start", "not yet"),

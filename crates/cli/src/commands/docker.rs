@@ -19,14 +19,13 @@ pub(crate) struct Docker {
 
 pub(crate) async fn run(docker: Docker) -> anyhow::Result<ExitCode> {
     // An engine that does not answer is told in lilt's words.
-    let facts = lilt_daemon::examine_docker().await?;
+    let facts = lilt_daemon::examine_docker(None).await?;
     let builder = if facts.buildkit? { "1" } else { "0" };
-    let env = vec![("DOCKER_BUILDKIT".to_owned(), builder.to_owned())];
+    let mut env = vec![("DOCKER_BUILDKIT".to_owned(), builder.to_owned())];
+    env.extend(facts.variables);
+    let shown: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let argv: Vec<String> = std::iter::once("docker".to_owned()).chain(docker.arguments).collect();
-    terminal::aside(&format!(
-        "Running Docker command as:\nDOCKER_BUILDKIT={builder} {}\n---",
-        argv.join(" ")
-    ));
+    terminal::aside(&format!("Running Docker command as:\n{} {}\n---", shown.join(" "), argv.join(" ")));
     let exit = tokio::task::spawn_blocking(move || process::in_terminal(&argv, &env)).await??;
     if !exit.success() {
         return Err(Failure::user(format!("docker ended with {exit}")).into());

@@ -35,7 +35,7 @@ pub(crate) struct Doctor {
 
 pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
     let (docker, compose, cluster) = tokio::join!(
-        patiently("Docker", lilt_daemon::examine_docker()),
+        patiently("Docker", lilt_daemon::examine_docker(doctor.context.clone())),
         compose_version(),
         patiently("the cluster", lilt_daemon::examine_cluster(doctor.context)),
     );
@@ -138,7 +138,7 @@ fn cluster_section(facts: Result<ClusterFacts, Failure>) -> Section {
         Err(failure) => vec![("Context", Err(failure))],
         Ok(facts) => {
             let mut fields = vec![
-                ("Env", Ok(product(&facts.context).to_owned())),
+                ("Env", Ok(facts.product.name().to_owned())),
                 ("Context", Ok(facts.context)),
                 ("Server", Ok(facts.server)),
                 ("Namespace", Ok(facts.namespace)),
@@ -164,25 +164,6 @@ fn cluster_section(facts: Result<ClusterFacts, Failure>) -> Section {
         }
     };
     Section { title: "Kubernetes", fields }
-}
-
-/// What made the cluster, as far as its context's name tells.
-fn product(context: &str) -> &'static str {
-    let begins = [
-        ("kind-", "kind"),
-        ("k3d-", "k3d"),
-        ("minikube", "minikube"),
-        ("docker-desktop", "docker-desktop"),
-        ("docker-for-desktop", "docker-desktop"),
-        ("rancher-desktop", "rancher-desktop"),
-        ("colima", "colima"),
-        ("orbstack", "orbstack"),
-        ("microk8s", "microk8s"),
-        ("crc", "crc"),
-        ("gke_", "gke"),
-        ("arn:aws:eks:", "eks"),
-    ];
-    begins.iter().find(|(begin, _)| context.starts_with(begin)).map_or("unknown", |(_, product)| product)
 }
 
 fn machine_section() -> Section {
@@ -231,16 +212,4 @@ async fn compose_version() -> Option<String> {
     }
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     (exit.success() && !text.is_empty()).then_some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clusters_are_known_by_their_contexts() {
-        assert_eq!(product("kind-test"), "kind");
-        assert_eq!(product("gke_project_zone_name"), "gke");
-        assert_eq!(product("prod"), "unknown");
-    }
 }

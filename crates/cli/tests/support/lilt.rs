@@ -80,6 +80,12 @@ impl Start {
         self
     }
 
+    /// Without a variable that it would have.
+    pub(crate) fn without(mut self, name: &str) -> Start {
+        self.command.env_remove(name);
+        self
+    }
+
     /// With the home of a session that runs, as a second command in another terminal has.
     pub(crate) fn beside(mut self, session: &Lilt) -> Start {
         let home = &session.home;

@@ -1,5 +1,8 @@
 //! Reaches the cluster, however long it takes.
 
+mod place;
+mod sharing;
+
 use std::time::Duration;
 
 use lilt_cluster::{Cluster, ConnectOptions};
@@ -23,8 +26,11 @@ pub(crate) async fn run(context: Context) {
             () = context.cancel.cancelled() => return,
         };
         match attempt {
-            Ok((cluster, info)) => {
+            Ok((cluster, info, warnings)) => {
                 announce(&context, &info, told.is_some());
+                warnings.iter().for_each(|words| {
+                    span(&context).print(Level::Warn, &format!("WARNING: {words}"));
+                });
                 context.edges.cluster.send_replace(Some(cluster));
                 context.tell(Event::ClusterConnected { info: Box::new(info) }).await;
                 return;
@@ -45,15 +51,16 @@ pub(crate) async fn run(context: Context) {
     }
 }
 
-async fn attempt(context: &Context) -> Result<(Cluster, ClusterInfo), Failure> {
+async fn attempt(context: &Context) -> Result<(Cluster, ClusterInfo, place::Warnings), Failure> {
     let options = ConnectOptions {
         kubeconfig: Vec::new(),
         context: context.settings.context.clone(),
         namespace: context.settings.namespace.clone(),
     };
     let cluster = Cluster::connect(options).await?;
-    let info = cluster.probe().await?;
-    Ok((cluster, info))
+    let mut info = cluster.probe().await?;
+    let warnings = place::complete(context, &mut info).await?;
+    Ok((cluster, info, warnings))
 }
 
 fn span(context: &Context) -> lilt_store::Span {

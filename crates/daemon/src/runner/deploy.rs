@@ -3,6 +3,7 @@
 mod base;
 mod by_command;
 mod custom;
+mod delivery;
 pub(super) mod given;
 mod image;
 mod remembered;
@@ -23,6 +24,7 @@ use serde_json::Value;
 use super::report;
 use crate::context::Context;
 use base::Base;
+pub(super) use image::engine;
 use steps::Steps;
 
 /// The label by which a deployment's pods are told from those of an earlier one.
@@ -60,9 +62,8 @@ pub(crate) async fn run(
 }
 
 fn step_count(job: &DeployJob) -> usize {
-    let per_image = if image::needs_push(job) { 2 } else { 1 };
     let built = job.images.iter().filter(|image| matches!(image, ImageJob::Build(_))).count();
-    built * per_image + 1
+    built * 2 + 1
 }
 
 async fn deploy(

@@ -13,7 +13,6 @@ use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::Body;
 use lilt_model::secret::Secret;
-use lilt_model::settings::DockerPrune;
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
 use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
@@ -200,10 +199,6 @@ fn missing(project: &Project) -> Vec<String> {
     let settings = &project.settings;
     let missing = [
         (!objects.is_empty(), format!("objects of v1alpha1 have no effect ({})", objects.join(", "))),
-        (
-            settings.docker_prune != DockerPrune::default(),
-            "docker_prune_settings: nothing is pruned".to_owned(),
-        ),
         (settings.telemetry.is_some(), "experimental_telemetry_cmd: the command is not run".to_owned()),
     ];
     missing

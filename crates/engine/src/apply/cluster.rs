@@ -1,12 +1,17 @@
 //! The cluster as a whole.
 
 use lilt_model::cluster::ClusterInfo;
+use lilt_model::log::Level;
 use lilt_model::{Failure, ResourceName};
 
 use crate::objects;
 use crate::state::State;
 
 pub(super) fn connected(state: &mut State, info: ClusterInfo) {
+    if info.registry.is_some() && state.settings.default_registry.is_some() {
+        let words = "Default registry specified, but will be ignored in favor of auto-detected registry.";
+        state.note(&ResourceName::tiltfile(), Level::Info, words);
+    }
     state.cluster.info = Some(info);
     state.cluster.connected = Some(state.now);
     state.cluster.failure = None;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::apply::{images, load, pods};
 use crate::event::{Deployed, SyncFault, UpdateOutcome};
+use crate::prune;
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind,
 };
@@ -22,6 +23,7 @@ pub(super) const CANCELLED: &str = "build canceled";
 pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: UpdateOutcome) {
     let Some(update) = take(state, name, id) else { return };
     let now = state.now;
+    prune::note_update(state, !outcome.images.is_empty());
     let generation = state.next_sequence();
     let Some(resource) = state.resources.get_mut(name) else { return };
     let spec = std::sync::Arc::clone(&resource.spec);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::Failure;
+use lilt_model::cluster::Delivery;
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::resource::Body;
 
@@ -120,10 +121,10 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
             UpdateJob::Deploy(Box::new(DeployJob {
                 kubernetes: spec.clone(),
                 images: image_jobs(spec, kubernetes, &destination, snapshot, *cause == Cause::Triggered),
+                delivery: Delivery::choose(&info, state.settings.default_registry.as_ref()),
                 registry: destination.registry,
                 platform: destination.platform,
                 namespace: info.namespace,
-                context: info.context,
                 rerun: *cause == Cause::Triggered,
                 first: *cause == Cause::Initial,
                 merge: state.settings.server_side_apply,

@@ -113,17 +113,19 @@ impl Guardian {
         self.shared.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Starts a command with these for its output and its errors.
+    /// Starts a command with these for its input, its output and its errors.
     pub(super) async fn start(
         &self,
         id: u64,
         launch: &Launch,
+        input: Option<OwnedFd>,
         (output, errors): (OwnedFd, OwnedFd),
     ) -> Result<Started, Failure> {
         let line = self.line()?;
-        let descriptors = [line.null.as_fd(), output.as_fd(), errors.as_fd()];
+        let read = input.as_ref().unwrap_or(&line.null);
+        let descriptors = [read.as_fd(), output.as_fd(), errors.as_fd()];
         let asked = line.ask(id, launch, false, descriptors).map_err(|error| lost(&error))?;
-        drop((output, errors));
+        drop((input, output, errors));
         match asked.started.await {
             Ok(Ok(pid)) => Ok(Started { pid, ended: asked.ended, runs: asked.runs }),
             Ok(Err(error)) => Err(launch.explain(&error)),

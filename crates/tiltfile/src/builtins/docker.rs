@@ -169,7 +169,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if declared.registry.is_some() {
             return Err(function.refuse("it was already called"));
         }
-        declared.registry = Some(Registry { host, host_from_cluster, single_name });
+        declared.registry = Some(Registry { host, host_from_cluster, single_name, ..Registry::default() });
         Ok(NoneType)
     }
 }

@@ -10,6 +10,7 @@ use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName};
 
 use super::base::Base;
+use super::delivery;
 use super::image::{self, Built};
 use super::steps::Steps;
 use super::variables;
@@ -26,12 +27,12 @@ pub(crate) async fn build_and_push(
     let name = &target.name;
     let pushes = recipe.output == CustomOutput::LocalDocker;
     if pushes && recipe.outputs_image_ref_to.is_none() {
-        image::refuse_without_registry(job, name)?;
+        delivery::refuse_without_registry(job, name)?;
     }
     steps.begin(StageKind::Build, name.as_str(), format!("Building Custom Build: [{name}]")).await;
     let expected = Expected::of(job, name, recipe)?;
     expected.forget()?;
-    run(job, target, recipe, &expected, bases, steps).await?;
+    run(context, job, target, recipe, &expected, bases, steps).await?;
     let named = expected.named(job.registry.as_ref())?;
     let built = match recipe.output {
         CustomOutput::Remote => named,
@@ -40,15 +41,7 @@ pub(crate) async fn build_and_push(
         }
     };
     steps.end().await;
-    match (image::needs_push(job), pushes) {
-        (false, _) => {}
-        (true, true) => image::push(context, image::engine(context)?, &built.local, steps).await?,
-        (true, false) => {
-            steps.begin(StageKind::Push, &built.local, format!("Pushing {}", built.local)).await;
-            steps.detail("Skipping push: custom_build() configured to handle push itself");
-            steps.end().await;
-        }
-    }
+    delivery::deliver(context, job, target, &built, steps).await?;
     Ok(built)
 }
 
@@ -70,7 +63,11 @@ impl<'a> Expected<'a> {
         if !recipe.tag.is_empty() {
             let reference = reference_in_registry(name, None)?.with_tag(&recipe.tag).to_string();
             let reference = Reference::parse(&reference)?.familiar();
-            return Ok(Expected::Own(Built { local: reference.clone(), in_cluster: reference }));
+            return Ok(Expected::Own(Built {
+                local: reference.clone(),
+                in_cluster: reference,
+                known: false,
+            }));
         }
         let registry = job.registry.as_ref();
         let seconds = lilt_host::clock::now().since(lilt_model::Timestamp::ZERO).as_secs();
@@ -78,6 +75,7 @@ impl<'a> Expected<'a> {
         Ok(Expected::Told(Built {
             local: reference_in_registry(name, registry)?.with_tag(&tag).familiar(),
             in_cluster: reference_in_cluster(name, registry)?.with_tag(&tag).familiar(),
+            known: false,
         }))
     }
 
@@ -117,11 +115,13 @@ impl<'a> Expected<'a> {
         }
         let local = reference.familiar();
         let in_cluster = seen_from_cluster(&local, registry);
-        Ok(Built { local, in_cluster })
+        // The command may have put it there long ago.
+        Ok(Built { local, in_cluster, known: true })
     }
 }
 
 async fn run(
+    context: &Context,
     job: &DeployJob,
     target: &ImageTarget,
     recipe: &CustomBuild,
@@ -153,6 +153,8 @@ async fn run(
     }
     let mut command = recipe.command.clone();
     command.env.extend(told);
+    let engine = context.edges.cluster_engine.get();
+    command.env.extend(engine.into_iter().flat_map(|engine| engine.variables.iter().cloned()));
     let exit = steps.run(&command).await?;
     match local::how_it_failed(exit) {
         None => Ok(()),

@@ -12,6 +12,7 @@ use lilt_model::{Failure, ImageName};
 
 use super::base::{self, Base};
 use super::custom;
+use super::delivery;
 use super::given::{self, Given};
 use super::steps::Steps;
 use crate::context::Context;
@@ -22,6 +23,8 @@ pub(crate) struct Built {
     pub(crate) local: String,
     /// As the cluster knows it.
     pub(crate) in_cluster: String,
+    /// The engine has had it under this name before.
+    pub(crate) known: bool,
 }
 
 pub(crate) async fn build_and_push(
@@ -42,17 +45,19 @@ pub(crate) async fn build_and_push(
         }
     };
     let engine = engine(context)?;
-    refuse_without_registry(job, &target.name)?;
+    delivery::refuse_without_registry(job, &target.name)?;
     let id = build(context, engine, job, (&target.name, recipe), bases, steps).await?;
     let built = tag_by_content(engine, job, &target.name, &id).await?;
-    if needs_push(job) {
-        push(context, engine, &built.local, steps).await?;
-    }
+    delivery::deliver(context, job, target, &built, steps).await?;
     Ok(built)
 }
 
+/// The engine that builds for the cluster.
 pub(crate) fn engine(context: &Context) -> Result<&Engine, Failure> {
-    (*context.edges.docker).as_ref().map_err(Clone::clone)
+    match context.edges.cluster_engine.get() {
+        Some(found) => Ok(&found.engine),
+        None => (*context.edges.docker).as_ref().map_err(Clone::clone),
+    }
 }
 
 /// Names an image by what is in it, so that the same content is never pushed or deployed twice.
@@ -66,8 +71,9 @@ pub(crate) async fn tag_by_content(
     let tag = tag_in_registry(name, registry, &tag_from_id(id)?)?;
     let local = reference_in_registry(name, registry)?.with_tag(&tag).familiar();
     let in_cluster = reference_in_cluster(name, registry)?.with_tag(&tag).familiar();
+    let known = engine.image_id(&local).await?.is_some_and(|known| known == id);
     engine.tag(id, &local).await?;
-    Ok(Built { local, in_cluster })
+    Ok(Built { local, in_cluster, known })
 }
 
 fn missing(name: &ImageName, what: &str) -> Failure {
@@ -150,50 +156,4 @@ fn tell_progress(steps: &mut Steps, progress: &BuildProgress) {
 /// Steps of BuildKit's own that say nothing about the Dockerfile.
 fn is_internal(name: &str) -> bool {
     name.starts_with("[internal]")
-}
-
-pub(crate) async fn push(
-    context: &Context,
-    engine: &Engine,
-    reference: &str,
-    steps: &mut Steps,
-) -> Result<(), Failure> {
-    steps.begin(StageKind::Push, reference, format!("Pushing {reference}")).await;
-    steps.detail("Pushing with Docker client");
-    let pushed = engine.push(
-        reference,
-        |progress| {
-            // Bars that grow would fill the log.
-            if progress.current.is_none() && !progress.layer.is_empty() {
-                steps.detail(&format!("{}: {}", progress.layer, progress.status));
-            }
-        },
-        context.cancel.clone(),
-    );
-    pushed.await?;
-    steps.end().await;
-    Ok(())
-}
-
-/// Nobody can push to `docker.io/library/web`: better said before the build than after it.
-pub(crate) fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Result<(), Failure> {
-    let reference = reference_in_registry(name, job.registry.as_ref())?;
-    let goes_nowhere = reference.domain() == "docker.io" && reference.path().starts_with("library/");
-    if !needs_push(job) || !goes_nowhere {
-        return Ok(());
-    }
-    let words =
-        format!("there is no registry to push the image {name} to, and the cluster could not find it");
-    Err(Failure::user(words).hint(
-        "give the cluster a local registry and announce it in the ConfigMap kube-public/local-registry-hosting, \
-         or name one in the Tiltfile: default_registry('registry.example.com/team')",
-    ))
-}
-
-/// Clusters of these contexts run what this machine's engine has.
-const SHARES_ENGINE: [&str; 5] =
-    ["docker-desktop", "docker-for-desktop", "rancher-desktop", "orbstack", "colima"];
-
-pub(crate) fn needs_push(job: &DeployJob) -> bool {
-    job.registry.is_some() || !SHARES_ENGINE.contains(&job.context.as_str())
 }

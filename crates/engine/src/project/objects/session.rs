@@ -58,15 +58,15 @@ fn cluster_content(state: &State) -> Value {
     let mut status = Map::new();
     let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
     if let Some(info) = &state.cluster.info {
-        let connection =
-            json!({"context": info.context, "namespace": info.namespace, "cluster": info.context});
+        let connection = json!({"context": info.context, "namespace": info.namespace,
+            "cluster": info.cluster, "product": info.product.name()});
         put("connection", json!({"kubernetes": connection}));
         put("version", json!(info.server_version));
         put("arch", json!(info.platform.as_deref().and_then(|it| it.split('/').nth(1)).unwrap_or("unknown")));
         if let Some(at) = state.cluster.connected {
             put("connectedAt", json!(at));
         }
-        if let Some(registry) = info.registry.as_ref().or(state.settings.default_registry.as_ref()) {
+        if let Some(registry) = &info.registry {
             put("registry", registry_content(registry));
         }
     }
@@ -85,8 +85,13 @@ fn registry_content(registry: &Registry) -> Value {
     if let Some(inside) = &registry.host_from_cluster {
         content["hostFromContainerRuntime"] = json!(inside);
     }
-    if !registry.single_name.is_empty() {
-        content["singleName"] = json!(registry.single_name);
+    if let Some(inside) = &registry.host_from_pods {
+        content["hostFromClusterNetwork"] = json!(inside);
+    }
+    for (field, value) in [("singleName", &registry.single_name), ("help", &registry.help)] {
+        if !value.is_empty() {
+            content[field] = json!(value);
+        }
     }
     content
 }

@@ -1,0 +1,34 @@
+//! `lilt docker-prune`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lilt_daemon::Settings;
+use lilt_host::session_dir::SessionDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::Project;
+use crate::signals::Signals;
+use crate::{session, terminal};
+
+/// Remove old images of the project from the Docker engine, as a session does from time to time
+///
+/// Only images that lilt has built go, with the containers and caches they left: those older than docker_prune_settings()
+/// in the Tiltfile says, less the newest of each.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt docker-prune\n  lilt docker-prune -f other/Tiltfile")]
+pub(crate) struct DockerPrune {
+    #[command(flatten)]
+    project: Project,
+}
+
+pub(crate) async fn run(prune: DockerPrune) -> anyhow::Result<ExitCode> {
+    // Gone at the end.
+    let folder = SessionDir::create()?;
+    let settings = session::settings_for_down(prune.project, &folder)?;
+    let settings = Settings { subcommand: "docker-prune", ..settings };
+    let cancel = CancellationToken::new();
+    let _signals = Signals::cancel(cancel.clone())?;
+    lilt_daemon::docker_prune(settings, cancel, terminal::print).await?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,67 @@
+//! `lilt docker-prune`: removes the old images of a project, as a session does it from time to time.
+
+use std::sync::Arc;
+
+use lilt_cluster::{Cluster, ConnectOptions};
+use lilt_engine::PruneJob;
+use lilt_host::process::Guardian;
+use lilt_model::Failure;
+use lilt_model::cluster::Registry;
+use lilt_model::image::ImageTarget;
+use lilt_model::project::Project;
+use lilt_model::reference::reference_in_registry;
+use lilt_model::resource::Body;
+use tokio_util::sync::CancellationToken;
+
+use crate::settings::Settings;
+use crate::{down, examine, runner};
+
+/// Whatever the Tiltfile says of when, it is done now; what it says of what counts. `print` gets text as it comes.
+pub async fn docker_prune(
+    settings: Settings,
+    cancel: CancellationToken,
+    mut print: impl FnMut(&str),
+) -> Result<(), Failure> {
+    let settings = Arc::new(settings);
+    let guardian = Guardian::of_this_program()?;
+    let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await?;
+    let work = async {
+        let registry = registry(&settings, &project).await?;
+        let engine = examine::cluster_engine(settings.context.clone(), &guardian).await?;
+        let job = job(&project, registry.as_ref());
+        runner::prune(&engine.engine, &job, true, |line| print(&format!("{line}\n"))).await
+    };
+    let result = tokio::select! {
+        result = work => result,
+        () = cancel.cancelled() => Err(Failure::user("interrupted; some images may be removed")),
+    };
+    guardian.close().await;
+    result
+}
+
+/// Images have other names where the cluster announces a registry.
+async fn registry(settings: &Settings, project: &Project) -> Result<Option<Registry>, Failure> {
+    let deploys = project.resources.iter().any(|resource| matches!(resource.body, Body::Kubernetes(_)));
+    if !deploys {
+        return Ok(None);
+    }
+    let options = ConnectOptions {
+        kubeconfig: Vec::new(),
+        context: settings.context.clone(),
+        namespace: settings.namespace.clone(),
+    };
+    let info = Cluster::connect(options).await?.probe().await?;
+    Ok(info.registry.or_else(|| project.settings.default_registry.clone()))
+}
+
+fn job(project: &Project, registry: Option<&Registry>) -> PruneJob {
+    let images = project.resources.iter().flat_map(|resource| match &resource.body {
+        Body::Kubernetes(kubernetes) => kubernetes.images.as_slice(),
+        Body::Compose(compose) => &compose.images,
+        Body::Local(_) => &[],
+    });
+    let name = |image: &ImageTarget| Some(reference_in_registry(&image.name, registry).ok()?.familiar_name());
+    let names = images.filter(|image| image.is_built()).filter_map(name).collect();
+    // No session knows what is deployed here: the newest are kept, as the Tiltfile says.
+    PruneJob { settings: project.settings.docker_prune, names, used: Vec::new() }
+}

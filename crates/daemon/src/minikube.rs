@@ -1,0 +1,83 @@
+//! minikube's own Docker engine, which has what its pods run.
+
+use lilt_docker::Engine;
+use lilt_host::environment;
+use lilt_host::process::{Exit, Guardian, Launch};
+use lilt_model::Failure;
+
+use crate::tool;
+
+/// An engine inside a cluster.
+#[derive(Debug)]
+pub(crate) struct ClusterEngine {
+    pub(crate) engine: Engine,
+    /// By which commands reach it.
+    pub(crate) variables: Vec<(String, String)>,
+}
+
+/// The engine of a profile; none if it has none, or if the user names another engine that is to build.
+pub(crate) async fn engine(guardian: &Guardian, profile: &str) -> Result<Option<ClusterEngine>, Failure> {
+    let Some(variables) = docker_env(guardian, profile).await? else { return Ok(None) };
+    let said = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let named = environment::variable(environment::DOCKER_HOST);
+    let own = said(environment::DOCKER_HOST).unwrap_or_default();
+    if named.is_some_and(|named| named.trim_end_matches('/') != own.trim_end_matches('/')) {
+        return Ok(None);
+    }
+    let lookup = |name: &str| said(name).or_else(|| environment::variable(name));
+    let engine = Engine::connect(&lookup, environment::home().as_deref()).map_err(|failure| Failure {
+        message: format!("cannot use minikube's engine: {}", failure.message),
+        ..failure
+    })?;
+    Ok(Some(ClusterEngine { engine, variables }))
+}
+
+/// What a minikube says that has no such engine, or several.
+const HAS_NONE: [&str; 4] = [
+    "ENV_DRIVER_CONFLICT",
+    "ENV_MULTINODE_CONFLICT",
+    "ENV_DOCKER_UNAVAILABLE",
+    "The docker-env command is only compatible",
+];
+
+/// The variables by which minikube's engine is reached; none if it has none.
+async fn docker_env(guardian: &Guardian, profile: &str) -> Result<Option<Vec<(String, String)>>, Failure> {
+    let argv = ["minikube", "-p", profile, "docker-env", "--shell", "sh"].map(str::to_owned).to_vec();
+    let launch = Launch { argv, dir: "/".into(), env: Vec::new(), unset: Vec::new() };
+    let tool::Ran { exit, output, errors } = tool::run(guardian, &launch, None).await?;
+    match exit {
+        Exit::Code(0) => Ok(Some(exports(&output))),
+        _ if HAS_NONE.iter().any(|words| errors.contains(words)) => Ok(None),
+        _ => Err(Failure::environment(
+            "cannot read the variables of minikube's engine (`minikube docker-env`)",
+        )
+        .detail(errors.trim().to_owned())
+        .hint("is it running? `minikube start` starts it")),
+    }
+}
+
+/// From lines as `export DOCKER_HOST="tcp://192.168.49.2:2376"`.
+fn exports(text: &str) -> Vec<(String, String)> {
+    let export = |line: &str| {
+        let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;
+        let value = value.strip_prefix('"')?.strip_suffix('"')?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    text.lines().filter_map(export).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_minikube_exports_is_read() {
+        let text = "export DOCKER_TLS_VERIFY=\"1\"\nexport DOCKER_HOST=\"tcp://192.168.49.2:2376\"\n\
+                    # To point your shell to minikube's docker-daemon, run:\n# eval $(minikube -p x docker-env)\n";
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            exports(text),
+            [pair("DOCKER_TLS_VERIFY", "1"), pair("DOCKER_HOST", "tcp://192.168.49.2:2376")]
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! Brings an image that was built to where the cluster finds it. How is the engine's decision ([`Delivery`]).
+
+mod load;
+mod node;
+
+use lilt_docker::Engine;
+use lilt_engine::DeployJob;
+use lilt_model::cluster::Delivery;
+use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget};
+use lilt_model::reference::reference_in_registry;
+use lilt_model::timeline::StageKind;
+use lilt_model::{Failure, ImageName};
+
+use super::image::{self, Built};
+use super::steps::Steps;
+use crate::context::Context;
+
+/// One stage, also if nothing is to be done: then it says why.
+pub(crate) async fn deliver(
+    context: &Context,
+    job: &DeployJob,
+    target: &ImageTarget,
+    built: &Built,
+    steps: &mut Steps,
+) -> Result<(), Failure> {
+    let reference = built.local.as_str();
+    steps.begin(StageKind::Push, reference, format!("Pushing {reference}")).await;
+    if brings_itself(target) {
+        steps.detail("Skipping push: custom_build() configured to handle push itself");
+    } else if !job.kubernetes.image_deps.contains(&target.name) {
+        steps.detail("Skipping push: base image does not need deploy");
+    } else {
+        match &job.delivery {
+            Delivery::Shared => steps.detail("Skipping push: building on cluster's container runtime"),
+            Delivery::Load(nodes) => load::load(context, nodes, reference, steps).await?,
+            Delivery::Push => push(context, image::engine(context)?, job, built, steps).await?,
+        }
+    }
+    steps.end().await;
+    Ok(())
+}
+
+fn brings_itself(target: &ImageTarget) -> bool {
+    matches!(&target.build, ImageBuild::Custom(recipe) if recipe.output != CustomOutput::LocalDocker)
+}
+
+async fn push(
+    context: &Context,
+    engine: &Engine,
+    job: &DeployJob,
+    built: &Built,
+    steps: &mut Steps,
+) -> Result<(), Failure> {
+    let reference = built.local.as_str();
+    // A name that is new on this machine is new to the registry, in all likelihood: then the question would cost time.
+    if built.known && engine.is_pushed(reference).await {
+        steps.detail("Skipping push: the registry has it already");
+        return Ok(());
+    }
+    steps.detail("Pushing with Docker client");
+    let pushed = engine.push(
+        reference,
+        |progress| {
+            // Bars that grow would fill the log.
+            if progress.current.is_none() && !progress.layer.is_empty() {
+                steps.detail(&format!("{}: {}", progress.layer, progress.status));
+            }
+        },
+        context.cancel.clone(),
+    );
+    let advised = |failure: Failure| match job.registry.as_ref().map(|registry| registry.help.as_str()) {
+        Some(help) if !help.is_empty() => {
+            let hint = failure.hint.clone().map(|hint| format!("{hint}\n")).unwrap_or_default();
+            failure.hint(format!("{hint}the cluster says about its registry: {help}"))
+        }
+        _ => failure,
+    };
+    pushed.await.map(drop).map_err(advised)
+}
+
+/// Nobody can push to `docker.io/library/web`: better said before the build than after it.
+pub(crate) fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Result<(), Failure> {
+    let reference = reference_in_registry(name, job.registry.as_ref())?;
+    let goes_nowhere = reference.domain() == "docker.io" && reference.path().starts_with("library/");
+    let is_pushed = job.delivery == Delivery::Push && job.kubernetes.image_deps.contains(name);
+    if !is_pushed || !goes_nowhere {
+        return Ok(());
+    }
+    let words =
+        format!("there is no registry to push the image {name} to, and the cluster could not find it");
+    Err(Failure::user(words).hint(
+        "give the cluster a local registry and announce it in the ConfigMap kube-public/local-registry-hosting, \
+         or name one in the Tiltfile: default_registry('registry.example.com/team')",
+    ))
+}

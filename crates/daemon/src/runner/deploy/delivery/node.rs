@@ -1,0 +1,75 @@
+//! A node of a cluster, as far as images go: something that does what `ctr` does beside the node's containerd.
+
+use bytes::Bytes;
+use lilt_docker::Engine;
+use lilt_model::Failure;
+use lilt_model::command::Command;
+use tokio::sync::mpsc;
+
+use crate::context::Context;
+use crate::runner::local;
+use crate::tool;
+
+/// The namespace of containerd that a kubelet uses.
+const NAMESPACE: &str = "k8s.io";
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// A container of the engine, in which `ctr` is.
+    Container { id: String, name: String },
+    /// A line of shell to which `ctr`'s arguments are added.
+    Command(String),
+}
+
+impl Node {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Node::Container { name, .. } => name,
+            Node::Command(line) => line,
+        }
+    }
+
+    /// Runs `ctr` on the node, with what comes from the channel as its input: what it printed.
+    pub(super) async fn ctr(
+        &self,
+        context: &Context,
+        engine: &Engine,
+        arguments: &[&str],
+        input: Option<mpsc::Receiver<Bytes>>,
+    ) -> Result<String, Failure> {
+        let all = ["--namespace", NAMESPACE].into_iter().chain(arguments.iter().copied()).map(str::to_owned);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (succeeded, output, errors) = match self {
+            Node::Container { id, .. } => {
+                let argv: Vec<String> = std::iter::once("ctr".to_owned()).chain(all).collect();
+                let executed = engine.execute(id, &argv, input).await?;
+                (executed.code == 0, text(&executed.output), text(&executed.errors))
+            }
+            Node::Command(line) => {
+                let ran = run(context, line, all, input).await?;
+                (ran.exit.success(), ran.output, ran.errors)
+            }
+        };
+        if succeeded {
+            return Ok(output);
+        }
+        let words = format!("the node {} refused `ctr {}`", self.name(), arguments.join(" "));
+        Err(match format!("{errors}{output}").trim() {
+            "" => Failure::environment(words),
+            said => Failure::environment(words).detail(said.to_owned()),
+        })
+    }
+}
+
+async fn run(
+    context: &Context,
+    line: &str,
+    arguments: impl Iterator<Item = String>,
+    input: Option<mpsc::Receiver<Bytes>>,
+) -> Result<tool::Ran, Failure> {
+    let folder = context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"));
+    let mut command = Command::shell(format!("{line} \"$@\""), folder);
+    command.argv.push("lilt".to_owned());
+    command.argv.extend(arguments);
+    tool::run(&context.edges.guardian, &local::launch(context, &command), input).await
+}

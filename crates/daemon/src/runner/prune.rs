@@ -1,0 +1,89 @@
+//! Removes old images from the engine.
+
+use lilt_docker::{Engine, PruneRequest, Removed};
+use lilt_engine::{Event, PruneJob};
+use lilt_model::log::Source;
+use lilt_model::reference::Reference;
+use lilt_model::{Failure, ResourceName, SpanId, size};
+
+use super::deploy::engine;
+use crate::context::Context;
+
+pub(crate) async fn run(context: Context, job: &PruneJob) {
+    let mut span =
+        context.logs.span(SpanId::new("docker-prune"), Some(ResourceName::tiltfile()), Source::Build);
+    // An engine that cannot be used is told of when something is to be built.
+    if let Ok(engine) = engine(&context) {
+        let result = tokio::select! {
+            result = prune(engine, job, false, |line| span.info(line)) => result,
+            () = context.cancel.cancelled() => return,
+        };
+        if let Err(failure) = result {
+            // Not worth more: nothing that the user works on depends on it.
+            span.info(&format!("[Docker Prune] error running docker prune: {}", failure.message));
+        }
+    }
+    context.tell(Event::Pruned).await;
+}
+
+/// Removes, and says what; `always`: also that there was nothing.
+pub(crate) async fn prune(
+    engine: &Engine,
+    job: &PruneJob,
+    always: bool,
+    mut say: impl FnMut(&str),
+) -> Result<(), Failure> {
+    let request = PruneRequest {
+        now: lilt_host::clock::now(),
+        max_age: job.settings.max_age,
+        keep_recent: job.settings.keep_recent,
+        names: job.names.iter().map(|name| Reference::parse(name)).collect::<Result<_, _>>()?,
+        used: job.used.clone(),
+    };
+    // Caches may be many, and take minutes: what is known before is said before.
+    let mut tell = |kind: &str, removed: &Removed| {
+        describe(kind, removed, always).iter().for_each(|line| say(line));
+    };
+    tell("containers", &engine.prune_containers(&request).await?);
+    tell("images", &engine.prune_images(&request).await?);
+    tell("caches", &engine.prune_caches(&request).await?);
+    Ok(())
+}
+
+fn describe(kind: &str, removed: &Removed, always: bool) -> Vec<String> {
+    let Removed { what, bytes, refused } = removed;
+    let mut lines = Vec::new();
+    if !what.is_empty() || always {
+        let freed = size::display(*bytes);
+        lines.push(format!("[Docker Prune] removed {} {kind}, reclaimed {freed}", what.len()));
+        lines.extend(what.iter().map(|what| format!("\t- {what}")));
+    }
+    lines.extend(refused.iter().map(|why| format!("[Docker Prune] {why}")));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_removed_is_told_and_nothing_is_not() {
+        let removed = Removed {
+            what: vec!["untagged: web:tilt-1".into(), "deleted: sha256:1".into()],
+            bytes: 2_500_000,
+            refused: vec!["cannot remove x: it is used".into()],
+        };
+        assert_eq!(
+            describe("images", &removed, false),
+            [
+                "[Docker Prune] removed 2 images, reclaimed 2.5MB",
+                "\t- untagged: web:tilt-1",
+                "\t- deleted: sha256:1",
+                "[Docker Prune] cannot remove x: it is used",
+            ]
+        );
+        assert!(describe("caches", &Removed::default(), false).is_empty());
+        let nothing = describe("caches", &Removed::default(), true);
+        assert_eq!(nothing, ["[Docker Prune] removed 0 caches, reclaimed 0B"]);
+    }
+}

@@ -1,0 +1,50 @@
+//! A program that lilt itself needs, run to its end: `ctr`, `minikube`.
+
+use bytes::Bytes;
+use lilt_host::process::{Exit, Guardian, Launch, Process, Stream};
+use lilt_model::Failure;
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::mpsc;
+
+/// How it ended, and what it wrote.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) exit: Exit,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+/// Runs it, with what comes from the channel as its input. Dropping the future ends it.
+pub(crate) async fn run(
+    guardian: &Guardian,
+    launch: &Launch,
+    input: Option<mpsc::Receiver<Bytes>>,
+) -> Result<Ran, Failure> {
+    // Unbounded: all of it is wanted, and it is read when the program has ended.
+    let (sender, mut written) = mpsc::unbounded_channel();
+    let tell = move |stream: Stream, bytes: &[u8]| drop(sender.send((stream, bytes.to_vec())));
+    let (mut process, mut theirs) = Process::spawn_fed(guardian, launch, tell).await?;
+    let feed = async move {
+        let Some(mut input) = input else { return };
+        while let Some(bytes) = input.recv().await {
+            // One that reads no further has its reasons, which it says.
+            if theirs.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::pin!(feed);
+    let exit = tokio::select! {
+        exit = process.wait() => exit,
+        () = &mut feed => process.wait().await,
+    };
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    while let Ok((stream, bytes)) = written.try_recv() {
+        match stream {
+            Stream::Output => output.extend(bytes),
+            Stream::Errors => errors.extend(bytes),
+        }
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Ran { exit, output: text(output), errors: text(errors) })
+}

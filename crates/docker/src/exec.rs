@@ -1,0 +1,168 @@
+//! Commands in containers of the engine: how a cluster is reached whose nodes are containers.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use hyper_util::rt::TokioIo;
+use lilt_model::Failure;
+use serde::Deserialize;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+
+use crate::engine::{Engine, Query, encode_path, refusal};
+use crate::transport::{self, Hijacked};
+
+/// A running container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    pub id: String,
+    pub name: String,
+    pub labels: std::collections::BTreeMap<String, String>,
+}
+
+/// How a command in a container ended, and what it wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    pub code: i64,
+    pub output: Vec<u8>,
+    pub errors: Vec<u8>,
+}
+
+/// More of a command's errors than anybody reads; its output is wanted whole.
+const LONGEST_ERRORS: usize = 64 * 1024;
+
+impl Engine {
+    /// The running containers with all of these labels, by name.
+    pub async fn containers(&self, labels: &[&str]) -> Result<Vec<Running>, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Container {
+            id: String,
+            #[serde(default)]
+            names: Vec<String>,
+            #[serde(default)]
+            labels: std::collections::BTreeMap<String, String>,
+        }
+        let filters = serde_json::json!({ "label": labels, "status": ["running"] }).to_string();
+        let query = Query::new().add("filters", &filters).finish();
+        let found: Vec<Container> = self.get(&format!("/containers/json?{query}")).await?;
+        let running = |container: Container| Running {
+            name: container
+                .names
+                .first()
+                .map(|name| name.trim_start_matches('/').to_owned())
+                .unwrap_or_default(),
+            id: container.id,
+            labels: container.labels,
+        };
+        let mut found: Vec<Running> = found.into_iter().map(running).collect();
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+
+    /// Runs a command in a container, with what comes from the channel as its input.
+    pub async fn execute(
+        &self,
+        container: &str,
+        argv: &[String],
+        input: Option<mpsc::Receiver<Bytes>>,
+    ) -> Result<Executed, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Created {
+            id: String,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Inspected {
+            exit_code: Option<i64>,
+        }
+        let wanted = serde_json::json!({
+            "AttachStdin": input.is_some(), "AttachStdout": true, "AttachStderr": true, "Cmd": argv,
+        });
+        let path = self.versioned(&format!("/containers/{}/exec", encode_path(container))).await?;
+        let body = wanted.to_string();
+        let response =
+            transport::send_body(&self.address, Method::POST, &path, HeaderMap::new(), body).await?;
+        if !response.status.is_success() {
+            return Err(
+                refusal(response, &format!("cannot run a command in the container {container}")).await
+            );
+        }
+        let Created { id } = self.read(&path, response).await?;
+        let path = self.versioned(&format!("/exec/{id}/start")).await?;
+        let body = r#"{"Detach":false,"Tty":false}"#.to_owned();
+        let hijacked =
+            transport::upgrade(&self.address, &path, HeaderMap::new(), "tcp", body, "a command").await?;
+        let mut executed = converse(hijacked, input).await.map_err(|error| {
+            Failure::environment(format!("lost the command in the container {container}: {error}"))
+        })?;
+        let ended: Inspected = self.get(&format!("/exec/{id}/json")).await?;
+        executed.code = ended.exit_code.unwrap_or(-1);
+        Ok(executed)
+    }
+}
+
+/// Feeds a command and hears it to its end.
+async fn converse(hijacked: Hijacked, input: Option<mpsc::Receiver<Bytes>>) -> std::io::Result<Executed> {
+    let Hijacked { stream, connection } = hijacked;
+    let (mut reader, mut writer) = tokio::io::split(TokioIo::new(stream));
+    let feed = async {
+        if let Some(mut input) = input {
+            while let Some(bytes) = input.recv().await {
+                // One that reads no further has its reasons, which it says.
+                if writer.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+            let _ = writer.shutdown().await;
+        }
+    };
+    let hear = hear(&mut reader);
+    // What is still to be fed matters to nobody when the command has ended.
+    tokio::pin!(feed, hear);
+    let executed = tokio::select! {
+        executed = &mut hear => executed,
+        () = &mut feed => hear.await,
+    };
+    drop(connection);
+    executed
+}
+
+/// Reads the engine's frames: a byte that says whether it is output (1) or errors (2), three zeros, a length, content.
+async fn hear(reader: &mut (impl tokio::io::AsyncRead + Unpin)) -> std::io::Result<Executed> {
+    let mut executed = Executed::default();
+    let mut header = [0; 8];
+    loop {
+        match reader.read_exact(&mut header).await {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(executed),
+            Err(error) => return Err(error),
+        }
+        let length = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+        let mut content = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        reader.read_exact(&mut content).await?;
+        if header[0] == 2 {
+            let room = LONGEST_ERRORS.saturating_sub(executed.errors.len());
+            executed.errors.extend_from_slice(&content[..content.len().min(room)]);
+        } else {
+            executed.output.extend_from_slice(&content);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_are_told_apart() {
+        let frame = |kind: u8, content: &[u8]| {
+            let length = u32::try_from(content.len()).unwrap().to_be_bytes();
+            [&[kind, 0, 0, 0], length.as_slice(), content].concat()
+        };
+        let bytes = [frame(1, b"one"), frame(2, b"wrong"), frame(1, b" two")].concat();
+        let executed = hear(&mut bytes.as_slice()).await.unwrap();
+        assert_eq!(executed, Executed { code: 0, output: b"one two".to_vec(), errors: b"wrong".to_vec() });
+        assert!(hear(&mut &bytes[..bytes.len() - 1]).await.is_err());
+    }
+}

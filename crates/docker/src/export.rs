@@ -1,0 +1,63 @@
+//! An image as the engine gives it away: a tar with one file for each part of it, named by its digest.
+
+mod sieve;
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use lilt_model::Failure;
+use tokio::sync::mpsc;
+
+use crate::engine::{Engine, Query, refusal};
+use crate::transport;
+use sieve::Sieve;
+
+/// How much of an image went away, and how much stayed because the receiver has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    pub sent: Parts,
+    pub kept: Parts,
+}
+
+/// Layers, configurations and manifests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl Engine {
+    /// Writes an image to a channel, less the parts whose digests (`sha256:…`) the receiver has. Ends early, without an
+    /// error, when nobody receives any more: the receiver knows why.
+    pub async fn export(
+        &self,
+        reference: &str,
+        known: &BTreeSet<String>,
+        to: mpsc::Sender<Bytes>,
+    ) -> Result<Exported, Failure> {
+        let query = Query::new().add("names", reference).finish();
+        let response = self.request(Method::GET, &format!("/images/get?{query}"), HeaderMap::new()).await?;
+        if !response.status.is_success() {
+            return Err(refusal(response, &format!("cannot read the image {reference}")).await);
+        }
+        let mut response = response;
+        let mut sieve = Sieve::new(known);
+        loop {
+            let chunk = response.chunk().await.map_err(|error| transport::lost(&self.address, &error))?;
+            let Some(chunk) = chunk else { break };
+            for piece in sieve.push(chunk) {
+                if to.send(piece).await.is_err() {
+                    return Ok(sieve.exported());
+                }
+            }
+        }
+        match sieve.is_whole() {
+            true => Ok(sieve.exported()),
+            false => Err(Failure::environment(format!(
+                "the Docker engine at {} gave only a part of the image {reference}",
+                self.address
+            ))),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a registry has already. The engine asks it: it alone knows mirrors, insecure registries and proxies.
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use lilt_model::Failure;
+use lilt_model::reference::Reference;
+use serde::Deserialize;
+
+use crate::engine::{Engine, encode_path};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Inspected {
+    id: String,
+    #[serde(default)]
+    repo_digests: Option<Vec<String>>,
+}
+
+impl Engine {
+    /// Whether the registry of a reference has exactly the image that the engine has under it. Whatever keeps us from
+    /// knowing means no: a push tells what is wrong better than a question does.
+    pub async fn is_pushed(&self, reference: &str) -> bool {
+        let both = async {
+            let (there, here) = tokio::join!(self.digest_in_registry(reference), self.digests(reference));
+            Some(here.ok()?.contains(&there.ok()??))
+        };
+        both.await.unwrap_or(false)
+    }
+
+    /// The digest under which the registry keeps a reference; none if it has none of this name.
+    pub async fn digest_in_registry(&self, reference: &str) -> Result<Option<String>, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Distribution {
+            descriptor: Descriptor,
+        }
+        #[derive(Deserialize)]
+        struct Descriptor {
+            digest: String,
+        }
+        let parsed = Reference::parse(reference)?;
+        let mut headers = HeaderMap::new();
+        let auth = self.credentials.registry_auth(parsed.domain()).await;
+        let auth = HeaderValue::try_from(auth).expect("invariant: base64 is a header value");
+        headers.insert("X-Registry-Auth", auth);
+        let path = format!("/distribution/{}/json", encode_path(reference));
+        let response = self.request(Method::GET, &path, headers).await?;
+        match response.status {
+            StatusCode::OK => {
+                let found: Distribution = self.read(&path, response).await?;
+                Ok(Some(found.descriptor.digest))
+            }
+            StatusCode::NOT_FOUND => Ok(None),
+            _ => Err(crate::engine::refusal(response, &format!("cannot ask for {reference}")).await),
+        }
+    }
+
+    /// Under which digests a registry may have the image: its id, where that is the digest of its manifest, and what
+    /// earlier pushes and pulls of this name have told.
+    async fn digests(&self, reference: &str) -> Result<Vec<String>, Failure> {
+        let parsed = Reference::parse(reference)?;
+        let image: Inspected = self.get(&format!("/images/{}/json", encode_path(reference))).await?;
+        let own = |text: String| {
+            let (name, digest) = text.split_once('@')?;
+            (name == parsed.familiar_name()).then(|| digest.to_owned())
+        };
+        let told = image.repo_digests.unwrap_or_default().into_iter().filter_map(own);
+        Ok(std::iter::once(image.id).chain(told).collect())
+    }
+}

@@ -1,0 +1,115 @@
+//! When old images are removed from the engine: as soon as the first updates are through, then every so often, and never
+//! while something is updated or waits for it.
+
+use lilt_model::ImageName;
+use lilt_model::cluster::Registry;
+use lilt_model::reference::{Reference, reference_in_registry};
+use lilt_model::resource::Body;
+use lilt_model::settings::DockerPrune;
+use serde::Serialize;
+
+use crate::state::{BodyState, Mode, ResourceState, State};
+use lilt_model::Timestamp;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct PruneState {
+    /// Updates that have ended.
+    updates: u64,
+    /// One of them has built an image: otherwise there is nothing to remove.
+    built: bool,
+    /// When it was done last, and after how many updates.
+    last: Option<(Timestamp, u64)>,
+    pub(crate) running: Option<PruneJob>,
+}
+
+/// What to remove.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PruneJob {
+    pub settings: DockerPrune,
+    /// The images of the project, as this machine's engine names them, without tag.
+    pub names: Vec<String>,
+    /// Those that are deployed now, with tag.
+    pub used: Vec<String>,
+}
+
+/// An update has ended.
+pub(crate) fn note_update(state: &mut State, built: bool) {
+    state.prune.updates += 1;
+    state.prune.built |= built;
+}
+
+/// It was done, or could not be: the next time is as far away.
+pub(crate) fn ended(state: &mut State) {
+    state.prune.running = None;
+    state.prune.last = Some((state.now, state.prune.updates));
+    if state.mode() == Mode::Up {
+        state.set_alarm(None, next(state));
+    }
+    state.touch_session();
+}
+
+/// When to look again though nothing happens.
+fn next(state: &State) -> Option<Timestamp> {
+    let settings = &state.settings.docker_prune;
+    let (last, _) = state.prune.last?;
+    (settings.enabled && settings.num_builds == 0).then(|| last.plus(settings.interval))
+}
+
+pub(crate) fn begin_if_due(state: &mut State) {
+    let prune = &state.prune;
+    if !state.settings.docker_prune.enabled || !prune.built || prune.running.is_some() || !is_due(state) {
+        return;
+    }
+    // Nothing that is about to be used must go.
+    if !state.updating.is_empty() || !state.queue.is_empty() || state.is_loading() {
+        return;
+    }
+    state.prune.running = Some(job(state));
+    state.touch_session();
+}
+
+fn is_due(state: &State) -> bool {
+    let (settings, prune) = (&state.settings.docker_prune, &state.prune);
+    let Some((at, updates)) = prune.last else { return true };
+    match settings.num_builds {
+        0 => state.now >= at.plus(settings.interval),
+        every => prune.updates - updates >= u64::from(every),
+    }
+}
+
+fn job(state: &State) -> PruneJob {
+    let info = state.cluster.info.as_ref();
+    let announced = info.and_then(|info| info.registry.as_ref());
+    let registry = announced.or(state.settings.default_registry.as_ref());
+    let mut job = PruneJob { settings: state.settings.docker_prune, names: Vec::new(), used: Vec::new() };
+    for resource in state.resources.values() {
+        let images = images(resource);
+        // A name that no image can have has none to remove.
+        let local = |name: &ImageName| reference_in_registry(name, registry).ok();
+        job.names.extend(images.iter().filter_map(|name| local(name)).map(|it| it.familiar_name()));
+        job.used.extend(used(resource, registry));
+    }
+    job.names.sort();
+    job.names.dedup();
+    job
+}
+
+fn images(resource: &ResourceState) -> Vec<&ImageName> {
+    let images = match &resource.spec.body {
+        Body::Kubernetes(spec) => &spec.images,
+        Body::Compose(spec) => &spec.images,
+        Body::Local(_) => return Vec::new(),
+    };
+    images.iter().filter(|image| image.is_built()).map(|image| &image.name).collect()
+}
+
+/// What is deployed, by the names that it has on this machine.
+fn used(resource: &ResourceState, registry: Option<&Registry>) -> Vec<String> {
+    let BodyState::Kubernetes(kubernetes) = &resource.body else { return Vec::new() };
+    let local = |(name, image): (&ImageName, &crate::state::ImageState)| {
+        let deployed = Reference::parse(image.reference.as_deref()?).ok()?;
+        let here = reference_in_registry(name, registry).ok()?.with_tag(deployed.tag()?).familiar();
+        Some([here, deployed.familiar()])
+    };
+    kubernetes.images.iter().filter_map(local).flatten().collect()
+}

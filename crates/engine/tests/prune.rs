@@ -1,0 +1,99 @@
+//! When old images are removed.
+
+mod support;
+
+use std::time::Duration;
+
+use lilt_engine::{Event, PruneJob, TaskId, TaskSpec, plan};
+use lilt_model::cluster::{ClusterInfo, Registry};
+use lilt_model::project::{Project, Settings};
+use lilt_model::settings::DockerPrune;
+use lilt_model::{Resource, Timestamp};
+use support::{Script, local, workload};
+
+fn project(resources: Vec<Resource>, prune: DockerPrune) -> Project {
+    Project {
+        resources,
+        settings: Settings { docker_prune: prune, ..Settings::default() },
+        ..Project::default()
+    }
+}
+
+fn job(script: &Script) -> Option<PruneJob> {
+    match plan(&script.state).remove(&TaskId::Prune) {
+        Some(TaskSpec::Prune(job)) => Some(*job),
+        _ => None,
+    }
+}
+
+fn deployed(prune: DockerPrune) -> Script {
+    let mut script = Script::new();
+    script.load_with(project(vec![workload("w"), local("l")], prune)).connect();
+    script
+}
+
+#[test]
+fn first_when_the_first_updates_are_through_then_after_the_interval() {
+    let mut script = deployed(DockerPrune::default());
+    assert_eq!(job(&script), None);
+    script.succeed("l");
+    assert_eq!(job(&script), None, "something is still updated");
+    script.deploy("w", "1");
+    let first = job(&script).expect("all is through");
+    assert_eq!(first.names, ["w"]);
+    assert_eq!(first.used, ["w:1", "w:1"]);
+    script.event(Event::Pruned);
+    assert_eq!(job(&script), None);
+    let again = script.alarm().expect("it wakes by itself");
+    script.save("l", "/p/l/x").succeed("l");
+    assert_eq!(job(&script), None, "not so soon");
+    lilt_engine::apply(&mut script.state, again, Event::Woke);
+    lilt_engine::schedule(&mut script.state);
+    assert!(job(&script).is_some());
+}
+
+#[test]
+fn every_so_many_updates_if_the_tiltfile_wants_that() {
+    let mut script = deployed(DockerPrune { num_builds: 2, ..DockerPrune::default() });
+    script.succeed("l").deploy("w", "1");
+    assert!(job(&script).is_some());
+    script.event(Event::Pruned);
+    script.save("l", "/p/l/x").succeed("l");
+    assert_eq!(job(&script), None);
+    script.save("l", "/p/l/x").succeed("l");
+    assert!(job(&script).is_some());
+    assert_eq!(script.alarm(), None, "time does not count");
+}
+
+#[test]
+fn never_if_it_is_off_or_nothing_was_built() {
+    let mut script = deployed(DockerPrune { enabled: false, ..DockerPrune::default() });
+    script.succeed("l").deploy("w", "1");
+    assert_eq!(job(&script), None);
+    let mut script = Script::loaded(vec![local("l")]);
+    script.succeed("l");
+    assert_eq!(job(&script), None);
+}
+
+#[test]
+fn a_runner_that_breaks_is_not_started_again_at_once() {
+    let mut script = deployed(DockerPrune { interval: Duration::from_secs(60), ..DockerPrune::default() });
+    script.succeed("l").deploy("w", "1");
+    let failure = lilt_model::Failure::internal("a bug");
+    script.event(Event::TaskBroke { task: TaskId::Prune, failure });
+    assert_eq!(job(&script), None);
+    assert!(script.alarm().is_some_and(|at| at > Timestamp::ZERO));
+}
+
+#[test]
+fn names_are_those_of_the_registry_in_use() {
+    let mut script = Script::new();
+    script.load_with(project(vec![workload("w")], DockerPrune::default()));
+    let registry = Some(Registry { host: "localhost:5000".into(), ..Registry::default() });
+    let info = ClusterInfo { namespace: "default".into(), registry, ..ClusterInfo::default() };
+    script.event(Event::ClusterConnected { info: Box::new(info) });
+    script.deploy("w", "1");
+    let job = job(&script).expect("all is through");
+    assert_eq!(job.names, ["localhost:5000/w"]);
+    assert!(job.used.contains(&"localhost:5000/w:1".to_owned()), "{job:?}");
+}

@@ -1,0 +1,143 @@
+//! Who made a cluster, as far as its kubeconfig entry tells. Tilt decides the same way, so that both find the same
+//! clusters local.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Product {
+    #[default]
+    Unknown,
+    Gke,
+    Eks,
+    Minikube,
+    DockerDesktop,
+    Microk8s,
+    Crc,
+    Krucible,
+    Kind,
+    K3d,
+    RancherDesktop,
+    Colima,
+    Orbstack,
+}
+
+/// By the name of the cluster in kubeconfig, which people seldom change; the context's they do.
+const PREFIXES: [(&str, Product); 12] = [
+    ("minikube", Product::Minikube),
+    ("docker-for-desktop-cluster", Product::DockerDesktop),
+    ("docker-desktop", Product::DockerDesktop),
+    ("gke", Product::Gke),
+    ("arn:aws:eks:", Product::Eks),
+    ("kind-", Product::Kind),
+    ("microk8s", Product::Microk8s),
+    ("api-crc-testing", Product::Crc),
+    ("krucible-", Product::Krucible),
+    ("k3d-", Product::K3d),
+    ("rancher-desktop", Product::RancherDesktop),
+    ("colima", Product::Colima),
+];
+
+impl Product {
+    /// Who made the cluster that kubeconfig calls so.
+    pub fn of_cluster(name: &str) -> Product {
+        match name {
+            "kind" => return Product::Kind,
+            "orbstack" => return Product::Orbstack,
+            // As eksctl names them: `dev.us-east-1.eksctl.io`.
+            _ if name.ends_with(".eksctl.io") => return Product::Eks,
+            _ => {}
+        }
+        PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(Product::Unknown, |(_, it)| *it)
+    }
+
+    /// A cluster for development on this machine.
+    pub fn is_local(self) -> bool {
+        !matches!(self, Product::Unknown | Product::Gke | Product::Eks)
+    }
+
+    /// As Tilt's API and `doctor` name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Product::Unknown => "unknown",
+            Product::Gke => "gke",
+            Product::Eks => "eks",
+            Product::Minikube => "minikube",
+            Product::DockerDesktop => "docker-desktop",
+            Product::Microk8s => "microk8s",
+            Product::Crc => "crc",
+            Product::Krucible => "krucible",
+            Product::Kind => "kind",
+            Product::K3d => "k3d",
+            Product::RancherDesktop => "rancher-desktop",
+            Product::Colima => "colima",
+            Product::Orbstack => "orbstack",
+        }
+    }
+}
+
+/// What runs the containers of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runtime {
+    Docker,
+    Containerd,
+    CriO,
+    /// None that is known, or nodes that this user may not look at.
+    #[default]
+    Unknown,
+}
+
+impl Runtime {
+    /// From what a node says: `containerd://2.0.1`.
+    pub fn of_version(version: &str) -> Runtime {
+        match version.split(':').next() {
+            Some("docker") => Runtime::Docker,
+            Some("containerd") => Runtime::Containerd,
+            Some("cri-o") => Runtime::CriO,
+            _ => Runtime::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_are_known_by_the_names_that_their_makers_give() {
+        for (name, product) in [
+            ("minikube", Product::Minikube),
+            ("minikube-two", Product::Minikube),
+            ("docker-for-desktop-cluster", Product::DockerDesktop),
+            ("docker-desktop", Product::DockerDesktop),
+            ("gke_blorg-dev_us-central1-b_blorg", Product::Gke),
+            ("arn:aws:eks:us-east-1:1:cluster/dev", Product::Eks),
+            ("dev.us-east-1.eksctl.io", Product::Eks),
+            ("kind", Product::Kind),
+            ("kind-dev", Product::Kind),
+            ("kindly", Product::Unknown),
+            ("microk8s-cluster", Product::Microk8s),
+            ("api-crc-testing:6443", Product::Crc),
+            ("krucible-1", Product::Krucible),
+            ("k3d-k3s-default", Product::K3d),
+            ("rancher-desktop", Product::RancherDesktop),
+            ("colima-test", Product::Colima),
+            ("orbstack", Product::Orbstack),
+            ("orbstack2", Product::Unknown),
+            ("prod", Product::Unknown),
+            ("", Product::Unknown),
+        ] {
+            assert_eq!(Product::of_cluster(name), product, "{name}");
+        }
+    }
+
+    #[test]
+    fn runtimes_are_read_from_versions() {
+        assert_eq!(Runtime::of_version("docker://28.0.1"), Runtime::Docker);
+        assert_eq!(Runtime::of_version("containerd://2.0.1"), Runtime::Containerd);
+        assert_eq!(Runtime::of_version("cri-o://1.30"), Runtime::CriO);
+        assert_eq!(Runtime::of_version("rkt://1"), Runtime::Unknown);
+        assert_eq!(Runtime::of_version(""), Runtime::Unknown);
+    }
+}
