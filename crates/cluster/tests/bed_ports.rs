@@ -30,13 +30,14 @@ async fn a_web_server_answers_many_connections() {
     let mut watch = space.watch();
     space.apply(object).await;
     let pod = space::until_pod(&mut watch, running).await.reference();
+    let forwarder = space.cluster.forwarder();
     for _ in 0..3 {
-        let mut stream = space.cluster.open_port(&pod, 8080).await.unwrap();
+        let mut stream = forwarder.open(&pod, 8080).await.unwrap();
         let answer = get(&mut stream, "/index.html").await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("hello\n"), "{answer}");
     }
     // A client that closes its half after asking still gets the answer.
-    let mut stream = space.cluster.open_port(&pod, 8080).await.unwrap();
+    let mut stream = forwarder.open(&pod, 8080).await.unwrap();
     stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n").await.unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = String::new();
@@ -44,7 +45,7 @@ async fn a_web_server_answers_many_connections() {
     assert!(answer.ends_with("hello\n"), "{answer}");
 
     // Nobody listens next door.
-    let mut stream = space.cluster.open_port(&pod, 8081).await.unwrap();
+    let mut stream = forwarder.open(&pod, 8081).await.unwrap();
     let error = get(&mut stream, "/").await.unwrap_err();
     let failure = PortStream::failure(&error).expect("the error carries a failure");
     assert!(failure.message.contains("nobody listens on port 8081"), "{failure}");
@@ -53,6 +54,6 @@ async fn a_web_server_answers_many_connections() {
 #[tokio::test]
 async fn a_pod_that_is_gone_says_so() {
     let space = Space::new("gone").await;
-    let failure = space.cluster.open_port(&space.pod("absent"), 80).await.unwrap_err();
+    let failure = space.cluster.forwarder().open(&space.pod("absent"), 80).await.unwrap_err();
     assert!(failure.message.contains("absent is gone"), "{failure}");
 }
