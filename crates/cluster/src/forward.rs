@@ -5,7 +5,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use http::StatusCode;
@@ -33,6 +34,8 @@ pub struct Forwarder {
     cluster: Cluster,
     /// As the latest value: nobody waits for it.
     tunnels: watch::Sender<Vec<Tunnel>>,
+    /// Connections that wait for the last words of a pod.
+    lingering: Arc<AtomicUsize>,
     /// Somebody on the way to the API server refused a tunnel.
     sockets_only: AtomicBool,
 }
@@ -46,7 +49,7 @@ impl std::fmt::Debug for Forwarder {
 impl Cluster {
     pub fn forwarder(&self) -> Forwarder {
         let (cluster, tunnels) = (self.clone(), watch::Sender::new(Vec::new()));
-        Forwarder { cluster, tunnels, sockets_only: AtomicBool::new(false) }
+        Forwarder { cluster, tunnels, lingering: Arc::default(), sockets_only: AtomicBool::new(false) }
     }
 }
 
@@ -66,7 +69,8 @@ impl Forwarder {
                 },
             };
             if let Some(streams) = claim.open_port(port).await {
-                return Ok(PortStream(Way::Tunnel(Box::new(TunnelStream::new(claim, streams, refused)))));
+                let stream = TunnelStream::new(claim, streams, refused, Arc::clone(&self.lingering));
+                return Ok(PortStream(Way::Tunnel(Box::new(stream))));
             }
             self.forget(claim.tunnel());
             if is_new {

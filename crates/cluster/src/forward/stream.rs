@@ -1,14 +1,19 @@
 //! An open port of a tunnel as bytes to read and write.
+//!
+//! Container runtimes end both directions a second after one has ended. So a client that has said all it wants to say is
+//! not told of: it is answered for a while, and then the connection closes.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::PollSender;
 
 use super::frames;
@@ -17,6 +22,11 @@ use super::{Refused, lost};
 
 /// How long a complaint may come after the end of what a port says.
 const LATE: Duration = Duration::from_secs(1);
+/// How long the pod may be silent after our side has finished writing,
+const LINGER: Duration = Duration::from_secs(10);
+/// and how long if so many connections wait for a last word already: most clients are simply gone.
+const LINGERING: usize = 32;
+const BRIEF_LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct TunnelStream {
     id: u32,
@@ -26,13 +36,41 @@ pub(super) struct TunnelStream {
     /// Given back when our side has said all: what is left needs nobody's patience.
     claim: Option<Claim>,
     current: Bytes,
+    /// Since the pod has said all.
     ended: Option<Pin<Box<Sleep>>>,
-    finished: bool,
+    /// Since our side has.
+    linger: Option<Linger>,
+    lingering: Arc<AtomicUsize>,
     refused: Refused,
 }
 
+/// A wait for the pod's last words.
+struct Linger {
+    patience: Duration,
+    over: Pin<Box<Sleep>>,
+    others: Arc<AtomicUsize>,
+}
+
+impl Linger {
+    fn begin(others: &Arc<AtomicUsize>) -> Self {
+        let crowded = others.fetch_add(1, Ordering::Relaxed) >= LINGERING;
+        let patience = if crowded { BRIEF_LINGER } else { LINGER };
+        Self { patience, over: Box::pin(tokio::time::sleep(patience)), others: Arc::clone(others) }
+    }
+
+    fn heard(&mut self) {
+        self.over.as_mut().reset(Instant::now() + self.patience);
+    }
+}
+
+impl Drop for Linger {
+    fn drop(&mut self) {
+        self.others.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl TunnelStream {
-    pub(super) fn new(claim: Claim, streams: Streams, refused: Refused) -> Self {
+    pub(super) fn new(claim: Claim, streams: Streams, refused: Refused, lingering: Arc<AtomicUsize>) -> Self {
         Self {
             id: streams.id,
             pieces: streams.pieces,
@@ -41,7 +79,8 @@ impl TunnelStream {
             claim: Some(claim),
             current: Bytes::new(),
             ended: None,
-            finished: false,
+            linger: None,
+            lingering,
             refused,
         }
     }
@@ -64,14 +103,15 @@ impl TunnelStream {
         }
     }
 
-    fn poll_frame(
-        &mut self,
-        context: &mut Context<'_>,
-        frame: impl FnOnce(u32) -> Bytes,
-    ) -> Poll<io::Result<()>> {
-        ready!(self.frames.poll_reserve(context)).map_err(|_| lost())?;
-        self.frames.send_item(frame(self.id)).map_err(|_| lost())?;
-        Poll::Ready(Ok(()))
+    /// Nothing has come: a complaint may, and patience may end. All are asked, so that each wakes us.
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(Err(error)) = self.poll_complaint(context) {
+            return Poll::Ready(Err(error));
+        }
+        match &mut self.linger {
+            Some(linger) => linger.over.as_mut().poll(context).map(Ok),
+            None => Poll::Pending,
+        }
     }
 }
 
@@ -87,13 +127,10 @@ impl AsyncRead for TunnelStream {
                 Poll::Ready(Some(Piece::Bytes(bytes))) => this.current = bytes,
                 Poll::Ready(Some(Piece::End)) => this.ended = Some(Box::pin(tokio::time::sleep(LATE))),
                 Poll::Ready(None) => return Poll::Ready(Err(lost())),
-                Poll::Pending => {
-                    // Both are asked, so that either wakes us.
-                    return match this.poll_complaint(context) {
-                        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                        _ => Poll::Pending,
-                    };
-                }
+                Poll::Pending => return this.poll_silence(context),
+            }
+            if let Some(linger) = &mut this.linger {
+                linger.heard();
             }
         }
         if !this.current.is_empty() {
@@ -117,7 +154,9 @@ impl AsyncWrite for TunnelStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let part = &bytes[..bytes.len().min(frames::LONGEST_DATA)];
-        ready!(self.poll_frame(context, |id| frames::data(id, part)))?;
+        ready!(self.frames.poll_reserve(context)).map_err(|_| lost())?;
+        let frame = frames::data(self.id, part);
+        self.frames.send_item(frame).map_err(|_| lost())?;
         Poll::Ready(Ok(part.len()))
     }
 
@@ -126,11 +165,10 @@ impl AsyncWrite for TunnelStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Closes our direction; the pod may go on to answer.
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.finished {
-            ready!(self.poll_frame(context, frames::end))?;
-            self.finished = true;
+    /// Only remembers it. The tunnel is free for the next client.
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.linger.is_none() {
+            self.linger = Some(Linger::begin(&self.lingering));
             self.claim = None;
         }
         Poll::Ready(Ok(()))
@@ -139,13 +177,10 @@ impl AsyncWrite for TunnelStream {
 
 impl Drop for TunnelStream {
     fn drop(&mut self) {
-        if self.ended.is_some() && self.finished {
-            return;
-        }
-        // The pod is to stop at once. If even that does not go out, nothing else would.
+        // One that goes on is to stop at once. If even that does not go out, nothing else would.
+        let last = if self.ended.is_some() { frames::end(self.id) } else { frames::reset(self.id) };
         self.frames.abort_send();
-        let told =
-            self.frames.get_ref().is_some_and(|frames| frames.try_send(frames::reset(self.id)).is_ok());
+        let told = self.frames.get_ref().is_some_and(|frames| frames.try_send(last).is_ok());
         if !told && let Some(claim) = &self.claim {
             claim.tunnel().close();
         }
