@@ -1,77 +1,198 @@
-//! A connection to a port of a pod.
+//! Connections to ports of pods.
 //!
-//! One WebSocket per connection: that is how kube speaks. The protocol cannot close one direction alone, so a client
-//! that has said all it wants to say is answered for a while before the connection closes.
+//! Through tunnels where the API server takes them ([`tunnel`]), else one WebSocket per connection ([`socket`]): that is
+//! slower, but goes through proxies that know nothing but HTTP.
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
-use kube::api::Portforwarder;
+use http::StatusCode;
 use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
-use tokio::time::{Instant, Sleep};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::watch;
 
 use crate::connect::Cluster;
 
-/// How long the pod may be silent after our side has finished writing.
-const LINGER: Duration = Duration::from_secs(10);
+mod frames;
+mod socket;
+mod stream;
+mod tunnel;
+
+use socket::SocketStream;
+use stream::TunnelStream;
+use tunnel::{Claim, Refusal, Tunnel};
+
+/// Tunnels that are kept for clients to come.
+const SPARE: usize = 2;
+
+/// Opens ports of pods, one pod at a time as a rule, and keeps what is dear to make.
+pub struct Forwarder {
+    cluster: Cluster,
+    /// As the latest value: nobody waits for it.
+    tunnels: watch::Sender<Vec<Tunnel>>,
+    /// Connections that wait for the last words of a pod.
+    lingering: Arc<AtomicUsize>,
+    /// Somebody on the way to the API server refused a tunnel.
+    sockets_only: AtomicBool,
+}
+
+impl std::fmt::Debug for Forwarder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Forwarder").field("tunnels", &self.tunnels.borrow().len()).finish()
+    }
+}
+
+impl Cluster {
+    pub fn forwarder(&self) -> Forwarder {
+        let (cluster, tunnels) = (self.clone(), watch::Sender::new(Vec::new()));
+        Forwarder { cluster, tunnels, lingering: Arc::default(), sockets_only: AtomicBool::new(false) }
+    }
+}
+
+impl Forwarder {
+    /// Opens one connection to a port inside a pod.
+    pub async fn open(&self, pod: &PodRef, port: u16) -> Result<PortStream, Failure> {
+        let refused = Refused { pod: pod.clone(), port };
+        while !self.sockets_only.load(Ordering::Relaxed) {
+            let (claim, is_new) = match self.spare(pod) {
+                Some(claim) => (claim, false),
+                None => match Tunnel::open(&self.cluster, pod).await {
+                    Ok(tunnel) => (self.keep(tunnel), true),
+                    Err(refusal) => match self.judge(pod, refusal) {
+                        Some(failure) => return Err(failure),
+                        None => break,
+                    },
+                },
+            };
+            if let Some(streams) = claim.open_port(port).await {
+                let stream = TunnelStream::new(claim, streams, refused, Arc::clone(&self.lingering));
+                return Ok(PortStream(Way::Tunnel(Box::new(stream))));
+            }
+            self.forget(claim.tunnel());
+            if is_new {
+                let words = format!("the tunnel to the pod {} does not answer", pod.name);
+                return Err(Failure::environment(words));
+            }
+        }
+        let stream = self.cluster.open_socket(pod, port).await?;
+        Ok(PortStream(Way::Socket(Box::new(stream))))
+    }
+
+    /// A tunnel to this pod that nobody uses. Those to others are of no more use, nor are many.
+    fn spare(&self, pod: &PodRef) -> Option<Claim> {
+        let claim = self
+            .tunnels
+            .borrow()
+            .iter()
+            .filter(|it| it.leads_to(pod) && !it.is_closed())
+            .find_map(Tunnel::claim);
+        self.tunnels.send_if_modified(|tunnels| {
+            let (before, mut spare) = (tunnels.len(), 0);
+            tunnels.retain(|tunnel| {
+                spare += usize::from(!tunnel.is_taken());
+                !tunnel.is_closed() && (tunnel.is_taken() || (tunnel.leads_to(pod) && spare <= SPARE))
+            });
+            tunnels.len() != before
+        });
+        claim
+    }
+
+    fn keep(&self, tunnel: Tunnel) -> Claim {
+        let claim = tunnel.claim().expect("invariant: nobody else knows a new tunnel");
+        self.tunnels.send_modify(|tunnels| tunnels.push(tunnel));
+        claim
+    }
+
+    fn forget(&self, tunnel: &Tunnel) {
+        self.tunnels.send_modify(|tunnels| tunnels.retain(|it| !it.is_same(tunnel)));
+    }
+
+    /// None: a WebSocket may go through where a tunnel does not.
+    fn judge(&self, pod: &PodRef, refusal: Refusal) -> Option<Failure> {
+        match refusal {
+            Refusal::Status(StatusCode::NOT_FOUND, _) => Some(gone(pod)),
+            // The pod is not what it was, or its node does not answer: a WebSocket would end there as well.
+            Refusal::Status(status, said) if status.is_server_error() => {
+                Some(unreachable(pod, status, &said))
+            }
+            Refusal::Status(status, said) => {
+                tracing::debug!(%status, said, "forward: no tunnels here");
+                // Rights may be given later; what a proxy takes does not change.
+                self.sockets_only.store(status != StatusCode::FORBIDDEN, Ordering::Relaxed);
+                None
+            }
+            Refusal::Error(error) => {
+                Some(self.cluster.failure(&format!("forwarding to pod {}", pod.name), &error))
+            }
+        }
+    }
+}
+
+fn gone(pod: &PodRef) -> Failure {
+    Failure::environment(format!("cannot forward: the pod {} is gone", pod.name))
+}
+
+fn unreachable(pod: &PodRef, status: StatusCode, said: &str) -> Failure {
+    let said: Option<serde_json::Value> = serde_json::from_str(said).ok();
+    let message = said.as_ref().and_then(|said| said["message"].as_str()).unwrap_or_default();
+    let mut words = format!("the API server answered {}", status.as_u16());
+    if !message.is_empty() {
+        words.push_str(&format!(": {message}"));
+    }
+    Failure::environment(format!("cannot forward to the pod {}", pod.name))
+        .detail(words)
+        .hint("is the pod running?")
+}
+
+/// The connection through the API server broke.
+fn lost() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the connection to the pod is lost")
+}
+
+/// Which port of which pod, for what is said about it.
+struct Refused {
+    pod: PodRef,
+    port: u16,
+}
+
+impl Refused {
+    /// The error that carries the failure, and whether it is the port that refuses, not the pod.
+    fn error(&self, message: &str) -> (io::Error, bool) {
+        let PodRef { name, .. } = &self.pod;
+        let is_refusal = message.contains("refused");
+        let failure = if is_refusal {
+            Failure::environment(format!("nobody listens on port {} in the pod {name}", self.port))
+                .detail(message.trim().to_owned())
+                .hint("is the server still starting, or does it listen on another port or on another address than localhost?")
+        } else {
+            Failure::environment(format!("the forward to port {} of the pod {name} broke", self.port))
+                .detail(message.trim().to_owned())
+        };
+        (io::Error::new(io::ErrorKind::ConnectionRefused, failure), is_refusal)
+    }
+}
 
 /// Bytes to and from one port of a pod. Closes the connection when dropped.
 ///
 /// A port that nobody listens on is only known after the connection is made: reading then gives an error that
 /// carries the [`Failure`], see [`PortStream::failure`].
-pub struct PortStream {
-    stream: DuplexStream,
-    forwarder: Portforwarder,
-    refusal: Option<BoxFuture<'static, Option<String>>>,
-    pod: PodRef,
-    port: u16,
-    /// Set once our side has finished writing.
-    linger: Option<Pin<Box<Sleep>>>,
+pub struct PortStream(Way);
+
+enum Way {
+    Tunnel(Box<TunnelStream>),
+    Socket(Box<SocketStream>),
 }
 
 impl std::fmt::Debug for PortStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PortStream").field("pod", &self.pod).field("port", &self.port).finish()
-    }
-}
-
-impl Drop for PortStream {
-    fn drop(&mut self) {
-        self.forwarder.abort();
-    }
-}
-
-impl Cluster {
-    /// Opens one connection to a port inside a pod.
-    pub async fn open_port(&self, pod: &PodRef, port: u16) -> Result<PortStream, Failure> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let mut forwarder = match pods.portforward(&pod.name, &[port]).await {
-            Ok(forwarder) => forwarder,
-            Err(error) => return Err(self.forward_failure(pod, &error)),
-        };
-        let stream =
-            forwarder.take_stream(port).expect("invariant: a forwarder has the port it was made for");
-        let refusal = forwarder.take_error(port).map(FutureExt::boxed);
-        Ok(PortStream { stream, forwarder, refusal, pod: pod.clone(), port, linger: None })
-    }
-
-    fn forward_failure(&self, pod: &PodRef, error: &kube::Error) -> Failure {
-        match crate::error::code(error) {
-            Some(404) => Failure::environment(format!("cannot forward: the pod {} is gone", pod.name)),
-            Some(403) => self.forbidden(&format!("to forward ports of pod {}", pod.name), error),
-            Some(code) => Failure::environment(format!("cannot forward to the pod {}", pod.name))
-                .detail(format!("the API server answered {code}"))
-                .hint("is the pod running?"),
-            None => self.failure(&format!("forwarding to pod {}", pod.name), error),
-        }
+        f.write_str(match &self.0 {
+            Way::Tunnel(_) => "PortStream through a tunnel",
+            Way::Socket(_) => "PortStream through a WebSocket",
+        })
     }
 }
 
@@ -79,31 +200,6 @@ impl PortStream {
     /// The failure inside an error that reading gave, if it has one.
     pub fn failure(error: &io::Error) -> Option<&Failure> {
         error.get_ref()?.downcast_ref()
-    }
-
-    fn refused(&self, message: &str) -> io::Error {
-        let PodRef { name, .. } = &self.pod;
-        let failure = if message.contains("refused") {
-            Failure::environment(format!("nobody listens on port {} in the pod {name}", self.port))
-                .detail(message.to_owned())
-                .hint("is the server still starting, or does it listen on another port or on another address than localhost?")
-        } else {
-            Failure::environment(format!("the forward to port {} of the pod {name} broke", self.port))
-                .detail(message.to_owned())
-        };
-        io::Error::new(io::ErrorKind::ConnectionRefused, failure)
-    }
-
-    /// What the pod's side says went wrong. Its end without a word is no error.
-    fn poll_refusal(&mut self, context: &mut Context<'_>) -> Option<io::Error> {
-        let refusal = self.refusal.as_mut()?;
-        match refusal.as_mut().poll(context) {
-            Poll::Ready(message) => {
-                self.refusal = None;
-                message.map(|message| self.refused(&message))
-            }
-            Poll::Pending => None,
-        }
     }
 }
 
@@ -113,28 +209,10 @@ impl AsyncRead for PortStream {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        let before = into.filled().len();
-        let read = Pin::new(&mut this.stream).poll_read(context, into);
-        let got_bytes = into.filled().len() > before;
-        if let Poll::Ready(Ok(())) = read
-            && got_bytes
-        {
-            if let Some(linger) = &mut this.linger {
-                linger.as_mut().reset(Instant::now() + LINGER);
-            }
-            return read;
+        match &mut self.0 {
+            Way::Tunnel(stream) => Pin::new(stream).poll_read(context, into),
+            Way::Socket(stream) => Pin::new(stream).poll_read(context, into),
         }
-        if let Some(error) = this.poll_refusal(context) {
-            return Poll::Ready(Err(error));
-        }
-        if read.is_pending()
-            && let Some(linger) = &mut this.linger
-        {
-            ready!(linger.as_mut().poll(context));
-            return Poll::Ready(Ok(()));
-        }
-        read
     }
 }
 
@@ -144,18 +222,23 @@ impl AsyncWrite for PortStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        match &mut self.0 {
+            Way::Tunnel(stream) => Pin::new(stream).poll_write(context, bytes),
+            Way::Socket(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        match &mut self.0 {
+            Way::Tunnel(stream) => Pin::new(stream).poll_flush(context),
+            Way::Socket(stream) => Pin::new(stream).poll_flush(context),
+        }
     }
 
-    /// Only remembers it: passing it on would close both directions, and the answer would be lost.
-    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.linger.is_none() {
-            self.linger = Some(Box::pin(tokio::time::sleep(LINGER)));
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Way::Tunnel(stream) => Pin::new(stream).poll_shutdown(context),
+            Way::Socket(stream) => Pin::new(stream).poll_shutdown(context),
         }
-        Poll::Ready(Ok(()))
     }
 }

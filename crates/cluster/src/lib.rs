@@ -28,7 +28,7 @@ pub use archive::Archive;
 pub use connect::{Cluster, ConnectOptions, current_context};
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
-pub use forward::PortStream;
+pub use forward::{Forwarder, PortStream};
 pub use live::{LiveChannel, Output};
 pub use logs::{LogChunk, LogStream};
 pub use marks::{Remembered, digest};

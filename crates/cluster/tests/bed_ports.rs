@@ -8,7 +8,9 @@
 #[path = "bed/space.rs"]
 mod space;
 
-use lilt_cluster::PortStream;
+use lilt_cluster::{Cluster, ConnectOptions, PortStream};
+use lilt_model::cluster::PodRef;
+use serde_json::json;
 use space::{DEADLINE, Space, running};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -26,17 +28,18 @@ async fn a_web_server_answers_many_connections() {
     let space = Space::new("http").await;
     let mut object = space::pod("main", "busybox", SERVE);
     object["spec"]["containers"][0]["readinessProbe"] =
-        serde_json::json!({"tcpSocket": {"port": 8080}, "periodSeconds": 1});
+        json!({"tcpSocket": {"port": 8080}, "periodSeconds": 1});
     let mut watch = space.watch();
     space.apply(object).await;
     let pod = space::until_pod(&mut watch, running).await.reference();
+    let forwarder = space.cluster.forwarder();
     for _ in 0..3 {
-        let mut stream = space.cluster.open_port(&pod, 8080).await.unwrap();
+        let mut stream = forwarder.open(&pod, 8080).await.unwrap();
         let answer = get(&mut stream, "/index.html").await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("hello\n"), "{answer}");
     }
     // A client that closes its half after asking still gets the answer.
-    let mut stream = space.cluster.open_port(&pod, 8080).await.unwrap();
+    let mut stream = forwarder.open(&pod, 8080).await.unwrap();
     stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n").await.unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = String::new();
@@ -44,7 +47,7 @@ async fn a_web_server_answers_many_connections() {
     assert!(answer.ends_with("hello\n"), "{answer}");
 
     // Nobody listens next door.
-    let mut stream = space.cluster.open_port(&pod, 8081).await.unwrap();
+    let mut stream = forwarder.open(&pod, 8081).await.unwrap();
     let error = get(&mut stream, "/").await.unwrap_err();
     let failure = PortStream::failure(&error).expect("the error carries a failure");
     assert!(failure.message.contains("nobody listens on port 8081"), "{failure}");
@@ -53,6 +56,157 @@ async fn a_web_server_answers_many_connections() {
 #[tokio::test]
 async fn a_pod_that_is_gone_says_so() {
     let space = Space::new("gone").await;
-    let failure = space.cluster.open_port(&space.pod("absent"), 80).await.unwrap_err();
+    let failure = space.cluster.forwarder().open(&space.pod("absent"), 80).await.unwrap_err();
     assert!(failure.message.contains("absent is gone"), "{failure}");
+}
+
+/// 9000 says everything again; 9001 says how much was said when that is enough; 9002 talks for ever.
+const TALKERS: &str = r#"
+import socketserver, threading, time
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while data := self.request.recv(65536): self.request.sendall(data)
+class Count(socketserver.BaseRequestHandler):
+    def handle(self):
+        total = 0
+        while total < 1234567: total += len(self.request.recv(65536))
+        time.sleep(2)
+        self.request.sendall(str(total).encode())
+class Talk(socketserver.BaseRequestHandler):
+    def handle(self):
+        while True: self.request.sendall(b"x" * 65536)
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address, daemon_threads, request_queue_size = True, True, 512
+for port, talker in [(9000, Echo), (9001, Count), (9002, Talk)]:
+    threading.Thread(target=Server(("", port), talker).serve_forever).start()
+"#;
+
+async fn talkers(space: &Space) -> PodRef {
+    let mut object = space::pod("main", "python:3-slim", "");
+    object["spec"]["containers"][0]["command"] = json!(["python3", "-c", TALKERS]);
+    object["spec"]["containers"][0]["readinessProbe"] =
+        json!({"tcpSocket": {"port": 9002}, "periodSeconds": 1});
+    let mut watch = space.watch();
+    space.apply(object).await;
+    space::until_pod(&mut watch, running).await.reference()
+}
+
+/// Numbers that tell a lost, doubled or swapped piece.
+fn numbered(length: usize) -> Vec<u8> {
+    (0u32..).flat_map(u32::to_be_bytes).take(length).collect()
+}
+
+/// Sends and hears at the same time, as HTTP/2 and WebSockets do.
+async fn echoes(stream: PortStream, bytes: &[u8]) {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let send = async {
+        for piece in bytes.chunks(77_777) {
+            writer.write_all(piece).await.unwrap();
+        }
+    };
+    let mut heard = vec![0; bytes.len()];
+    let hear = async {
+        reader.read_exact(&mut heard).await.unwrap();
+    };
+    tokio::time::timeout(DEADLINE, async { tokio::join!(send, hear) }).await.expect("it ends");
+    assert!(heard == bytes, "{} bytes came back of {}", heard.len(), bytes.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_through_a_tunnel_comes_whole_and_in_order() {
+    let space = Space::new("tunnel").await;
+    let pod = talkers(&space).await;
+    let forwarder = space.cluster.forwarder();
+
+    let bytes = numbered(8_000_000);
+    let stream = forwarder.open(&pod, 9000).await.unwrap();
+    assert_eq!(format!("{stream:?}"), "PortStream through a tunnel");
+    echoes(stream, &bytes).await;
+
+    // A client that has said all is answered, also if that takes a while.
+    let mut stream = forwarder.open(&pod, 9001).await.unwrap();
+    stream.write_all(&bytes[..1_234_567]).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    tokio::time::timeout(DEADLINE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(answer, "1234567");
+
+    // One that nobody reads does not hold up the others, and can be left at any time.
+    let mut talking = forwarder.open(&pod, 9002).await.unwrap();
+    talking.read_exact(&mut [0; 1000]).await.unwrap();
+    echoes(forwarder.open(&pod, 9000).await.unwrap(), &bytes[..1000]).await;
+    talking.read_exact(&mut vec![0; 1_000_000]).await.unwrap();
+    drop(talking);
+    for _ in 0..10 {
+        echoes(forwarder.open(&pod, 9000).await.unwrap(), &bytes[..1000]).await;
+    }
+
+    // Many at once.
+    let forwarder = &forwarder;
+    let many = (0..200).map(|number| {
+        let bytes = &bytes[number * 1000..number * 1000 + 50_000];
+        let pod = pod.clone();
+        async move { echoes(forwarder.open(&pod, 9000).await.unwrap(), bytes).await }
+    });
+    futures_util::future::join_all(many).await;
+}
+
+#[tokio::test]
+async fn a_pod_that_goes_takes_its_connections_with_it() {
+    let space = Space::new("leaving").await;
+    let pod = talkers(&space).await;
+    let forwarder = space.cluster.forwarder();
+    let mut stream = forwarder.open(&pod, 9000).await.unwrap();
+    stream.write_all(b"hello").await.unwrap();
+    stream.read_exact(&mut [0; 5]).await.unwrap();
+    space.cluster.delete(&[space::pod("main", "", "")], Some(DEADLINE)).await.unwrap();
+    let rest = tokio::time::timeout(DEADLINE, stream.read_to_end(&mut Vec::new())).await;
+    let _ = rest.expect("it does not hang");
+    let failure = forwarder.open(&pod, 9000).await.unwrap_err();
+    assert!(failure.message.contains("the pod main is gone"), "{failure}");
+}
+
+/// A proxy that passes questions on and nothing else, as some do.
+struct Proxy(std::process::Child);
+
+impl Proxy {
+    fn start(port: u16) -> Proxy {
+        let port = format!("--port={port}");
+        let refuse = ["proxy", &port, "--reject-methods=^POST$", "--accept-paths=^.*"];
+        Proxy(std::process::Command::new("kubectl").args(refuse).spawn().expect("kubectl starts"))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn where_no_tunnel_goes_through_a_web_socket_does() {
+    let space = Space::new("socket").await;
+    let pod = talkers(&space).await;
+    let port = lilt_testbed_env::free_port();
+    let _proxy = Proxy::start(port);
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "through-a-proxy",
+        "contexts": [{"name": "through-a-proxy", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": format!("http://127.0.0.1:{port}")}}],
+        "users": [{"name": "u", "user": {}}],
+    });
+    std::fs::write(&kubeconfig, text.to_string()).unwrap();
+    let options = ConnectOptions { kubeconfig: vec![kubeconfig], ..ConnectOptions::default() };
+    let cluster = Cluster::connect(options).await.unwrap();
+    let answers = async { while cluster.probe().await.is_err() {} };
+    tokio::time::timeout(DEADLINE, answers).await.expect("the proxy answers");
+    let mut stream = cluster.forwarder().open(&pod, 9000).await.unwrap();
+    assert_eq!(format!("{stream:?}"), "PortStream through a WebSocket");
+    stream.write_all(b"hello").await.unwrap();
+    let mut answer = [0; 5];
+    tokio::time::timeout(DEADLINE, stream.read_exact(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(&answer, b"hello");
 }

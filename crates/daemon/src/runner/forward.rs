@@ -1,13 +1,15 @@
 //! Leads a local port to a pod. The port stays open while pods come and go.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_cluster::{Cluster, PortStream};
+use lilt_cluster::{Forwarder, PortStream};
 use lilt_engine::{Event, ForwardState, ForwardTarget, TaskSpec};
 use lilt_model::kubernetes::Forward;
 use lilt_model::log::Level;
 use lilt_model::{Failure, ResourceName};
-use tokio::io::copy_bidirectional;
+use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
@@ -19,6 +21,10 @@ use crate::context::Context;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between attempts to reach a pod, or to bind a port that is taken.
 const PAUSE: Duration = Duration::from_millis(250);
+/// A complaint that did not come again for so long is worth saying again.
+const QUIET: Duration = Duration::from_secs(60);
+/// In each direction of a connection.
+const BUFFER: usize = 64 * 1024;
 
 pub(crate) async fn run(
     context: Context,
@@ -50,26 +56,24 @@ impl Port {
             return;
         }
         let Ok(cluster) = self.context.cluster() else { return };
+        let forwarder = Arc::new(cluster.forwarder());
         let listener = self.bind().await;
         self.tell(ForwardState::Listening).await;
         // Connections end with this task.
         let mut connections = JoinSet::new();
-        let mut last: Option<Failure> = None;
+        let mut complaints = Complaints::default();
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((client, _)) => {
-                        connections.spawn(connect(client, cluster.clone(), spec.clone()));
+                        connections.spawn(connect(client, Arc::clone(&forwarder), spec.clone()));
                     }
                     // Out of descriptors, say: what is open goes on, new ones wait.
                     Err(_) => tokio::time::sleep(PAUSE).await,
                 },
                 Some(ended) = connections.join_next() => {
                     let failure = ended.unwrap_or_else(|panic| Err(Failure::internal(panic.to_string()))).err();
-                    if failure != last {
-                        self.note(failure.as_ref()).await;
-                        last = failure;
-                    }
+                    self.settle(&mut complaints, failure).await;
                 }
             }
         }
@@ -90,7 +94,8 @@ impl Port {
                         self.forward.local_port
                     ))
                     .hint("end the program that has the port, or choose another one in port_forwards; trying again meanwhile");
-                    self.note(Some(&failure)).await;
+                    self.complain(&failure);
+                    self.tell(ForwardState::Failed(failure)).await;
                 }
                 Err(_) => {}
             }
@@ -98,11 +103,22 @@ impl Port {
         }
     }
 
-    async fn note(&self, failure: Option<&Failure>) {
-        let Some(failure) = failure else { return self.tell(ForwardState::Listening).await };
+    /// A connection has ended: how the port stands now.
+    async fn settle(&self, complaints: &mut Complaints, failure: Option<Failure>) {
+        if let Some(failure) = &failure
+            && complaints.is_news(&failure.message)
+        {
+            self.complain(failure);
+        }
+        if complaints.stands != failure {
+            complaints.stands.clone_from(&failure);
+            self.tell(failure.map_or(ForwardState::Listening, ForwardState::Failed)).await;
+        }
+    }
+
+    fn complain(&self, failure: &Failure) {
         let id = format!("forward:{}:{}", self.resource, self.forward.local_port);
         self.context.runtime_span(&self.resource, id).print(Level::Error, &format!("ERROR: {failure}"));
-        self.tell(ForwardState::Failed(failure.clone())).await;
     }
 
     async fn tell(&self, state: ForwardState) {
@@ -115,12 +131,35 @@ impl Port {
     }
 }
 
+/// What was said of a port, so that a page that tries again and again does not fill the log.
+#[derive(Default)]
+struct Complaints {
+    /// How the last connection ended.
+    stands: Option<Failure>,
+    /// When each was said.
+    said: HashMap<String, Instant>,
+}
+
+impl Complaints {
+    fn is_news(&mut self, message: &str) -> bool {
+        self.said.retain(|_, at| at.elapsed() < QUIET);
+        let is_news = !self.said.contains_key(message);
+        // Also when it is said no more: it is silent for as long as it goes on.
+        self.said.insert(message.to_owned(), Instant::now());
+        is_news
+    }
+}
+
 /// Serves one connection to its end.
-async fn connect(mut client: TcpStream, cluster: Cluster, spec: Receiver<TaskSpec>) -> Result<(), Failure> {
+async fn connect(
+    mut client: TcpStream,
+    forwarder: Arc<Forwarder>,
+    spec: Receiver<TaskSpec>,
+) -> Result<(), Failure> {
     // Small packets must not wait for more: Nagle costs 40 ms an exchange.
     let _ = client.set_nodelay(true);
-    let mut pod = open(&cluster, spec).await?;
-    match copy_bidirectional(&mut client, &mut pod).await {
+    let mut pod = open(&forwarder, spec).await?;
+    match copy_bidirectional_with_sizes(&mut client, &mut pod, BUFFER, BUFFER).await {
         Ok(_) => Ok(()),
         // The client going away is no fault of the forward.
         Err(error) => PortStream::failure(&error).cloned().map_or(Ok(()), Err),
@@ -128,12 +167,12 @@ async fn connect(mut client: TcpStream, cluster: Cluster, spec: Receiver<TaskSpe
 }
 
 /// Opens the port of whichever pod is the target, also one that only comes now.
-async fn open(cluster: &Cluster, mut spec: Receiver<TaskSpec>) -> Result<PortStream, Failure> {
+async fn open(forwarder: &Forwarder, mut spec: Receiver<TaskSpec>) -> Result<PortStream, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let target = target(&mut spec);
         let failure = match target {
-            Some(ForwardTarget { pod, port }) => match cluster.open_port(&pod, port).await {
+            Some(ForwardTarget { pod, port }) => match forwarder.open(&pod, port).await {
                 Ok(stream) => return Ok(stream),
                 Err(failure) => failure,
             },
