@@ -147,9 +147,10 @@ pub enum Event {
     OwnerGone {
         uid: String,
     },
-    /// The same of a `PortForward` that was made.
+    /// The same of a `PortForward` that was made, of one of its forwards by its place; with the port that it has.
     ObjectForwardChanged {
         name: String,
+        place: u16,
         local_port: u16,
         state: ForwardState,
     },
@@ -196,6 +197,9 @@ pub enum Event {
 pub struct AppliedObjects {
     pub objects: Vec<serde_json::Value>,
     pub uids: Vec<(ObjectRef, Uid)>,
+    /// All of them as the cluster has them, as YAML.
+    #[serde(default)]
+    pub result: String,
 }
 
 /// A repository of extensions on this machine.
@@ -291,6 +295,9 @@ pub struct Deployed {
     /// By what a command printed, pods will come; they carry no hash.
     #[serde(default)]
     pub makes_pods: bool,
+    /// The objects as the cluster has them, as YAML.
+    #[serde(default)]
+    pub result: String,
 }
 
 /// Why a container could not be brought up to date in place.

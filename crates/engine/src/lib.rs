@@ -42,7 +42,7 @@ pub use record::{Entry, Recorder, replay};
 pub use schedule::schedule;
 pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{
-    CleanupReason, DeployJob, ForwardTarget, ImageJob, Leftovers, LocalJob, RepositorySource, SyncJob,
-    SyncTask, TaskId, TaskSpec, UpdateJob,
+    ApplyJob, ApplySource, CleanupReason, DeployJob, ForwardTarget, ImageJob, Leftovers, LocalJob,
+    RepositorySource, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
 };
 pub use verdict::{Verdict, verdict};

@@ -8,9 +8,11 @@ mod apply;
 mod buttons;
 mod command;
 mod disable;
+mod discovery;
 mod extension;
 mod files;
 mod idle;
+mod images;
 mod owners;
 mod pods;
 mod references;
@@ -25,14 +27,13 @@ use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::event::ForwardState;
 use crate::plan::Plan;
 use crate::state::State;
 use disable::Switch;
 use owners::Owners;
 use references::References;
 
-pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke};
+pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke, cleaned_up as applies_cleaned_up};
 pub(crate) use command::{
     CommandRun, broke as command_broke, ended as command_ended, probed as command_probed,
     started as command_started,
@@ -43,9 +44,10 @@ pub(crate) use extension::{
     repository_broke,
 };
 pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
+pub(crate) use images::image_changed;
 pub(crate) use owners::gone as owner_gone;
 pub use pods::is_heard;
-pub(crate) use pods::{cluster_connected, forward_changed, pod_changed};
+pub(crate) use pods::{ForwardRun, cluster_connected, forward_changed, pod_changed};
 pub(crate) use references::{changed, set_references};
 pub(crate) use tiltfile::tiltfile_status;
 pub(crate) use toggle::ToggleRun;
@@ -103,8 +105,8 @@ pub(crate) enum Run {
     /// Pods are looked for, or heard.
     Pods,
     Apply(ApplyRun),
-    /// The state of each forward, by its local port.
-    Forwards(BTreeMap<u16, ForwardState>),
+    /// What became of each forward, by its place.
+    Forwards(BTreeMap<u16, ForwardRun>),
 }
 
 impl Objects {
@@ -226,6 +228,8 @@ pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value
         let sequence = state.next_sequence();
         put(state, key, object, format!("tiltfile-{sequence}"), origin);
     }
+    // Resources came and went, and with them their images.
+    references::kind_changed(state, "ImageMap");
 }
 
 /// Deletes some of what a Tiltfile made.
@@ -295,7 +299,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Nothing | Run::Toggle(_) | Run::Tiltfile => Plan::new(),
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
-        Run::Apply(run) => apply::plan(state, key, &made.object, run),
+        Run::Apply(run) => apply::plan(state, key, run),
         Run::Pods | Run::Forwards(_) => pods::plan(state, key, &made.object),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(key, run),
@@ -315,7 +319,7 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
         },
         Run::Apply(run) => apply::tell(run, &mut status),
         Run::Pods => pods::tell(state, key, &made.object, &BTreeMap::new(), &mut status),
-        Run::Forwards(states) => pods::tell(state, key, &made.object, states, &mut status),
+        Run::Forwards(runs) => pods::tell(state, key, &made.object, runs, &mut status),
         Run::Command(run) => command::tell(run, &made.object, &mut status),
         Run::Files(run) => run.events.tell(&mut status),
         Run::Toggle(run) => run.tell(&mut status),
@@ -337,6 +341,11 @@ pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
     if state.objects.made.contains_key(&key) {
         state.objects.touch(&key);
     }
+}
+
+/// Whose log an object writes to.
+fn resource_of(object: &Object) -> ResourceName {
+    object.annotation(RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
 }
 
 fn time(at: Timestamp) -> Value {

@@ -19,7 +19,7 @@ use crate::state::{
 };
 
 pub(crate) use objects::{
-    forward_status, pod_status, result_yaml, stop_button_name, stream_statuses, text_hash, toggle_button_name,
+    forward_status, pod_status, stop_button_name, stream_statuses, text_hash, toggle_button_name,
 };
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 

@@ -8,6 +8,7 @@ pub mod kinds;
 mod meta;
 mod object;
 pub mod probe;
+pub mod reading;
 mod resource;
 mod session;
 pub mod specs;

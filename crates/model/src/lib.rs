@@ -28,6 +28,7 @@ pub mod secret;
 pub mod settings;
 pub mod time;
 pub mod timeline;
+pub mod yaml;
 
 pub use failure::{Class, Failure, Location};
 pub use names::{ContainerId, ImageName, ResourceName, SpanId, Uid};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
 use lilt_model::resource::Body;
-use lilt_model::{ContainerId, Failure, ResourceName, Uid};
+use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
 use serde_json::Value;
 
 use crate::apply::{images, load, pods};
 use crate::event::{Deployed, SyncFault, UpdateOutcome};
+use crate::objects;
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind,
 };
@@ -25,6 +26,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     let generation = state.next_sequence();
     let Some(resource) = state.resources.get_mut(name) else { return };
     let spec = std::sync::Arc::clone(&resource.spec);
+    let built: Vec<ImageName> = outcome.images.iter().map(|(name, _)| name.clone()).collect();
     match (&mut resource.body, &spec.body) {
         (BodyState::Local(local), Body::Local(spec)) => {
             local.changes.retain(|_, at| *at > update.snapshot);
@@ -77,6 +79,9 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
         _ => {}
     }
     finish(state, name, update, outcome.failure, outcome.warnings);
+    for image in &built {
+        objects::image_changed(state, image);
+    }
 }
 
 /// The running update with this number, taken out; none if it is stale.

@@ -19,7 +19,7 @@ use crate::objects::{FileEvents, RESOURCE};
 use crate::runtime::runtime;
 use crate::state::{BodyState, ResourceState, State};
 
-pub(crate) use kubernetes::{forward_status, result_yaml, stream_statuses, text_hash};
+pub(crate) use kubernetes::{forward_status, stream_statuses, text_hash};
 pub(crate) use pods::pod_status;
 pub use session::project_session_objects;
 pub use targets::project_targets;

@@ -15,6 +15,9 @@ use crate::notices::Notices;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
+    /// The text of the objects, as readers see it: they read it more often than it changes.
+    #[serde(skip)]
+    pub(crate) yaml: Arc<str>,
     pub(crate) images: BTreeMap<ImageName, ImageState>,
     pub(crate) deployed: Option<Deployed>,
     /// When the last update that applied something began and ended.

@@ -159,6 +159,7 @@ impl Script {
             template_hashes: vec![format!("hash-{tag}")],
             completed: false,
             makes_pods: false,
+            result: String::new(),
         };
         UpdateOutcome {
             failure: None,
