@@ -79,6 +79,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             load::cleaned_up(state, cleanup);
         }
         Event::ObjectPut { key, object, uid } => objects::written(state, key, *object, uid),
+        Event::ObjectNoted { key, of, notes } => objects::noted(state, key, &of, *notes),
         Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
         Event::OwnerGone { uid } => objects::owner_gone(state, &uid),
         Event::ObjectForwardChanged { name, place, local_port, state: forward } => {

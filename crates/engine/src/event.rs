@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::kubernetes::ObjectRef;
@@ -136,6 +136,12 @@ pub enum Event {
         key: ObjectKey,
         object: Box<Object>,
         uid: String,
+    },
+    /// Somebody noted something on an object that lilt keeps to tell of a resource; of the session, if that has no name.
+    ObjectNoted {
+        key: ObjectKey,
+        of: ResourceName,
+        notes: Box<Notes>,
     },
     /// An object was deleted; what belongs to it goes, too, unless that is to be kept.
     ObjectDeleted {

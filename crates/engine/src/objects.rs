@@ -13,6 +13,7 @@ mod extension;
 mod files;
 mod idle;
 mod images;
+mod notes;
 mod owners;
 mod pods;
 mod references;
@@ -22,7 +23,7 @@ mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -39,12 +40,14 @@ pub(crate) use command::{
     started as command_started,
 };
 pub(crate) use disable::resource_switched;
+pub use disable::truth;
 pub(crate) use extension::{
     ExtensionRun, RepositoryRun, extension_broke, fetched as repository_fetched, found as extension_found,
     repository_broke,
 };
 pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
 pub(crate) use images::image_changed;
+pub(crate) use notes::{noted, show_notes, show_notes_on};
 pub(crate) use owners::gone as owner_gone;
 pub use pods::is_heard;
 pub(crate) use pods::{ForwardRun, cluster_connected, forward_changed, pod_changed};
@@ -63,6 +66,9 @@ pub(crate) struct Objects {
     pub(crate) made: BTreeMap<ObjectKey, Made>,
     /// What became of the buttons that lilt itself keeps: their status, by name.
     pub(crate) clicks: BTreeMap<String, Value>,
+    /// What people noted on objects that lilt itself keeps.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) notes: BTreeMap<ObjectKey, Notes>,
     #[serde(skip)]
     references: References,
     #[serde(skip)]
@@ -181,6 +187,7 @@ fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: O
 
 /// Deletes an object, and what belongs to it unless that is to stay.
 pub(crate) fn delete(state: &mut State, key: &ObjectKey, keep_owned: bool) {
+    state.objects.notes.remove(key);
     let Some(made) = remove(state, key) else { return };
     if keep_owned {
         owners::set_free(state, &made.uid);
@@ -333,6 +340,16 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
     }
     object.content.insert("status".to_owned(), Value::Object(status));
     Some((made.uid.clone(), object))
+}
+
+impl State {
+    /// The Tiltfile that made an object, to which it belongs.
+    pub fn maker(&self, key: &ObjectKey) -> Option<ObjectKey> {
+        match &self.objects.made.get(key)?.origin {
+            Origin::Tiltfile(name) => Some(ObjectKey::new("Tiltfile", name.as_str())),
+            Origin::Outside | Origin::Object => None,
+        }
+    }
 }
 
 /// The object of a Tiltfile tells of its loads.

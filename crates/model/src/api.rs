@@ -6,6 +6,7 @@ pub mod check;
 pub mod fields;
 pub mod kinds;
 mod meta;
+mod notes;
 mod object;
 pub mod probe;
 pub mod reading;
@@ -14,6 +15,7 @@ mod session;
 pub mod specs;
 
 pub use meta::ObjectMeta;
+pub use notes::{Notes, show_in};
 pub use object::{Object, ObjectKey, owner_reference};
 pub use resource::{
     BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,

@@ -370,10 +370,10 @@ pub(super) fn may_be_applied(resource: &ResourceState) -> Leftovers {
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
         return Leftovers::default();
     };
-    let mut objects = kubernetes.applied.clone();
+    let mut objects = kubernetes.applied().to_vec();
     // An update that is cut off may have applied them already.
     if resource.update.is_some() {
-        let new = spec.objects.iter().filter(|object| !kubernetes.applied.contains(object));
+        let new = spec.objects.iter().filter(|object| !kubernetes.applied().contains(object));
         objects.extend(new.cloned().collect::<Vec<_>>());
     }
     // Also one that failed may have done a part of its work.

@@ -25,9 +25,9 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     let now = state.now;
     let generation = state.next_sequence();
     let Some(resource) = state.resources.get_mut(name) else { return };
-    let spec = std::sync::Arc::clone(&resource.spec);
+    let whole = Arc::clone(&resource.spec);
     let built: Vec<ImageName> = outcome.images.iter().map(|(name, _)| name.clone()).collect();
-    match (&mut resource.body, &spec.body) {
+    match (&mut resource.body, &whole.body) {
         (BodyState::Local(local), Body::Local(spec)) => {
             local.changes.retain(|_, at| *at > update.snapshot);
             if outcome.failure.is_none() {
@@ -67,10 +67,10 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                     }
                 }
                 let dropped = match &spec.custom_deploy {
-                    None => no_longer_named(&kubernetes.applied, &spec.objects),
-                    Some(_) => no_longer_deployed(&kubernetes.applied, &deployed),
+                    None => no_longer_named(kubernetes.applied(), &spec.objects),
+                    Some(_) => no_longer_deployed(kubernetes.applied(), &deployed),
                 };
-                kubernetes.applied.clone_from(&spec.objects);
+                kubernetes.applied = Some(Arc::clone(&whole));
                 kubernetes.applied_during = Some((update.started, now));
                 record_deployed(state, name, deployed);
                 load::clean_up(state, name, dropped, CleanupReason::Unnamed);

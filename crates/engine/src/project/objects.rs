@@ -15,7 +15,7 @@ use lilt_model::files::FileSet;
 use lilt_model::resource::Body;
 use serde_json::{Map, Value, json};
 
-use crate::objects::{FileEvents, RESOURCE};
+use crate::objects::{FileEvents, RESOURCE, show_notes};
 use crate::runtime::runtime;
 use crate::state::{BodyState, ResourceState, State};
 
@@ -76,6 +76,7 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
         }
         _ => {}
     }
+    show_notes(state, &mut objects);
     objects
 }
 

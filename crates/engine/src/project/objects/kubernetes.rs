@@ -82,7 +82,7 @@ pub(crate) fn text_hash(text: &str) -> String {
 fn input_hash(spec: &KubernetesResource, kubernetes: &KubernetesState) -> String {
     let references = spec.image_deps.iter().filter_map(|name| kubernetes.images.get(name)?.reference.clone());
     let inputs: Vec<String> =
-        std::iter::once(json!(kubernetes.applied).to_string()).chain(references).collect();
+        std::iter::once(json!(kubernetes.applied()).to_string()).chain(references).collect();
     text_hash(&inputs.join("\n"))
 }
 
