@@ -132,8 +132,7 @@ pub(crate) fn injections(
     kubernetes: &KubernetesResource,
     references: &[(ImageName, String)],
 ) -> Vec<Injection> {
-    let image =
-        |(name, deployed): &(ImageName, String)| Some(injection(kubernetes.image(name)?, deployed));
+    let image = |(name, deployed): &(ImageName, String)| Some(injection(kubernetes.image(name)?, deployed));
     references.iter().filter_map(image).collect()
 }
 
