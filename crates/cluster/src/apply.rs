@@ -16,6 +16,7 @@ use crate::marks::Remembered;
 use crate::order;
 
 mod client_side;
+mod content;
 mod merge;
 mod ownership;
 mod preview;
@@ -60,6 +61,9 @@ pub struct Applied {
     pub recreated: bool,
     /// A job that is done already.
     pub complete: bool,
+    /// The object as the cluster has it, without its status and what is only noted about it. Of one that was known to be
+    /// so already and not asked for, as it was applied.
+    pub content: Value,
     /// What was done to it that the user should know.
     pub remarks: Vec<Remark>,
 }

@@ -1,21 +1,26 @@
 //! The objects of the API: what the engine tells of them goes into the store, what people write goes to the engine.
 
 mod keepers;
+mod kept;
 
 use std::sync::Arc;
 
 use lilt_engine::{
-    Event, State, project_object, project_resource_objects, project_session_objects, project_targets,
+    Event, State, project_object, project_owner, project_resource_objects, project_session_objects,
+    project_targets,
 };
 use lilt_model::ResourceName;
 use lilt_model::api::kinds::kinds;
-use lilt_model::api::{Object, ObjectKey, UIResource, UISession};
+use lilt_model::api::{Object, ObjectKey, ObjectMeta, UIResource, UISession};
 use lilt_store::{Action, ApiReader, ApiWriter, Draft, Key, Refusal, Snapshot, WriteRequest};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use keepers::Keepers;
+
+/// The member of metadata that says to whom an object belongs.
+const OWNERS: &str = "ownerReferences";
 
 /// The table of objects with the way to write to it.
 #[derive(Debug)]
@@ -71,14 +76,10 @@ impl Objects {
         name: &ResourceName,
         resource: Option<&UIResource>,
     ) {
-        let mut drafts: Vec<Draft> = Vec::new();
-        if let Some(resource) = resource {
-            drafts.extend(told("UIResource", &resource.metadata.name, &resource.metadata, &resource.status));
-        }
-        drafts.extend(
-            project_resource_objects(state, name).into_iter().filter_map(|it| draft(&it.0, &it.1, None)),
-        );
-        self.keep(name, drafts);
+        let told = resource.and_then(|it| told(state, "UIResource", &it.metadata, &it.status));
+        let objects = project_resource_objects(state, name);
+        let drafts = objects.iter().filter_map(|(key, object)| draft(key, object, None));
+        self.keep(state, name, told.into_iter().chain(drafts).collect());
         if !name.is_tiltfile() {
             let targets: Vec<String> = project_targets(state, name).iter().map(Value::to_string).collect();
             self.turn.pieces.push((Arc::from(name.as_str()), Some(Arc::from(targets.join(",")))));
@@ -86,40 +87,46 @@ impl Objects {
     }
 
     pub(crate) fn tell_session(&mut self, state: &State, session: &UISession) {
-        let mut drafts: Vec<Draft> =
-            told("UISession", &session.metadata.name, &session.metadata, &session.status)
-                .into_iter()
-                .collect();
-        drafts.extend(project_session_objects(state).into_iter().filter_map(|it| draft(&it.0, &it.1, None)));
-        self.keep(&ResourceName::new(""), drafts);
+        let told = told(state, "UISession", &session.metadata, &session.status);
+        let objects = project_session_objects(state);
+        let drafts = objects.iter().filter_map(|(key, object)| draft(key, object, None));
+        self.keep(state, &ResourceName::new(""), told.into_iter().chain(drafts).collect());
     }
 
     /// An object that was made, as it is now.
     pub(crate) fn tell_object(&mut self, state: &State, key: &ObjectKey) {
         match project_object(state, key) {
-            Some((uid, object)) => self.turn.put.extend(draft(key, &object, Some(&uid))),
+            Some((uid, object)) => {
+                let maker = state.maker(key).filter(|_| !object.metadata.contains_key(OWNERS));
+                let owner = maker.and_then(|maker| store_key(&maker));
+                self.turn.put.extend(draft(key, &object, Some(&uid)).map(|draft| draft.owned_by(owner)));
+            }
             None => self.turn.removed.extend(store_key(key)),
         }
     }
 
-    fn keep(&mut self, owner: &ResourceName, drafts: Vec<Draft>) {
+    fn keep(&mut self, state: &State, keeper: &ResourceName, drafts: Vec<Draft>) {
         let keys = drafts.iter().map(|draft| draft.key.clone()).collect();
-        self.turn.removed.extend(self.keepers.keep(owner, keys));
-        let told = drafts.into_iter().filter(|draft| self.keepers.tells(owner, &draft.key));
-        self.turn.put.extend(told);
+        self.turn.removed.extend(self.keepers.keep(keeper, keys));
+        let told = drafts.into_iter().filter(|draft| self.keepers.tells(keeper, &draft.key));
+        self.turn.put.extend(told.map(|draft| {
+            let owner = project_owner(state, &object_key(&draft.key), keeper);
+            draft.owned_by(owner.and_then(|owner| store_key(&owner)))
+        }));
     }
 
     /// Makes the turn visible, and answers those who wrote. Gives what follows from it: the ends of owners that had
-    /// something (`has_owned`), and of what was made for nobody.
-    pub(crate) fn commit(&mut self, has_owned: impl Fn(&str) -> bool) -> Vec<Event> {
+    /// something, of notes on what is gone, and of what was made for nobody.
+    pub(crate) fn commit(&mut self, state: &State) -> Vec<Event> {
         let Turn { put, removed, pieces } = std::mem::take(&mut self.turn);
         if put.is_empty() && removed.is_empty() && pieces.is_empty() && self.waiting.is_empty() {
             return Vec::new();
         }
         let uids = removed.iter().filter_map(|key| self.reader.get(key)).map(|gone| gone.uid.to_string());
-        let gone = uids.filter(|uid| has_owned(uid)).map(|uid| Event::OwnerGone { uid });
+        let gone = uids.filter(|uid| state.has_owned(uid)).map(|uid| Event::OwnerGone { uid });
         let mut following: Vec<Event> = gone.collect();
-        let orphans = std::mem::take(&mut self.orphans).into_iter();
+        let noted = removed.iter().map(object_key).filter(|key| state.notes(key).is_some());
+        let orphans = std::mem::take(&mut self.orphans).into_iter().chain(noted);
         following.extend(orphans.map(|key| Event::ObjectDeleted { key, keep_owned: false }));
         self.writer.commit(lilt_host::clock::now(), put, removed, pieces);
         for waiting in std::mem::take(&mut self.waiting) {
@@ -132,7 +139,7 @@ impl Objects {
 
     /// Whether an object names owners, and none of them is there.
     fn is_orphan(&self, object: &Object) -> bool {
-        let owners = object.metadata.get("ownerReferences").and_then(Value::as_array);
+        let owners = object.metadata.get(OWNERS).and_then(Value::as_array);
         let is_there = |owner: &Value| {
             let text = |field: &str| owner[field].as_str().unwrap_or_default();
             let found = store_key(&ObjectKey::new(text("kind"), text("name")));
@@ -141,28 +148,65 @@ impl Objects {
         owners.is_some_and(|owners| !owners.is_empty() && !owners.iter().any(is_there))
     }
 
-    /// The event that a request comes to, if it may be. It is answered after the turn.
-    pub(crate) fn take(&mut self, request: WriteRequest) -> Option<Event> {
+    /// The events that a request comes to, if it may be. It is answered after the turn.
+    pub(crate) fn take(&mut self, state: &State, request: WriteRequest) -> Vec<Event> {
         let WriteRequest { key, action, reply } = request;
         let current = self.reader.get(&key);
-        if let Some(refusal) = self.refusal(&key, &action, current.as_ref()) {
-            let _ = reply.send(Err(refusal));
-            return None;
-        }
-        let name = ObjectKey::new(key.kind, &*key.name);
-        let (event, deleted) = match action {
-            Action::Create { object } | Action::Replace { object, .. } => {
-                let object = Box::new(Object::read(object));
-                if self.is_orphan(&object) {
-                    self.orphans.push(name.clone());
-                }
-                let uid = current.map_or_else(lilt_store::new_uid, |current| current.uid).to_string();
-                (Event::ObjectPut { key: name, object, uid }, None)
-            }
-            Action::Delete { keep_owned, .. } => (Event::ObjectDeleted { key: name, keep_owned }, current),
+        let refusal = self.refusal(&key, &action, current.as_ref());
+        let events = match refusal.map_or(Ok(()), Err) {
+            Ok(()) => self.events(state, &key, &action, current.as_ref()),
+            Err(refusal) => Err(refusal),
         };
-        self.waiting.push(Waiting { key, deleted, reply });
-        Some(event)
+        match events {
+            Ok(events) => {
+                let deleted = current.filter(|_| matches!(action, Action::Delete { .. }));
+                self.waiting.push(Waiting { key, deleted, reply });
+                events
+            }
+            Err(refusal) => {
+                // Whoever asked may have gone.
+                let _ = reply.send(Err(refusal));
+                Vec::new()
+            }
+        }
+    }
+
+    fn events(
+        &mut self,
+        state: &State,
+        key: &Key,
+        action: &Action,
+        current: Option<&Snapshot>,
+    ) -> Result<Vec<Event>, Refusal> {
+        let name = object_key(key);
+        let object = match action {
+            Action::Delete { keep_owned, .. } => {
+                return Ok(vec![Event::ObjectDeleted { key: name, keep_owned: *keep_owned }]);
+            }
+            Action::Create { object } | Action::Replace { object, .. } => object,
+        };
+        let before = current.and_then(|current| serde_json::from_str(&current.text).ok()).map(Object::read);
+        let mut object = Box::new(Object::read(object.clone()));
+        let uid = current.map_or_else(lilt_store::new_uid, |current| Arc::clone(&current.uid)).to_string();
+        if let (Some(of), Some(before)) = (self.keepers.teller(key), &before) {
+            let kept::Written { notes, acts } = kept::written(key, before, &object)?;
+            let put = acts.then(|| Event::ObjectPut { key: name.clone(), object, uid });
+            let noted = (!notes.is_empty()).then(|| Event::ObjectNoted {
+                key: name,
+                of: of.clone(),
+                notes: Box::new(notes),
+            });
+            return Ok(put.into_iter().chain(noted).collect());
+        }
+        if self.is_orphan(&object) {
+            self.orphans.push(name.clone());
+        }
+        // What the store itself wrote is no part of the object.
+        let is_ours = |before: &Object| before.metadata.get(OWNERS) == object.metadata.get(OWNERS);
+        if state.maker(&name).is_some() && before.as_ref().is_some_and(is_ours) {
+            object.metadata.remove(OWNERS);
+        }
+        Ok(vec![Event::ObjectPut { key: name, object, uid }])
     }
 
     fn refusal(&self, key: &Key, action: &Action, current: Option<&Snapshot>) -> Option<Refusal> {
@@ -180,16 +224,21 @@ impl Objects {
         if self.waiting.iter().any(|waiting| waiting.key == *key) {
             return Some(Refusal::Conflict);
         }
-        let kept = self.keepers.is_kept(key);
-        if let Some(why) = fixed_part(key, action, current).filter(|_| kept) {
-            return Some(Refusal::Forbidden(why.to_owned()));
-        }
-        let deletes = matches!(action, Action::Delete { .. });
-        let means_something = !deletes && matches!(key.kind, "ConfigMap" | "Tiltfile" | "UIButton");
-        let own_kind = matches!(key.kind, "UIResource" | "UISession" | "Session");
-        let forbidden = (kept && !means_something) || (own_kind && !kept);
-        forbidden.then(|| Refusal::Forbidden("lilt itself keeps this object".to_owned()))
+        let why = match action {
+            Action::Delete { .. } if self.keepers.is_kept(key) => {
+                "lilt itself keeps this object: it goes when what it tells of goes"
+            }
+            Action::Create { .. } if matches!(key.kind, "UIResource" | "UISession" | "Session") => {
+                "lilt itself makes objects of this kind: they tell the state"
+            }
+            _ => return None,
+        };
+        Some(Refusal::Forbidden(why.to_owned()))
     }
+}
+
+fn object_key(key: &Key) -> ObjectKey {
+    ObjectKey::new(key.kind, &*key.name)
 }
 
 fn store_key(key: &ObjectKey) -> Option<Key> {
@@ -202,22 +251,15 @@ fn draft(key: &ObjectKey, object: &Object, uid: Option<&str>) -> Option<Draft> {
     Some(Draft::new(store_key(key)?, uid, &metadata, &content))
 }
 
-/// An object that has nothing but a status.
-fn told(kind: &'static str, name: &str, metadata: &impl Serialize, status: &impl Serialize) -> Option<Draft> {
-    let metadata = serde_json::to_string(metadata).ok()?;
+/// An object that has nothing but a status. Of its metadata, who applied what is not a part of the type.
+fn told(state: &State, kind: &'static str, metadata: &ObjectMeta, status: &impl Serialize) -> Option<Draft> {
+    let key = Key::new(kind, &metadata.name);
+    let mut metadata = serde_json::to_value(metadata).ok()?;
+    let notes = state.notes(&object_key(&key));
+    if let Some(managers) = notes.and_then(|notes| notes.managers.clone()) {
+        metadata["managedFields"] = managers;
+    }
     let status = serde_json::to_string(status).ok()?;
     let content = format!("{{\"spec\":{{}},\"status\":{status}}}");
-    Some(Draft::new(Key::new(kind, name), None, &metadata, &content))
-}
-
-/// Of objects that lilt keeps and that may be written, what must stay as it is, if it would not; in words.
-fn fixed_part(key: &Key, action: &Action, current: Option<&Snapshot>) -> Option<&'static str> {
-    let (Action::Replace { object, .. }, Some(current)) = (action, current) else { return None };
-    let (pointer, words) = match key.kind {
-        "Tiltfile" => ("/spec/path", "the Tiltfile of a session stays where it is"),
-        "UIButton" => ("/spec", "lilt itself keeps this button: it can be clicked, and not be changed"),
-        _ => return None,
-    };
-    let current: Value = serde_json::from_str(&current.text).unwrap_or_default();
-    (object.pointer(pointer) != current.pointer(pointer)).then_some(words)
+    Some(Draft::new(key, None, &metadata.to_string(), &content))
 }

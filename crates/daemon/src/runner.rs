@@ -15,6 +15,7 @@ mod namespace;
 mod probe;
 mod program;
 mod prune;
+mod reading;
 mod report;
 mod serve;
 mod sync;
@@ -37,9 +38,7 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Load(name), TaskSpec::Load { load, cause, path, args, secrets }) => {
             load::run(context, load::Order { name, load, cause, path, args, secrets }).await;
         }
-        (TaskId::Apply(name), TaskSpec::Apply { run, yaml, timeout, resource }) => {
-            apply::run(context, name, run, yaml, timeout, resource).await;
-        }
+        (TaskId::Apply(name), TaskSpec::Apply { run, job }) => apply::run(context, name, run, &job).await,
         (TaskId::Repository(name), TaskSpec::Repository { run, source }) => {
             extension::fetch(context, name, run, source).await;
         }
@@ -69,8 +68,8 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Forward(name, _), TaskSpec::Forward { forward, .. }) => {
             forward::run(context, name, None, forward, spec).await;
         }
-        (TaskId::ObjectForward(object, name, _), TaskSpec::Forward { forward, .. }) => {
-            forward::run(context, name, Some(object), forward, spec).await;
+        (TaskId::ObjectForward(object, name, place), TaskSpec::Forward { forward, .. }) => {
+            forward::run(context, name, Some((object, place)), forward, spec).await;
         }
         (TaskId::Stream(object, name), TaskSpec::Stream { .. }) => {
             follow::stream(context, object, name, spec).await;

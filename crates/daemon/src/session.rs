@@ -176,7 +176,7 @@ impl Session {
     }
 
     fn take_write(&mut self, write: WriteRequest) {
-        if let Some(event) = self.objects.take(write) {
+        for event in self.objects.take(&self.state, write) {
             self.take_now(event);
         }
     }
@@ -227,7 +227,7 @@ impl Session {
         if !commit.is_empty() {
             self.writer.commit(commit);
         }
-        let following = self.objects.commit(|uid| self.state.has_owned(uid));
+        let following = self.objects.commit(&self.state);
         if !following.is_empty() {
             following.into_iter().for_each(|event| self.take_now(event));
             self.turn();

@@ -81,10 +81,11 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         }
         Event::Pruned => prune::ended(state),
         Event::ObjectPut { key, object, uid } => objects::written(state, key, *object, uid),
+        Event::ObjectNoted { key, of, notes } => objects::noted(state, key, &of, *notes),
         Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
         Event::OwnerGone { uid } => objects::owner_gone(state, &uid),
-        Event::ObjectForwardChanged { name, local_port, state: forward } => {
-            objects::forward_changed(state, &name, local_port, forward);
+        Event::ObjectForwardChanged { name, place, local_port, state: forward } => {
+            objects::forward_changed(state, &name, place, local_port, forward);
         }
         Event::ObjectsApplied { name, run, outcome } => objects::objects_applied(state, &name, run, outcome),
         Event::RepositoryFetched { name, run, outcome } => {
@@ -152,8 +153,8 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
         TaskId::Prune => prune::ended(state),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
-        TaskId::ObjectForward(name, _, port) => {
-            objects::forward_changed(state, &name, port, ForwardState::Failed(failure));
+        TaskId::ObjectForward(name, _, place) => {
+            objects::forward_changed(state, &name, place, 0, ForwardState::Failed(failure));
         }
         TaskId::Apply(name) => objects::apply_broke(state, &name, failure),
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),

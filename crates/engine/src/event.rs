@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::kubernetes::ObjectRef;
@@ -139,6 +139,12 @@ pub enum Event {
         object: Box<Object>,
         uid: String,
     },
+    /// Somebody noted something on an object that lilt keeps to tell of a resource; of the session, if that has no name.
+    ObjectNoted {
+        key: ObjectKey,
+        of: ResourceName,
+        notes: Box<Notes>,
+    },
     /// An object was deleted; what belongs to it goes, too, unless that is to be kept.
     ObjectDeleted {
         key: ObjectKey,
@@ -149,9 +155,10 @@ pub enum Event {
     OwnerGone {
         uid: String,
     },
-    /// The same of a `PortForward` that was made.
+    /// The same of a `PortForward` that was made, of one of its forwards by its place; with the port that it has.
     ObjectForwardChanged {
         name: String,
+        place: u16,
         local_port: u16,
         state: ForwardState,
     },
@@ -198,6 +205,9 @@ pub enum Event {
 pub struct AppliedObjects {
     pub objects: Vec<serde_json::Value>,
     pub uids: Vec<(ObjectRef, Uid)>,
+    /// All of them as the cluster has them, as YAML.
+    #[serde(default)]
+    pub result: String,
 }
 
 /// A repository of extensions on this machine.
@@ -293,6 +303,9 @@ pub struct Deployed {
     /// By what a command printed, pods will come; they carry no hash.
     #[serde(default)]
     pub makes_pods: bool,
+    /// The objects as the cluster has them, as YAML.
+    #[serde(default)]
+    pub result: String,
 }
 
 /// Why a container could not be brought up to date in place.

@@ -34,17 +34,18 @@ pub use event::{
 };
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;
-pub use objects::{RESOURCE, acts, is_heard, plan_object, project_object};
+pub use objects::{RESOURCE, acts, is_heard, plan_object, project_object, truth};
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
-    project_resource, project_resource_objects, project_session, project_session_objects, project_targets,
+    project_owner, project_resource, project_resource_objects, project_session, project_session_objects,
+    project_targets,
 };
 pub use prune::PruneJob;
 pub use record::{Entry, Recorder, replay};
 pub use schedule::schedule;
 pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{
-    CleanupReason, DeployJob, ForwardTarget, ImageJob, Leftovers, LocalJob, RepositorySource, SyncJob,
-    SyncTask, TaskId, TaskSpec, UpdateJob,
+    ApplyJob, ApplySource, CleanupReason, DeployJob, ForwardTarget, ImageJob, Leftovers, LocalJob,
+    RepositorySource, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
 };
 pub use verdict::{Verdict, verdict};

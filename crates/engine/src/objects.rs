@@ -8,9 +8,12 @@ mod apply;
 mod buttons;
 mod command;
 mod disable;
+mod discovery;
 mod extension;
 mod files;
 mod idle;
+mod images;
+mod notes;
 mod owners;
 mod pods;
 mod references;
@@ -20,32 +23,34 @@ mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_model::api::{Object, ObjectKey};
+use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::event::ForwardState;
 use crate::plan::Plan;
 use crate::state::State;
 use disable::Switch;
 use owners::Owners;
 use references::References;
 
-pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke};
+pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke, cleaned_up as applies_cleaned_up};
 pub(crate) use command::{
     CommandRun, broke as command_broke, ended as command_ended, probed as command_probed,
     started as command_started,
 };
 pub(crate) use disable::resource_switched;
+pub use disable::truth;
 pub(crate) use extension::{
     ExtensionRun, RepositoryRun, extension_broke, fetched as repository_fetched, found as extension_found,
     repository_broke,
 };
 pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
+pub(crate) use images::image_changed;
+pub(crate) use notes::{noted, show_notes, show_notes_on};
 pub(crate) use owners::gone as owner_gone;
 pub use pods::is_heard;
-pub(crate) use pods::{cluster_connected, forward_changed, pod_changed};
+pub(crate) use pods::{ForwardRun, cluster_connected, forward_changed, pod_changed};
 pub(crate) use references::{changed, set_references};
 pub(crate) use tiltfile::tiltfile_status;
 pub(crate) use toggle::ToggleRun;
@@ -61,6 +66,9 @@ pub(crate) struct Objects {
     pub(crate) made: BTreeMap<ObjectKey, Made>,
     /// What became of the buttons that lilt itself keeps: their status, by name.
     pub(crate) clicks: BTreeMap<String, Value>,
+    /// What people noted on objects that lilt itself keeps.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) notes: BTreeMap<ObjectKey, Notes>,
     #[serde(skip)]
     references: References,
     #[serde(skip)]
@@ -103,8 +111,8 @@ pub(crate) enum Run {
     /// Pods are looked for, or heard.
     Pods,
     Apply(ApplyRun),
-    /// The state of each forward, by its local port.
-    Forwards(BTreeMap<u16, ForwardState>),
+    /// What became of each forward, by its place.
+    Forwards(BTreeMap<u16, ForwardRun>),
 }
 
 impl Objects {
@@ -179,6 +187,7 @@ fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: O
 
 /// Deletes an object, and what belongs to it unless that is to stay.
 pub(crate) fn delete(state: &mut State, key: &ObjectKey, keep_owned: bool) {
+    state.objects.notes.remove(key);
     let Some(made) = remove(state, key) else { return };
     if keep_owned {
         owners::set_free(state, &made.uid);
@@ -226,6 +235,8 @@ pub(crate) fn adopt(state: &mut State, tiltfile: &ResourceName, objects: &[Value
         let sequence = state.next_sequence();
         put(state, key, object, format!("tiltfile-{sequence}"), origin);
     }
+    // Resources came and went, and with them their images.
+    references::kind_changed(state, "ImageMap");
 }
 
 /// Deletes some of what a Tiltfile made.
@@ -295,7 +306,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Nothing | Run::Toggle(_) | Run::Tiltfile => Plan::new(),
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
-        Run::Apply(run) => apply::plan(state, key, &made.object, run),
+        Run::Apply(run) => apply::plan(state, key, run),
         Run::Pods | Run::Forwards(_) => pods::plan(state, key, &made.object),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(key, run),
@@ -315,7 +326,7 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
         },
         Run::Apply(run) => apply::tell(run, &mut status),
         Run::Pods => pods::tell(state, key, &made.object, &BTreeMap::new(), &mut status),
-        Run::Forwards(states) => pods::tell(state, key, &made.object, states, &mut status),
+        Run::Forwards(runs) => pods::tell(state, key, &made.object, runs, &mut status),
         Run::Command(run) => command::tell(run, &made.object, &mut status),
         Run::Files(run) => run.events.tell(&mut status),
         Run::Toggle(run) => run.tell(&mut status),
@@ -331,12 +342,27 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
     Some((made.uid.clone(), object))
 }
 
+impl State {
+    /// The Tiltfile that made an object, to which it belongs.
+    pub fn maker(&self, key: &ObjectKey) -> Option<ObjectKey> {
+        match &self.objects.made.get(key)?.origin {
+            Origin::Tiltfile(name) => Some(ObjectKey::new("Tiltfile", name.as_str())),
+            Origin::Outside | Origin::Object => None,
+        }
+    }
+}
+
 /// The object of a Tiltfile tells of its loads.
 pub(crate) fn touch_tiltfile(state: &mut State, name: &ResourceName) {
     let key = ObjectKey::new("Tiltfile", name.as_str());
     if state.objects.made.contains_key(&key) {
         state.objects.touch(&key);
     }
+}
+
+/// Whose log an object writes to.
+fn resource_of(object: &Object) -> ResourceName {
+    object.annotation(RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
 }
 
 fn time(at: Timestamp) -> Value {

@@ -1,6 +1,7 @@
 //! What readers see, in Tilt's terms. What Tilt's fields cannot hold goes into annotations.
 
 mod objects;
+mod owner;
 
 use lilt_model::api::{
     API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink,
@@ -13,21 +14,29 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 
 use crate::event::ForwardState;
 use crate::hold::Hold;
+use crate::objects::show_notes_on;
 use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
 };
 
 pub(crate) use objects::{
-    forward_status, pod_status, result_yaml, stop_button_name, stream_statuses, text_hash, toggle_button_name,
+    forward_status, pod_status, stop_button_name, stream_statuses, text_hash, toggle_button_name,
 };
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
+pub use owner::project_owner;
 
 /// The object of one resource; none if there is no such resource.
 pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {
-    if let Some(tiltfile) = state.tiltfile_named(name) {
-        return Some(project_tiltfile(name, tiltfile));
-    }
+    let mut told = match state.tiltfile_named(name) {
+        Some(tiltfile) => project_tiltfile(name, tiltfile),
+        None => project_declared(state, name)?,
+    };
+    show_notes_on(state, "UIResource", &mut told.metadata);
+    Some(told)
+}
+
+fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
     let resource = state.resources.get(name)?;
     let runtime = runtime(state, resource);
     let status = UIResourceStatus {
@@ -150,10 +159,12 @@ fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource
 }
 
 pub fn project_session(state: &State) -> UISession {
+    let mut metadata = ObjectMeta { name: "Tiltfile".into(), ..ObjectMeta::default() };
+    show_notes_on(state, "UISession", &mut metadata);
     UISession {
         api_version: API_VERSION.into(),
         kind: "UISession".into(),
-        metadata: ObjectMeta { name: "Tiltfile".into(), ..ObjectMeta::default() },
+        metadata,
         status: UISessionStatus {
             fatal_error: String::new(),
             running_tilt_build: TiltBuild {

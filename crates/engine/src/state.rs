@@ -206,8 +206,12 @@ pub(crate) struct Pods {
 }
 
 impl Pods {
-    pub(crate) fn of_namespace<'p>(&'p self, namespace: &'p str) -> impl Iterator<Item = &'p Arc<Pod>> {
-        let first = PodRef { namespace: namespace.to_owned(), name: String::new() };
+    pub(crate) fn of_namespace<'p>(
+        &'p self,
+        namespace: &str,
+    ) -> impl Iterator<Item = &'p Arc<Pod>> + use<'p> {
+        let namespace = namespace.to_owned();
+        let first = PodRef { namespace: namespace.clone(), name: String::new() };
         let pods = self.known.range(first..).take_while(move |(pod, _)| pod.namespace == namespace);
         pods.map(|(_, pod)| pod)
     }
@@ -406,9 +410,13 @@ impl State {
         self.sequence
     }
 
+    /// The folder of the Tiltfile, from which paths count.
+    pub(crate) fn folder(&self) -> &Path {
+        self.options.tiltfile.parent().unwrap_or(Path::new("/"))
+    }
+
     /// A path as the user would write it.
     pub(crate) fn shown(&self, path: &Path) -> String {
-        let base = self.options.tiltfile.parent().unwrap_or(Path::new("/"));
-        path.strip_prefix(base).unwrap_or(path).display().to_string()
+        path.strip_prefix(self.folder()).unwrap_or(path).display().to_string()
     }
 }

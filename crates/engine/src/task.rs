@@ -9,6 +9,7 @@ use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::locator::ImageLocator;
 use lilt_model::probe::Probe;
 use lilt_model::secret::Secret;
 use lilt_model::settings::ServerSideApply;
@@ -38,7 +39,7 @@ pub enum TaskId {
     Cleanup(u64),
     /// What a `Cmd` runs.
     Command(String),
-    /// A port of a `PortForward`, with whose log it writes to.
+    /// A forward of a `PortForward`, by its place, with whose log it writes to.
     ObjectForward(String, ResourceName, u16),
     /// What a `PodLogStream` hears, with whose log it writes to.
     Stream(String, ResourceName),
@@ -63,8 +64,8 @@ pub enum TaskSpec {
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Run what an object of the API says; its output goes to the log of a resource.
     Command { run: u64, command: Command, resource: Option<ResourceName> },
-    /// Apply the objects of a text; whose log it writes to.
-    Apply { run: u64, yaml: String, timeout: Option<Duration>, resource: ResourceName },
+    /// Apply what a `KubernetesApply` says.
+    Apply { run: u64, job: Arc<ApplyJob> },
     /// Fetch a repository of extensions, again and again until it is there.
     Repository { run: u64, source: RepositorySource },
     /// Find the Tiltfile of an extension in its repository.
@@ -106,6 +107,7 @@ impl TaskSpec {
             // Numbers tell them apart, and comparing whole jobs would cost.
             (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
             | (TaskSpec::Command { run: old, .. }, TaskSpec::Command { run: new, .. })
+            | (TaskSpec::Apply { run: old, .. }, TaskSpec::Apply { run: new, .. })
             | (TaskSpec::Load { load: old, .. }, TaskSpec::Load { load: new, .. })
             | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. })
             | (TaskSpec::Probe { generation: old, .. }, TaskSpec::Probe { generation: new, .. }) => {
@@ -125,6 +127,33 @@ pub struct RepositorySource {
     pub reference: String,
     /// The folder of it that holds the extensions.
     pub subpath: String,
+}
+
+/// What a `KubernetesApply` asks for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ApplyJob {
+    pub source: ApplySource,
+    /// Of the image maps that it names, in their order: how each is found in objects, and what the cluster calls it.
+    pub images: Vec<(ImageTarget, String)>,
+    pub locators: Vec<ImageLocator>,
+    pub timeout: Option<Duration>,
+    /// Whose log it writes to.
+    pub resource: ResourceName,
+}
+
+impl ApplyJob {
+    pub fn is_command(&self) -> bool {
+        matches!(self.source, ApplySource::Command(_))
+    }
+}
+
+/// Where the objects come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum ApplySource {
+    /// Their YAML.
+    Text(String),
+    /// Of the user's: applies them itself, and prints them.
+    Command(Command),
 }
 
 /// What a resource has in the cluster and is no longer wanted.

@@ -6,13 +6,16 @@ pub mod check;
 pub mod fields;
 pub mod kinds;
 mod meta;
+mod notes;
 mod object;
 pub mod probe;
+pub mod reading;
 mod resource;
 mod session;
 pub mod specs;
 
 pub use meta::ObjectMeta;
+pub use notes::{Notes, show_in};
 pub use object::{Object, ObjectKey, owner_reference};
 pub use resource::{
     BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,

@@ -29,6 +29,7 @@ pub mod settings;
 pub mod size;
 pub mod time;
 pub mod timeline;
+pub mod yaml;
 
 pub use failure::{Class, Failure, Location};
 pub use names::{ContainerId, ImageName, ResourceName, SpanId, Uid};

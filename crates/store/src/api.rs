@@ -4,7 +4,7 @@
 //! sequence and nothing else, so that a slow one costs nothing and one that fell behind what is remembered starts anew.
 
 use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -33,6 +33,8 @@ pub struct Draft {
     pub key: Key,
     /// Only counts for an object that is not there yet; without one the store makes one.
     pub uid: Option<Arc<str>>,
+    /// What it belongs to. Written out for those who read it, if that is there: most objects have one, and never are asked.
+    owner: Option<Key>,
     /// What follows in the text behind `"metadata":{"creationTimestamp":…,`; see [`Draft::new`].
     tail: Arc<str>,
 }
@@ -45,7 +47,14 @@ impl Draft {
         let metadata = inner(metadata);
         let rest = inner(rest);
         let comma = if rest.starts_with('}') { "" } else { "," };
-        Self { key, uid: uid.map(Arc::from), tail: Arc::from(format!("{metadata}{comma}{rest}")) }
+        let tail = Arc::from(format!("{metadata}{comma}{rest}"));
+        Self { key, uid: uid.map(Arc::from), owner: None, tail }
+    }
+
+    /// `metadata` must not name owners then.
+    #[must_use]
+    pub fn owned_by(self, owner: Option<Key>) -> Self {
+        Self { owner, ..self }
     }
 }
 
@@ -123,6 +132,7 @@ struct Entry {
     uid: Uid,
     created: Timestamp,
     version: u64,
+    owner: Option<Arc<Key>>,
     tail: Arc<str>,
 }
 
@@ -130,6 +140,8 @@ struct Entry {
 struct Inner {
     version: u64,
     objects: BTreeMap<Key, Entry>,
+    /// Each once: a thousand objects have the same.
+    owners: BTreeSet<Arc<Key>>,
     history: VecDeque<Change>,
     history_size: usize,
     /// Changes up to this version may have been forgotten.
@@ -197,11 +209,10 @@ impl Inner {
 
     fn snapshot(&self, key: &Key, entry: &Entry) -> Snapshot {
         if key.kind != PIECED {
-            return snapshot(key, entry);
+            return self.plain_snapshot(key, entry);
         }
         let version = entry.version.max(self.pieces.version);
-        let whole =
-            text(key, &Entry { version, uid: entry.uid.clone(), tail: Arc::clone(&entry.tail), ..*entry });
+        let whole = self.text(key, entry, version);
         // The list is the last of the last: what follows its members closes it.
         const END: &str = "]}}";
         let begin = whole.strip_suffix(END).unwrap_or(&whole);
@@ -219,8 +230,9 @@ impl Inner {
     }
 
     fn put(&mut self, now: Timestamp, draft: Draft) {
+        let owner = draft.owner.map(|owner| self.shared(owner));
         let known = self.objects.get(&draft.key);
-        if known.is_some_and(|known| known.tail == draft.tail) {
+        if known.is_some_and(|known| known.tail == draft.tail && known.owner == owner) {
             return;
         }
         self.version += 1;
@@ -228,21 +240,56 @@ impl Inner {
             Some(known) => (known.uid.clone(), known.created),
             None => (draft.uid.map_or_else(Uid::random, Uid::Given), now),
         };
-        let before = known.map(|known| text(&draft.key, known));
-        let entry = Entry { uid, created, version: self.version, tail: draft.tail };
+        let before = known.map(|known| self.text(&draft.key, known, known.version));
+        let entry = Entry { uid, created, version: self.version, owner, tail: draft.tail };
         let happening = if before.is_some() { Happening::Modified } else { Happening::Added };
         if draft.key.kind != PIECED {
-            self.remember(Change { happening, object: snapshot(&draft.key, &entry), before });
+            self.remember(Change { happening, object: self.plain_snapshot(&draft.key, &entry), before });
         }
         self.objects.insert(draft.key, entry);
     }
 
     fn remove(&mut self, key: &Key) {
         let Some(mut entry) = self.objects.remove(key) else { return };
-        let before = Some(text(key, &entry));
+        let before = Some(self.text(key, &entry, entry.version));
         self.version += 1;
         entry.version = self.version;
-        self.remember(Change { happening: Happening::Deleted, object: snapshot(key, &entry), before });
+        let object = self.plain_snapshot(key, &entry);
+        self.remember(Change { happening: Happening::Deleted, object, before });
+    }
+
+    fn shared(&mut self, owner: Key) -> Arc<Key> {
+        if let Some(known) = self.owners.get(&owner) {
+            return Arc::clone(known);
+        }
+        let owner = Arc::new(owner);
+        self.owners.insert(Arc::clone(&owner));
+        owner
+    }
+
+    fn plain_snapshot(&self, key: &Key, entry: &Entry) -> Snapshot {
+        let text = self.text(key, entry, entry.version);
+        Snapshot { key: key.clone(), uid: entry.uid.text(), version: entry.version, text }
+    }
+
+    fn text(&self, key: &Key, entry: &Entry, version: u64) -> Arc<str> {
+        let (created, uid, tail) = (entry.created.whole_seconds(), entry.uid.text(), &entry.tail);
+        let kind = key.kind;
+        let owner = entry.owner.as_ref().and_then(|owner| self.reference(owner)).unwrap_or_default();
+        Arc::from(format!(
+            "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{kind}\",\"metadata\":{{\"creationTimestamp\":\"{created}\",\
+             \"resourceVersion\":\"{version}\",\"uid\":\"{uid}\",{owner}{tail}"
+        ))
+    }
+
+    /// The member of the metadata that names an owner; none while that is not there.
+    fn reference(&self, owner: &Key) -> Option<String> {
+        let uid = self.objects.get(owner)?.uid.text();
+        let (kind, name) = (owner.kind, serde_json::Value::from(&*owner.name));
+        Some(format!(
+            "\"ownerReferences\":[{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{kind}\",\"name\":{name},\
+             \"uid\":\"{uid}\",\"controller\":true,\"blockOwnerDeletion\":true}}],"
+        ))
     }
 
     /// And forgets at once what is too much: a commit may be much larger than what is remembered.
@@ -264,20 +311,6 @@ pub fn new_uid() -> Arc<str> {
 
 fn size(change: &Change) -> usize {
     change.object.text.len() + change.before.as_ref().map_or(0, |before| before.len())
-}
-
-fn snapshot(key: &Key, entry: &Entry) -> Snapshot {
-    Snapshot { key: key.clone(), uid: entry.uid.text(), version: entry.version, text: text(key, entry) }
-}
-
-fn text(key: &Key, entry: &Entry) -> Arc<str> {
-    let Entry { uid, created, version, tail } = entry;
-    let (created, uid) = (created.whole_seconds(), uid.text());
-    let kind = key.kind;
-    Arc::from(format!(
-        "{{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"{kind}\",\"metadata\":{{\"creationTimestamp\":\"{created}\",\
-         \"resourceVersion\":\"{version}\",\"uid\":\"{uid}\",{tail}"
-    ))
 }
 
 #[derive(Clone, Debug)]
@@ -395,6 +428,24 @@ mod tests {
         writer.commit(Timestamp::ZERO, [], [], [(Arc::from("b"), None), (Arc::from("a"), piece("2"))]);
         assert!(reader.get(&key).expect("it is there").text.ends_with("[1,2]}}"));
         assert!(reader.changes("Session", 4).expect("nothing since").1.is_empty());
+    }
+
+    #[test]
+    fn an_object_names_its_owner_as_long_as_that_is_there() {
+        let (writer, reader) = open();
+        let owner = || Some(Key::new("Cmd", "a"));
+        let names_owner = || {
+            reader.get(&Key::new("Cmd", "b")).expect("it is there").text.contains(
+            "\"uid\":\"uid-b\",\"ownerReferences\":[{\"apiVersion\":\"tilt.dev/v1alpha1\",\"kind\":\"Cmd\",\
+             \"name\":\"a\",\"uid\":\"uid-a\",\"controller\":true,\"blockOwnerDeletion\":true}],\"name\":\"b\"",
+        )
+        };
+        writer.commit(Timestamp::ZERO, [draft("b", "").owned_by(owner())], [], []);
+        assert!(!names_owner());
+        writer.commit(Timestamp::ZERO, [draft("a", ""), draft("b", "").owned_by(owner())], [], []);
+        assert!(names_owner());
+        writer.commit(Timestamp::ZERO, [], [Key::new("Cmd", "a")], []);
+        assert!(!names_owner());
     }
 
     #[test]

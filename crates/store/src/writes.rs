@@ -30,6 +30,12 @@ pub enum Refusal {
     Conflict,
     /// Only lilt itself writes this; why.
     Forbidden(String),
+    /// A value that cannot be.
+    Invalid {
+        field: &'static str,
+        value: String,
+        why: String,
+    },
     /// The session is ending.
     Ending,
 }

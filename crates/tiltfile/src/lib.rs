@@ -31,7 +31,6 @@ mod timing;
 mod values;
 mod version;
 mod workload_function;
-pub mod yaml;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -39,6 +38,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use lilt_model::Failure;
 use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
+pub use lilt_model::yaml;
 
 pub use extension::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub use hashes::Hashes;

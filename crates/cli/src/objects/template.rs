@@ -1,10 +1,12 @@
-//! Go's templates, as far as `-o go-template` uses them: fields, variables, pipelines, `if`, `with`, `range` and the
-//! functions that compare, count and print. What is not there (`define`, `template`, `block`) says so.
+//! Go's templates, as `-o go-template` uses them: fields, variables, pipelines, `if`, `with`, `range`, templates of one's own
+//! and the functions that compare, count and print.
 
 mod evaluate;
 mod functions;
 mod lex;
 mod parse;
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -14,7 +16,11 @@ pub(crate) use functions::printed;
 #[derive(Debug)]
 pub(crate) struct Template {
     nodes: Vec<Node>,
+    defined: Defined,
 }
+
+/// Templates by the names that `define` and `block` gave them.
+type Defined = BTreeMap<String, Vec<Node>>;
 
 #[derive(Debug, PartialEq)]
 enum Node {
@@ -24,6 +30,8 @@ enum Node {
     If(Pipeline, Vec<Node>, Vec<Node>),
     With(Pipeline, Vec<Node>, Vec<Node>),
     Range(Pipeline, Vec<Node>, Vec<Node>),
+    /// One of the templates that were defined, with what it sees as its dot.
+    Template(String, Option<Pipeline>),
     Break,
     Continue,
 }
@@ -51,12 +59,13 @@ enum Operand {
 
 impl Template {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        Ok(Self { nodes: parse::parse(&lex::pieces(text)?)? })
+        let (nodes, defined) = parse::parse(&lex::pieces(text)?)?;
+        Ok(Self { nodes, defined })
     }
 
     /// What it prints. A member that an object has not is `<no value>`, or an error if that is asked for.
     pub(crate) fn render(&self, object: &Value, lenient: bool) -> Result<String, String> {
-        evaluate::render(&self.nodes, object, lenient)
+        evaluate::render(&self.nodes, &self.defined, object, lenient)
     }
 }
 
@@ -105,6 +114,16 @@ mod tests {
             ("a  {{- .n -}}  b", "a2b"),
             ("{{`raw`}}{{'x'}}{{\"q\\n\"}}", "raw120q\n"),
             ("{{print .n .n \"a\" .on}}{{println .name}}", "2 2atrueweb\n"),
+            (
+                "{{define \"x\"}}<{{.}}{{$}}>{{end}}{{template \"x\" .name}}{{template \"x\"}}",
+                "<webweb><<no value><no value>>",
+            ),
+            ("{{range .items}}{{template \"one\" .}}{{end}}{{define \"one\"}}[{{.name}}]{{end}}", "[a][b]"),
+            ("{{block \"b\" .labels}}{{.a}}{{end}}{{template \"b\" .labels}}", "22"),
+            (
+                "{{define \"l\"}}{{.}}{{if lt . 3}}{{template \"l\" 3}}{{end}}{{end}}{{template \"l\" .n}}",
+                "23",
+            ),
         ];
         for (text, printed) in cases {
             assert_eq!(rendered(text).as_deref(), Ok(printed), "{text}");
@@ -118,7 +137,15 @@ mod tests {
             ("{{if .a}}", "unexpected EOF"),
             ("{{end}}", "unexpected {{end}}"),
             ("{{foo .a}}", "function \"foo\" not defined"),
-            ("{{define \"x\"}}{{end}}", "define is not supported"),
+            ("{{template \"x\"}}", "template \"x\" not defined"),
+            ("{{if .on}}{{define \"x\"}}{{end}}{{end}}", "unexpected {{define}}"),
+            ("{{define x}}{{end}}", "a name in quotes is missing"),
+            ("{{define \"x\"}}{{.name}}", "unexpected EOF"),
+            (
+                "{{define \"x\"}}{{template \"x\"}}{{end}}{{template \"x\"}}",
+                "exceeded maximum template depth",
+            ),
+            ("{{$y := 1}}{{define \"x\"}}{{$y}}{{end}}", "undefined variable \"$y\""),
             ("{{$x}}", "undefined variable \"$x\""),
             ("{{lt .name 1}}", "incompatible types for comparison"),
             ("{{index .items 7}}", "index out of range: 7"),

@@ -8,6 +8,7 @@ mod support;
 mod client;
 mod credentials;
 mod garbage;
+mod kept;
 mod random;
 mod verbs;
 mod watching;

@@ -32,7 +32,7 @@ fn members(kind: &Kind) -> Value {
     }
 }
 
-fn code<T: std::fmt::Debug>(result: kube::Result<T>) -> u16 {
+pub(crate) fn code<T: std::fmt::Debug>(result: kube::Result<T>) -> u16 {
     match result {
         Err(kube::Error::Api(status)) => status.code,
         other => panic!("{other:?}"),
@@ -140,7 +140,12 @@ async fn every_verb_of_readers(all: Api<DynamicObject>, kind: &Kind) {
     let spec = if kind.name == "Session" { spec } else { json!({"spec": {}}) };
     let label = json!({"metadata": {"labels": {"mine": "1"}}});
     assert_eq!(code(all.create(&PostParams::default(), &object(kind, NAME, &spec)).await), 403);
-    assert_eq!(code(all.patch(&name, &PatchParams::default(), &Patch::Merge(&label)).await), 403);
+    let noted = all.patch(&name, &PatchParams::default(), &Patch::Merge(&label)).await.expect("a note");
+    assert_eq!(noted.metadata.labels.and_then(|labels| labels.get("mine").cloned()).as_deref(), Some("1"));
+    let first = if kind.name == "UIResource" { json!({"order": 7}) } else { json!({"error": "no"}) };
+    let first = if kind.name == "UISession" { json!({"fatalError": "no"}) } else { first };
+    let status = Patch::Merge(json!({"status": first}));
+    assert_eq!(code(all.patch_status(&name, &PatchParams::default(), &status).await), 403);
     assert_eq!(code(all.delete(&name, &DeleteParams::default()).await), 403);
 }
 

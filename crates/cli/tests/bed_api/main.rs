@@ -5,6 +5,7 @@
 mod support;
 
 mod acting;
+mod applying;
 mod both;
 mod client;
 mod pods;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::Session;
 
-fn server(name: &str) -> String {
+pub(crate) fn server(name: &str) -> String {
     format!(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\nspec:\n  selector: {{matchLabels: {{app: {name}}}}}\n  \
          template:\n    metadata: {{labels: {{app: {name}}}}}\n    spec:\n      terminationGracePeriodSeconds: 1\n      \
@@ -19,7 +19,7 @@ fn server(name: &str) -> String {
     )
 }
 
-fn page(port: u16) -> Option<String> {
+pub(crate) fn page(port: u16) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").ok()?;
     let mut answer = String::new();
@@ -27,7 +27,7 @@ fn page(port: u16) -> Option<String> {
     answer.contains("page of").then_some(answer)
 }
 
-fn find(session: &Session, object: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn find(session: &Session, object: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     eventually(&format!("{object} {what}"), || {
         let found = session.try_kubectl(&["get", object, "-o", "json"], "").ok()?;
         serde_json::from_str(&found).ok().filter(&is_so)
@@ -43,12 +43,18 @@ fn a_resource_is_told_by_the_objects_that_tilt_keeps() {
     session.lilt.wait_until_ready("web");
     let apply = session.get("kubernetesapply/web");
     assert_eq!(apply["metadata"]["annotations"]["tilt.dev/managed-by"], "buildcontrol");
-    assert!(apply["spec"]["yaml"].as_str().is_some_and(|yaml| yaml.contains("\"kind\":\"Deployment\"")));
+    assert!(
+        apply["spec"]["yaml"].as_str().is_some_and(|yaml| yaml.contains("\nkind: Deployment\n")),
+        "{apply}"
+    );
     assert_eq!(apply["spec"]["disableSource"]["configMap"]["name"], "web-disable");
     let status = &apply["status"];
     assert!(status["lastApplyTime"].is_string() && status["appliedInputHash"].is_string(), "{status}");
     let uid = namespace.kubectl(&["get", "deployment", "web", "-o", "jsonpath={.metadata.uid}"]);
-    assert!(status["resultYAML"].as_str().is_some_and(|yaml| yaml.contains(uid.trim())), "{status}");
+    let result = lilt_model::yaml::document(status["resultYAML"].as_str().expect("text")).expect("YAML");
+    assert_eq!(result["metadata"]["uid"], uid.trim());
+    assert_eq!(result["spec"]["template"]["spec"]["dnsPolicy"], "ClusterFirst", "as the cluster has it");
+    assert!(result.get("status").is_none() && result["metadata"].get("managedFields").is_none());
     let discovery = session.get("kubernetesdiscovery/web");
     let pod = discovery["status"]["pods"][0].clone();
     assert_eq!((&pod["phase"], &pod["containers"][0]["name"]), (&json!("Running"), &json!("main")));

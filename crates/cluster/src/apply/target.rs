@@ -7,7 +7,7 @@ use lilt_model::settings::ServerSideApply;
 use lilt_model::{Failure, Uid};
 use serde_json::Value;
 
-use super::{Applied, ApplyOptions, Remark, pause, refusal};
+use super::{Applied, ApplyOptions, Remark, content, pause, refusal};
 use crate::connect::Cluster;
 use crate::error::{causes_of_status, code, status};
 use crate::kinds::Kind;
@@ -60,12 +60,13 @@ impl Target<'_> {
         };
         (mark == remembered.mark).then(|| Applied {
             object: self.object.clone(),
-            uid,
             mark,
             manifest,
             changed: false,
             recreated: false,
             complete: false,
+            content: content::applied(body, &self.object, &uid),
+            uid,
             remarks: Vec::new(),
         })
     }
@@ -108,14 +109,17 @@ impl Target<'_> {
             recreated,
             complete: is_complete(&after),
             remarks,
+            content: content::returned(&after),
             ..self.applied(body, &after.metadata)
         })
     }
 
     fn applied(&self, body: &Value, meta: &ObjectMeta) -> Applied {
+        let uid = Uid::new(meta.uid.as_deref().unwrap_or_default());
         Applied {
             object: self.object.clone(),
-            uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
+            content: content::applied(body, &self.object, &uid),
+            uid,
             mark: marks::mark(meta),
             manifest: marks::digest(body),
             changed: false,

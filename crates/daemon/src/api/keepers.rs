@@ -43,6 +43,11 @@ impl Keepers {
         self.tellers.get(key) == Some(owner)
     }
 
+    /// The resource that tells of an object; the session, if that has no name.
+    pub(super) fn teller(&self, key: &Key) -> Option<&ResourceName> {
+        self.tellers.get(key)
+    }
+
     pub(super) fn is_kept(&self, key: &Key) -> bool {
         self.tellers.contains_key(key)
     }

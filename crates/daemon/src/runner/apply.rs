@@ -2,47 +2,79 @@
 
 use std::time::Duration;
 
-use lilt_engine::{AppliedObjects, Event};
+use lilt_engine::{AppliedObjects, ApplyJob, ApplySource, Event};
+use lilt_host::process::Process;
+use lilt_model::command::Command;
 use lilt_model::log::{Level, Source};
-use lilt_model::{Failure, ResourceName, SpanId};
-use serde_json::Value;
+use lilt_model::{Failure, SpanId, yaml};
+use lilt_store::Span;
 
+use super::deploy::{by_command, injection, variables};
+use super::reading;
 use crate::context::Context;
 
 /// As long as a resource's apply may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) async fn run(
-    context: Context,
-    name: String,
-    run: u64,
-    yaml: String,
-    timeout: Option<Duration>,
-    resource: ResourceName,
-) {
+pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob) {
     let id = SpanId::from(format!("kubernetesapply:{name}"));
-    let mut span = context.logs.span(id, Some(resource), Source::Build);
-    span.info(&format!("Applying the objects of {name} to the cluster"));
+    let span = || context.logs.span(id.clone(), Some(job.resource.clone()), Source::Build);
+    span().info(&format!("Applying the objects of {name} to the cluster"));
+    let limit = job.timeout.unwrap_or(TIMEOUT);
+    let mut running = None;
+    let work = async {
+        match &job.source {
+            ApplySource::Text(text) => apply(&context, job, text, limit).await,
+            ApplySource::Command(command) => {
+                run_command(&context, job, command, limit, span(), &mut running).await
+            }
+        }
+    };
     let outcome = tokio::select! {
-        outcome = apply(&context, &yaml, timeout.unwrap_or(TIMEOUT)) => outcome,
-        () = context.cancel.cancelled() => return,
+        outcome = work => outcome,
+        () = context.cancel.cancelled() => return reading::stop(&context, &mut running).await,
     };
     match &outcome {
         Ok(applied) => {
             for (object, _) in &applied.uids {
-                span.info(&format!("  → {object}"));
+                span().info(&format!("  → {object}"));
             }
         }
-        Err(failure) => span.print(Level::Error, &format!("ERROR: {failure}")),
+        Err(failure) => span().print(Level::Error, &format!("ERROR: kubernetesapply {name}: {failure}")),
     }
-    drop(span);
     context.tell(Event::ObjectsApplied { name, run, outcome }).await;
 }
 
-async fn apply(context: &Context, yaml: &str, timeout: Duration) -> Result<AppliedObjects, Failure> {
-    let objects: Vec<Value> = lilt_tiltfile::kubernetes_objects(yaml)?;
-    let objects = lilt_cluster::inject::prepare(&objects, &[], &[])?;
-    let applied = context.cluster()?.apply(&objects, timeout).await?;
+async fn apply(
+    context: &Context,
+    job: &ApplyJob,
+    text: &str,
+    limit: Duration,
+) -> Result<AppliedObjects, Failure> {
+    let objects = lilt_tiltfile::kubernetes_objects(text)?;
+    let images: Vec<_> = job.images.iter().map(|(image, deployed)| injection(image, deployed)).collect();
+    let objects = lilt_cluster::inject::prepare(&objects, &images, &job.locators)?;
+    let applied = context.cluster()?.apply(&objects, limit).await?;
+    let result = yaml::stream(applied.iter().map(|applied| &applied.content));
     let uids = applied.into_iter().map(|applied| (applied.object, applied.uid)).collect();
-    Ok(AppliedObjects { objects, uids })
+    Ok(AppliedObjects { objects, uids, result })
+}
+
+async fn run_command(
+    context: &Context,
+    job: &ApplyJob,
+    command: &Command,
+    limit: Duration,
+    mut span: Span,
+    running: &mut Option<Process>,
+) -> Result<AppliedObjects, Failure> {
+    let mut command = command.clone();
+    let images = job.images.iter().map(|(image, reference)| (&image.name, reference.as_str()));
+    command.env.extend(variables::of_images(images));
+    span.info(&format!("Running cmd: {}", command.display()));
+    let (exit, printed) = reading::run(context, &command, span, limit, running).await?;
+    let (objects, uids) = by_command::find(context, exit, &printed, limit.as_secs()).await?;
+    let objects = by_command::with_identities(&objects, &uids);
+    let result = yaml::stream(&objects);
+    Ok(AppliedObjects { objects, uids, result })
 }

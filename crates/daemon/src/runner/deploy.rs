@@ -1,7 +1,7 @@
 //! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
 
 mod base;
-mod by_command;
+pub(super) mod by_command;
 mod custom;
 mod delivery;
 pub(super) mod given;
@@ -9,8 +9,8 @@ mod image;
 mod remembered;
 mod secret;
 mod ssh;
-mod steps;
-mod variables;
+pub(super) mod steps;
+pub(super) mod variables;
 mod yaml;
 
 use lilt_cluster::inject::Injection;
@@ -133,16 +133,20 @@ pub(crate) fn injections(
     kubernetes: &KubernetesResource,
     references: &[(ImageName, String)],
 ) -> Vec<Injection> {
-    let known = |name: &ImageName| kubernetes.image(name);
-    let injection = |(name, deployed): &(ImageName, String)| Injection {
-        exact: known(name).is_some_and(|image| image.match_exact),
-        in_env_vars: known(name).is_some_and(|image| image.match_in_env_vars),
-        command: known(name).and_then(|image| image.entrypoint.clone()),
-        args: known(name).and_then(|image| image.container_args.clone()),
-        name: name.clone(),
-        deployed: deployed.clone(),
-    };
-    references.iter().map(injection).collect()
+    let image = |(name, deployed): &(ImageName, String)| Some(injection(kubernetes.image(name)?, deployed));
+    references.iter().filter_map(image).collect()
+}
+
+/// An image as it goes into objects.
+pub(super) fn injection(image: &ImageTarget, deployed: &str) -> Injection {
+    Injection {
+        name: image.name.clone(),
+        deployed: deployed.to_owned(),
+        exact: image.match_exact,
+        in_env_vars: image.match_in_env_vars,
+        command: image.entrypoint.clone(),
+        args: image.container_args.clone(),
+    }
 }
 
 pub(super) fn shown(object: &ObjectRef, default_namespace: &str) -> String {

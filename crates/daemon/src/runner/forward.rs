@@ -29,12 +29,12 @@ const BUFFER: usize = 64 * 1024;
 pub(crate) async fn run(
     context: Context,
     resource: ResourceName,
-    object: Option<String>,
+    object: Option<(String, u16)>,
     forward: Forward,
     spec: Receiver<TaskSpec>,
 ) {
     let cancel = context.cancel.clone();
-    let port = Port { context, resource, object, forward };
+    let mut port = Port { context, resource, object, local_port: forward.local_port, forward };
     tokio::select! {
         () = port.serve(spec) => {}
         () = cancel.cancelled() => {}
@@ -45,19 +45,22 @@ struct Port {
     context: Context,
     /// Whose log it writes to.
     resource: ResourceName,
-    /// The `PortForward` that asks for it; none: the resource does.
-    object: Option<String>,
+    /// The `PortForward` that asks for it, with its place there; none: the resource does.
+    object: Option<(String, u16)>,
+    /// The port that it has, or is to have; 0: whichever is free.
+    local_port: u16,
     forward: Forward,
 }
 
 impl Port {
-    async fn serve(&self, spec: Receiver<TaskSpec>) {
+    async fn serve(&mut self, spec: Receiver<TaskSpec>) {
         if !self.context.settings.forwards {
             return;
         }
         let Ok(cluster) = self.context.cluster() else { return };
         let forwarder = Arc::new(cluster.forwarder());
         let listener = self.bind().await;
+        self.local_port = listener.local_addr().map_or(self.local_port, |address| address.port());
         self.tell(ForwardState::Listening).await;
         // Connections end with this task.
         let mut connections = JoinSet::new();
@@ -122,9 +125,9 @@ impl Port {
     }
 
     async fn tell(&self, state: ForwardState) {
-        let (resource, local_port) = (self.resource.clone(), self.forward.local_port);
+        let (resource, local_port) = (self.resource.clone(), self.local_port);
         let event = match self.object.clone() {
-            Some(name) => Event::ObjectForwardChanged { name, local_port, state },
+            Some((name, place)) => Event::ObjectForwardChanged { name, place, local_port, state },
             None => Event::ForwardChanged { resource, local_port, state },
         };
         self.context.tell(event).await;

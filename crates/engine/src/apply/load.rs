@@ -9,7 +9,7 @@ use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource};
-use lilt_model::{Failure, ImageName, ResourceName};
+use lilt_model::{Failure, ImageName, ResourceName, yaml};
 use serde_json::Value;
 
 use crate::apply::{alarm, switch, update};
@@ -302,6 +302,9 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
 pub(super) fn define_images(resource: &mut ResourceState, old: Option<&KubernetesResource>) {
     let spec = Arc::clone(&resource.spec);
     let (Body::Kubernetes(new), Some(state)) = (&spec.body, resource.kubernetes_mut()) else { return };
+    if old.is_none_or(|old| old.objects != new.objects) {
+        state.yaml = yaml::stream(&new.objects).into();
+    }
     let mut known = std::mem::take(&mut state.images);
     let mut kept: BTreeMap<_, ImageState> = BTreeMap::new();
     for image in &new.images {
@@ -367,10 +370,10 @@ pub(super) fn may_be_applied(resource: &ResourceState) -> Leftovers {
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
         return Leftovers::default();
     };
-    let mut objects = kubernetes.applied.clone();
+    let mut objects = kubernetes.applied().to_vec();
     // An update that is cut off may have applied them already.
     if resource.update.is_some() {
-        let new = spec.objects.iter().filter(|object| !kubernetes.applied.contains(object));
+        let new = spec.objects.iter().filter(|object| !kubernetes.applied().contains(object));
         objects.extend(new.cloned().collect::<Vec<_>>());
     }
     // Also one that failed may have done a part of its work.
@@ -402,6 +405,7 @@ pub(super) fn cleaned_up(state: &mut State, cleanup: u64) {
         *count -= 1;
         if *count == 0 {
             state.cleaning.remove(&resource);
+            objects::applies_cleaned_up(state, &resource);
             state.touch(&resource);
         }
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
 use lilt_model::resource::Body;
-use lilt_model::{ContainerId, Failure, ResourceName, Uid};
+use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
 use serde_json::Value;
 
 use crate::apply::{images, load, pods};
 use crate::event::{Deployed, SyncFault, UpdateOutcome};
+use crate::objects;
 use crate::prune;
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind,
@@ -26,8 +27,9 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     prune::note_update(state, !outcome.images.is_empty());
     let generation = state.next_sequence();
     let Some(resource) = state.resources.get_mut(name) else { return };
-    let spec = std::sync::Arc::clone(&resource.spec);
-    match (&mut resource.body, &spec.body) {
+    let whole = Arc::clone(&resource.spec);
+    let built: Vec<ImageName> = outcome.images.iter().map(|(name, _)| name.clone()).collect();
+    match (&mut resource.body, &whole.body) {
         (BodyState::Local(local), Body::Local(spec)) => {
             local.changes.retain(|_, at| *at > update.snapshot);
             if outcome.failure.is_none() {
@@ -67,10 +69,10 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                     }
                 }
                 let dropped = match &spec.custom_deploy {
-                    None => no_longer_named(&kubernetes.applied, &spec.objects),
-                    Some(_) => no_longer_deployed(&kubernetes.applied, &deployed),
+                    None => no_longer_named(kubernetes.applied(), &spec.objects),
+                    Some(_) => no_longer_deployed(kubernetes.applied(), &deployed),
                 };
-                kubernetes.applied.clone_from(&spec.objects);
+                kubernetes.applied = Some(Arc::clone(&whole));
                 kubernetes.applied_during = Some((update.started, now));
                 record_deployed(state, name, deployed);
                 load::clean_up(state, name, dropped, CleanupReason::Unnamed);
@@ -79,6 +81,9 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
         _ => {}
     }
     finish(state, name, update, outcome.failure, outcome.warnings);
+    for image in &built {
+        objects::image_changed(state, image);
+    }
 }
 
 /// The running update with this number, taken out; none if it is stale.

@@ -1,7 +1,10 @@
 //! `KubernetesApply`: objects that are applied as long as they are wanted.
 
+use std::sync::Arc;
+
 use lilt_model::api::fields::Fields;
-use lilt_model::api::{Object, ObjectKey, owner_reference};
+use lilt_model::api::{Object, ObjectKey, owner_reference, reading};
+use lilt_model::command::Command;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::Body;
 use lilt_model::{Failure, ResourceName, Timestamp, Uid};
@@ -9,39 +12,29 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::trigger::Triggers;
-use super::{Made, Origin, RESOURCE, Run, delete, disable, put};
+use super::{Made, Origin, RESOURCE, Run, delete, disable, images, put, resource_of};
 use crate::apply::clean_up;
 use crate::event::AppliedObjects;
 use crate::plan::Plan;
 use crate::state::State;
-use crate::task::{CleanupReason, TaskId, TaskSpec};
-
-/// What the cluster calls what was applied, or why it was not.
-type Outcome = Result<Vec<(ObjectRef, Uid)>, String>;
+use crate::task::{ApplyJob, ApplySource, CleanupReason, Leftovers, TaskId, TaskSpec};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ApplyRun {
     /// Every apply has its own number.
     run: u64,
     /// What is applied; none while it is switched off or cannot be.
-    yaml: Option<String>,
+    job: Option<Arc<ApplyJob>>,
     followed: Triggers,
     started: Timestamp,
     /// Why it is not applied.
     refused: Option<String>,
-    outcome: Option<(Timestamp, Outcome)>,
+    /// When it was applied and what the cluster made of it, or why it was not.
+    outcome: Option<(Timestamp, Result<String, String>)>,
     /// As they were last applied; they go with the object.
     objects: Vec<Value>,
-}
-
-/// What of the specification lilt cannot do.
-fn missing(object: &Object) -> Option<&'static str> {
-    let is_there = |pointer: &str| object.get(pointer).is_some_and(|value| !value.is_null());
-    if is_there("/spec/applyCmd") {
-        return Some("not supported yet: applyCmd");
-    }
-    let images = !object.texts("/spec/imageMaps").is_empty();
-    images.then_some("not supported yet: imageMaps of an object that no Tiltfile's resource stands for")
+    /// A command has been run, and left what its other one deletes.
+    by_command: bool,
 }
 
 /// Contexts are allowed by loading a Tiltfile that deploys to them; nothing else is written to.
@@ -49,8 +42,29 @@ fn is_allowed(state: &State) -> bool {
     state.resources.values().any(|resource| matches!(resource.spec.body, Body::Kubernetes(_)))
 }
 
-fn resource(object: &Object) -> ResourceName {
-    object.annotation(RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
+/// What its object asks for, or why that cannot be done now.
+fn job(state: &State, object: &Object) -> Result<ApplyJob, String> {
+    if !is_allowed(state) {
+        return Err("no resource of the Tiltfile deploys to this cluster, so that nothing says that it may be written to"
+            .to_owned());
+    }
+    let source = match command(state, object, "applyCmd") {
+        Some(command) => ApplySource::Command(command),
+        None => ApplySource::Text(object.text("/spec/yaml").to_owned()),
+    };
+    let locators = object.get("/spec/imageLocators").and_then(Value::as_array);
+    Ok(ApplyJob {
+        source,
+        images: images::built(state, &object.texts("/spec/imageMaps"))?,
+        locators: locators.into_iter().flatten().map(reading::locator).collect(),
+        timeout: lilt_model::duration::parse(object.text("/spec/timeout")).ok().filter(|it| !it.is_zero()),
+        resource: resource_of(object),
+    })
+}
+
+fn command(state: &State, object: &Object, field: &str) -> Option<Command> {
+    let command = object.get(&format!("/spec/{field}")).filter(|command| command.is_object())?;
+    Some(reading::command(command, state.folder()))
 }
 
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
@@ -58,43 +72,61 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let number = state.next_sequence();
     let now = state.now;
     let Some(made) = state.objects.made.get(key) else { return };
-    let refused = missing(&made.object).map(str::to_owned).or_else(|| {
-        let words = "no resource of the Tiltfile deploys to this cluster, so that nothing says that it may be written to";
-        (!is_allowed(state)).then(|| words.to_owned())
-    });
     let asked = Triggers::of(state, &made.object);
-    let wanted = made.object.text("/spec/yaml").to_owned();
-    let wanted = Some(wanted).filter(|_| !is_off && refused.is_none());
+    let job = if is_off { None } else { Some(job(state, &made.object)) };
+    let (wanted, refused) = match job.transpose() {
+        Ok(wanted) => (wanted, None),
+        Err(why) => (None, Some(why)),
+    };
     let Some(Made { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) else { return };
-    run.refused = refused.filter(|_| !is_off);
+    // What is applied stays so while a new image is built.
+    let waits = refused.is_some() && run.outcome.is_some();
+    run.refused = refused;
     let again = wanted.is_some() && asked.is_newer(&run.followed);
-    if run.yaml != wanted || again {
+    if !waits && (run.job.as_deref() != wanted.as_ref() || again) {
         run.run = number;
         run.started = now;
-        run.yaml = wanted;
+        run.job = wanted.map(Arc::new);
         run.outcome = None;
     }
-    run.followed = asked;
-    let gone = if run.yaml.is_none() { std::mem::take(&mut run.objects) } else { Vec::new() };
+    if !waits {
+        run.followed = asked;
+    }
     state.objects.touch(key);
-    if !gone.is_empty() {
-        forget(state, key, gone);
+    if is_off {
+        forget(state, key);
     }
 }
 
 /// Deletes what was applied.
-fn forget(state: &mut State, key: &ObjectKey, objects: Vec<Value>) {
-    let resource =
-        state.objects.made.get(key).map_or_else(ResourceName::tiltfile, |made| resource(&made.object));
-    clean_up(state, &resource, objects, CleanupReason::Deleted);
+fn forget(state: &mut State, key: &ObjectKey) {
+    let Some(made) = state.objects.made.get(key) else { return };
+    let (resource, leftovers) = (resource_of(&made.object), leftovers(state, made));
+    if let Some(Made { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) {
+        run.objects = Vec::new();
+        run.by_command = false;
+    }
+    clean_up(state, &resource, leftovers, CleanupReason::Deleted);
     delete(state, &ObjectKey::new("KubernetesDiscovery", &key.name), false);
+}
+
+/// What is in the cluster because of an object. A command deletes what a command has deployed, all of it.
+fn leftovers(state: &State, made: &Made) -> Leftovers {
+    let Run::Apply(run) = &made.run else { return Leftovers::default() };
+    let undo = command(state, &made.object, "deleteCmd");
+    // One that is cut off may have done a part of its work.
+    let is_command = run.job.as_ref().is_some_and(|job| job.is_command());
+    let runs = is_command && run.outcome.is_none() && state.cluster.info.is_some();
+    match undo.filter(|_| run.by_command || runs) {
+        Some(command) => Leftovers { objects: Vec::new(), command: Some(command) },
+        None => Leftovers::from(run.objects.clone()),
+    }
 }
 
 /// Its object is gone.
 pub(super) fn gone(state: &mut State, made: &Made) {
-    if let Run::Apply(run) = &made.run {
-        clean_up(state, &resource(&made.object), run.objects.clone(), CleanupReason::Deleted);
-    }
+    let leftovers = leftovers(state, made);
+    clean_up(state, &resource_of(&made.object), leftovers, CleanupReason::Deleted);
 }
 
 pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Result<AppliedObjects, Failure>) {
@@ -106,41 +138,54 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
     if run.run != number {
         return;
     }
-    let (resource, uid) = (resource(object), uid.clone());
     let applied = match outcome {
         Ok(applied) => applied,
         Err(failure) => {
+            run.by_command |= run.job.as_ref().is_some_and(|job| job.is_command());
             run.outcome = Some((now, Err(failure.to_string())));
             return state.objects.touch(&key);
         }
     };
-    let named: Vec<ObjectRef> = applied.objects.iter().filter_map(ObjectRef::of).collect();
+    let AppliedObjects { objects, uids, result } = applied;
+    let named: Vec<ObjectRef> = objects.iter().filter_map(ObjectRef::of).collect();
     let is_named = |object: &Value| ObjectRef::of(object).is_some_and(|object| named.contains(&object));
-    let dropped: Vec<Value> = run.objects.iter().filter(|object| !is_named(object)).cloned().collect();
-    run.objects = applied.objects;
-    run.outcome = Some((now, Ok(applied.uids.clone())));
+    // What a command has deployed is its own: it deletes what it no longer wants.
+    run.by_command = run.job.as_ref().is_some_and(|job| job.is_command());
+    let keeps_all = run.by_command && object.get("/spec/deleteCmd").is_some_and(Value::is_object);
+    let dropped: Vec<Value> =
+        run.objects.iter().filter(|object| !keeps_all && !is_named(object)).cloned().collect();
+    run.objects = objects;
+    run.outcome = Some((now, Ok(result)));
+    let (object, uid) = (object.clone(), uid.clone());
     state.objects.touch(&key);
-    clean_up(state, &resource, dropped, CleanupReason::Deleted);
-    discover(state, &key, &uid, &resource, &applied.uids);
+    clean_up(state, &resource_of(&object), dropped, CleanupReason::Deleted);
+    discover(state, &key, &object, &uid, &uids);
 }
 
 /// The pods that come of it are looked for by an object of its own.
-fn discover(
-    state: &mut State,
-    owner: &ObjectKey,
-    uid: &str,
-    resource: &ResourceName,
-    applied: &[(ObjectRef, Uid)],
-) {
+fn discover(state: &mut State, owner: &ObjectKey, apply: &Object, uid: &str, applied: &[(ObjectRef, Uid)]) {
     let key = ObjectKey::new("KubernetesDiscovery", &owner.name);
+    let by_owner = apply.text("/spec/discoveryStrategy") != "selectors-only";
     let namespaced = applied.iter().filter(|(object, _)| !object.namespace.is_empty());
-    let watches: Vec<Value> = namespaced
-        .map(|(object, uid)| json!({"uid": uid, "namespace": object.namespace, "name": object.name}))
-        .collect();
+    let watch = |(object, uid): &(ObjectRef, Uid)| {
+        let uid = if by_owner { uid.as_str() } else { "" };
+        json!({"uid": uid, "namespace": object.namespace, "name": object.name})
+    };
+    let mut spec = json!({"watches": namespaced.map(watch).collect::<Vec<_>>(), "cluster": "default"});
+    let templates = [
+        ("extraSelectors", "kubernetesDiscoveryTemplateSpec/extraSelectors"),
+        ("podLogStreamTemplateSpec", "podLogStreamTemplateSpec"),
+        ("portForwardTemplateSpec", "portForwardTemplateSpec"),
+    ];
+    for (field, from) in templates {
+        if let Some(value) = apply.get(&format!("/spec/{from}")).filter(|value| !value.is_null()) {
+            spec[field] = value.clone();
+        }
+    }
     let mut object = Object::named(&owner.name);
-    object.annotate_unless_said(RESOURCE, resource.as_str());
+    object.annotate_unless_said(RESOURCE, resource_of(apply).as_str());
     object.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(owner, uid)]));
-    object.content.insert("spec".to_owned(), json!({"watches": watches, "cluster": "default"}));
+    object.content.insert("spec".to_owned(), spec);
     if state.objects.made.get(&key).is_none_or(|made| made.object != object) {
         let sequence = state.next_sequence();
         put(state, key, object, format!("apply-{sequence}"), Origin::Object);
@@ -155,12 +200,22 @@ pub(crate) fn apply_broke(state: &mut State, name: &str, failure: Failure) {
     }
 }
 
-pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &ApplyRun) -> Plan {
-    let wanted = run.yaml.clone().filter(|_| run.outcome.is_none() && state.cluster.info.is_some());
-    let Some(yaml) = wanted else { return Plan::new() };
-    let timeout = lilt_model::duration::parse(object.text("/spec/timeout")).ok();
-    let spec = TaskSpec::Apply { run: run.run, yaml, timeout, resource: resource(object) };
-    Plan::from([(TaskId::Apply(key.name.clone()), spec)])
+/// What is being deleted must be gone before it is applied again.
+pub(crate) fn cleaned_up(state: &mut State, resource: &ResourceName) {
+    let first = ObjectKey::new("KubernetesApply", "");
+    let applies = state.objects.made.range(first..).take_while(|(key, _)| key.kind == "KubernetesApply");
+    let waiting = applies.filter(|(_, made)| resource_of(&made.object) == *resource);
+    let waiting: Vec<ObjectKey> = waiting.map(|(key, _)| key.clone()).collect();
+    waiting.iter().for_each(|key| state.objects.touch(key));
+}
+
+pub(super) fn plan(state: &State, key: &ObjectKey, run: &ApplyRun) -> Plan {
+    let is_clean = |job: &Arc<ApplyJob>| !state.cleaning.contains_key(&job.resource);
+    let wanted = run.job.clone().filter(|_| run.outcome.is_none() && state.cluster.info.is_some());
+    match wanted.filter(is_clean) {
+        Some(job) => Plan::from([(TaskId::Apply(key.name.clone()), TaskSpec::Apply { run: run.run, job })]),
+        None => Plan::new(),
+    }
 }
 
 pub(super) fn tell(run: &ApplyRun, status: &mut Map<String, Value>) {
@@ -169,10 +224,13 @@ pub(super) fn tell(run: &ApplyRun, status: &mut Map<String, Value>) {
         fields = fields.put("lastApplyStartTime", json!(run.started)).put("lastApplyTime", json!(at));
         fields = match outcome {
             Err(error) => fields.put("error", error.as_str()),
-            Ok(uids) => fields
-                .put("resultYAML", crate::project::result_yaml(uids))
-                .put("appliedInputHash", crate::project::text_hash(run.yaml.as_deref().unwrap_or_default())),
+            Ok(result) => fields.put("resultYAML", result.as_str()).put("appliedInputHash", input_hash(run)),
         };
     }
     status.extend(fields.value().as_object().cloned().unwrap_or_default());
+}
+
+/// Another one if anything that goes into the apply is another.
+fn input_hash(run: &ApplyRun) -> String {
+    crate::project::text_hash(&json!(run.job.as_deref()).to_string())
 }

@@ -1,8 +1,8 @@
 //! `Cmd`: a command that runs as long as its object says so.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use lilt_model::api::{Object, ObjectKey, probe};
+use lilt_model::api::{Object, ObjectKey, probe, reading};
 use lilt_model::command::Command;
 use lilt_model::log::Level;
 use lilt_model::probe::Probe;
@@ -86,7 +86,6 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
 fn begin(state: &mut State, key: &ObjectKey, asked: Triggers) {
     let number = state.next_sequence();
     let now = state.now;
-    let folder = state.options.tiltfile.parent().map(PathBuf::from).unwrap_or_default();
     let Some(made) = state.objects.made.get(key) else { return };
     let object = &made.object;
     let button = match &made.run {
@@ -97,7 +96,7 @@ fn begin(state: &mut State, key: &ObjectKey, asked: Triggers) {
     let probe = object.get("/spec/readinessProbe").filter(|probe| !probe.is_null()).map(probe::read);
     let mut next = CommandRun {
         run: number,
-        command: Some(command(object, folder, variables)),
+        command: Some(command(object, state.folder(), variables)),
         probe: None,
         started_with: Some(recipe(object)),
         followed: asked,
@@ -122,17 +121,10 @@ fn begin(state: &mut State, key: &ObjectKey, asked: Triggers) {
     }
 }
 
-fn command(object: &Object, folder: PathBuf, variables: Vec<(String, String)>) -> Command {
-    let dir = match object.text("/spec/dir") {
-        "" => folder,
-        dir => folder.join(dir),
-    };
-    let pairs = object.texts("/spec/env");
-    let pairs = pairs.iter().map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let mut env: Vec<(String, String)> =
-        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    env.extend(variables);
-    Command { argv: object.texts("/spec/args"), dir, env, unset: Vec::new() }
+fn command(object: &Object, folder: &Path, variables: Vec<(String, String)>) -> Command {
+    let mut command = reading::command(object.get("/spec").unwrap_or(&Value::Null), folder);
+    command.env.extend(variables);
+    command
 }
 
 fn resource(made: &Made) -> Option<ResourceName> {

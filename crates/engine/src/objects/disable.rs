@@ -11,7 +11,8 @@ use crate::state::State;
 
 /// The end of the name of the ConfigMap that switches a resource, and its key.
 const SUFFIX: &str = "-disable";
-const KEY: &str = "isDisabled";
+pub(super) const KEY: &str = "isDisabled";
+pub(super) const SWITCH: &str = "/data/isDisabled";
 
 /// What a `disableSource` says, and since when.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -94,15 +95,23 @@ fn look_at(state: &State, source: &Value) -> (DisableState, String) {
     let Some(value) = value(state, name, key) else {
         return (DisableState::Error, format!("ConfigMap {name:?} has no key {key:?}"));
     };
-    let (found, word) = match value.as_str() {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => (DisableState::Disabled, "true"),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => (DisableState::Enabled, "false"),
-        _ => {
+    match truth(&value) {
+        Some(true) => (DisableState::Disabled, format!("ConfigMap/key {name:?}/{key:?} is true")),
+        Some(false) => (DisableState::Enabled, format!("ConfigMap/key {name:?}/{key:?} is false")),
+        None => {
             let words = format!("ConfigMap/key {name:?}/{key:?} has the value {value:?}, which is no bool");
-            return (DisableState::Error, words);
+            (DisableState::Error, words)
         }
-    };
-    (found, format!("ConfigMap/key {name:?}/{key:?} is {word}"))
+    }
+}
+
+/// What Go takes for true and for false.
+pub fn truth(word: &str) -> Option<bool> {
+    match word {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
 }
 
 /// The resource that a ConfigMap switches.
@@ -118,7 +127,9 @@ pub(super) fn is_switch(state: &State, key: &ObjectKey) -> bool {
 pub(super) fn switch(state: &mut State, key: &ObjectKey, object: &Object) {
     let Some(resource) = resource_of(state, &key.name) else { return };
     let (mut enable, mut disable) = (Vec::new(), Vec::new());
-    if object.text("/data/isDisabled") == "true" { &mut disable } else { &mut enable }.push(resource);
+    // The API refuses what says neither.
+    let Some(is_disabled) = truth(object.text(SWITCH)) else { return };
+    if is_disabled { &mut disable } else { &mut enable }.push(resource);
     crate::apply::requested(state, Request::Switch { enable, disable });
 }
 

@@ -1,11 +1,11 @@
 //! `FileWatch`: tells of saved files; commands may start anew with them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_model::Timestamp;
-use lilt_model::api::{Object, ObjectKey};
-use lilt_model::files::{Contents, FileSet, IgnoreRule};
+use lilt_model::api::{ObjectKey, reading};
+use lilt_model::files::{Contents, FileSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -63,7 +63,8 @@ impl FileEvents {
 pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let is_off = disable::is_off(state, key);
     let Some(made) = state.objects.made.get(key) else { return };
-    let files = files(&made.object, state.options.tiltfile.parent().unwrap_or(Path::new("/")));
+    let roots = made.object.texts("/spec/watchedPaths");
+    let files = reading::files(&roots, made.object.get("/spec/ignores"), state.folder());
     let version = state.next_sequence();
     let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(key) else { return };
     if is_off {
@@ -71,20 +72,6 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     } else if run.watched.as_ref().is_none_or(|(_, watched)| *watched != files) {
         *run = FilesRun { watched: Some((version, files)), ..FilesRun::default() };
     }
-}
-
-fn files(object: &Object, folder: &Path) -> FileSet {
-    let absolute = |path: &str| folder.join(path);
-    let roots = object.texts("/spec/watchedPaths").iter().map(|path| absolute(path)).collect();
-    let mut files = FileSet { roots, ignores: Vec::new() };
-    let ignores = object.get("/spec/ignores").and_then(Value::as_array);
-    for ignore in ignores.into_iter().flatten() {
-        let patterns = ignore["patterns"].as_array();
-        let patterns = patterns.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-        let base = absolute(ignore["basePath"].as_str().unwrap_or_default());
-        files.ignores.push(IgnoreRule { base, patterns });
-    }
-    files
 }
 
 pub(crate) fn watching(state: &mut State, name: &str, version: u64) {

@@ -63,7 +63,7 @@ impl State {
     }
 }
 
-fn owned(state: &State, uid: &str) -> Vec<ObjectKey> {
+pub(super) fn owned(state: &State, uid: &str) -> Vec<ObjectKey> {
     state.objects.owners.0.get(uid).into_iter().flatten().cloned().collect()
 }
 

@@ -1,17 +1,19 @@
-//! `KubernetesDiscovery`, `PortForward` and `PodLogStream`: pods that are looked for, reached and heard.
+//! `PortForward` and `PodLogStream`: pods that are reached and heard; and how everything that looks into the cluster follows
+//! namespaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_model::ResourceName;
-use lilt_model::api::{Object, ObjectKey};
+use lilt_model::Timestamp;
+use lilt_model::api::{Object, ObjectKey, reading};
 use lilt_model::cluster::{Pod, PodPhase, PodRef};
 use lilt_model::kubernetes::Forward;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Made, RESOURCE, Run, changed, set_references};
+use super::{Made, Run, changed, discovery, resource_of, set_references};
 use crate::event::ForwardState;
 use crate::plan::Plan;
-use crate::project::{forward_status, pod_status, stream_statuses};
+use crate::project::{forward_status, stream_statuses};
 use crate::state::State;
 use crate::task::{ForwardTarget, TaskId, TaskSpec};
 
@@ -24,7 +26,7 @@ fn namespace_key(namespace: &str) -> ObjectKey {
 }
 
 /// The namespaces that an object looks into.
-fn namespaces(state: &State, key: &ObjectKey, object: &Object) -> BTreeSet<String> {
+pub(super) fn namespaces(state: &State, key: &ObjectKey, object: &Object) -> BTreeSet<String> {
     let or_default = |namespace: &str| match (namespace, &state.cluster.info) {
         ("", Some(info)) => info.namespace.clone(),
         (namespace, _) => namespace.to_owned(),
@@ -44,17 +46,20 @@ fn namespaces(state: &State, key: &ObjectKey, object: &Object) -> BTreeSet<Strin
 pub(super) fn follow(state: &mut State, key: &ObjectKey) {
     let Some(made) = state.objects.made.get(key) else { return };
     let namespaces = namespaces(state, key, &made.object);
-    let wanted: BTreeSet<u16> = forwards(&made.object).iter().map(|forward| forward.local_port).collect();
+    let forwards = forwards(&made.object);
     set_references(state, key, namespaces.iter().map(|namespace| namespace_key(namespace)).collect());
     for namespace in namespaces {
         if state.cluster.namespaces.insert(namespace) {
             state.touch_session();
         }
     }
-    if let Some(Made { run: Run::Forwards(states), .. }) = state.objects.made.get_mut(key) {
-        states.retain(|port, _| wanted.contains(port));
+    if let Some(Made { run: Run::Forwards(known), .. }) = state.objects.made.get_mut(key) {
+        known.retain(|index, known| forwards.get(usize::from(*index)) == Some(&known.forward));
     }
     state.objects.touch(key);
+    if key.kind == "KubernetesDiscovery" {
+        discovery::manage(state, key);
+    }
 }
 
 /// A pod of a namespace came, changed or went.
@@ -71,31 +76,31 @@ pub(crate) fn cluster_connected(state: &mut State) {
     }
 }
 
-pub(crate) fn forward_changed(state: &mut State, name: &str, port: u16, forward: ForwardState) {
+/// What became of one forward of an object, by its place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct ForwardRun {
+    /// As it is asked for.
+    forward: Forward,
+    /// The port that it has on this machine.
+    local_port: u16,
+    state: ForwardState,
+    /// Since when it is so.
+    since: Timestamp,
+}
+
+pub(crate) fn forward_changed(state: &mut State, name: &str, place: u16, local_port: u16, now: ForwardState) {
     let key = ObjectKey::new("PortForward", name);
-    if let Some(Made { run: Run::Forwards(states), .. }) = state.objects.made.get_mut(&key) {
-        states.insert(port, forward);
-        state.objects.touch(&key);
-    }
+    let since = state.now;
+    let Some(Made { object, run: Run::Forwards(known), .. }) = state.objects.made.get_mut(&key) else {
+        return;
+    };
+    let Some(forward) = forwards(object).into_iter().nth(usize::from(place)) else { return };
+    known.insert(place, ForwardRun { forward, local_port, state: now, since });
+    state.objects.touch(&key);
 }
 
 fn forwards(object: &Object) -> Vec<Forward> {
-    let forwards = object.get("/spec/forwards").and_then(Value::as_array);
-    let port = |forward: &Value, field: &str| {
-        forward[field].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(0)
-    };
-    let text = |forward: &Value, field: &str| forward[field].as_str().unwrap_or_default().to_owned();
-    forwards
-        .into_iter()
-        .flatten()
-        .map(|forward| Forward {
-            host: text(forward, "host"),
-            local_port: port(forward, "localPort"),
-            container_port: port(forward, "containerPort"),
-            name: text(forward, "name"),
-            path: text(forward, "path"),
-        })
-        .collect()
+    reading::forwards(object.get("/spec"))
 }
 
 /// The pod that an object names, if it is there.
@@ -109,10 +114,6 @@ fn pod<'s>(
     state.pods.known.get(&PodRef { namespace, name: object.text(field).to_owned() })
 }
 
-fn resource(object: &Object) -> ResourceName {
-    object.annotation(RESOURCE).map_or_else(ResourceName::tiltfile, ResourceName::new)
-}
-
 pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object) -> Plan {
     let mut plan = Plan::new();
     if state.cluster.info.is_none() {
@@ -122,23 +123,23 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object) -> Plan {
         "PortForward" => {
             let pod = pod(state, key, object, "/spec/podName");
             let pod = pod.filter(|pod| !pod.deleting && pod.phase == PodPhase::Running);
-            for forward in forwards(object).into_iter().filter(|forward| forward.local_port != 0) {
-                let (port, local) = (forward.container_port, forward.local_port);
+            for (place, forward) in (0..).zip(forwards(object)) {
+                let port = forward.container_port;
                 let target = pod.map(|pod| ForwardTarget { pod: pod.reference(), port });
                 let spec = TaskSpec::Forward { forward, target };
-                plan.insert(TaskId::ObjectForward(key.name.clone(), resource(object), local), spec);
+                plan.insert(TaskId::ObjectForward(key.name.clone(), resource_of(object), place), spec);
             }
         }
         "PodLogStream" => {
             if let Some(pod) = pod(state, key, object, "/spec/pod") {
-                let since = lilt_model::Timestamp::from_rfc3339(object.text("/spec/sinceTime"));
+                let since = Timestamp::from_rfc3339(object.text("/spec/sinceTime"));
                 let spec = TaskSpec::Stream {
                     pod: std::sync::Arc::clone(pod),
                     only: object.texts("/spec/onlyContainers"),
                     ignored: object.texts("/spec/ignoreContainers"),
                     since,
                 };
-                plan.insert(TaskId::Stream(key.name.clone(), resource(object)), spec);
+                plan.insert(TaskId::Stream(key.name.clone(), resource_of(object)), spec);
             }
         }
         _ => {}
@@ -150,7 +151,7 @@ pub(super) fn tell(
     state: &State,
     key: &ObjectKey,
     object: &Object,
-    states: &BTreeMap<u16, ForwardState>,
+    runs: &BTreeMap<u16, ForwardRun>,
     status: &mut Map<String, Value>,
 ) {
     let trouble = match (&state.cluster.info, &state.cluster.failure) {
@@ -159,14 +160,11 @@ pub(super) fn tell(
         (Some(_), _) => None,
     };
     match key.kind.as_str() {
-        "KubernetesDiscovery" => tell_pods(state, key, object, trouble.is_some(), status),
+        "KubernetesDiscovery" => discovery::tell(state, key, object, status),
         "PortForward" => {
-            let unnumbered = "localPort is needed: lilt chooses none";
-            let told = forwards(object).into_iter().map(|forward| {
-                let mut told = forward_status(&forward, states.get(&forward.local_port));
-                if forward.local_port == 0 {
-                    told["error"] = json!(unnumbered);
-                } else if let Some(trouble) = &trouble {
+            let told = (0..).zip(forwards(object)).map(|(place, forward)| {
+                let mut told = forward_content(&forward, runs.get(&place));
+                if let Some(trouble) = &trouble {
                     told["error"] = json!(trouble);
                 }
                 told
@@ -177,53 +175,14 @@ pub(super) fn tell(
     }
 }
 
-fn tell_pods(
-    state: &State,
-    key: &ObjectKey,
-    object: &Object,
-    is_waiting: bool,
-    status: &mut Map<String, Value>,
-) {
-    let namespaces = namespaces(state, key, object);
-    let pods = namespaces.iter().flat_map(|namespace| state.pods.of_namespace(namespace));
-    let pods: Vec<Value> = pods.filter(|pod| is_watched(pod, object)).map(|pod| pod_status(pod)).collect();
-    status.insert("pods".to_owned(), json!(pods));
-    if is_waiting {
-        status.insert("waiting".to_owned(), json!({"reason": "ClusterUnavailable"}));
-    } else if let Some(since) = state.cluster.connected {
-        status.insert("monitorStartTime".to_owned(), json!(since));
-        status.insert("running".to_owned(), json!({"startTime": since}));
+/// With the port that was found where none was asked for.
+fn forward_content(asked: &Forward, run: Option<&ForwardRun>) -> Value {
+    let local_port = run.map_or(asked.local_port, |run| run.local_port);
+    let mut told = forward_status(&Forward { local_port, ..asked.clone() }, run.map(|run| &run.state));
+    if let Some(run) = run.filter(|run| run.state == ForwardState::Listening) {
+        told["startedAt"] = json!(run.since);
     }
-}
-
-/// By what made it, or by its labels.
-fn is_watched(pod: &Pod, object: &Object) -> bool {
-    let watches = object.get("/spec/watches").and_then(Value::as_array);
-    let mut uids = watches.into_iter().flatten().filter_map(|watch| watch["uid"].as_str());
-    let selectors = object.get("/spec/extraSelectors").and_then(Value::as_array);
-    uids.any(|uid| {
-        !uid.is_empty() && (pod.uid.as_str() == uid || pod.owners.iter().any(|it| it.as_str() == uid))
-    }) || selectors.into_iter().flatten().any(|selector| selects(selector, &pod.labels))
-}
-
-fn selects(selector: &Value, labels: &BTreeMap<String, String>) -> bool {
-    let wanted = selector["matchLabels"].as_object().into_iter().flatten();
-    let mut wanted = wanted.map(|(name, value)| labels.get(name).map(String::as_str) == value.as_str());
-    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
-    wanted.all(|met| met) && expressions.into_iter().all(|expression| meets(expression, labels))
-}
-
-fn meets(expression: &Value, labels: &BTreeMap<String, String>) -> bool {
-    let found = labels.get(expression["key"].as_str().unwrap_or_default());
-    let values = expression["values"].as_array();
-    let is_among = || values.into_iter().flatten().any(|value| value.as_str() == found.map(String::as_str));
-    match expression["operator"].as_str() {
-        Some("In") => is_among(),
-        Some("NotIn") => !is_among(),
-        Some("Exists") => found.is_some(),
-        Some("DoesNotExist") => found.is_none(),
-        _ => false,
-    }
+    told
 }
 
 fn tell_logs(

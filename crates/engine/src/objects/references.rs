@@ -47,6 +47,16 @@ pub(crate) fn changed(state: &mut State, key: &ObjectKey) {
     }
 }
 
+/// Looks again at those that name any object of a kind.
+pub(super) fn kind_changed(state: &mut State, kind: &str) {
+    let naming = state.objects.references.naming.range(ObjectKey::new(kind, "")..);
+    let named: Vec<ObjectKey> =
+        naming.map(|(key, _)| key.clone()).take_while(|key| key.kind == kind).collect();
+    for key in named {
+        changed(state, &key);
+    }
+}
+
 /// What an object names.
 pub(super) fn of(key: &ObjectKey, object: &Object) -> BTreeSet<ObjectKey> {
     let mut names = BTreeSet::new();
@@ -66,6 +76,7 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> BTreeSet<ObjectKey> {
         .into_iter()
         .flatten()
         .for_each(|source| add("ConfigMap", source["name"].as_str().unwrap_or_default()));
+    object.texts("/spec/imageMaps").iter().for_each(|name| add("ImageMap", name));
     if key.kind == "Extension" {
         add("ExtensionRepo", object.text("/spec/repoName"));
     }

@@ -15,11 +15,11 @@ use lilt_model::files::FileSet;
 use lilt_model::resource::Body;
 use serde_json::{Map, Value, json};
 
-use crate::objects::{FileEvents, RESOURCE};
+use crate::objects::{FileEvents, RESOURCE, show_notes};
 use crate::runtime::runtime;
 use crate::state::{BodyState, ResourceState, State};
 
-pub(crate) use kubernetes::{forward_status, result_yaml, stream_statuses, text_hash};
+pub(crate) use kubernetes::{forward_status, stream_statuses, text_hash};
 pub(crate) use pods::pod_status;
 pub use session::project_session_objects;
 pub use targets::project_targets;
@@ -76,6 +76,7 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
         }
         _ => {}
     }
+    show_notes(state, &mut objects);
     objects
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use lilt_model::cluster::{PodRef, Registry};
 use lilt_model::image::LiveUpdate;
+use lilt_model::resource::{Body, Resource};
 use lilt_model::{ContainerId, Failure, ImageName, Timestamp};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::event::{Deployed, ForwardState};
@@ -15,14 +16,18 @@ use crate::notices::Notices;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
+    /// The text of the objects, as readers see it: they read it more often than it changes.
+    #[serde(skip)]
+    pub(crate) yaml: Arc<str>,
     pub(crate) images: BTreeMap<ImageName, ImageState>,
     pub(crate) deployed: Option<Deployed>,
     /// When the last update that applied something began and ended.
     pub(crate) applied_during: Option<(Timestamp, Timestamp)>,
     /// Changes that the command that deploys has not seen.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
-    /// The objects as they were last applied; what a later spec lacks must go.
-    pub(crate) applied: Vec<Value>,
+    /// The resource as it was last applied; what a later one lacks must go. The same that is wanted now, most of the time.
+    #[serde(serialize_with = "objects")]
+    pub(crate) applied: Option<Arc<Resource>>,
     /// Its pods, old and new.
     pub(crate) pods: BTreeSet<PodRef>,
     pub(crate) forwards: BTreeMap<u16, ForwardState>,
@@ -34,6 +39,24 @@ pub(crate) struct KubernetesState {
     pub(crate) completed: bool,
     /// The live update that runs.
     pub(crate) live_update: Option<LiveUpdateRun>,
+}
+
+impl KubernetesState {
+    /// The objects as they were last applied.
+    pub(crate) fn applied(&self) -> &[Value] {
+        applied(&self.applied)
+    }
+}
+
+fn applied(resource: &Option<Arc<Resource>>) -> &[Value] {
+    match resource.as_ref().map(|resource| &resource.body) {
+        Some(Body::Kubernetes(kubernetes)) => &kubernetes.objects,
+        _ => &[],
+    }
+}
+
+fn objects<S: Serializer>(resource: &Option<Arc<Resource>>, serializer: S) -> Result<S::Ok, S::Error> {
+    applied(resource).serialize(serializer)
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

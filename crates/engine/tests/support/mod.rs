@@ -157,8 +157,7 @@ impl Script {
         let deployed = Deployed {
             objects: vec![(deployment_ref(resource), Uid::from(format!("uid-{resource}")))],
             template_hashes: vec![format!("hash-{tag}")],
-            completed: false,
-            makes_pods: false,
+            ..Deployed::default()
         };
         UpdateOutcome {
             failure: None,

@@ -123,6 +123,10 @@ impl Owners {
     }
 
     fn set(&mut self, manager: &str, fields: BTreeSet<Path>, now: Timestamp) {
+        // Who applies the same again has changed nothing.
+        if self.0.iter().any(|owner| owner.manager == manager && owner.fields == fields) {
+            return self.0.retain(|owner| !owner.fields.is_empty());
+        }
         self.0.retain(|owner| owner.manager != manager && !owner.fields.is_empty());
         self.0.push(Owner { manager: manager.to_owned(), fields, time: json!(now.whole_seconds()) });
     }

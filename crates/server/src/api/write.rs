@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::Api;
 use super::apply::{applied, manager};
 use super::delete::is_finalized;
-use super::failure::{Failure, json_response};
+use super::failure::{Cause, Failure, json_response};
 use super::patch::{Form, patched};
 use super::rules::{fill, violations};
 
@@ -188,6 +188,9 @@ impl Write<'_> {
             Err(Refusal::Missing) => Err(Failure::not_found(self.kind, name)),
             Err(Refusal::Conflict) => Err(Failure::outdated(self.kind, name)),
             Err(Refusal::Forbidden(why)) => Err(Failure::forbidden(self.kind, name, &why)),
+            Err(Refusal::Invalid { field, value, why }) => {
+                Err(Failure::invalid(self.kind, name, &[Cause::invalid(field, &json!(value), &why)]))
+            }
             Err(Refusal::Ending) => Err(Failure::ending()),
         }
     }

@@ -3,15 +3,27 @@
 use serde_json::Value;
 
 use super::functions::{call, is_true, printed};
-use super::{Node, Operand, Pipeline};
+use super::{Defined, Node, Operand, Pipeline};
 
-pub(super) fn render(nodes: &[Node], object: &Value, lenient: bool) -> Result<String, String> {
-    let mut run = Run { lenient, variables: vec![("$".to_owned(), object.clone())], text: String::new() };
+/// How many templates may be in one another: one that never ends must not end us.
+const DEEPEST: usize = 200;
+
+pub(super) fn render(
+    nodes: &[Node],
+    defined: &Defined,
+    object: &Value,
+    lenient: bool,
+) -> Result<String, String> {
+    let variables = vec![("$".to_owned(), object.clone())];
+    let mut run = Run { defined, lenient, variables, depth: 0, text: String::new() };
     run.nodes(nodes, object)?;
     Ok(run.text)
 }
 
-struct Run {
+struct Run<'t> {
+    defined: &'t Defined,
+    /// In how many templates we are.
+    depth: usize,
     lenient: bool,
     /// The last one of a name counts.
     variables: Vec<(String, Value)>,
@@ -26,7 +38,7 @@ enum Left {
     Continue,
 }
 
-impl Run {
+impl Run<'_> {
     fn nodes(&mut self, nodes: &[Node], dot: &Value) -> Result<Left, String> {
         let known = self.variables.len();
         for node in nodes {
@@ -49,6 +61,13 @@ impl Run {
                     self.text.push_str(&printed(&value));
                 }
             }
+            Node::Template(name, pipeline) => {
+                let value = match pipeline {
+                    Some(pipeline) => self.pipeline(pipeline, dot)?,
+                    None => Value::Null,
+                };
+                self.template(name, value)?;
+            }
             Node::Break => return Ok(Left::Break),
             Node::Continue => return Ok(Left::Continue),
             Node::Range(pipeline, body, otherwise) => self.range(pipeline, body, otherwise, dot)?,
@@ -63,6 +82,20 @@ impl Run {
             }
         }
         Ok(Left::AtEnd)
+    }
+
+    /// What it is given is its dot and its dollar, and nothing else is known in it.
+    fn template(&mut self, name: &str, dot: Value) -> Result<(), String> {
+        let nodes = self.defined.get(name).ok_or_else(|| format!("template {name:?} not defined"))?;
+        if self.depth == DEEPEST {
+            return Err(format!("exceeded maximum template depth ({DEEPEST})"));
+        }
+        self.depth += 1;
+        let outer = std::mem::replace(&mut self.variables, vec![("$".to_owned(), dot.clone())]);
+        let left = self.nodes(nodes, &dot);
+        self.variables = outer;
+        self.depth -= 1;
+        left.map(drop)
     }
 
     fn range(

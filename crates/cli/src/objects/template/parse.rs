@@ -4,13 +4,21 @@ use serde_json::Value;
 
 use super::functions::FUNCTIONS;
 use super::lex::{Piece, Word};
-use super::{Node, Operand, Pipeline};
+use super::{Defined, Node, Operand, Pipeline};
 
-pub(super) fn parse(pieces: &[Piece]) -> Result<Vec<Node>, String> {
-    let mut parser = Parser { pieces, at: 0, variables: vec!["$".to_owned()], depth: 0 };
+/// The template itself, and those that it defines.
+pub(super) fn parse(pieces: &[Piece]) -> Result<(Vec<Node>, Defined), String> {
+    let mut parser = Parser {
+        pieces,
+        at: 0,
+        variables: vec!["$".to_owned()],
+        depth: 0,
+        is_inner: false,
+        defined: Defined::new(),
+    };
     let (nodes, end) = parser.nodes()?;
     match end {
-        Stop::Text => Ok(nodes),
+        Stop::Text => Ok((nodes, parser.defined)),
         Stop::Closed => Err("1: unexpected {{end}}".into()),
         Stop::Else(_) => Err("1: unexpected {{else}}".into()),
     }
@@ -23,6 +31,9 @@ struct Parser<'p> {
     variables: Vec<String>,
     /// In how many ranges we are.
     depth: usize,
+    /// In a block, in which nothing is defined.
+    is_inner: bool,
+    defined: Defined,
 }
 
 /// What a list of nodes ends with.
@@ -60,8 +71,22 @@ impl<'p> Parser<'p> {
                 }
                 "break" => nodes.push(Node::Break),
                 "continue" => nodes.push(Node::Continue),
-                "define" | "template" | "block" => {
-                    return Err(format!("1: {keyword} is not supported here"));
+                "define" if self.is_inner => return Err("1: unexpected {{define}}".into()),
+                "define" => {
+                    let (name, _) = named(keyword, rest)?;
+                    self.define(name)?;
+                }
+                "block" => {
+                    let (name, pipeline) = named(keyword, rest)?;
+                    let pipeline = self.pipeline(pipeline)?;
+                    self.define(name.clone())?;
+                    nodes.push(Node::Template(name, Some(pipeline)));
+                }
+                "template" => {
+                    let (name, pipeline) = named(keyword, rest)?;
+                    let is_given = pipeline.iter().any(|word| *word != Word::Space);
+                    let pipeline = if is_given { Some(self.pipeline(pipeline)?) } else { None };
+                    nodes.push(Node::Template(name, pipeline));
                 }
                 _ => nodes.push(Node::Act(self.pipeline(words)?)),
             }
@@ -69,7 +94,31 @@ impl<'p> Parser<'p> {
         Ok((nodes, Stop::Text))
     }
 
+    /// Up to its end: a template that sees only what it is given.
+    fn define(&mut self, name: String) -> Result<(), String> {
+        let variables = std::mem::replace(&mut self.variables, vec!["$".to_owned()]);
+        let depth = std::mem::take(&mut self.depth);
+        let is_inner = std::mem::replace(&mut self.is_inner, true);
+        let (body, end) = self.nodes()?;
+        (self.variables, self.depth, self.is_inner) = (variables, depth, is_inner);
+        match end {
+            Stop::Closed => {
+                self.defined.insert(name, body);
+                Ok(())
+            }
+            Stop::Text => Err("1: unexpected EOF".into()),
+            Stop::Else(_) => Err("1: unexpected {{else}}".into()),
+        }
+    }
+
     fn block(&mut self, keyword: &str, words: &[Word]) -> Result<Node, String> {
+        let is_inner = std::mem::replace(&mut self.is_inner, true);
+        let node = self.branches(keyword, words)?;
+        self.is_inner = is_inner;
+        Ok(node)
+    }
+
+    fn branches(&mut self, keyword: &str, words: &[Word]) -> Result<Node, String> {
         let known = self.variables.len();
         let pipeline = self.pipeline(words)?;
         self.depth += usize::from(keyword == "range");
@@ -122,6 +171,18 @@ impl<'p> Parser<'p> {
             self.variables.extend(variables.iter().cloned());
         }
         Ok(Pipeline { variables, assigns, commands })
+    }
+}
+
+/// The name that a template is given, and what follows it.
+fn named<'w>(keyword: &str, words: &'w [Word]) -> Result<(String, &'w [Word]), String> {
+    let words = match words {
+        [Word::Space, rest @ ..] => rest,
+        words => words,
+    };
+    match words.split_first() {
+        Some((Word::Text(name), rest)) => Ok((name.clone(), rest)),
+        _ => Err(format!("1: {keyword}: a name in quotes is missing")),
     }
 }
 

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use lilt_engine::{DeployJob, Deployed};
-use lilt_model::kubernetes::CustomDeploy;
+use lilt_model::kubernetes::{CustomDeploy, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
-use lilt_model::{Failure, ImageName};
-use lilt_tiltfile::yaml;
+use lilt_model::{Failure, ImageName, Uid, yaml};
 use serde_json::Value;
 
 use super::steps::Steps;
@@ -35,10 +34,7 @@ pub(crate) async fn deploy(
     command.env.extend(variables::of_images(needed.map(|(name, reference)| (name, reference.as_str()))));
     let seconds = u64::from(job.kubernetes.apply_timeout_secs);
     let (exit, printed) = steps.run_reading(&command, Duration::from_secs(seconds)).await?;
-    let objects = read(exit, &printed, seconds)?;
-    let found = context.cluster()?.find(&objects).await.map_err(|failure| {
-        failure.hint("apply_cmd must print, as YAML, the objects that it applied, and nothing else")
-    })?;
+    let (objects, found) = find(context, exit, &printed, seconds).await?;
     steps.detail("Objects applied to cluster:");
     for (object, _) in &found {
         steps.detail(&format!("  → {}", shown(object, &job.namespace)));
@@ -47,7 +43,8 @@ pub(crate) async fn deploy(
     let mut template_hashes = Vec::new();
     objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
     let makes_pods = objects.iter().any(makes_pods);
-    Ok(Deployed { objects: found, template_hashes, makes_pods, ..Deployed::default() })
+    let result = yaml::stream(&with_identities(&objects, &found));
+    Ok(Deployed { objects: found, template_hashes, makes_pods, result, ..Deployed::default() })
 }
 
 /// Somebody asked for the update: as under Tilt, what is deployed is deleted and made anew.
@@ -59,6 +56,36 @@ async fn delete_first(custom: &CustomDeploy, steps: &mut Steps) -> Result<(), Fa
         steps.span().print(Level::Warn, &words);
     }
     Ok(())
+}
+
+/// The objects that a command printed, and what the cluster calls them.
+pub(crate) async fn find(
+    context: &Context,
+    exit: Option<lilt_host::process::Exit>,
+    printed: &[u8],
+    seconds: u64,
+) -> Result<(Vec<Value>, Vec<(ObjectRef, Uid)>), Failure> {
+    let objects = read(exit, printed, seconds)?;
+    let found = context.cluster()?.find(&objects).await.map_err(|failure| {
+        failure.hint("apply_cmd must print, as YAML, the objects that it applied, and nothing else")
+    })?;
+    Ok((objects, found))
+}
+
+/// What a command printed, with what only the cluster knows.
+pub(crate) fn with_identities(objects: &[Value], found: &[(ObjectRef, Uid)]) -> Vec<Value> {
+    let known = |(object, (reference, uid)): (&Value, &(ObjectRef, Uid))| {
+        let mut object = object.clone();
+        object["metadata"]["uid"] = Value::from(uid.as_str());
+        if !reference.namespace.is_empty() {
+            object["metadata"]["namespace"] = Value::from(reference.namespace.as_str());
+        }
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
+        object
+    };
+    objects.iter().zip(found).map(known).collect()
 }
 
 /// The objects that the command printed.

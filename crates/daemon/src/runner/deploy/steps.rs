@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use lilt_engine::Event;
-use lilt_host::process::{Daemons, Exit, Process, Stream};
+use lilt_host::process::{Exit, Process};
 use lilt_model::command::Command;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 use lilt_store::Span;
-use tokio::sync::mpsc;
 
 use crate::context::Context;
-use crate::runner::local;
+use crate::runner::{local, reading};
 
 pub(crate) struct Steps {
     context: Context,
@@ -86,35 +85,13 @@ impl Steps {
         limit: Duration,
     ) -> Result<(Option<Exit>, Vec<u8>), Failure> {
         self.detail(&format!("Running cmd: {}", command.display()));
-        let mut errors = self.context.update_span(&self.resource, self.update);
-        // Unbounded: all of it is wanted, and it is read when the command has ended.
-        let (sender, mut written) = mpsc::unbounded_channel();
-        let launch = local::launch(&self.context, command);
-        let process = Process::spawn_apart(&self.context.edges.guardian, &launch, move |stream, bytes| {
-            match stream {
-                Stream::Errors => errors.write(bytes),
-                // The receiver lives as long as the process is waited for.
-                Stream::Output => drop(sender.send(bytes.to_vec())),
-            }
-        });
-        let process = process.await?;
-        let ended = tokio::time::timeout(limit, self.command.insert(process).wait()).await.ok();
-        if ended.is_none() {
-            self.stop_command().await;
-        }
-        self.command = None;
-        let mut output = Vec::new();
-        while let Ok(bytes) = written.try_recv() {
-            output.extend(bytes);
-        }
-        Ok((ended, output))
+        let errors = self.context.update_span(&self.resource, self.update);
+        reading::run(&self.context, command, errors, limit, &mut self.command).await
     }
 
     /// Ends the command that runs, if one does.
     pub(crate) async fn stop_command(&mut self) {
-        if let Some(mut process) = self.command.take() {
-            self.context.stop(&mut process, Daemons::Leave).await;
-        }
+        reading::stop(&self.context, &mut self.command).await;
     }
 
     pub(crate) async fn end(&mut self) {

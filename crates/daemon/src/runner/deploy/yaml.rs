@@ -6,7 +6,7 @@ use lilt_cluster::{Applied, ApplyOptions, Cluster};
 use lilt_engine::{DeployJob, Deployed};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
-use lilt_model::{Failure, ImageName};
+use lilt_model::{Failure, ImageName, yaml};
 use serde_json::Value;
 
 use super::remembered::Memory;
@@ -47,6 +47,7 @@ pub(super) async fn apply(
     Ok(Deployed {
         completed,
         marks: applied.iter().map(|applied| applied.mark.clone()).collect(),
+        result: yaml::stream(applied.iter().map(|applied| &applied.content)),
         objects: applied.into_iter().map(|applied| (applied.object, applied.uid)).collect(),
         template_hashes,
         makes_pods: false,

@@ -2,11 +2,10 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use lilt_model::Uid;
 use lilt_model::api::fields::Fields;
 use lilt_model::api::specs;
 use lilt_model::cluster::{ContainerState, Pod};
-use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef};
+use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 
@@ -26,7 +25,7 @@ pub(super) fn objects(
     let name = &resource.spec.name;
     let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
     let applied = json!({
-        "spec": apply_spec(state, resource, spec).put("disableSource", disable_source(name)).value(),
+        "spec": apply_spec(state, resource, spec, kubernetes).put("disableSource", disable_source(name)).value(),
         "status": apply_status(resource, spec, kubernetes),
     });
     objects.push(managed("KubernetesApply", name.as_str(), name, "buildcontrol", applied));
@@ -43,14 +42,14 @@ pub(super) fn objects(
     }
 }
 
-/// JSON is YAML.
-fn yaml<'o>(objects: impl IntoIterator<Item = &'o Value>) -> String {
-    objects.into_iter().map(ToString::to_string).collect::<Vec<_>>().join("\n---\n")
-}
-
-fn apply_spec(state: &State, resource: &ResourceState, spec: &KubernetesResource) -> Fields {
+fn apply_spec(
+    state: &State,
+    resource: &ResourceState,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+) -> Fields {
     let server_side = state.settings.server_side_apply == ServerSideApply::Always;
-    specs::kubernetes_apply(&resource.spec.name, spec, yaml(&spec.objects), state.started)
+    specs::kubernetes_apply(&resource.spec.name, spec, kubernetes.yaml.to_string(), state.started)
         .put_unless_empty("serverSideApply", server_side)
 }
 
@@ -62,7 +61,7 @@ fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes:
     }
     let Some(deployed) = &kubernetes.deployed else { return fields.value() };
     fields = fields
-        .put("resultYAML", result_yaml(&deployed.objects))
+        .put("resultYAML", deployed.result.as_str())
         .put("appliedInputHash", input_hash(spec, kubernetes));
     if kubernetes.completed {
         let since = kubernetes.applied_during.map(|(_, end)| end.whole_seconds());
@@ -71,19 +70,6 @@ fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes:
         }]));
     }
     fields.value()
-}
-
-/// What was applied: which objects, and what the cluster calls them.
-pub(crate) fn result_yaml(objects: &[(ObjectRef, Uid)]) -> String {
-    let identity = |(object, uid): &(ObjectRef, Uid)| {
-        let metadata = Fields::new()
-            .put("name", object.name.as_str())
-            .put_unless_empty("namespace", object.namespace.as_str())
-            .put("uid", json!(uid));
-        json!({"apiVersion": object.api_version, "kind": object.kind, "metadata": metadata.value()})
-    };
-    let identities: Vec<Value> = objects.iter().map(identity).collect();
-    yaml(&identities)
 }
 
 pub(crate) fn text_hash(text: &str) -> String {
@@ -95,7 +81,8 @@ pub(crate) fn text_hash(text: &str) -> String {
 /// Another one if anything that goes into the apply is another.
 fn input_hash(spec: &KubernetesResource, kubernetes: &KubernetesState) -> String {
     let references = spec.image_deps.iter().filter_map(|name| kubernetes.images.get(name)?.reference.clone());
-    let inputs: Vec<String> = std::iter::once(yaml(&kubernetes.applied)).chain(references).collect();
+    let inputs: Vec<String> =
+        std::iter::once(json!(kubernetes.applied()).to_string()).chain(references).collect();
     text_hash(&inputs.join("\n"))
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::targets::tiltfile_target;
 use super::{Named, object, owned, stop_button, stop_button_name, watch_content, watch_spec};
 use crate::event::WatchId;
-use crate::objects::tiltfile_status;
+use crate::objects::{show_notes, tiltfile_status};
 use crate::state::{Mode, State};
 use crate::verdict::{Verdict, verdict};
 
@@ -32,6 +32,7 @@ pub fn project_session_objects(state: &State) -> Vec<Named> {
         let status = json!({"error": "Docker Compose is not supported yet"});
         objects.push(object("Cluster", "docker", json!({"spec": spec, "status": status})));
     }
+    show_notes(state, &mut objects);
     objects
 }
 

@@ -99,6 +99,13 @@ pub fn encode(value: &Value) -> Result<String, YamlError> {
     })
 }
 
+/// Objects one after the other, as `kubectl get -o yaml` would show each.
+pub fn stream<'o>(objects: impl IntoIterator<Item = &'o Value>) -> String {
+    // What YAML cannot hold, JSON can: it is YAML, too.
+    let text = |object: &Value| encode(object).unwrap_or_else(|_| format!("{object}\n"));
+    objects.into_iter().map(text).collect::<Vec<_>>().join("---\n")
+}
+
 pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),

@@ -1,0 +1,135 @@
+//! What `KubernetesApply` and `KubernetesDiscovery` from outside do besides applying YAML and finding pods.
+
+use std::net::TcpStream;
+
+use lilt_testbed_env::{Bed, Namespace, eventually};
+use serde_json::{Value, json};
+
+use crate::client::Session;
+use crate::pods::{find, page, server};
+
+/// A session whose Tiltfile deploys to the cluster, and so allows it.
+fn session(namespace: &Namespace) -> Session {
+    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n";
+    let tiltfile = "k8s_yaml('own.yaml')\nlocal_resource('one', 'true')\n";
+    let session = Session::start_on(namespace, &[("Tiltfile", tiltfile), ("own.yaml", config)]);
+    session.lilt.wait_until_ready("uncategorized");
+    session
+}
+
+fn make(session: &Session, kind: &str, name: &str, spec: Value) {
+    let metadata = json!({"name": name, "annotations": {"tilt.dev/resource": "one"}});
+    let object = json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec});
+    session.apply(&object.to_string());
+}
+
+fn applied_after(session: &Session, before: &Value) -> Value {
+    find(session, "kubernetesapply/guest", "is applied", |it| {
+        let status = &it["status"];
+        status["lastApplyTime"].is_string() && status["lastApplyTime"] != before["status"]["lastApplyTime"]
+    })
+}
+
+#[test]
+fn commands_apply_and_delete_and_are_run_again() {
+    let namespace = Bed::get().namespace("api-command");
+    let session = session(&namespace);
+    session.write("values.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: values}\n");
+    let command = |line: &str| json!({"args": ["sh", "-c", line], "env": ["WHO=me"]});
+    let spec = json!({
+        "applyCmd": command("echo $WHO applies >&2; kubectl apply -o yaml -f values.yaml"),
+        "deleteCmd": command("echo $WHO deletes; kubectl delete -f values.yaml"),
+        "restartOn": {"fileWatches": ["values"]},
+    });
+    make(&session, "FileWatch", "values", json!({"watchedPaths": ["values.yaml"]}));
+    make(&session, "KubernetesApply", "guest", spec);
+    session.lilt.wait_for_words("one", "me applies");
+    let first = applied_after(&session, &Value::Null);
+    assert_eq!(first["status"]["error"], Value::Null, "{first}");
+    let result = first["status"]["resultYAML"].as_str().expect("text");
+    assert!(result.contains("name: values") && result.contains("uid: "), "{result}");
+    let label = "labels: {tier: back}";
+    let yaml = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: values, {label}}}\n");
+    session.write("values.yaml", &yaml);
+    applied_after(&session, &first);
+    assert_eq!(namespace.kubectl(&["get", "cm", "-l", "tier=back", "-o", "name"]).trim(), "configmap/values");
+    session.kubectl(&["delete", "kubernetesapply", "guest"]);
+    session.lilt.wait_for_words("one", "me deletes");
+    eventually("what the command made is gone", || {
+        namespace.try_kubectl(&["get", "cm/values"]).is_err().then_some(())
+    });
+    make(&session, "KubernetesApply", "guest", json!({"applyCmd": command("echo no; exit 3")}));
+    let failed = applied_after(&session, &Value::Null);
+    let words = failed["status"]["error"].as_str().unwrap_or_default();
+    assert!(words.starts_with("apply command failed: exit status 3"), "{words}");
+    session.lilt.quit();
+}
+
+#[test]
+fn images_of_maps_go_into_objects_and_the_next_ones_too() {
+    let namespace = Bed::get().namespace("api-images");
+    let session = session(&namespace);
+    let yaml = server("guest").replace("image: busybox", "image: team/web");
+    make(&session, "KubernetesApply", "guest", json!({"yaml": yaml, "imageMaps": ["team_web"]}));
+    let waiting = session.get("kubernetesapply/guest");
+    assert_eq!(waiting["status"]["error"], "waiting for the ImageMap \"team_web\": there is none");
+    make(&session, "ImageMap", "team_web", json!({"selector": "team/web"}));
+    find(&session, "kubernetesapply/guest", "waits for the image", |it| {
+        it["status"]["error"] == "waiting for the image of the ImageMap \"team_web\""
+    });
+    let build = |image: &str| {
+        let status = json!({"status": {"image": image, "imageFromCluster": image}}).to_string();
+        let words = ["patch", "imagemap", "team_web", "--subresource=status", "--type=merge", "-p", &status];
+        session.kubectl(&words);
+    };
+    let image = || {
+        let path = "jsonpath={.spec.template.spec.containers[0].image}";
+        namespace.try_kubectl(&["get", "deployment/guest", "-o", path]).ok()
+    };
+    build("busybox:latest");
+    eventually("the image is deployed", || image().filter(|image| image == "busybox:latest"));
+    let first = applied_after(&session, &Value::Null);
+    assert_eq!(first["status"]["error"], Value::Null, "{first}");
+    build("docker.io/library/busybox:none");
+    eventually("so is the next", || image().filter(|image| image.ends_with("busybox:none")));
+    session.kubectl(&["delete", "kubernetesapply", "guest"]);
+    eventually("all goes with it", || image().is_none().then_some(()));
+    session.lilt.quit();
+}
+
+#[test]
+fn pods_that_are_found_are_heard_and_reached_by_a_free_port() {
+    let namespace = Bed::get().namespace("api-templates");
+    let session = session(&namespace);
+    let templates = json!({
+        "yaml": server("guest"), "podLogStreamTemplateSpec": {"onlyContainers": ["main"]},
+        "portForwardTemplateSpec": {"forwards": [{"containerPort": 8000}, {"containerPort": 8000}]},
+    });
+    make(&session, "KubernetesApply", "guest", templates);
+    session.lilt.wait_for_words("one", "guest is up");
+    let found = find(&session, "kubernetesdiscovery/guest", "finds the pod", |it| {
+        it["status"]["pods"][0]["phase"] == "Running"
+    });
+    let pod = found["status"]["pods"][0]["name"].as_str().expect("a name").to_owned();
+    let stream = session.get(&format!("podlogstream/guest-{}-{pod}", namespace.name()));
+    assert_eq!(stream["spec"]["onlyContainers"], json!(["main"]), "{stream}");
+    assert_eq!(stream["metadata"]["ownerReferences"][0]["kind"], "KubernetesDiscovery");
+    let is_open = |it: &Value| {
+        let ways = it["status"]["forwardStatuses"].as_array();
+        ways.is_some_and(|ways| ways.iter().all(|way| way["startedAt"].is_string()))
+    };
+    let way = find(&session, &format!("portforward/guest-{pod}"), "is open", is_open);
+    let port = |at: usize| {
+        let port = way["status"]["forwardStatuses"][at]["localPort"].as_u64();
+        port.and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0).expect("a port")
+    };
+    assert_ne!(port(0), port(1));
+    eventually("the pod is reached", || page(port(0)));
+    session.kubectl(&["delete", "kubernetesapply", "guest"]);
+    eventually("all of it goes", || {
+        let left = session.kubectl(&["get", "kd,pls,pf", "-o", "name"]);
+        (!left.contains("/guest")).then_some(())
+    });
+    eventually("the port is free", || TcpStream::connect(("127.0.0.1", port(1))).is_err().then_some(()));
+    session.lilt.quit();
+}

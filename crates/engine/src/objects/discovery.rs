@@ -1,0 +1,151 @@
+//! `KubernetesDiscovery`: pods that are looked for, with the objects that hear and reach those that are found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use lilt_model::api::{Object, ObjectKey, owner_reference};
+use lilt_model::cluster::{Pod, PodPhase};
+use serde_json::{Map, Value, json};
+
+use super::pods::namespaces;
+use super::{Made, Origin, RESOURCE, delete, owners, put, resource_of};
+use crate::project::pod_status;
+use crate::state::State;
+
+/// The pods that an object looks for and that are there.
+fn found<'s>(state: &'s State, key: &ObjectKey, object: &Object) -> Vec<&'s Arc<Pod>> {
+    let namespaces = namespaces(state, key, object);
+    let pods = namespaces.iter().flat_map(|namespace| state.pods.of_namespace(namespace));
+    pods.filter(|pod| is_watched(pod, object)).collect()
+}
+
+/// By what made it, or by its labels.
+fn is_watched(pod: &Pod, object: &Object) -> bool {
+    let watches = object.get("/spec/watches").and_then(Value::as_array);
+    let mut uids = watches.into_iter().flatten().filter_map(|watch| watch["uid"].as_str());
+    let selectors = object.get("/spec/extraSelectors").and_then(Value::as_array);
+    uids.any(|uid| {
+        !uid.is_empty() && (pod.uid.as_str() == uid || pod.owners.iter().any(|it| it.as_str() == uid))
+    }) || selectors.into_iter().flatten().any(|selector| selects(selector, &pod.labels))
+}
+
+fn selects(selector: &Value, labels: &BTreeMap<String, String>) -> bool {
+    let wanted = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut wanted = wanted.map(|(name, value)| labels.get(name).map(String::as_str) == value.as_str());
+    let expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+    wanted.all(|met| met) && expressions.into_iter().all(|expression| meets(expression, labels))
+}
+
+fn meets(expression: &Value, labels: &BTreeMap<String, String>) -> bool {
+    let found = labels.get(expression["key"].as_str().unwrap_or_default());
+    let values = expression["values"].as_array();
+    let is_among = || values.into_iter().flatten().any(|value| value.as_str() == found.map(String::as_str));
+    match expression["operator"].as_str() {
+        Some("In") => is_among(),
+        Some("NotIn") => !is_among(),
+        Some("Exists") => found.is_some(),
+        Some("DoesNotExist") => found.is_none(),
+        _ => false,
+    }
+}
+
+pub(super) fn tell(state: &State, key: &ObjectKey, object: &Object, status: &mut Map<String, Value>) {
+    let pods: Vec<Value> = found(state, key, object).into_iter().map(|pod| pod_status(pod)).collect();
+    status.insert("pods".to_owned(), json!(pods));
+    if state.cluster.info.is_none() {
+        status.insert("waiting".to_owned(), json!({"reason": "ClusterUnavailable"}));
+    } else if let Some(since) = state.cluster.connected {
+        status.insert("monitorStartTime".to_owned(), json!(since));
+        status.insert("running".to_owned(), json!({"startTime": since}));
+    }
+}
+
+/// Makes the log stream of every pod that is found and the forward to the best of them, and ends those of others.
+pub(super) fn manage(state: &mut State, key: &ObjectKey) {
+    let Some(Made { object, uid, .. }) = state.objects.made.get(key) else { return };
+    let (object, uid) = (object.clone(), uid.clone());
+    let pods: Vec<Arc<Pod>> = found(state, key, &object).into_iter().cloned().collect();
+    let mut wanted: BTreeMap<ObjectKey, Value> = BTreeMap::new();
+    for pod in &pods {
+        let name = format!("{}-{}-{}", key.name, pod.namespace, pod.name);
+        wanted.insert(ObjectKey::new("PodLogStream", name), log_stream(pod, &object));
+    }
+    if let Some((pod, forwards)) = best(&pods).zip(forwards(&object)) {
+        let name = format!("{}-{}", key.name, pod.name);
+        wanted.insert(ObjectKey::new("PortForward", name), port_forward(pod, forwards, &object));
+    }
+    let own: BTreeSet<ObjectKey> = owners::owned(state, &uid).into_iter().collect();
+    for gone in own.iter().filter(|it| is_managed(it) && !wanted.contains_key(it)) {
+        delete(state, gone, false);
+    }
+    for (made, spec) in wanted {
+        let known = state.objects.made.get(&made).map(|known| known.object.clone());
+        // One that somebody else made is theirs, and a stream may be changed by hand.
+        let is_kept = |known: &Object| {
+            !own.contains(&made) || made.kind == "PodLogStream" || known.get("/spec") == Some(&spec)
+        };
+        if known.as_ref().is_some_and(is_kept) {
+            continue;
+        }
+        let mut fresh = known.unwrap_or_else(|| Object::named(&made.name));
+        fresh.annotate_unless_said(RESOURCE, resource_of(&object).as_str());
+        fresh.metadata.insert("ownerReferences".to_owned(), json!([owner_reference(key, &uid)]));
+        fresh.content.insert("spec".to_owned(), spec);
+        let sequence = state.next_sequence();
+        put(state, made, fresh, format!("discovery-{sequence}"), Origin::Object);
+    }
+}
+
+fn is_managed(key: &ObjectKey) -> bool {
+    matches!(key.kind.as_str(), "PodLogStream" | "PortForward")
+}
+
+fn cluster(object: &Object) -> &str {
+    match object.text("/spec/cluster") {
+        "" => "default",
+        named => named,
+    }
+}
+
+fn log_stream(pod: &Pod, discovery: &Object) -> Value {
+    let mut spec = json!({"pod": pod.name, "namespace": pod.namespace, "cluster": cluster(discovery)});
+    for field in ["sinceTime", "ignoreContainers", "onlyContainers"] {
+        let said = discovery.get(&format!("/spec/podLogStreamTemplateSpec/{field}"));
+        if let Some(value) = said.filter(|value| !value.is_null()) {
+            spec[field] = value.clone();
+        }
+    }
+    spec
+}
+
+fn forwards(discovery: &Object) -> Option<&Vec<Value>> {
+    discovery.get("/spec/portForwardTemplateSpec/forwards")?.as_array().filter(|all| !all.is_empty())
+}
+
+/// A forward without a container's port leads to the one that is declared, or else to that of the same number.
+fn port_forward(pod: &Pod, forwards: &[Value], discovery: &Object) -> Value {
+    let containers = pod.containers.iter().filter(|container| !container.init);
+    let declared: Vec<u16> = containers.flat_map(|container| container.ports.clone()).collect();
+    let forwards: Vec<Value> = forwards
+        .iter()
+        .map(|forward| {
+            let mut forward = forward.clone();
+            let port = |field: &str| forward[field].as_u64().unwrap_or(0);
+            if port("containerPort") == 0 {
+                let local = u16::try_from(port("localPort")).unwrap_or(0);
+                let same = declared.iter().find(|port| **port == local);
+                forward["containerPort"] = json!(same.or(declared.first()).copied().unwrap_or(local));
+            }
+            forward
+        })
+        .collect();
+    json!({
+        "podName": pod.name, "namespace": pod.namespace, "cluster": cluster(discovery), "forwards": forwards,
+    })
+}
+
+/// The newest that runs; one that is about to go only where there is no other.
+fn best(pods: &[Arc<Pod>]) -> Option<&Pod> {
+    let eligible = pods.iter().filter(|pod| pod.phase == PodPhase::Running || pod.deleting);
+    eligible.max_by_key(|pod| (!pod.deleting, pod.created, &pod.name)).map(|pod| &**pod)
+}

@@ -1,0 +1,47 @@
+//! What is known of images by the names of their maps, whoever builds them.
+
+use lilt_model::ImageName;
+use lilt_model::api::fields::sanitized;
+use lilt_model::api::{ObjectKey, reading};
+use lilt_model::image::ImageTarget;
+use lilt_model::resource::Body;
+
+use super::references::changed;
+use crate::state::State;
+
+/// How the image of a map is found in objects, and what the cluster calls it once it was built.
+pub(super) fn image_map(state: &State, name: &str) -> Option<(ImageTarget, Option<String>)> {
+    of_resource(state, name).or_else(|| {
+        let object = &state.objects.get("ImageMap", name)?.object;
+        let known = ["/status/imageFromCluster", "/status/image"].into_iter().map(|field| object.text(field));
+        let reference = known.into_iter().find(|reference| !reference.is_empty()).map(str::to_owned);
+        Some((reading::image_map(object), reference))
+    })
+}
+
+fn of_resource(state: &State, name: &str) -> Option<(ImageTarget, Option<String>)> {
+    state.resources.values().find_map(|resource| {
+        let (Body::Kubernetes(spec), Some(known)) = (&resource.spec.body, resource.kubernetes()) else {
+            return None;
+        };
+        let is_it = |image: &&ImageTarget| image.is_built() && sanitized(image.name.as_str()) == name;
+        let image = spec.images.iter().find(is_it)?;
+        let known = known.images.get(&image.name).filter(|known| !known.stale);
+        Some((image.clone(), known.and_then(|known| known.reference.clone())))
+    })
+}
+
+/// The images of these maps, or the first that is not there yet, in words.
+pub(super) fn built(state: &State, maps: &[String]) -> Result<Vec<(ImageTarget, String)>, String> {
+    let one = |name: &String| match image_map(state, name) {
+        Some((image, Some(reference))) => Ok((image, reference)),
+        Some((_, None)) => Err(format!("waiting for the image of the ImageMap {name:?}")),
+        None => Err(format!("waiting for the ImageMap {name:?}: there is none")),
+    };
+    maps.iter().map(one).collect()
+}
+
+/// A resource's image is another one now, or is there no more.
+pub(crate) fn image_changed(state: &mut State, image: &ImageName) {
+    changed(state, &ObjectKey::new("ImageMap", sanitized(image.as_str())));
+}

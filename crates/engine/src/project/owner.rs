@@ -1,0 +1,39 @@
+//! To whom objects belong, as under Tilt: what a Tiltfile declares to the Tiltfile, the rest to what it was made for.
+
+use lilt_model::ResourceName;
+use lilt_model::api::ObjectKey;
+
+use super::toggle_button_name;
+use crate::state::State;
+
+/// The owner of an object that lilt keeps to tell of a resource; of the session, if that has no name.
+pub fn project_owner(state: &State, key: &ObjectKey, of: &ResourceName) -> Option<ObjectKey> {
+    let made_for = |kind: &str| Some(ObjectKey::new(kind, of.as_str()));
+    match key.kind.as_str() {
+        // A Tiltfile, and what only shows the session, belong to nobody.
+        "Tiltfile" | "UISession" => None,
+        "KubernetesDiscovery" => made_for("KubernetesApply"),
+        "PodLogStream" | "PortForward" => made_for("KubernetesDiscovery"),
+        "UIButton" if key.name == toggle_button_name(of) => {
+            Some(ObjectKey::new("ToggleButton", format!("{of}-disable")))
+        }
+        _ => Some(tiltfile(tiltfile_of(state, key, of))),
+    }
+}
+
+fn tiltfile(name: ResourceName) -> ObjectKey {
+    ObjectKey::new("Tiltfile", name.as_str())
+}
+
+/// The Tiltfile that declares a resource. Of the session's own objects each tells of one, or of the main one.
+fn tiltfile_of(state: &State, key: &ObjectKey, of: &ResourceName) -> ResourceName {
+    if let Some(resource) = state.resources.get(of) {
+        return resource.tiltfile.clone();
+    }
+    let named =
+        |name: &str| Some(ResourceName::new(name)).filter(|name| state.tiltfile_named(name).is_some());
+    let own = named(of.as_str())
+        .or_else(|| named(key.name.strip_prefix(crate::event::WatchId::OF_TILTFILE)?))
+        .or_else(|| named(key.name.strip_suffix("-stopbuild")?));
+    own.unwrap_or_else(ResourceName::tiltfile)
+}
