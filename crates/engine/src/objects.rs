@@ -343,6 +343,11 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
 }
 
 impl State {
+    /// The objects that were made.
+    pub fn object_keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.objects.made.keys()
+    }
+
     /// The Tiltfile that made an object, to which it belongs.
     pub fn maker(&self, key: &ObjectKey) -> Option<ObjectKey> {
         match &self.objects.made.get(key)?.origin {

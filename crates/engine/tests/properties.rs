@@ -1,18 +1,22 @@
 //! What must hold after any sequence of facts.
 
+#[path = "properties/objects.rs"]
+mod objects;
 mod support;
 
 use std::collections::BTreeMap;
 
 use lilt_engine::{
     Entry, Event, Mode, Options, Plan, Recorder, State, SyncFault, TaskId, TaskSpec, UpdateJob, WatchId,
-    apply, dump, plan, plan_resource, plan_session, replay, schedule,
+    apply, dump, plan, plan_object, plan_resource, plan_session, project_object, replay, schedule,
 };
+use lilt_model::api::{Object, ObjectKey};
 use lilt_model::cluster::PodPhase;
 use lilt_model::request::Request;
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::timeline::StageKind;
 use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
+use objects::{ObjectStep, check_settled, object_step, settling};
 use proptest::prelude::*;
 use support::*;
 
@@ -36,6 +40,7 @@ enum Step {
     Stage(usize, bool),
     Built(usize, u8),
     Wake,
+    Object(ObjectStep),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -56,6 +61,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0usize..6, any::<bool>()).prop_map(|(which, deploys)| Step::Stage(which, deploys)),
         3 => (0usize..6, 0u8..4).prop_map(|(which, tag)| Step::Built(which, tag)),
         1 => Just(Step::Wake),
+        12 => object_step().prop_map(Step::Object),
         1 => (0usize..6, any::<bool>()).prop_map(|(which, manual)| Step::SetMode(which, manual)),
     ];
     proptest::collection::vec(step, 1..120)
@@ -96,12 +102,22 @@ fn options() -> Options {
     Options { cascade: true, restart_servers: true, ..Options::new("/p/Tiltfile", Mode::Up) }
 }
 
+/// Whose part of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    Session,
+    Resource(ResourceName),
+    Object(ObjectKey),
+}
+
 /// Turns steps into events that could really come, given the state.
 struct World {
     state: State,
     time: i64,
     /// Kept from turn to turn by looking at touched resources only, as the daemon does.
-    incremental: BTreeMap<Option<ResourceName>, Plan>,
+    incremental: BTreeMap<Owner, Plan>,
+    /// Objects as readers saw them last.
+    shown: BTreeMap<ObjectKey, (String, Object)>,
     recorded: Vec<(Timestamp, Event)>,
     deployments: u32,
     watched: BTreeMap<WatchId, u64>,
@@ -116,6 +132,7 @@ impl World {
             state: State::new(options()),
             time: 0,
             incremental: BTreeMap::new(),
+            shown: BTreeMap::new(),
             recorded: Vec::new(),
             deployments: 0,
             watched: BTreeMap::new(),
@@ -184,17 +201,36 @@ impl World {
         self.state.take_notes();
         self.state.take_records();
         if touched.session {
-            self.incremental.insert(None, plan_session(&self.state));
+            self.incremental.insert(Owner::Session, plan_session(&self.state));
         }
         for name in touched.resources {
             let plan = plan_resource(&self.state, &name);
-            self.incremental.insert(Some(name), plan);
+            self.incremental.insert(Owner::Resource(name), plan);
+        }
+        for key in touched.objects {
+            self.incremental.insert(Owner::Object(key.clone()), plan_object(&self.state, &key));
+            match project_object(&self.state, &key) {
+                Some(object) => self.shown.insert(key, object),
+                None => self.shown.remove(&key),
+            };
         }
         let followed: Plan = self.incremental.values().flat_map(|plan| plan.clone()).collect();
         let whole = plan(&self.state);
         let wrong: Vec<&TaskId> =
             whole.keys().chain(followed.keys()).filter(|id| whole.get(*id) != followed.get(*id)).collect();
         assert!(wrong.is_empty(), "looking at touched resources must be enough: {wrong:?}");
+    }
+
+    fn check_shown(&self) {
+        let keys: Vec<&ObjectKey> = self.state.object_keys().collect();
+        assert_eq!(self.shown.keys().collect::<Vec<_>>(), keys, "every object that is there is shown");
+        for key in keys {
+            assert_eq!(
+                project_object(&self.state, key).as_ref(),
+                self.shown.get(key),
+                "{key} is shown as it is"
+            );
+        }
     }
 
     fn check_limits(&self) {
@@ -256,6 +292,15 @@ impl World {
                 }
             }
             Step::Wake => self.wake(),
+            Step::Object(step) => {
+                if let Some(event) = objects::event(&self.state, &step, self.time) {
+                    // What was switched off begins anew later: its former saves mean nothing.
+                    if matches!(step, ObjectStep::Put(..) | ObjectStep::Click(_)) {
+                        self.saved.retain(|name, _| !matches!(name.as_str(), "a" | "w"));
+                    }
+                    self.event(event);
+                }
+            }
             Step::SetMode(which, manual) => {
                 if let Some(name) = names.get(which % names.len().max(1)).cloned() {
                     let mode = if manual { TriggerMode::Manual } else { TriggerMode::Auto };
@@ -419,6 +464,9 @@ impl World {
             self.sync(0, 3);
             self.clean_up();
             self.finish(0, true);
+            if let Some(event) = settling(&self.state) {
+                self.event(event);
+            }
             if self.recorded.len() == before {
                 return;
             }
@@ -437,6 +485,7 @@ proptest! {
         for step in steps {
             world.take(step);
         }
+        world.check_shown();
     }
 
     #[test]
@@ -453,6 +502,7 @@ proptest! {
             let covered = world.covered.get(name).copied().unwrap_or(0);
             prop_assert!(held || covered >= *saved, "{name}: saved at {saved}, last update began at {covered}");
         }
+        check_settled(&world.state);
     }
 
     #[test]

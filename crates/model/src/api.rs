@@ -3,6 +3,7 @@
 //! `default` stands at fields too, though the types have it: the TypeScript types learn from there what may be absent.
 
 pub mod check;
+pub mod descriptions;
 pub mod fields;
 pub mod kinds;
 mod meta;

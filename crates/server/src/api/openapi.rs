@@ -1,5 +1,6 @@
 //! The OpenAPI documents, made from the table of kinds.
 
+use lilt_model::api::descriptions;
 use lilt_model::api::kinds::{Field, Kind, Type, kinds};
 use serde_json::{Map, Value, json};
 
@@ -61,13 +62,15 @@ pub(crate) fn document(edition: Edition) -> Value {
 fn schemas(edition: Edition) -> Map<String, Value> {
     let mut schemas = Map::new();
     for (part, fields) in kinds().parts() {
-        schemas.insert(name_of(part), object(edition, fields));
+        schemas.insert(name_of(part), object(edition, part, fields));
     }
     for kind in kinds().all() {
-        let mut schema = object(edition, &kind.fields);
-        schema["properties"]["apiVersion"] = json!({"type": "string"});
-        schema["properties"]["kind"] = json!({"type": "string"});
-        schema["properties"]["metadata"] = reference(edition, "ObjectMeta");
+        let mut schema = object(edition, kind.name, &kind.fields);
+        for (name, of) in
+            [("apiVersion", Type::Text), ("kind", Type::Text), ("metadata", Type::Part("ObjectMeta"))]
+        {
+            schema["properties"][name] = described(edition, schema_of(edition, &of), kind.name, name);
+        }
         schema["x-kubernetes-group-version-kind"] = told_kind(kind.name);
         schemas.insert(name_of(kind.name), schema);
         schemas.insert(name_of(&format!("{}List", kind.name)), list(edition, kind));
@@ -111,18 +114,35 @@ fn reference(edition: Edition, part: &str) -> Value {
     json!({"$ref": format!("{}{}", edition.place(), name_of(part))})
 }
 
-fn object(edition: Edition, fields: &[Field]) -> Value {
-    let properties: Map<String, Value> =
-        fields.iter().map(|field| (field.name.to_owned(), schema(edition, &field.of))).collect();
+fn object(edition: Edition, part: &str, fields: &[Field]) -> Value {
+    let property = |field: &Field| {
+        let schema = described(edition, schema_of(edition, &field.of), part, field.name);
+        (field.name.to_owned(), schema)
+    };
+    let properties: Map<String, Value> = fields.iter().map(property).collect();
     let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
     let mut object = json!({"type": "object", "properties": properties});
+    if let Some(words) = descriptions::of_part(part) {
+        object["description"] = json!(words);
+    }
     if !required.is_empty() {
         object["required"] = json!(required);
     }
     object
 }
 
-fn schema(edition: Edition, of: &Type) -> Value {
+/// With what is said of the field. Version 3 takes nothing beside a reference: that goes into a list of one.
+fn described(edition: Edition, schema: Value, part: &str, field: &str) -> Value {
+    let Some(words) = descriptions::of_field(part, field) else { return schema };
+    let mut schema = match edition {
+        Edition::V3 if schema.get("$ref").is_some() => json!({"allOf": [schema]}),
+        _ => schema,
+    };
+    schema["description"] = json!(words);
+    schema
+}
+
+fn schema_of(edition: Edition, of: &Type) -> Value {
     match of {
         Type::Text => json!({"type": "string"}),
         Type::Bool => json!({"type": "boolean"}),
@@ -133,7 +153,7 @@ fn schema(edition: Edition, of: &Type) -> Value {
         Type::Duration => reference(edition, "Duration"),
         Type::Map => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         Type::Any => json!({"type": "object"}),
-        Type::List(inner) => json!({"type": "array", "items": schema(edition, inner)}),
+        Type::List(inner) => json!({"type": "array", "items": schema_of(edition, inner)}),
         Type::Part(part) => reference(edition, part),
     }
 }

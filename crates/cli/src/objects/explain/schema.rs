@@ -27,8 +27,10 @@ pub(super) fn explain(
             text.push_str(&format!("FIELD: {name} <{}>\n\n\n", told.type_of(schema)));
         }
     }
-    let description = told.resolve(schema).get("description").and_then(Value::as_str).unwrap_or("<empty>");
-    text.push_str(&format!("DESCRIPTION:\n    {description}\n"));
+    let mut words = String::new();
+    told.describe(schema, &mut words);
+    let words = if words.is_empty() { "<empty>" } else { &words };
+    text.push_str(&format!("DESCRIPTION:\n{}\n", indented(&wrapped(words, 76), 4)));
     if told.fields(schema).is_some() {
         text.push_str("FIELDS:\n");
         told.list(schema, 1, recursive, &mut Vec::new(), &mut text);
@@ -47,19 +49,27 @@ impl<'d> Document<'d> {
         reference(schema).and_then(|name| self.schemas.get(name)).unwrap_or(schema)
     }
 
+    /// What is said of it, and of what it is made of; a line each.
+    fn describe(&self, schema: &'d Value, words: &mut String) {
+        let schema = self.resolve(schema);
+        if let Some(own) = schema.get("description").and_then(Value::as_str) {
+            words.push_str(own);
+            words.push('\n');
+        }
+        if let Some(inner) = within(schema) {
+            self.describe(inner, words);
+        }
+    }
+
     /// The fields of an object, of the items of a list, of the values of a map.
     fn fields(&self, schema: &'d Value) -> Option<&'d Map<String, Value>> {
-        let schema = self.resolve(schema);
-        if let Some(inner) = schema.get("items").or_else(|| schema.get("additionalProperties")) {
-            return self.fields(inner);
-        }
-        schema.get("properties").and_then(Value::as_object)
+        self.owner(schema).get("properties").and_then(Value::as_object)
     }
 
     /// The object whose fields they are.
     fn owner(&self, schema: &'d Value) -> &'d Value {
         let schema = self.resolve(schema);
-        match schema.get("items").or_else(|| schema.get("additionalProperties")) {
+        match within(schema) {
             Some(inner) => self.owner(inner),
             None => schema,
         }
@@ -71,6 +81,9 @@ impl<'d> Document<'d> {
         }
         if let Some(values) = schema.get("additionalProperties") {
             return format!("map[string]{}", self.type_of(values));
+        }
+        if let Some(one) = only(schema) {
+            return self.type_of(one);
         }
         let said = self.resolve(schema).get("type").and_then(Value::as_str).unwrap_or("object");
         match (reference(schema), said) {
@@ -106,11 +119,46 @@ impl<'d> Document<'d> {
                 self.list(field, level + 1, recursive, seen, text);
             } else {
                 let words = field.get("description").and_then(Value::as_str).unwrap_or("<no description>");
-                text.push_str(&format!("{indent}  {words}\n\n"));
+                let words = wrapped(words, 78 - 2 * level);
+                text.push_str(&format!("{}\n\n", indented(&words, 2 * level + 2)));
             }
         }
         seen.pop();
     }
+}
+
+/// What a list, a map or a description is about.
+fn within(schema: &Value) -> Option<&Value> {
+    schema.get("items").or_else(|| schema.get("additionalProperties")).or_else(|| only(schema))
+}
+
+/// A reference that has something beside it stands in a list of one.
+fn only(schema: &Value) -> Option<&Value> {
+    schema.get("allOf").and_then(Value::as_array).and_then(|all| all.first())
+}
+
+/// Lines of at most so many letters; a longer word stands alone.
+fn wrapped(text: &str, width: usize) -> String {
+    let wrap = |line: &str| {
+        let mut lines: Vec<String> = Vec::new();
+        for word in line.split(' ') {
+            match lines.last_mut() {
+                Some(last) if last.chars().count() + 1 + word.chars().count() <= width => {
+                    last.push(' ');
+                    last.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        lines.join("\n")
+    };
+    text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
+}
+
+/// Also what is empty, as kubectl does it.
+fn indented(text: &str, by: usize) -> String {
+    let pad = " ".repeat(by);
+    format!("{pad}{}", text.replace('\n', &format!("\n{pad}")))
 }
 
 fn reference(schema: &Value) -> Option<&str> {

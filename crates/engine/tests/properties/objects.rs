@@ -1,0 +1,226 @@
+//! Objects of the API in random scripts: what people and scripts write, and what becomes of it.
+
+use lilt_engine::{
+    AppliedObjects, Event, ForwardState, Plan, ServeExit, State, TaskId, TaskSpec, WatchId, plan,
+};
+use lilt_model::api::check::check;
+use lilt_model::api::kinds::kinds;
+use lilt_model::api::{Notes, Object, ObjectKey};
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::{Failure, Uid};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Kinds that act without another machine; with what they are named after.
+const KINDS: [&str; 10] = [
+    "Cmd",
+    "FileWatch",
+    "UIButton",
+    "ConfigMap",
+    "ToggleButton",
+    "KubernetesApply",
+    "KubernetesDiscovery",
+    "PortForward",
+    "ImageMap",
+    "PodLogStream",
+];
+/// Names that objects share, so that they find one another; two switch resources.
+const NAMES: [&str; 4] = ["o0", "o1", "a-disable", "w-disable"];
+
+/// One thing that happens to an object; numbers choose among what is possible then.
+#[derive(Clone, Debug)]
+pub(crate) enum ObjectStep {
+    Put(usize, usize, u8, bool),
+    Delete(usize, usize, bool),
+    Click(usize),
+    Note(usize),
+    /// What runs for an object begins, ends well or ends badly.
+    Answer(usize, u8),
+    Save(usize),
+}
+
+pub(crate) fn object_step() -> impl Strategy<Value = ObjectStep> {
+    let (kind, name) = (0..KINDS.len(), 0..NAMES.len());
+    prop_oneof![
+        6 => (kind.clone(), name.clone(), any::<u8>(), any::<bool>())
+            .prop_map(|(kind, name, how, owned)| ObjectStep::Put(kind, name, how, owned)),
+        2 => (kind, name.clone(), any::<bool>()).prop_map(|(kind, name, keep)| ObjectStep::Delete(kind, name, keep)),
+        3 => name.clone().prop_map(ObjectStep::Click),
+        1 => name.prop_map(ObjectStep::Note),
+        6 => (0usize..8, 0u8..3).prop_map(|(which, how)| ObjectStep::Answer(which, how)),
+        2 => (0usize..4).prop_map(ObjectStep::Save),
+    ]
+}
+
+/// The event that a step comes to, given the state. `time` tells clicks and uids apart.
+pub(crate) fn event(state: &State, step: &ObjectStep, time: i64) -> Option<Event> {
+    match step {
+        ObjectStep::Put(kind, name, how, owned) => {
+            let key = ObjectKey::new(KINDS[*kind], NAMES[*name]);
+            let mut object = Object::named(&key.name);
+            object.content = content(&key.kind, *how).as_object().cloned().unwrap_or_default();
+            if *owned {
+                let owner = format!("uid-{}", KINDS[usize::from(*how) % KINDS.len()]);
+                object.metadata.insert("ownerReferences".into(), json!([{"uid": owner}]));
+            }
+            let uid = format!("uid-{}", key.kind);
+            Some(Event::ObjectPut { key, object: Box::new(object), uid })
+        }
+        ObjectStep::Delete(kind, name, keep_owned) => {
+            let key = ObjectKey::new(KINDS[*kind], NAMES[*name]);
+            Some(Event::ObjectDeleted { key, keep_owned: *keep_owned })
+        }
+        ObjectStep::Click(name) => Some(click(["o0", "o1", "toggle-o0", "a-stopbuild"][*name], time)),
+        ObjectStep::Note(name) => {
+            let notes =
+                Notes { labels: [("k".to_owned(), Some(time.to_string()))].into(), ..Notes::default() };
+            let key = ObjectKey::new("UIResource", ["a", "w", "c", "d"][*name]);
+            let of = key.name.as_str().into();
+            Some(Event::ObjectNoted { key, of, notes: Box::new(notes) })
+        }
+        ObjectStep::Answer(which, how) => answer(&plan(state), *which, *how),
+        ObjectStep::Save(which) => save(&plan(state), *which, time),
+    }
+}
+
+fn click(button: &str, time: i64) -> Event {
+    let mut object = Object::named(button);
+    let location = json!({"componentID": "a", "componentType": "Resource"});
+    let inputs = json!([{"name": "action", "hidden": {"value": if time % 2 == 0 { "on" } else { "off" }}}]);
+    let at = lilt_model::Timestamp(time * 1_000_000);
+    object.content.insert("spec".into(), json!({"text": "b", "location": location}));
+    object.content.insert("status".into(), json!({"lastClickedAt": at, "inputs": inputs}));
+    let uid = "uid-UIButton".to_owned();
+    Event::ObjectPut { key: ObjectKey::new("UIButton", button), object: Box::new(object), uid }
+}
+
+/// What objects say: bits choose what they name.
+fn content(kind: &str, how: u8) -> Value {
+    let is = |bit: u8| how & (1 << bit) != 0;
+    let map = json!({"configMap": {"name": if is(4) { "o0" } else { "a-disable" }, "key": "isDisabled"}});
+    let source = if is(5) { map } else { Value::Null };
+    let restart = json!({"fileWatches": ["o0", "local:a"], "uiButtons": ["o1"]});
+    let restart = if is(6) { restart } else { Value::Null };
+    let word = ["true", "false", "maybe"][usize::from(how % 3)];
+    let command = |word: &str| json!({"args": [word, how % 2]});
+    match kind {
+        "Cmd" => {
+            json!({"spec": {"args": ["run", (how % 2).to_string()], "disableSource": source, "restartOn": restart,
+            "startOn": if is(7) { json!({"uiButtons": ["o0"]}) } else { Value::Null }}})
+        }
+        "FileWatch" => {
+            json!({"spec": {"watchedPaths": [format!("/o/{}", how % 2)], "disableSource": source}})
+        }
+        "UIButton" => {
+            json!({"spec": {"text": "b", "location": {"componentID": "a", "componentType": "Resource"}}})
+        }
+        "ConfigMap" => json!({"data": {"isDisabled": word}}),
+        "ToggleButton" => {
+            json!({"spec": {"location": {}, "on": {"text": "1"}, "off": {"text": "0"}, "defaultOn": false,
+            "stateSource": {"configMap": {"name": "o1", "key": "isDisabled", "onValue": "true", "offValue": "false"}}}})
+        }
+        "KubernetesApply" if is(1) => {
+            json!({"spec": {"applyCmd": command("apply"), "deleteCmd": command("delete"),
+            "disableSource": source, "restartOn": restart}})
+        }
+        "KubernetesApply" => json!({"spec": {"yaml": format!("text {}", how % 4), "disableSource": source,
+            "imageMaps": if is(2) { json!(["w"]) } else { json!([]) }, "restartOn": restart,
+            "portForwardTemplateSpec": {"forwards": [{"containerPort": 80}]}}}),
+        "KubernetesDiscovery" => json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}],
+            "portForwardTemplateSpec": {"forwards": [{"containerPort": 80}]}}}),
+        "PortForward" => json!({"spec": {"podName": format!("pod-{}", how % 3), "namespace": "default",
+            "forwards": [{"containerPort": 80, "localPort": u16::from(how % 2)}]}}),
+        "PodLogStream" => json!({"spec": {"pod": format!("pod-{}", how % 3)}}),
+        _ => json!({"spec": {"selector": "w"}, "status": {"image": format!("w:{}", how % 3)}}),
+    }
+}
+
+/// What a runner of an object's task may tell.
+fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
+    let answers: Vec<Event> = plan
+        .iter()
+        .filter_map(|(id, spec)| match (id.clone(), spec) {
+            (TaskId::Command(name), TaskSpec::Command { run, .. }) => Some(match how {
+                0 => Event::CommandStarted { name, run: *run, pid: 7 },
+                1 => Event::CommandEnded { name, run: *run, exit: ServeExit::Code(0) },
+                _ => Event::CommandEnded { name, run: *run, exit: ServeExit::Signal(9) },
+            }),
+            (TaskId::Apply(name), TaskSpec::Apply { run, .. }) => {
+                let outcome = if how == 2 { Err(Failure::user("refused")) } else { Ok(applied(&name)) };
+                Some(Event::ObjectsApplied { name, run: *run, outcome })
+            }
+            (TaskId::ObjectForward(name, _, place), _) => {
+                let failed = ForwardState::Failed(Failure::environment("taken"));
+                let state = if how == 2 { failed } else { ForwardState::Listening };
+                Some(Event::ObjectForwardChanged { name, place, local_port: 4000, state })
+            }
+            _ => None,
+        })
+        .collect();
+    answers.get(which % answers.len().max(1)).cloned()
+}
+
+fn applied(name: &str) -> AppliedObjects {
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}});
+    let reference = ObjectRef::of(&object).expect("an object");
+    AppliedObjects {
+        uids: vec![(reference, Uid::new("uid-w"))],
+        objects: vec![object],
+        result: String::new(),
+    }
+}
+
+fn save(plan: &Plan, which: usize, time: i64) -> Option<Event> {
+    let own = |id: &TaskId| match id {
+        TaskId::Watch(watch @ WatchId::Object(_)) => Some(watch.clone()),
+        _ => None,
+    };
+    let watches: Vec<WatchId> = plan.keys().filter_map(own).collect();
+    let watch = watches.get(which % watches.len().max(1))?.clone();
+    Some(Event::FilesChanged { watch, paths: vec![format!("/o/{time}").into()], written: None })
+}
+
+/// Lets what runs for objects go on: what has not begun begins, what is applied is applied.
+pub(crate) fn settling(state: &State) -> Option<Event> {
+    let plan = plan(state);
+    plan.iter().find_map(|(id, spec)| match (id.clone(), spec) {
+        (TaskId::Apply(name), TaskSpec::Apply { run, .. }) => {
+            let outcome = Ok(applied(&name));
+            Some(Event::ObjectsApplied { name, run: *run, outcome })
+        }
+        (TaskId::Command(name), TaskSpec::Command { run, .. }) => {
+            let (_, object) = lilt_engine::project_object(state, &ObjectKey::new("Cmd", &name))?;
+            let is_waiting = object.get("/status/waiting").is_some();
+            is_waiting.then_some(Event::CommandStarted { name, run: *run, pid: 7 })
+        }
+        _ => None,
+    })
+}
+
+/// What must be so of every object when nothing is under way any more.
+pub(crate) fn check_settled(state: &State) {
+    for key in state.object_keys() {
+        let (_, object) = lilt_engine::project_object(state, key).expect("it is there");
+        let is_off = object.get("/status/disableStatus/disabled") == Some(&json!(true));
+        match key.kind.as_str() {
+            "Cmd" if !is_off && object.texts("/spec/startOn/uiButtons").is_empty() => {
+                assert!(object.get("/status/waiting").is_none(), "{key} never began: {object:?}");
+            }
+            "KubernetesApply" if !is_off => {
+                let told =
+                    ["/status/lastApplyTime", "/status/error"].map(|field| object.get(field).is_some());
+                assert!(told.contains(&true), "{key} is neither applied nor says why not: {object:?}");
+            }
+            _ => {}
+        }
+        let mut whole =
+            json!({"apiVersion": "tilt.dev/v1alpha1", "kind": key.kind, "metadata": object.metadata});
+        whole.as_object_mut().expect("an object").extend(object.content.clone());
+        let kind = kinds().named(&key.kind).expect("a kind");
+        // What the script itself wrote is not what is looked at.
+        whole.as_object_mut().expect("an object").remove("spec");
+        whole["metadata"].as_object_mut().expect("an object").remove("ownerReferences");
+        assert_eq!(check(kind, &whole), vec![], "{key} is served with Tilt's fields alone");
+    }
+}
