@@ -336,7 +336,9 @@ fn push_failure(parsed: &Reference, reference: &str, cause: &str) -> Failure {
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let hint = if has(&["unauthorized", "authentication required", "denied", "no basic auth", "forbidden"]) {
         format!("log in with `docker login {registry}`, and check that this account may push there")
-    } else if has(&["connection refused", "no such host", "i/o timeout", "dial tcp", "no route to host"]) {
+    } else if has(&["connection refused", "no such host", "i/o timeout", "dial tcp", "no route to host"])
+        || has(&["connection reset", "broken pipe", "eof", "use of closed network connection"])
+    {
         format!("check that the registry {registry} runs and that the Docker engine can reach it")
     } else if has(&["server gave http response to https client", "certificate", "x509"]) {
         format!(

@@ -213,7 +213,9 @@ pub struct DeployJob {
     pub platform: Option<String>,
     /// The namespace of objects that name none.
     pub namespace: String,
-    /// How images come to the cluster.
+    /// Of its images, those that must come to the cluster; the others are only built on.
+    pub delivered: Vec<ImageName>,
+    /// How they come there.
     pub delivery: Delivery,
     /// What runs is deleted and made anew, though nothing in it changed: somebody asked for it.
     pub rerun: bool,

@@ -10,6 +10,7 @@ mod front;
 mod nodes;
 mod programs;
 mod prune;
+mod refused;
 mod registries;
 mod sharing;
 mod stand_in;

@@ -18,6 +18,11 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// Opens the way from a port to the bed's API server.
     pub(crate) fn open(port: u16) -> Proxy {
+        Proxy::to(port, api_server())
+    }
+
+    /// Opens the way from a port to another one.
+    pub(crate) fn to(port: u16, target: String) -> Proxy {
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
         let proxy = Proxy {
             own: listener.local_addr().expect("a bound listener has an address"),
@@ -25,7 +30,6 @@ impl Proxy {
             closed: Arc::default(),
         };
         let (held, closed) = (Arc::clone(&proxy.held), Arc::clone(&proxy.closed));
-        let target = api_server();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if closed.load(Ordering::Relaxed) {

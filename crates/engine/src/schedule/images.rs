@@ -125,6 +125,18 @@ pub(crate) fn sharers<'a>(state: &'a State, image: &ImageName) -> impl Iterator<
     state.sharing.get(image).into_iter().flatten()
 }
 
+/// Of its images, those that pods of some resource run: what is built for one must be where the others find it.
+pub(super) fn delivered(state: &State, spec: &KubernetesResource) -> Vec<ImageName> {
+    let deploys = |name: &ResourceName, image: &ImageName| {
+        let resource = state.resources.get(name).map(|resource| &resource.spec.body);
+        matches!(resource, Some(Body::Kubernetes(spec)) if spec.image_deps.contains(image))
+    };
+    let is_needed = |image: &&ImageName| {
+        spec.image_deps.contains(image) || sharers(state, image).any(|other| deploys(other, image))
+    };
+    spec.images.iter().map(|image| &image.name).filter(is_needed).cloned().collect()
+}
+
 /// Those that wait for an image of this resource: it may be built now, or never.
 pub(super) fn waiting_for(state: &State, name: &ResourceName) -> Vec<ResourceName> {
     let waits =

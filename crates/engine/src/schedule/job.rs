@@ -14,7 +14,7 @@ use crate::runtime::current_pods;
 use crate::state::{BodyState, ImageState, KubernetesState, LiveUpdateRun, ResourceState, State};
 use crate::task::{DeployJob, LocalJob, UpdateJob};
 
-use super::images::image_jobs;
+use super::images::{delivered, image_jobs};
 
 pub(super) enum Choice {
     Deploy,
@@ -121,6 +121,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
             UpdateJob::Deploy(Box::new(DeployJob {
                 kubernetes: spec.clone(),
                 images: image_jobs(spec, kubernetes, &destination, snapshot, *cause == Cause::Triggered),
+                delivered: delivered(state, spec),
                 delivery: Delivery::choose(&info, state.settings.default_registry.as_ref()),
                 registry: destination.registry,
                 platform: destination.platform,

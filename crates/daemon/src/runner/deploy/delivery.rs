@@ -27,7 +27,7 @@ pub(crate) async fn deliver(
     steps.begin(StageKind::Push, reference, format!("Pushing {reference}")).await;
     if brings_itself(target) {
         steps.detail("Skipping push: custom_build() configured to handle push itself");
-    } else if !job.kubernetes.image_deps.contains(&target.name) {
+    } else if !job.delivered.contains(&target.name) {
         steps.detail("Skipping push: base image does not need deploy");
     } else {
         match &job.delivery {
@@ -82,7 +82,7 @@ async fn push(
 pub(crate) fn refuse_without_registry(job: &DeployJob, name: &ImageName) -> Result<(), Failure> {
     let reference = reference_in_registry(name, job.registry.as_ref())?;
     let goes_nowhere = reference.domain() == "docker.io" && reference.path().starts_with("library/");
-    let is_pushed = job.delivery == Delivery::Push && job.kubernetes.image_deps.contains(name);
+    let is_pushed = job.delivery == Delivery::Push && job.delivered.contains(name);
     if !is_pushed || !goes_nowhere {
         return Ok(());
     }
