@@ -23,7 +23,7 @@ mod pod;
 mod probe;
 mod watch;
 
-pub use apply::{Applied, ApplyOptions, Preview, Remark};
+pub use apply::{Applied, ApplyOptions, Preview, Remark, is_create_once};
 pub use archive::Archive;
 pub use connect::{Cluster, ConnectOptions, current_context};
 pub use delete::DeleteOutcome;
@@ -32,4 +32,4 @@ pub use forward::{Forwarder, PortStream};
 pub use live::{LiveChannel, Output};
 pub use logs::{LogChunk, LogStream};
 pub use marks::{Remembered, digest};
-pub use watch::{NamespaceFact, NamespaceWatch};
+pub use watch::{NamespaceFact, NamespaceWatch, ObjectFact};

@@ -12,6 +12,7 @@ mod forward;
 mod load;
 mod local;
 mod namespace;
+mod objects;
 mod probe;
 mod program;
 mod prune;
@@ -64,6 +65,10 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
         (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
         (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,
+        (TaskId::Objects(scope), TaskSpec::Objects) => objects::follow(context, scope).await,
+        (TaskId::Inspect(name), TaskSpec::Inspect(inspection)) => {
+            objects::inspect(context, name, *inspection).await;
+        }
         (TaskId::Follow(name, _), TaskSpec::Follow { .. }) => follow::run(context, name, spec).await,
         (TaskId::Forward(name, _), TaskSpec::Forward { forward, .. }) => {
             forward::run(context, name, None, forward, spec).await;

@@ -8,7 +8,7 @@ use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
-use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, ObjectScope};
 use lilt_model::locator::ImageLocator;
 use lilt_model::probe::Probe;
 use lilt_model::secret::Secret;
@@ -33,6 +33,10 @@ pub enum TaskId {
     Probe(ProgramId),
     Connect,
     Namespace(String),
+    /// Applied objects, from afar.
+    Objects(ObjectScope),
+    /// A look at objects that may not be as they were applied.
+    Inspect(ResourceName),
     Follow(ResourceName, PodRef),
     Forward(ResourceName, u16),
     Sync(ResourceName, ContainerId),
@@ -79,6 +83,10 @@ pub enum TaskSpec {
     Connect,
     /// Follow the pods of a namespace.
     Namespace,
+    /// Follow whether applied objects are still there and still the same.
+    Objects,
+    /// Compare objects with their manifests.
+    Inspect(Box<Inspection>),
     /// Show a pod's logs, notices and way to readiness.
     Follow { pod: Arc<Pod>, notices: Arc<Notices> },
     /// Lead a local port to a pod.
@@ -219,6 +227,19 @@ pub struct DeployJob {
     pub rerun: bool,
     /// One of many that come up at once.
     pub first: bool,
+    pub merge: ServerSideApply,
+}
+
+/// Which objects to compare with what was applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inspection {
+    pub id: u64,
+    pub kubernetes: KubernetesResource,
+    /// The images that were put in.
+    pub images: Vec<(ImageName, String)>,
+    pub suspects: Vec<ObjectRef>,
+    /// The namespace of objects that name none.
+    pub namespace: String,
     pub merge: ServerSideApply,
 }
 

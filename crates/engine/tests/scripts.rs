@@ -336,6 +336,7 @@ fn workloads_wait_for_the_cluster_and_then_build_and_deploy() {
     watch Local("a")
     watch Image("web", "web")
     namespace("default")
+    objects Deployment default
     follow web web-1
     forward web 8000: to web-1:80
     sync web c1: idle
@@ -377,6 +378,7 @@ fn a_synced_file_goes_into_the_running_container() {
     watch Tiltfile
     watch Image("web", "web")
     namespace("default")
+    objects Deployment default
     follow web web-1
     forward web 8000: to web-1:80
     sync web c1: ["/p/web/src/index.html"]

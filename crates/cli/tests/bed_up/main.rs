@@ -5,10 +5,12 @@
 mod support;
 
 mod absent;
+mod applying;
 mod ci;
 mod custom_build;
 mod custom_deploy;
 mod down;
+mod drift;
 mod ending;
 mod engine;
 mod errors;

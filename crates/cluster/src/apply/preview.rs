@@ -53,7 +53,9 @@ impl Cluster {
         let kind = found.map_err(|error| self.failure("asking which kinds it knows", &error))?;
         let Some(kind) = kind else { return Ok(None) };
         let target = self.target(&object, kind);
-        let Some(meta) = target.metadata().await else { return Ok(None) };
+        let Some(meta) = target.metadata().await.filter(|meta| meta.deletion_timestamp.is_none()) else {
+            return Ok(None);
+        };
         let mut changes = target.differences(manifest, merge).await?;
         let scaled = is_autoscaled(&meta);
         changes.retain(|change| {
