@@ -331,6 +331,16 @@ pub(crate) fn elsewhere() -> (String, u16) {
     (host, port.unwrap_or(DEFAULT_PORT))
 }
 
+/// The same for one that shows what `up` or `down` would do: the Tiltfile sees what it would see then.
+pub(crate) fn settings_for_plan(
+    project: Project,
+    folder: &SessionDir,
+    down: bool,
+) -> anyhow::Result<Settings> {
+    let settings = settings_for_down(project, folder)?;
+    Ok(Settings { subcommand: if down { "down" } else { "up" }, ..settings })
+}
+
 /// The settings of a command that runs no session. The folder holds what commands need.
 pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow::Result<Settings> {
     let (host, port) = elsewhere();

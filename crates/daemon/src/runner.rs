@@ -29,6 +29,7 @@ use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
 
+pub(crate) use deploy::{in_pods, injections};
 pub(crate) use load::evaluate;
 pub(crate) use prune::prune;
 

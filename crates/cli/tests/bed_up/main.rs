@@ -19,6 +19,7 @@ mod logs;
 mod machine;
 mod objects;
 mod path;
+mod plan;
 mod reload;
 mod shared;
 mod status;

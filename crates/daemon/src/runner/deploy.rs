@@ -121,7 +121,7 @@ fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
 }
 
 /// Of the images, those that pods run. Base images are in others, and seldom in pods.
-pub(super) fn in_pods(
+pub(crate) fn in_pods(
     kubernetes: &KubernetesResource,
     mut references: Vec<(ImageName, String)>,
 ) -> Vec<(ImageName, String)> {

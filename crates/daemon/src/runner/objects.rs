@@ -8,7 +8,6 @@ use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::{Failure, ResourceName};
 use serde_json::Value;
 
-use super::deploy;
 use crate::context::Context;
 
 const AT_ONCE: usize = 10;
@@ -59,8 +58,8 @@ async fn compare(
 ) -> Result<Vec<(ObjectRef, Option<Drift>)>, Failure> {
     let cluster = context.cluster()?;
     let kubernetes = &inspection.kubernetes;
-    let references = deploy::in_pods(kubernetes, inspection.images.clone());
-    let images = deploy::injections(kubernetes, &references);
+    let references = super::in_pods(kubernetes, inspection.images.clone());
+    let images = super::injections(kubernetes, &references);
     let manifests = lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators)?;
     let work = inspection.suspects.iter().filter_map(|suspect| {
         let manifest = manifests.iter().find(|manifest| is(manifest, suspect, &inspection.namespace))?;
