@@ -25,7 +25,7 @@ mod watch;
 
 pub use apply::{Applied, ApplyOptions, Preview, Remark, is_create_once};
 pub use archive::Archive;
-pub use connect::{Cluster, ConnectOptions, current_context};
+pub use connect::{Cluster, ConnectOptions, Selection, WITHIN, current_context, kubeconfig_files, selection};
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
 pub use forward::{Forwarder, PortStream};

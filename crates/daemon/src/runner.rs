@@ -9,6 +9,7 @@ mod deploy;
 mod extension;
 mod follow;
 mod forward;
+mod kubeconfig;
 mod load;
 mod local;
 mod namespace;
@@ -65,6 +66,7 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Prune, TaskSpec::Prune(job)) => prune::run(context, &job).await,
         (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
         (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
+        (TaskId::Kubeconfig, TaskSpec::Kubeconfig) => kubeconfig::run(context).await,
         (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,
         (TaskId::Objects(scope), TaskSpec::Objects) => objects::follow(context, scope).await,
         (TaskId::Inspect(name), TaskSpec::Inspect(inspection)) => {

@@ -159,6 +159,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             load::cleaned_up(state, cleanup);
         }
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
+        TaskId::Kubeconfig => {}
         TaskId::Prune => prune::ended(state),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
         TaskId::ObjectForward(name, _, place) => {

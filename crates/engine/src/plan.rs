@@ -47,6 +47,7 @@ pub fn plan_session(state: &State) -> Plan {
         plan.insert(TaskId::Connect, TaskSpec::Connect);
     }
     if state.cluster.info.is_some() {
+        plan.insert(TaskId::Kubeconfig, TaskSpec::Kubeconfig);
         for namespace in &state.cluster.namespaces {
             plan.insert(TaskId::Namespace(namespace.clone()), TaskSpec::Namespace);
         }

@@ -32,6 +32,8 @@ pub enum TaskId {
     Serve(ResourceName),
     Probe(ProgramId),
     Connect,
+    /// Whether kubeconfig still says what it said.
+    Kubeconfig,
     Namespace(String),
     /// Applied objects, from afar.
     Objects(ObjectScope),
@@ -81,6 +83,8 @@ pub enum TaskSpec {
     Probe { generation: u64, probe: Probe, resource: Option<ResourceName> },
     /// Reach the cluster, however long it takes.
     Connect,
+    /// Say when kubeconfig leads elsewhere than this session goes.
+    Kubeconfig,
     /// Follow the pods of a namespace.
     Namespace,
     /// Follow whether applied objects are still there and still the same.

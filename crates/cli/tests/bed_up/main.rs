@@ -7,6 +7,7 @@ mod support;
 mod absent;
 mod applying;
 mod ci;
+mod contexts;
 mod custom_build;
 mod custom_deploy;
 mod down;
