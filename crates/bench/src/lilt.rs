@@ -102,9 +102,16 @@ impl Lilt {
     }
 
     /// The same, looked at while it runs.
-    fn watch(&self, folder: &Path, arguments: &[&str]) -> Run {
+    fn watch<'a>(
+        &self,
+        folder: &Path,
+        arguments: &[&str],
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Run {
+        let mut command = self.command(folder, arguments);
+        command.envs(variables);
         let begin = Instant::now();
-        let mut child = self.command(folder, arguments).spawn().expect("lilt starts");
+        let mut child = command.spawn().expect("lilt starts");
         let mut run = Run::default();
         // Both only grow, so that the last look before the end is near enough.
         while matches!(child.try_wait(), Ok(None)) {
@@ -124,7 +131,16 @@ impl Lilt {
 
     /// The same, looked at while it runs.
     pub(crate) fn watch_ci(&self, project: &Project) -> Run {
-        self.watch(project.path(), &CI)
+        self.watch_ci_with(project, [])
+    }
+
+    /// The same, with these variables.
+    pub(crate) fn watch_ci_with<'a>(
+        &self,
+        project: &Project,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Run {
+        self.watch(project.path(), &CI, variables)
     }
 
     /// Starts `lilt up` with its dashboard on a port of its own.

@@ -1,6 +1,7 @@
 //! The measurements, one file each.
 
 mod api;
+mod deployed;
 mod idle;
 mod live;
 mod logs;
@@ -18,7 +19,7 @@ use crate::lilt::Lilt;
 /// Panics with a sentence when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
-pub(crate) const ALL: [(&str, Measure); 10] = [
+pub(crate) const ALL: [(&str, Measure); 11] = [
     ("version", version::measure),
     ("tiltfile", tiltfile::measure),
     ("one", one::measure),
@@ -26,11 +27,12 @@ pub(crate) const ALL: [(&str, Measure); 10] = [
     ("watch", watch::measure),
     ("idle", idle::measure),
     ("live", live::measure),
+    ("deployed", deployed::measure),
     ("logs", logs::measure),
     ("api", api::measure),
     ("size", size::measure),
 ];
 
-pub(crate) fn names() -> [&'static str; 10] {
+pub(crate) fn names() -> [&'static str; 11] {
     ALL.map(|(name, _)| name)
 }

@@ -95,6 +95,7 @@ pub(crate) enum Command {
     Up(Up),
     Ci(Ci),
     Down(Down),
+    Plan(commands::plan::Plan),
     Trigger(Trigger),
     Enable(Enable),
     Disable(Disable),
@@ -165,7 +166,7 @@ pub(crate) struct TiltfileResult {
     pub(crate) dur_threshold: std::time::Duration,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Project {
     /// Path to the Tiltfile
     #[arg(short, long, default_value = "Tiltfile", value_name = "PATH")]
@@ -271,6 +272,9 @@ pub(crate) struct Up {
     /// Write a snapshot of all that is known to this file at the end, for `lilt snapshot view`
     #[arg(long, value_name = "PATH")]
     pub(crate) output_snapshot_on_exit: Option<PathBuf>,
+    /// At the end, delete what the Tiltfile names, as `lilt down` does; a second Ctrl-C leaves the rest
+    #[arg(long)]
+    pub(crate) cleanup: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod dump;
 pub(crate) mod logs;
+pub(crate) mod plan;
 pub(crate) mod replay;
 pub(crate) mod snapshot;
 pub(crate) mod starter;

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Up(up) => block_on(commands::up::run(up)),
         Command::Ci(ci) => block_on(commands::ci::run(ci)),
         Command::Down(down) => block_on(commands::down::run(down)),
+        Command::Plan(plan) => block_on(commands::plan::run(plan)),
         Command::Trigger(trigger) => block_on(commands::trigger::run(trigger)),
         Command::Enable(enable) => block_on(commands::switch::enable(enable)),
         Command::Disable(disable) => block_on(commands::switch::disable(disable)),

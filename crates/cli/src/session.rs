@@ -229,7 +229,7 @@ fn log_limit() -> Result<u64, Failure> {
 }
 
 fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {
-    let Given { mut environment, programs, kubeconfig } = given(&plan.project, host, port, folder)?;
+    let Given { mut environment, programs, kubeconfig, context } = given(&plan.project, host, port, folder)?;
     environment.extend(plan.environment);
     Ok(Settings {
         tiltfile: absolute(plan.project.file)?,
@@ -240,7 +240,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         },
         mode: plan.mode,
         version: version().to_owned(),
-        context: plan.project.context,
+        context,
         namespace: plan.project.namespace,
         environment,
         programs,
@@ -258,6 +258,8 @@ struct Given {
     environment: Vec<(String, String)>,
     programs: Vec<PathBuf>,
     kubeconfig: Option<PathBuf>,
+    /// The one that is meant from beginning to end, whatever kubeconfig selects meanwhile.
+    context: Option<String>,
 }
 
 fn given(project: &Project, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Given> {
@@ -268,7 +270,11 @@ fn given(project: &Project, host: &str, port: u16, folder: &SessionDir) -> anyho
     if let Some(path) = path_with(&programs) {
         environment.push((environment::PATH.to_owned(), path));
     }
-    Ok(Given { environment, programs, kubeconfig })
+    let context = project.context.clone().or_else(|| {
+        let frozen = kubeconfig.clone()?;
+        lilt_cluster::current_context(&[frozen]).ok().flatten()
+    });
+    Ok(Given { environment, programs, kubeconfig, context })
 }
 
 /// What commands get unless they have it.
@@ -299,8 +305,9 @@ fn freeze_kubeconfig(project: &Project, folder: &SessionDir) -> Option<PathBuf> 
         lilt_tiltfile::freeze_kubeconfig(project.context.as_deref(), project.namespace.as_deref(), &path);
     match frozen {
         Ok(written) => written.then_some(path),
+        // Who deploys nothing need not hear of it; who does hears it from the connection.
         Err(failure) => {
-            terminal::aside(&format!("WARNING: commands find their own kubeconfig: {failure}"));
+            tracing::warn!(%failure, "commands find their own kubeconfig");
             None
         }
     }
@@ -331,17 +338,27 @@ pub(crate) fn elsewhere() -> (String, u16) {
     (host, port.unwrap_or(DEFAULT_PORT))
 }
 
+/// The same for one that shows what `up` or `down` would do: the Tiltfile sees what it would see then.
+pub(crate) fn settings_for_plan(
+    project: Project,
+    folder: &SessionDir,
+    down: bool,
+) -> anyhow::Result<Settings> {
+    let settings = settings_for_down(project, folder)?;
+    Ok(Settings { subcommand: if down { "down" } else { "up" }, ..settings })
+}
+
 /// The settings of a command that runs no session. The folder holds what commands need.
 pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow::Result<Settings> {
     let (host, port) = elsewhere();
-    let Given { environment, programs, kubeconfig } = given(&project, &host, port, folder)?;
+    let Given { environment, programs, kubeconfig, context } = given(&project, &host, port, folder)?;
     Ok(Settings {
         tiltfile: absolute(project.file)?,
         args: project.args,
         subcommand: "down",
         mode: Mode::Up,
         version: version().to_owned(),
-        context: project.context,
+        context,
         namespace: project.namespace,
         environment,
         programs,

@@ -26,6 +26,7 @@ mod target;
 
 pub use preview::Preview;
 use target::Target;
+pub use target::is_create_once;
 
 /// As many requests at once as Tilt has workers; the API server limits one client to few more.
 const AT_ONCE: usize = 10;

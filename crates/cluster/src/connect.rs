@@ -13,11 +13,17 @@ use kube::{Client, Config};
 use lilt_model::Failure;
 use lilt_model::cluster::Product;
 
+use proxy::Surroundings;
+
 use crate::kinds::Kinds;
 use crate::marks::Listings;
 
 mod product;
+mod proxy;
 mod transport;
+
+/// The context of a pod that meets the cluster it runs in; kubeconfig knows nothing of it.
+pub const WITHIN: &str = "in-cluster";
 
 /// Which cluster.
 #[derive(Clone, Debug, Default)]
@@ -58,10 +64,12 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// Reads kubeconfig and builds a client. Needs a tokio runtime.
+    /// Reads kubeconfig and builds a client. Without kubeconfig, a pod meets the cluster it runs in. Needs a tokio
+    /// runtime.
     pub async fn connect(options: ConnectOptions) -> Result<Self, Failure> {
-        let Merged { kubeconfig, origins } =
-            read_kubeconfig(&options.kubeconfig)?.ok_or_else(no_kubeconfig)?;
+        let Some(Merged { kubeconfig, origins }) = read_kubeconfig(&options.kubeconfig)? else {
+            return Self::connect_from_within(options);
+        };
         let context = options
             .context
             .clone()
@@ -72,16 +80,44 @@ impl Cluster {
         }
         let origin = origins.get(&context).map(PathBuf::as_path);
         let (name, product) = product::cluster_of(&kubeconfig, &context, origin, home().as_deref());
+        let own_proxy = own_proxy(&kubeconfig, &name);
         let selection = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
-        let config = Config::from_custom_kubeconfig(kubeconfig, &selection)
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &selection)
             .await
             .map_err(|error| unusable(&context, &error))?;
-        let namespace = options.namespace.unwrap_or_else(|| config.default_namespace.clone());
+        // kube matches NO_PROXY with the proxy's own name.
+        if !own_proxy {
+            config.proxy_url = surroundings().proxy_to(&config.cluster_url);
+        }
+        Self::with(config, context, name, product, options.namespace)
+    }
+
+    fn connect_from_within(options: ConnectOptions) -> Result<Self, Failure> {
+        let wants_other = options.context.as_deref().is_some_and(|context| context != WITHIN);
+        if wants_other || !is_within() {
+            return Err(no_kubeconfig());
+        }
+        let config = Config::incluster().map_err(|error| {
+            Failure::environment("this pod cannot use the cluster it runs in")
+                .detail(crate::error::causes(&error))
+                .hint("does the pod have a service account, and is its token mounted?")
+        })?;
+        Self::with(config, WITHIN.to_owned(), WITHIN.to_owned(), Product::Unknown, options.namespace)
+    }
+
+    fn with(
+        config: Config,
+        context: String,
+        name: String,
+        product: Product,
+        namespace: Option<String>,
+    ) -> Result<Self, Failure> {
+        let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
         let server = config.cluster_url.to_string();
         let client = transport::client(config).map_err(|error| {
             Failure::environment(format!("cannot build a connection for the context {context}"))
                 .detail(crate::error::causes(&error))
-                .hint("check certificates, keys and the login command of this context in your kubeconfig")
+                .hint("check certificates, keys, proxy and the login command of this context in your kubeconfig")
         })?;
         let server = server.trim_end_matches('/').to_owned();
         Ok(Self {
@@ -119,6 +155,37 @@ impl Cluster {
 /// The context that kubeconfig selects, without connecting; none if there is no kubeconfig or it selects none.
 pub fn current_context(kubeconfig: &[PathBuf]) -> Result<Option<String>, Failure> {
     Ok(read_kubeconfig(kubeconfig)?.and_then(|merged| current_of(&merged.kubeconfig)))
+}
+
+/// What kubeconfig says, as far as a running session must know when that changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The context that it selects.
+    pub current: Option<String>,
+    /// Where the asked-for context leads to; none if there is none of this name.
+    pub server: Option<String>,
+}
+
+/// What the files that `KUBECONFIG` names say about a context.
+pub fn selection(context: &str) -> Result<Selection, Failure> {
+    let Some(Merged { kubeconfig, .. }) = read_kubeconfig(&[])? else { return Ok(Selection::default()) };
+    let named = kubeconfig.contexts.iter().find(|known| known.name == context);
+    let cluster = named.and_then(|it| it.context.as_ref()).map(|it| it.cluster.as_str());
+    let cluster = kubeconfig.clusters.iter().find(|known| Some(known.name.as_str()) == cluster);
+    let server = cluster.and_then(|it| it.cluster.as_ref()).and_then(|it| it.server.clone());
+    Ok(Selection { current: current_of(&kubeconfig), server })
+}
+
+/// The files that say it.
+pub fn kubeconfig_files() -> Vec<PathBuf> {
+    default_paths()
+}
+
+/// Whether the cluster's entry names its proxy.
+fn own_proxy(kubeconfig: &Kubeconfig, cluster: &str) -> bool {
+    let entry = kubeconfig.clusters.iter().find(|known| known.name == cluster);
+    let proxy = entry.and_then(|it| it.cluster.as_ref()).and_then(|it| it.proxy_url.as_deref());
+    proxy.is_some_and(|proxy| !proxy.is_empty())
 }
 
 /// Several kubeconfig files in one.
@@ -164,6 +231,24 @@ fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
         }
     }
     Ok(merged.map(|kubeconfig| Merged { kubeconfig, origins }))
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place that reads which proxies there are")]
+fn surroundings() -> Surroundings {
+    let either = |names: [&str; 2]| {
+        names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    };
+    Surroundings {
+        https_proxy: either(["HTTPS_PROXY", "https_proxy"]).unwrap_or_default(),
+        http_proxy: either(["HTTP_PROXY", "http_proxy"]).unwrap_or_default(),
+        no_proxy: either(["NO_PROXY", "no_proxy"]).unwrap_or_default(),
+    }
+}
+
+/// Whether this is a pod.
+#[allow(clippy::disallowed_methods, reason = "kubelet says it by a variable")]
+fn is_within() -> bool {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place that reads where kubeconfig is")]

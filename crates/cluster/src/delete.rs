@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{self, StreamExt};
 use kube::api::{Api, DeleteParams, DynamicObject};
 use lilt_model::Failure;
 use lilt_model::kubernetes::ObjectRef;
@@ -32,35 +32,69 @@ struct Leaving {
 
 impl Cluster {
     /// Deletes all objects, dependents first, and gives the outcomes in the order given. With `wait`, returns when
-    /// they are gone, and fails if that takes longer.
+    /// they are gone, and fails if that takes longer. One that cannot be deleted saves no other.
     pub async fn delete(
         &self,
         objects: &[Value],
         wait: Option<Duration>,
     ) -> Result<Vec<(ObjectRef, DeleteOutcome)>, Failure> {
+        let outcomes = self.delete_each(objects, wait).await?;
+        outcomes.into_iter().map(|(object, outcome)| Ok((object, outcome?))).collect()
+    }
+
+    /// The same, with what became of each. Fails only for what is no object.
+    pub async fn delete_each(
+        &self,
+        objects: &[Value],
+        wait: Option<Duration>,
+    ) -> Result<Vec<(ObjectRef, Result<DeleteOutcome, Failure>)>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
-        let mut outcomes = vec![DeleteOutcome::AlreadyGone; references.len()];
+        let mut outcomes: Vec<Result<DeleteOutcome, Failure>> =
+            references.iter().map(|_| Ok(DeleteOutcome::AlreadyGone)).collect();
+        let deadline = wait.map(|wait| (wait, Instant::now() + wait));
         let mut leaving = Vec::new();
         for batch in order::batches(references.iter().map(|object| object.kind.as_str())).into_iter().rev() {
+            let custom = batch.first().is_some_and(|at| order::is_custom(&references[*at].kind));
             let work = batch.into_iter().map(|at| {
                 let one = self.delete_one(&references[at]);
-                async move { one.await.map(|result| (at, result)) }
+                async move { (at, one.await) }
             });
-            let results: Vec<_> = stream::iter(work).buffer_unordered(AT_ONCE).try_collect().await?;
-            for (at, gone) in results {
-                if let Some(gone) = gone {
-                    outcomes[at] = DeleteOutcome::Deleted;
-                    leaving.push(gone);
+            let results: Vec<_> = stream::iter(work).buffer_unordered(AT_ONCE).collect().await;
+            for (at, result) in results {
+                match result {
+                    Ok(None) => {}
+                    Ok(Some(gone)) => {
+                        outcomes[at] = Ok(DeleteOutcome::Deleted);
+                        leaving.push((at, gone));
+                    }
+                    Err(failure) => outcomes[at] = Err(failure),
                 }
             }
-        }
-        if let Some(wait) = wait {
-            let deadline = Instant::now() + wait;
-            for one in &leaving {
-                self.wait_until_gone(one, wait, deadline).await?;
+            // Their operators, which come next, must have the time to clear up behind them.
+            if custom {
+                self.wait_for_all(std::mem::take(&mut leaving), deadline, &mut outcomes).await;
             }
         }
+        self.wait_for_all(leaving, deadline, &mut outcomes).await;
         Ok(references.into_iter().zip(outcomes).collect())
+    }
+
+    async fn wait_for_all(
+        &self,
+        leaving: Vec<(usize, Leaving)>,
+        deadline: Option<(Duration, Instant)>,
+        outcomes: &mut [Result<DeleteOutcome, Failure>],
+    ) {
+        let Some((wait, deadline)) = deadline else { return };
+        let work = leaving
+            .into_iter()
+            .map(|(at, one)| async move { (at, self.wait_until_gone(&one, wait, deadline).await) });
+        let results: Vec<_> = stream::iter(work).buffer_unordered(AT_ONCE).collect().await;
+        for (at, result) in results {
+            if let Err(failure) = result {
+                outcomes[at] = Err(failure);
+            }
+        }
     }
 
     async fn delete_one(&self, object: &ObjectRef) -> Result<Option<Leaving>, Failure> {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use kube::api::{Api, DynamicObject};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::core::{ApiResource, GroupVersionKind, PartialObjectMeta};
 use kube::discovery::{self, Scope};
 use kube::error::DiscoveryError;
 use kube::{Client, Error};
@@ -21,6 +21,21 @@ pub(crate) struct Kind {
 impl Kind {
     /// The API for objects of this kind; the namespace is passed over for cluster-wide kinds.
     pub(crate) fn api(&self, client: Client, namespace: &str) -> Api<DynamicObject> {
+        if self.namespaced {
+            Api::namespaced_with(client, namespace, &self.resource)
+        } else {
+            Api::all_with(client, &self.resource)
+        }
+    }
+}
+
+impl Kind {
+    /// The same, for their metadata alone.
+    pub(crate) fn metadata_api(
+        &self,
+        client: Client,
+        namespace: &str,
+    ) -> Api<PartialObjectMeta<DynamicObject>> {
         if self.namespaced {
             Api::namespaced_with(client, namespace, &self.resource)
         } else {

@@ -44,6 +44,11 @@ pub(crate) fn rank(kind: &str) -> usize {
     ORDER.iter().position(|known| *known == kind).unwrap_or(ORDER.len())
 }
 
+/// Whether it is none of Kubernetes' own kinds, as far as they are known here.
+pub(crate) fn is_custom(kind: &str) -> bool {
+    rank(kind) == ORDER.len()
+}
+
 /// Splits positions into batches of one rank each, lowest first; within a batch the given order is kept.
 pub(crate) fn batches<'a>(kinds: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
     let mut ranked: Vec<(usize, usize)> = kinds.map(rank).enumerate().map(|(at, rank)| (rank, at)).collect();

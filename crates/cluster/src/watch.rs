@@ -19,10 +19,12 @@ use crate::connect::Cluster;
 use crate::pod::translate;
 
 mod notices;
+mod objects;
 mod owners;
 mod tail;
 
 use notices::Notices;
+pub use objects::ObjectFact;
 use owners::Owners;
 use tail::{Step, Tail};
 

@@ -55,15 +55,15 @@ pub async fn down(
 
 /// What a project has deployed, that of dependents first.
 #[derive(Default)]
-struct Doomed {
-    objects: Vec<Value>,
-    commands: Vec<Command>,
-    compose: Vec<ComposeProject>,
+pub(crate) struct Doomed {
+    pub(crate) objects: Vec<Value>,
+    pub(crate) commands: Vec<Command>,
+    pub(crate) compose: Vec<ComposeProject>,
 }
 
 impl Doomed {
     /// Of the enabled resources alone: `down -- web` leaves the rest alone.
-    fn of(mut project: Project) -> Doomed {
+    pub(crate) fn of(mut project: Project) -> Doomed {
         let all = std::mem::take(&mut project.resources).into_iter();
         let enabled: Vec<Resource> = all.filter(|resource| project.is_enabled(&resource.name)).collect();
         let mut doomed = Doomed::default();
@@ -100,12 +100,10 @@ async fn delete(
         return Ok(());
     }
     if !objects.is_empty() {
-        let options = ConnectOptions {
-            kubeconfig: Vec::new(),
-            context: settings.context.clone(),
-            namespace: settings.namespace.clone(),
-        };
-        failures.extend(delete_objects(options, &objects, print).await.err());
+        match delete_objects(connect_options(settings), &objects, print).await {
+            Ok(refused) => failures.extend(refused),
+            Err(failure) => failures.push(failure),
+        }
     }
     failures.extend(commands::run_all(settings, guardian, doomed.commands, print).await);
     for project in &doomed.compose {
@@ -126,7 +124,7 @@ fn summary(mut failures: Vec<Failure>) -> Result<(), Failure> {
 }
 
 /// Says what stays, and returns the rest.
-fn spare(objects: Vec<Value>, extent: Extent, print: &mut impl FnMut(&str)) -> Vec<Value> {
+pub(crate) fn spare(objects: Vec<Value>, extent: Extent, print: &mut impl FnMut(&str)) -> Vec<Value> {
     let (kept, objects): (Vec<Value>, Vec<Value>) = objects.into_iter().partition(is_kept);
     for object in kept.iter().filter_map(ObjectRef::of) {
         print(&format!("Keeping {object}, as its annotation tilt.dev/down-policy says\n"));
@@ -141,21 +139,36 @@ fn spare(objects: Vec<Value>, extent: Extent, print: &mut impl FnMut(&str)) -> V
     objects
 }
 
+/// Gives what could not be deleted.
 async fn delete_objects(
     options: ConnectOptions,
     objects: &[Value],
     print: &mut impl FnMut(&str),
-) -> Result<(), Failure> {
+) -> Result<Vec<Failure>, Failure> {
     let cluster = Cluster::connect(options).await?;
     print("Deleting kubernetes objects:\n");
-    for (object, outcome) in cluster.delete(objects, Some(PATIENCE)).await? {
+    let mut failures = Vec::new();
+    for (object, outcome) in cluster.delete_each(objects, Some(PATIENCE)).await? {
         let note = match outcome {
-            DeleteOutcome::Deleted => "",
-            DeleteOutcome::AlreadyGone => " (already gone)",
+            Ok(DeleteOutcome::Deleted) => "",
+            Ok(DeleteOutcome::AlreadyGone) => " (already gone)",
+            Err(failure) => {
+                failures.push(failure);
+                " (failed)"
+            }
         };
         print(&format!("→ {}/{}{note}\n", object.kind, object.name));
     }
-    Ok(())
+    Ok(failures)
+}
+
+/// The cluster that commands without a session mean.
+pub(crate) fn connect_options(settings: &Settings) -> ConnectOptions {
+    ConnectOptions {
+        kubeconfig: Vec::new(),
+        context: settings.context.clone(),
+        namespace: settings.namespace.clone(),
+    }
 }
 
 /// Evaluates on a blocking thread and passes on what is printed meanwhile. When cancelled, it returns after what the
@@ -196,7 +209,7 @@ pub(crate) async fn load(
             drop(printed);
             // One that is stuck must not keep the shell's prompt away.
             let _ = tokio::time::timeout(LONGEST_STOP, evaluation).await;
-            return Err(Failure::user("interrupted before anything was deleted"));
+            return Err(Failure::user("interrupted before anything was done"));
         }
     }
     match evaluation.await {

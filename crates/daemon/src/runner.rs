@@ -9,9 +9,11 @@ mod deploy;
 mod extension;
 mod follow;
 mod forward;
+mod kubeconfig;
 mod load;
 mod local;
 mod namespace;
+mod objects;
 mod probe;
 mod program;
 mod prune;
@@ -28,6 +30,7 @@ use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
 
+pub(crate) use deploy::{in_pods, injections};
 pub(crate) use load::evaluate;
 pub(crate) use prune::prune;
 
@@ -63,7 +66,12 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Prune, TaskSpec::Prune(job)) => prune::run(context, &job).await,
         (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
         (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
+        (TaskId::Kubeconfig, TaskSpec::Kubeconfig) => kubeconfig::run(context).await,
         (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,
+        (TaskId::Objects(scope), TaskSpec::Objects) => objects::follow(context, scope).await,
+        (TaskId::Inspect(name), TaskSpec::Inspect(inspection)) => {
+            objects::inspect(context, name, *inspection).await;
+        }
         (TaskId::Follow(name, _), TaskSpec::Follow { .. }) => follow::run(context, name, spec).await,
         (TaskId::Forward(name, _), TaskSpec::Forward { forward, .. }) => {
             forward::run(context, name, None, forward, spec).await;

@@ -62,6 +62,7 @@ pub async fn run(
         args: settings.args.clone(),
         pid: std::process::id(),
         cascade: settings.habits.cascade,
+        drift: settings.habits.drift,
         restart_servers: settings.habits.restart_servers,
         ci_timeout: settings.ci_timeout,
     };

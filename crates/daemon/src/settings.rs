@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_engine::Mode;
+use lilt_engine::{DriftHabit, Mode};
 use lilt_host::environment;
 
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub struct Habits {
     pub cascade: bool,
     /// Servers that end are started again, each time later.
     pub restart_servers: bool,
+    /// What is done about objects that somebody deleted or changed in the cluster.
+    pub drift: DriftHabit,
     /// Where to write the facts of the session.
     pub record: Option<PathBuf>,
     /// Each does what `ctr` does on one node of the cluster.
@@ -62,6 +64,11 @@ impl Habits {
         Self {
             cascade: is_on(environment::LILT_CASCADE),
             restart_servers: is_on(environment::LILT_RESTART),
+            drift: match environment::variable(environment::LILT_DRIFT).as_deref() {
+                Some("correct") => DriftHabit::Correct,
+                Some("ignore") => DriftHabit::Ignore,
+                _ => DriftHabit::Tell,
+            },
             record: environment::variable(environment::LILT_RECORD).map(PathBuf::from),
             node_commands: lines(environment::LILT_NODE_CTR),
         }

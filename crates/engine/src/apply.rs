@@ -2,6 +2,7 @@
 
 mod alarm;
 mod cluster;
+mod drift;
 mod files;
 mod images;
 mod load;
@@ -20,6 +21,7 @@ use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
 use crate::timeline;
 
+pub(crate) use drift::corrects as corrects_drift;
 pub(crate) use load::{clean_up, forget as forget_tiltfile, request as request_load};
 pub(crate) use request::{cancel, requested, set_args};
 pub(crate) use switch::note_cluster;
@@ -73,6 +75,12 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::PodGone { pod } => pods::gone(state, &pod),
         Event::Noticed { notice } => notices::noticed(state, notice),
         Event::PodsRefused { namespace, failure } => notices::refused(state, namespace, failure),
+        Event::ObjectsListed { scope, objects } => drift::listed(state, &scope, objects),
+        Event::ObjectChanged { scope, name, mark } => drift::changed(state, &scope, &name, mark),
+        Event::ObjectGone { scope, name, mark } => drift::gone(state, &scope, &name, &mark),
+        Event::Inspected { resource, inspection, found } => {
+            drift::inspected(state, &resource, inspection, found);
+        }
         Event::ForwardChanged { resource, local_port, state: forward } => {
             set_forward(state, &resource, local_port, forward);
         }
@@ -151,6 +159,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             load::cleaned_up(state, cleanup);
         }
         TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
+        TaskId::Kubeconfig => {}
         TaskId::Prune => prune::ended(state),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
         TaskId::ObjectForward(name, _, place) => {
@@ -160,8 +169,14 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
         TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.
-        TaskId::Watch(_) | TaskId::Follow(..) | TaskId::Stream(..) | TaskId::Wake => {}
+        TaskId::Watch(_) | TaskId::Follow(..) | TaskId::Stream(..) | TaskId::Wake | TaskId::Objects(_) => {}
+        TaskId::Inspect(name) => drift::inspected(state, &name, inspection_of(state, &name), Vec::new()),
     }
+}
+
+fn inspection_of(state: &State, name: &lilt_model::ResourceName) -> u64 {
+    let kubernetes = state.resources.get(name).and_then(|resource| resource.kubernetes());
+    kubernetes.map_or(0, |kubernetes| kubernetes.drifting.inspection)
 }
 
 fn serve_generation(state: &State, name: &lilt_model::ResourceName) -> u64 {

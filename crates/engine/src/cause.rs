@@ -24,6 +24,8 @@ pub enum Cause {
     Replaced,
     /// Files could not be copied into the running container.
     LiveUpdateFailed,
+    /// Somebody deleted or changed what was applied; what, in words.
+    Drift(String),
 }
 
 impl Cause {
@@ -42,6 +44,7 @@ impl Cause {
             }
             Cause::Triggered => "Triggered by Hand".into(),
             Cause::Replaced => "Container Replaced: copying what changed since its image was built".into(),
+            Cause::Drift(words) => format!("Put Right: {words}"),
             Cause::LiveUpdateFailed => {
                 "Full Build: the running container could not be updated in place".into()
             }

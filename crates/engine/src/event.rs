@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
-use lilt_model::kubernetes::ObjectRef;
+use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::project::Project;
 use lilt_model::request::Request;
 use lilt_model::timeline::StageKind;
@@ -121,6 +121,29 @@ pub enum Event {
     PodsRefused {
         namespace: String,
         failure: Failure,
+    },
+    /// The applied objects of a scope, all of them, with their marks.
+    ObjectsListed {
+        scope: ObjectScope,
+        objects: Vec<(String, String)>,
+    },
+    /// An applied object says something else than before; its name and mark.
+    ObjectChanged {
+        scope: ObjectScope,
+        name: String,
+        mark: String,
+    },
+    /// The mark is the one it had.
+    ObjectGone {
+        scope: ObjectScope,
+        name: String,
+        mark: String,
+    },
+    /// Objects of a resource were compared with their manifests.
+    Inspected {
+        resource: ResourceName,
+        inspection: u64,
+        found: Vec<(ObjectRef, Option<Drift>)>,
     },
     ForwardChanged {
         resource: ResourceName,
@@ -306,6 +329,32 @@ pub struct Deployed {
     /// The objects as the cluster has them, as YAML.
     #[serde(default)]
     pub result: String,
+}
+
+/// How an object is not as it was applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Drift {
+    Deleted,
+    /// The fields, each as it was applied and as it is.
+    Changed(Vec<String>),
+}
+
+impl Drift {
+    pub fn words(&self, object: &ObjectRef) -> String {
+        /// More fields than this tell nobody anything.
+        const TOLD: usize = 5;
+        match self {
+            Drift::Deleted => format!("{object} was deleted in the cluster"),
+            Drift::Changed(fields) => {
+                let mut told = fields.iter().take(TOLD).cloned().collect::<Vec<_>>().join(", ");
+                if fields.len() > TOLD {
+                    told.push_str(" …");
+                }
+                format!("{object} was changed in the cluster (applied → now): {told}")
+            }
+        }
+    }
 }
 
 /// Why a container could not be brought up to date in place.

@@ -29,8 +29,8 @@ pub use apply::apply;
 pub use cause::Cause;
 pub use dump::dump;
 pub use event::{
-    AppliedObjects, Deployed, Event, ForwardState, ProgramId, ProvidedRepository, ServeExit, SyncFault,
-    UpdateOutcome, WatchId,
+    AppliedObjects, Deployed, Drift, Event, ForwardState, ProgramId, ProvidedRepository, ServeExit,
+    SyncFault, UpdateOutcome, WatchId,
 };
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;
@@ -43,9 +43,9 @@ pub use project::{
 pub use prune::PruneJob;
 pub use record::{Entry, Recorder, replay};
 pub use schedule::schedule;
-pub use state::{FinishedUpdate, Mode, Note, Options, State, Touched};
+pub use state::{DriftHabit, FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{
-    ApplyJob, ApplySource, CleanupReason, DeployJob, ForwardTarget, ImageJob, Leftovers, LocalJob,
-    RepositorySource, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
+    ApplyJob, ApplySource, CleanupReason, DeployJob, ForwardTarget, ImageJob, Inspection, Leftovers,
+    LocalJob, RepositorySource, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
 };
 pub use verdict::{Verdict, verdict};

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lilt_model::ResourceName;
 use lilt_model::cluster::Pod;
 use lilt_model::files::Contents;
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::resource::Body;
+use lilt_model::{ImageName, ResourceName};
 
 use crate::event::{ProgramId, WatchId};
 use crate::objects::plan_object;
 use crate::runtime::current_pods;
 use crate::state::{
-    BodyState, Cleanup, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState, State,
-    TiltfileState, UpdateKind,
+    BodyState, Cleanup, ImageState, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState,
+    State, TiltfileState, UpdateKind,
 };
-use crate::task::{ForwardTarget, SyncJob, SyncTask, TaskId, TaskSpec};
+use crate::task::{ForwardTarget, Inspection, SyncJob, SyncTask, TaskId, TaskSpec};
 
 pub type Plan = BTreeMap<TaskId, TaskSpec>;
 
@@ -47,8 +47,12 @@ pub fn plan_session(state: &State) -> Plan {
         plan.insert(TaskId::Connect, TaskSpec::Connect);
     }
     if state.cluster.info.is_some() {
+        plan.insert(TaskId::Kubeconfig, TaskSpec::Kubeconfig);
         for namespace in &state.cluster.namespaces {
             plan.insert(TaskId::Namespace(namespace.clone()), TaskSpec::Namespace);
+        }
+        for scope in state.cluster.scopes.keys() {
+            plan.insert(TaskId::Objects(scope.clone()), TaskSpec::Objects);
         }
     }
     if let Some((at, _)) = state.alarms.first() {
@@ -143,6 +147,7 @@ fn plan_kubernetes(
         let spec = TaskSpec::Follow { pod: Arc::clone(pod), notices };
         plan.insert(TaskId::Follow(name.clone(), pod.reference()), spec);
     }
+    plan.extend(inspection(state, resource, spec, kubernetes));
     let target = best_pod(state, kubernetes);
     for forward in &spec.forwards {
         let target = target.and_then(|pod| forward_target(forward, pod));
@@ -150,6 +155,29 @@ fn plan_kubernetes(
         plan.insert(TaskId::Forward(name.clone(), forward.local_port), spec);
     }
     plan_syncs(resource, spec, kubernetes, plan);
+}
+
+/// Whether objects that became others are still what was applied.
+fn inspection(
+    state: &State,
+    resource: &ResourceState,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+) -> Option<(TaskId, TaskSpec)> {
+    let drifting = &kubernetes.drifting;
+    if drifting.suspects.is_empty() || resource.update.is_some() {
+        return None;
+    }
+    let reference = |(name, image): (&ImageName, &ImageState)| Some((name.clone(), image.reference.clone()?));
+    let inspection = Inspection {
+        id: drifting.inspection,
+        kubernetes: spec.clone(),
+        images: kubernetes.images.iter().filter_map(reference).collect(),
+        suspects: drifting.suspects.keys().cloned().collect(),
+        namespace: state.cluster.info.as_ref().map(|info| info.namespace.clone()).unwrap_or_default(),
+        merge: state.settings.server_side_apply,
+    };
+    Some((TaskId::Inspect(resource.spec.name.clone()), TaskSpec::Inspect(Box::new(inspection))))
 }
 
 /// Where a new connection should go: the newest pod of the newest deployment, ready ones first. Until one of those

@@ -48,7 +48,9 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
             .as_ref()
             .map(|update| BuildRunning { start_time: Some(update.started), span_id: span(name, update.id) }),
         pending_build_since: resource.pending_since,
-        has_pending_changes: resource.has_new_changes() || resource.reconfigured.is_some(),
+        has_pending_changes: resource.has_new_changes()
+            || resource.reconfigured.is_some()
+            || drift(resource).is_some(),
         endpoint_links: endpoints(resource),
         k8s_resource_info: kubernetes_info(state, resource),
         local_resource_info: local_info(resource),
@@ -95,7 +97,9 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
     let running = resource.update.as_ref().map(|update| &update.cause);
     let cause = running.or(resource.last().map(|last| &last.cause));
     annotate(annotation::CAUSE, cause.map(crate::Cause::headline));
-    annotate(annotation::RUNTIME_MESSAGE, out_of_reach(state, resource).or_else(|| runtime.message.clone()));
+    let unwell = out_of_reach(state, resource).or_else(|| runtime.message.clone());
+    annotate(annotation::RUNTIME_MESSAGE, unwell.or_else(|| drift(resource)));
+    annotate(annotation::DRIFT, drift(resource));
     annotate(annotation::FORWARDS, broken_forwards(resource));
     metadata
 }
@@ -105,6 +109,11 @@ fn out_of_reach(state: &State, resource: &ResourceState) -> Option<String> {
     let failure = state.cluster.failure.as_ref().filter(|_| state.cluster.info.is_some())?;
     resource.kubernetes()?;
     Some(format!("the cluster does not answer: {}", failure.message))
+}
+
+/// What of its objects is not as it was applied.
+fn drift(resource: &ResourceState) -> Option<String> {
+    resource.kubernetes()?.drifting.words()
 }
 
 fn broken_forwards(resource: &ResourceState) -> Option<String> {

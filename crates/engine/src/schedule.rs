@@ -151,6 +151,7 @@ fn start(state: &mut State, name: &ResourceName) {
         state.queue.remove(rank, name);
     }
     resource.looping.note_start(matches!(cause, Cause::Files(_)));
+    let corrects = matches!(cause, Cause::Drift(_));
     resource.update = Some(RunningUpdate {
         id,
         cause,
@@ -172,6 +173,8 @@ fn start(state: &mut State, name: &ResourceName) {
     resource.pending_since = None;
     if let Some(kubernetes) = resource.kubernetes_mut() {
         kubernetes.fall_back = false;
+        let corrections = &mut kubernetes.drifting.corrections;
+        *corrections = if corrects { *corrections + 1 } else { 0 };
     }
     state.updating.insert(name.clone(), resource.runs_alone());
     if let Body::Kubernetes(spec) = &resource.spec.body {
@@ -238,6 +241,8 @@ fn cause_of(state: &State, resource: &ResourceState) -> Cause {
         Cause::Dependencies(resource.renewed_dependencies.iter().cloned().collect())
     } else if resource.kubernetes().is_some_and(|kubernetes| kubernetes.fall_back) {
         Cause::LiveUpdateFailed
+    } else if let Some(words) = resource.kubernetes().and_then(|kubernetes| kubernetes.drifting.words()) {
+        Cause::Drift(words)
     } else {
         Cause::Replaced
     }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use lilt_model::api::ObjectKey;
 use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
+use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::log::Level;
 use lilt_model::project::Settings;
 use lilt_model::resource::TriggerMode;
@@ -53,6 +54,7 @@ pub struct Options {
     pub cascade: bool,
     /// Servers that end are started again.
     pub restart_servers: bool,
+    pub drift: DriftHabit,
     /// How long `ci` may take if the Tiltfile does not say.
     pub ci_timeout: Option<Duration>,
 }
@@ -67,9 +69,23 @@ impl Options {
             pid: 1,
             cascade: false,
             restart_servers: false,
+            drift: DriftHabit::default(),
             ci_timeout: None,
         }
     }
+}
+
+/// What is done about objects that somebody deleted or changed behind our back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriftHabit {
+    /// It is told, and the next update puts it right.
+    #[default]
+    Tell,
+    /// It is put right at once.
+    Correct,
+    /// Nobody looks.
+    Ignore,
 }
 
 /// A line for a resource's log that only the engine can write: a decision, not something a runner did.
@@ -185,6 +201,12 @@ pub(crate) struct ClusterState {
     pub(crate) failure: Option<Failure>,
     /// Namespaces with pods of ours, once something was deployed there.
     pub(crate) namespaces: BTreeSet<String>,
+    /// The same by the object's name.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) applied: BTreeMap<ObjectRef, ResourceName>,
+    /// Where applied objects are followed, and how many of them are there.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) scopes: BTreeMap<ObjectScope, usize>,
     /// Which resource applied an object.
     pub(crate) owners: BTreeMap<Uid, ResourceName>,
     /// Resources that were deployed and also find pods by labels.

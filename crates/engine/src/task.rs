@@ -8,7 +8,7 @@ use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
-use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, ObjectScope};
 use lilt_model::locator::ImageLocator;
 use lilt_model::probe::Probe;
 use lilt_model::secret::Secret;
@@ -32,7 +32,13 @@ pub enum TaskId {
     Serve(ResourceName),
     Probe(ProgramId),
     Connect,
+    /// Whether kubeconfig still says what it said.
+    Kubeconfig,
     Namespace(String),
+    /// Applied objects, from afar.
+    Objects(ObjectScope),
+    /// A look at objects that may not be as they were applied.
+    Inspect(ResourceName),
     Follow(ResourceName, PodRef),
     Forward(ResourceName, u16),
     Sync(ResourceName, ContainerId),
@@ -77,8 +83,14 @@ pub enum TaskSpec {
     Probe { generation: u64, probe: Probe, resource: Option<ResourceName> },
     /// Reach the cluster, however long it takes.
     Connect,
+    /// Say when kubeconfig leads elsewhere than this session goes.
+    Kubeconfig,
     /// Follow the pods of a namespace.
     Namespace,
+    /// Follow whether applied objects are still there and still the same.
+    Objects,
+    /// Compare objects with their manifests.
+    Inspect(Box<Inspection>),
     /// Show a pod's logs, notices and way to readiness.
     Follow { pod: Arc<Pod>, notices: Arc<Notices> },
     /// Lead a local port to a pod.
@@ -221,6 +233,19 @@ pub struct DeployJob {
     pub rerun: bool,
     /// One of many that come up at once.
     pub first: bool,
+    pub merge: ServerSideApply,
+}
+
+/// Which objects to compare with what was applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inspection {
+    pub id: u64,
+    pub kubernetes: KubernetesResource,
+    /// The images that were put in.
+    pub images: Vec<(ImageName, String)>,
+    pub suspects: Vec<ObjectRef>,
+    /// The namespace of objects that name none.
+    pub namespace: String,
     pub merge: ServerSideApply,
 }
 

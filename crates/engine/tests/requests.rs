@@ -60,6 +60,7 @@ fn switching_off_ends_what_it_started_and_switching_on_begins_anew() {
     switch(&mut script, &[], &["web", "w"]);
     assert_snapshot!(script.show(), @r#"
     watch Tiltfile
+    kubeconfig
     namespace("default")
     cleanup(8): w:deployment
     "#);
@@ -73,6 +74,7 @@ fn switching_off_ends_what_it_started_and_switching_on_begins_anew() {
     watch Tiltfile
     watch Image("w", "w")
     update web: Initial Build (enabled) (no command)
+    kubeconfig
     namespace("default")
     forward w 8000: to nothing
     cleanup(8): w:deployment
@@ -85,6 +87,7 @@ fn switching_off_ends_what_it_started_and_switching_on_begins_anew() {
     watch Image("w", "w")
     update w: Initial Build (enabled) (build w, deploy)
     serve web: serve web
+    kubeconfig
     namespace("default")
     forward w 8000: to nothing
     "#);
@@ -109,6 +112,7 @@ fn namespaces_and_what_is_to_be_kept_survive_switching_off() {
     switch(&mut script, &[], &["all"]);
     assert_snapshot!(script.show(), @r#"
     watch Tiltfile
+    kubeconfig
     namespace("default")
     cleanup(5): all:configmap
     "#);

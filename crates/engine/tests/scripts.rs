@@ -324,6 +324,7 @@ fn workloads_wait_for_the_cluster_and_then_build_and_deploy() {
     watch Local("a")
     watch Image("web", "web")
     update web: Initial Build (build web, deploy)
+    kubeconfig
     namespace("default")
     forward web 8000: to nothing
     "#);
@@ -335,7 +336,9 @@ fn workloads_wait_for_the_cluster_and_then_build_and_deploy() {
     watch Tiltfile
     watch Local("a")
     watch Image("web", "web")
+    kubeconfig
     namespace("default")
+    objects Deployment default
     follow web web-1
     forward web 8000: to web-1:80
     sync web c1: idle
@@ -376,7 +379,9 @@ fn a_synced_file_goes_into_the_running_container() {
     assert_snapshot!(script.show(), @r#"
     watch Tiltfile
     watch Image("web", "web")
+    kubeconfig
     namespace("default")
+    objects Deployment default
     follow web web-1
     forward web 8000: to web-1:80
     sync web c1: ["/p/web/src/index.html"]

@@ -55,6 +55,9 @@ pub const LILT_WATCH: &str = "LILT_WATCH";
 pub const LILT_CASCADE: &str = "LILT_CASCADE";
 /// If set, servers (`serve_cmd`) that end are started again, each time later.
 pub const LILT_RESTART: &str = "LILT_RESTART";
+/// What is done about objects that somebody deleted or changed in the cluster: `correct` puts them right at once, `ignore`
+/// does not look; by itself lilt tells, and the next update puts them right.
+pub const LILT_DRIFT: &str = "LILT_DRIFT";
 /// The file to which the facts of the session are written.
 pub const LILT_RECORD: &str = "LILT_RECORD";
 /// Commands, one on each line, each of which does what `ctr` does on one node of the cluster: images go there.
@@ -91,6 +94,7 @@ pub const ALL: &[&str] = &[
     LILT_WATCH,
     LILT_CASCADE,
     LILT_RESTART,
+    LILT_DRIFT,
     LILT_RECORD,
     LILT_NODE_CTR,
     DOCKER_HOST,

@@ -40,6 +40,8 @@ pub mod annotation {
     pub const ARGS: &str = "lilt.dev/args";
     /// The resources that must be ready before the first update, as a JSON list.
     pub const RESOURCE_DEPS: &str = "lilt.dev/resource-deps";
+    /// What of its objects was deleted or changed in the cluster since they were applied, in words.
+    pub const DRIFT: &str = "lilt.dev/drift";
     /// State of the forwards that do not work, in words.
     pub const FORWARDS: &str = "lilt.dev/forwards";
 }

@@ -128,6 +128,41 @@ impl ObjectRef {
     }
 }
 
+/// Objects of one kind in one place that are followed together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectScope {
+    pub api_version: String,
+    pub kind: String,
+    /// Empty for cluster-wide kinds.
+    #[serde(default)]
+    pub namespace: String,
+    /// One that does not carry our label; none: all that do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl ObjectScope {
+    /// That of an object which was applied. Claims get no label, and neither does what a command applies.
+    pub fn of(object: &ObjectRef, labelled: bool) -> Self {
+        let alone = !labelled || object.kind == "PersistentVolumeClaim";
+        Self {
+            api_version: object.api_version.clone(),
+            kind: object.kind.clone(),
+            namespace: object.namespace.clone(),
+            name: alone.then(|| object.name.clone()),
+        }
+    }
+
+    pub fn object(&self, name: &str) -> ObjectRef {
+        ObjectRef {
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: name.to_owned(),
+        }
+    }
+}
+
 /// `web:deployment`, as Tilt prints objects; with the namespace when there is one.
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -209,7 +209,10 @@ impl Outside for RealOutside {
 
     fn kube_context(&self) -> Result<Option<KubeContext>, Failure> {
         let configs = kubeconfig::read()?;
-        let mut context = kubeconfig::context_of(&configs, self.context.as_deref());
+        let mut context = match configs.is_empty() {
+            true => kubeconfig::within(),
+            false => kubeconfig::context_of(&configs, self.context.as_deref()),
+        };
         if let (Some(context), Some(namespace)) = (&mut context, &self.namespace) {
             context.namespace.clone_from(namespace);
         }

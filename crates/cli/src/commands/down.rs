@@ -6,17 +6,22 @@ use lilt_daemon::Extent;
 use lilt_host::session_dir::SessionDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::Down;
+use crate::arguments::{Down, Project};
 use crate::signals::Signals;
 use crate::{session, terminal};
 
 pub(crate) async fn run(down: Down) -> anyhow::Result<ExitCode> {
     let extent = Extent { namespaces: down.delete_namespaces, volumes: down.delete_volumes };
+    delete(down.project, extent).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Deletes what the Tiltfile names, until Ctrl-C.
+pub(crate) async fn delete(project: Project, extent: Extent) -> anyhow::Result<()> {
     // Gone at the end.
     let folder = SessionDir::create()?;
-    let settings = session::settings_for_down(down.project, &folder)?;
+    let settings = session::settings_for_down(project, &folder)?;
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
-    lilt_daemon::down(settings, extent, cancel, terminal::print).await?;
-    Ok(ExitCode::SUCCESS)
+    Ok(lilt_daemon::down(settings, extent, cancel, terminal::print).await?)
 }

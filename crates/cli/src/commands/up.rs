@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
+use lilt_daemon::Extent;
 use lilt_engine::Mode;
 use lilt_model::Failure;
 
 use crate::arguments::{Up, UpdateMode};
-use crate::commands::starter;
+use crate::commands::{down, starter};
 use crate::face::Face;
 use crate::session::{self, Plan};
+use crate::terminal;
 
 pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     let live_update = changes_containers(up.update_mode)?;
@@ -17,6 +19,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     }
     let bound = session::bind(&up.web).await?;
     bound.announce("up", &up.project.file)?;
+    let project = up.cleanup.then(|| up.project.clone());
     let plan = Plan {
         project: up.project,
         mode: Mode::Up,
@@ -28,7 +31,13 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         ci_timeout: None,
         environment: Vec::new(),
     };
-    session::run(plan, bound, |_, _| std::future::pending()).await?;
+    let ended = session::run(plan, bound, |_, _| std::future::pending()).await;
+    // However it ended: what it deployed is there.
+    if let Some(project) = project {
+        terminal::line("Cleaning up: deleting what the Tiltfile names (Ctrl-C leaves the rest)");
+        down::delete(project, Extent::default()).await?;
+    }
+    ended?;
     Ok(ExitCode::SUCCESS)
 }
 

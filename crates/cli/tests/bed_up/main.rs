@@ -5,10 +5,13 @@
 mod support;
 
 mod absent;
+mod applying;
 mod ci;
+mod contexts;
 mod custom_build;
 mod custom_deploy;
 mod down;
+mod drift;
 mod ending;
 mod engine;
 mod errors;
@@ -17,6 +20,7 @@ mod logs;
 mod machine;
 mod objects;
 mod path;
+mod plan;
 mod reload;
 mod shared;
 mod status;

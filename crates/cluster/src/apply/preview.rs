@@ -33,9 +33,19 @@ impl Cluster {
         objects: &[Value],
         merge: ServerSideApply,
     ) -> Result<Vec<(ObjectRef, Preview)>, Failure> {
+        self.preview_among(objects, objects, merge).await
+    }
+
+    /// The same, where `all` come with them: namespaces and definitions that are not there yet.
+    pub async fn preview_among(
+        &self,
+        objects: &[Value],
+        all: &[Value],
+        merge: ServerSideApply,
+    ) -> Result<Vec<(ObjectRef, Preview)>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let work = references.into_iter().zip(objects).map(|(object, body)| async move {
-            let preview = self.preview_one(&object, body, objects, merge).await;
+            let preview = self.preview_one(&object, body, all, merge).await;
             (object, preview.unwrap_or_else(Preview::Refused))
         });
         Ok(stream::iter(work).buffered(AT_ONCE).collect().await)
@@ -53,7 +63,9 @@ impl Cluster {
         let kind = found.map_err(|error| self.failure("asking which kinds it knows", &error))?;
         let Some(kind) = kind else { return Ok(None) };
         let target = self.target(&object, kind);
-        let Some(meta) = target.metadata().await else { return Ok(None) };
+        let Some(meta) = target.metadata().await.filter(|meta| meta.deletion_timestamp.is_none()) else {
+            return Ok(None);
+        };
         let mut changes = target.differences(manifest, merge).await?;
         let scaled = is_autoscaled(&meta);
         changes.retain(|change| {

@@ -238,7 +238,7 @@ impl Target<'_> {
     }
 }
 
-pub(crate) fn is_create_once(object: &Value) -> bool {
+pub fn is_create_once(object: &Value) -> bool {
     let annotations = object.pointer("/metadata/annotations");
     annotations.and_then(|it| it.get(CREATE_ONCE)).and_then(Value::as_str) == Some("true")
 }

@@ -44,7 +44,12 @@ pub(super) fn client(config: Config) -> Result<Client, Error> {
                 None => build(config, tunnel),
             }
         }
-        Some(proxy) if proxy.scheme_str() == Some("socks5") => build(config, SocksV5::new(proxy, tcp)),
+        Some(proxy) if matches!(proxy.scheme_str(), Some("socks5" | "socks5h")) => {
+            match socks_login(&proxy) {
+                Some((user, password)) => build(config, SocksV5::new(proxy, tcp).with_auth(user, password)),
+                None => build(config, SocksV5::new(proxy, tcp)),
+            }
+        }
         Some(proxy) => Err(Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy) }),
     }
 }
@@ -60,6 +65,12 @@ fn install_crypto() {
 fn proxy_login(proxy: &Uri) -> Option<HeaderValue> {
     let (login, _) = proxy.authority()?.as_str().rsplit_once('@')?;
     HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(login))).ok()
+}
+
+fn socks_login(proxy: &Uri) -> Option<(String, String)> {
+    let (login, _) = proxy.authority()?.as_str().rsplit_once('@')?;
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    Some((user.to_owned(), password.to_owned()))
 }
 
 fn build<C>(config: Config, connector: C) -> Result<Client, Error>

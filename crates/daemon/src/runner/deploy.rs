@@ -96,10 +96,7 @@ async fn deploy(
     if let Some(custom) = &job.kubernetes.custom_deploy {
         return by_command::deploy(context, job, custom, &references, steps).await;
     }
-    // Base images are in others, not in pods.
-    let bases: Vec<&ImageName> = job.kubernetes.images.iter().flat_map(|image| &image.depends_on).collect();
-    references.retain(|(name, _)| !bases.contains(&name) || uses_image(job, name));
-    yaml::apply(context, job, &references, steps).await
+    yaml::apply(context, job, &in_pods(&job.kubernetes, references), steps).await
 }
 
 /// What the Tiltfile asks for and lilt does not do yet.
@@ -123,10 +120,20 @@ fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
     }
 }
 
+/// Of the images, those that pods run. Base images are in others, and seldom in pods.
+pub(crate) fn in_pods(
+    kubernetes: &KubernetesResource,
+    mut references: Vec<(ImageName, String)>,
+) -> Vec<(ImageName, String)> {
+    let bases: Vec<&ImageName> = kubernetes.images.iter().flat_map(|image| &image.depends_on).collect();
+    references.retain(|(name, _)| !bases.contains(&name) || uses_image(kubernetes, name));
+    references
+}
+
 /// Whether a pod runs this image, besides others that build on it.
-fn uses_image(job: &DeployJob, name: &ImageName) -> bool {
-    let images = injections(&job.kubernetes, &[(name.clone(), "probe".to_owned())]);
-    lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, &job.kubernetes.image_locators).is_ok()
+fn uses_image(kubernetes: &KubernetesResource, name: &ImageName) -> bool {
+    let images = injections(kubernetes, &[(name.clone(), "probe".to_owned())]);
+    lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators).is_ok()
 }
 
 pub(crate) fn injections(

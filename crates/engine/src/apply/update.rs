@@ -8,7 +8,7 @@ use lilt_model::resource::Body;
 use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
 use serde_json::Value;
 
-use crate::apply::{images, load, pods};
+use crate::apply::{drift, images, load, pods};
 use crate::event::{Deployed, SyncFault, UpdateOutcome};
 use crate::objects;
 use crate::prune;
@@ -84,6 +84,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     for image in &built {
         objects::image_changed(state, image);
     }
+    drift::update_ended(state, name);
 }
 
 /// The running update with this number, taken out; none if it is stale.
@@ -148,6 +149,7 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
     let uids = deployed.objects.iter().filter(|_| by_owners).map(|(_, uid)| uid.clone());
     let uids: Vec<Uid> = uids.collect();
     disown(state, name);
+    drift::adopt(state, name, &deployed);
     if !spec.extra_pod_selectors.is_empty() {
         state.cluster.selecting.insert(name.clone());
     }
@@ -168,6 +170,7 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
 
 /// Forgets which objects are this resource's.
 pub(super) fn disown(state: &mut State, name: &ResourceName) {
+    drift::disown(state, name);
     let State { resources, cluster, .. } = state;
     cluster.selecting.remove(name);
     let deployed =

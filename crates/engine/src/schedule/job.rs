@@ -32,6 +32,7 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
         || resource.reconfigured.is_some()
         || kubernetes.fall_back
         || kubernetes.deployed.is_none()
+        || !kubernetes.drifting.found.is_empty()
         || !kubernetes.changes.is_empty()
         || spec.images.iter().any(|image| needs_build(image, kubernetes.images.get(&image.name)));
     if must_deploy {

@@ -5,6 +5,7 @@ use lilt_model::resource::Body;
 
 use super::images::built_elsewhere;
 use super::job::{self, Choice, choose};
+use crate::apply::corrects_drift;
 use crate::cause::Cause;
 use crate::describe::describe;
 use crate::hold::{Dependency, Hold};
@@ -71,6 +72,9 @@ fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
         return Ok(Some(Rank::changed(resource.newest_change().max(reconfigured))));
     }
     if is_behind(resource) {
+        return Ok(Some(Rank::changed(resource.attempted)));
+    }
+    if resource.kubernetes().is_some_and(|kubernetes| corrects_drift(state, kubernetes)) {
         return Ok(Some(Rank::changed(resource.attempted)));
     }
     if changed || !resource.started_once {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use lilt_model::cluster::{PodRef, Registry};
 use lilt_model::image::LiveUpdate;
+use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::{ContainerId, Failure, ImageName, Timestamp};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::event::{Deployed, ForwardState};
+use crate::event::{Deployed, Drift, ForwardState};
 use crate::notices::Notices;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -39,6 +40,31 @@ pub(crate) struct KubernetesState {
     pub(crate) completed: bool,
     /// The live update that runs.
     pub(crate) live_update: Option<LiveUpdateRun>,
+    pub(crate) drifting: Drifting,
+}
+
+/// What is known of objects that are not as they were applied.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Drifting {
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) found: BTreeMap<ObjectRef, Drift>,
+    /// Objects that became others, with their marks: whether it matters is being looked at.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) suspects: BTreeMap<ObjectRef, String>,
+    /// The number of that look.
+    pub(crate) inspection: u64,
+    /// What was seen during an update, which may be our own doing; none: it was gone.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) meanwhile: BTreeMap<ObjectRef, Option<String>>,
+    /// How often in a row it was put right at once.
+    pub(crate) corrections: u32,
+}
+
+impl Drifting {
+    pub(crate) fn words(&self) -> Option<String> {
+        let words: Vec<String> = self.found.iter().map(|(object, drift)| drift.words(object)).collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
 }
 
 impl KubernetesState {

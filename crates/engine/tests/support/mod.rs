@@ -157,6 +157,7 @@ impl Script {
         let deployed = Deployed {
             objects: vec![(deployment_ref(resource), Uid::from(format!("uid-{resource}")))],
             template_hashes: vec![format!("hash-{tag}")],
+            marks: vec![format!("uid-{resource}:{tag}:applied")],
             ..Deployed::default()
         };
         UpdateOutcome {
@@ -257,6 +258,7 @@ fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
         TaskId::Probe(ProgramId::Command(name)) => format!("probe cmd {name}"),
         TaskId::Follow(name, pod) => format!("follow {name} {}", pod.name),
         TaskId::Forward(name, port) => format!("forward {name} {port}"),
+        TaskId::Objects(scope) => format!("objects {} {}", scope.kind, scope.namespace),
         TaskId::Sync(name, container) => format!("sync {name} {container}"),
         other => format!("{other:?}").to_lowercase(),
     };

@@ -91,6 +91,17 @@ pub(super) fn context_of(configs: &[Config], wanted: Option<&str>) -> Option<Kub
     })
 }
 
+/// That of a pod which meets the cluster it runs in. It has to be allowed like any other.
+pub(super) fn within() -> Option<KubeContext> {
+    std::env::var_os("KUBERNETES_SERVICE_HOST").filter(|host| !host.is_empty())?;
+    let namespace = fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
+    Some(KubeContext {
+        name: "in-cluster".to_owned(),
+        cluster: "in-cluster".to_owned(),
+        namespace: namespace.unwrap_or_default().trim().to_owned(),
+    })
+}
+
 /// The entries of this name, with the folders of their files.
 fn named<'c>(
     configs: &'c [Config],

@@ -1,0 +1,201 @@
+//! `lilt plan`.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use lilt_cluster::{FieldChange, Preview};
+use lilt_daemon::{Deletion, Outlook, ResourceOutlook};
+use lilt_host::session_dir::SessionDir;
+use lilt_model::kubernetes::ObjectRef;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::Project;
+use crate::signals::Signals;
+use crate::{session, terminal};
+
+/// Something would change in the cluster.
+const CHANGES: u8 = 2;
+
+/// Show what `up` would build, run and change in the cluster, without doing it
+///
+/// The Tiltfile is evaluated, and the API server is asked what each object would become (a dry run). Which tag a built
+/// image gets is known only when it is built. Exit code 0: the cluster is as it should be; 2: something would be made,
+/// changed or deleted there; 1: something would be refused, or went wrong.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  lilt plan                      before `lilt up`
+  lilt plan web                  only web and what it depends on
+  lilt plan --down               before `lilt down`
+  lilt plan -o json | jq .resources")]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    project: Project,
+    /// What `down` would delete
+    #[arg(long)]
+    down: bool,
+    /// How to print it
+    #[arg(long, short, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
+    // Gone at the end.
+    let folder = SessionDir::create()?;
+    let settings = session::settings_for_plan(plan.project, &folder, plan.down)?;
+    let cancel = CancellationToken::new();
+    let _signals = Signals::cancel(cancel.clone())?;
+    // What is printed must be one document.
+    let print = |text: &str| match plan.output {
+        Format::Text => terminal::print(text),
+        Format::Json => terminal::aside(text.trim_end()),
+    };
+    if plan.down {
+        let deletion = lilt_daemon::deletion(settings, cancel, print).await?;
+        match plan.output {
+            Format::Text => terminal::print(&deletion_text(&deletion)),
+            Format::Json => terminal::json(&deletion_json(&deletion))?,
+        }
+        let deletes = !deletion.runs.is_empty() || deletion.objects.iter().any(|(_, there)| *there);
+        return Ok(ExitCode::from(if deletes { CHANGES } else { 0 }));
+    }
+    let outlook = lilt_daemon::outlook(settings, cancel, print).await?;
+    match plan.output {
+        Format::Text => terminal::print(&text(&outlook)),
+        Format::Json => terminal::json(&json!({"resources":
+            outlook.resources.iter().map(resource_json).collect::<Vec<_>>()}))?,
+    }
+    Ok(ExitCode::from(code(&outlook)))
+}
+
+fn previews(outlook: &Outlook) -> impl Iterator<Item = &Preview> {
+    outlook.resources.iter().flat_map(|resource| &resource.objects).map(|(_, preview)| preview)
+}
+
+fn code(outlook: &Outlook) -> u8 {
+    let is_calm = |preview: &Preview| matches!(preview, Preview::Unchanged | Preview::Keep(_));
+    if previews(outlook).any(|preview| matches!(preview, Preview::Refused(_))) {
+        1
+    } else if previews(outlook).all(is_calm) {
+        0
+    } else {
+        CHANGES
+    }
+}
+
+fn text(outlook: &Outlook) -> String {
+    let mut text = String::new();
+    for resource in &outlook.resources {
+        text.push_str(&resource_text(resource));
+    }
+    let count = |is: fn(&Preview) -> bool| previews(outlook).filter(|preview| is(preview)).count();
+    text.push_str(&format!(
+        "{} to create, {} to change, {} to make anew, {} as they should be",
+        count(|it| matches!(it, Preview::Create)),
+        count(|it| matches!(it, Preview::Change(_))),
+        count(|it| matches!(it, Preview::Recreate(_))),
+        count(|it| matches!(it, Preview::Unchanged | Preview::Keep(_))),
+    ));
+    match count(|it| matches!(it, Preview::Refused(_))) {
+        0 => text.push_str("; nothing was changed\n"),
+        refused => text.push_str(&format!(", {refused} that would be refused; nothing was changed\n")),
+    }
+    text
+}
+
+fn resource_text(resource: &ResourceOutlook) -> String {
+    let mut text = format!("{}\n", resource.name);
+    for image in &resource.builds {
+        text.push_str(&format!("  build   {image}\n"));
+    }
+    for command in &resource.runs {
+        text.push_str(&format!("  run     {command}\n"));
+    }
+    for (object, preview) in &resource.objects {
+        let (verb, lines) = described(preview);
+        text.push_str(&format!("  {verb:<7} {object}\n"));
+        for line in lines {
+            text.push_str(&format!("            {}\n", line.replace('\n', "\n            ")));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// A word for it, and what is to be known.
+fn described(preview: &Preview) -> (&'static str, Vec<String>) {
+    let fields = |changes: &[FieldChange]| changes.iter().map(ToString::to_string).collect();
+    match preview {
+        Preview::Create => ("create", Vec::new()),
+        Preview::Unchanged => ("leave", Vec::new()),
+        Preview::Change(changes) => ("change", fields(changes)),
+        Preview::Recreate(why) => ("replace", vec![format!("deleted and made anew: {why}")]),
+        Preview::Keep(changes) => {
+            let mut lines = vec!["made only once; it differs from the YAML:".to_owned()];
+            lines.extend(changes.iter().map(ToString::to_string));
+            ("leave", lines)
+        }
+        Preview::Refused(failure) => ("refused", vec![failure.to_string()]),
+    }
+}
+
+fn resource_json(resource: &ResourceOutlook) -> Value {
+    let objects: Vec<Value> = resource.objects.iter().map(object_json).collect();
+    json!({"name": resource.name, "builds": resource.builds, "runs": resource.runs, "objects": objects})
+}
+
+fn object_json((object, preview): &(ObjectRef, Preview)) -> Value {
+    let (action, changes, reason) = match preview {
+        Preview::Create => ("create", None, None),
+        Preview::Unchanged => ("leave", None, None),
+        Preview::Change(changes) => ("change", Some(changes), None),
+        Preview::Recreate(why) => ("replace", None, Some(why.clone())),
+        Preview::Keep(changes) => ("leave", Some(changes), Some("made only once".to_owned())),
+        Preview::Refused(failure) => ("refused", None, Some(failure.to_string())),
+    };
+    let mut value = identity_json(object);
+    value["action"] = action.into();
+    if let Some(changes) = changes {
+        let field = |change: &FieldChange| json!({"path": change.path, "before": change.before, "after": change.after});
+        value["changes"] = changes.iter().map(field).collect();
+    }
+    if let Some(reason) = reason {
+        value["reason"] = reason.into();
+    }
+    value
+}
+
+fn identity_json(object: &ObjectRef) -> Value {
+    json!({"apiVersion": object.api_version, "kind": object.kind, "namespace": object.namespace, "name": object.name})
+}
+
+fn deletion_text(deletion: &Deletion) -> String {
+    let mut text = String::new();
+    for command in &deletion.runs {
+        text.push_str(&format!("  run     {command}\n"));
+    }
+    for (object, there) in &deletion.objects {
+        let verb = if *there { "delete" } else { "gone" };
+        text.push_str(&format!("  {verb:<7} {object}\n"));
+    }
+    let there = deletion.objects.iter().filter(|(_, there)| *there).count();
+    text.push_str(&format!("{there} to delete; nothing was changed\n"));
+    text
+}
+
+fn deletion_json(deletion: &Deletion) -> Value {
+    let object = |(object, there): &(ObjectRef, bool)| {
+        let mut value = identity_json(object);
+        value["action"] = if *there { "delete" } else { "gone" }.into();
+        value
+    };
+    let objects: Vec<Value> = deletion.objects.iter().map(object).collect();
+    json!({"runs": deletion.runs, "objects": objects})
+}

@@ -1,0 +1,138 @@
+//! One context for the whole session, whatever kubeconfig says meanwhile.
+
+use std::path::Path;
+
+use lilt_testbed_env::{Bed, eventually};
+
+use crate::support::bed::Site;
+use crate::support::lilt::Start;
+
+#[test]
+fn a_session_stays_with_the_context_it_began_with_and_tells_of_another() {
+    let site = Site::new("pinned");
+    site.project.write("web.yaml", &site.idle("web"));
+    let tiltfile = "k8s_yaml('web.yaml')\nprint('the context is ' + k8s_context())\n\
+        print('local says ' + str(local('kubectl config current-context', quiet=True)))\n\
+        local_resource('ask', 'kubectl config current-context; cat text', deps=['text'])\n";
+    site.project.write("Tiltfile", tiltfile);
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    let kubectl = |arguments: &[&str]| site.namespace.kubectl(arguments);
+    kubectl(&["config", "set-cluster", "elsewhere", "--server=https://127.0.0.1:9"]);
+    kubectl(&["config", "set-context", "elsewhere", "--cluster=elsewhere", "--user=nobody"]);
+    kubectl(&["config", "use-context", "elsewhere"]);
+    lilt.wait_for_line("kubeconfig now selects the context elsewhere; this session stays with kind-lilt");
+    let place = lilt.place();
+    site.project.write("text", "asked again\n");
+    site.project.write("Tiltfile", &format!("{tiltfile}print('loaded again')\n"));
+    lilt.wait_for_line_after(place, "loaded again");
+    lilt.wait_for_words_after(place, "ask", "asked again");
+    let since = lilt.output_after(place);
+    assert!(since.contains("the context is kind-lilt") && since.contains("local says kind-lilt"), "{since}");
+    assert!(!since.contains("elsewhere"), "{since}");
+    // And what is deployed goes where it went before.
+    site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
+    lilt.wait_for_line_after(place, "web:deployment");
+    kubectl(&["config", "use-context", "kind-lilt"]);
+    lilt.wait_for_line("selects the context kind-lilt again");
+    eventually("it is deployed", || {
+        site.namespace.kubectl(&["get", "deployment/web", "-o", "yaml"]).contains("sleep 654").then_some(())
+    });
+    lilt.quit();
+}
+
+#[test]
+fn who_deploys_nothing_needs_no_kubeconfig() {
+    let site = Site::new("none");
+    site.project.write("Tiltfile", "local_resource('job', 'echo done')\n");
+    site.project.write("broken", "contexts: {a: [}");
+    let ended = site.ci().variable("KUBECONFIG", site.project.file("broken")).run().clean(0);
+    assert!(!ended.output().contains("broken"), "{}", ended.output());
+}
+
+/// A kubeconfig of somebody who may do what he likes in his namespace and nothing elsewhere.
+fn limited(site: &Site) -> std::path::PathBuf {
+    let kubectl = |arguments: &[&str]| site.namespace.kubectl(arguments);
+    kubectl(&["create", "serviceaccount", "worker"]);
+    let account = format!("--serviceaccount={}:worker", site.namespace.name());
+    kubectl(&["create", "rolebinding", "worker", "--clusterrole=admin", &account]);
+    let token = kubectl(&["create", "token", "worker"]);
+    let path = site.project.file("limited");
+    std::fs::copy(site.namespace.kubeconfig(), &path).expect("a kubeconfig can be copied");
+    let file = path.to_string_lossy().into_owned();
+    let user = kubectl(&["config", "view", "-o", "jsonpath={.users[0].name}"]);
+    let bed = Bed::get();
+    bed.kubectl(&["--kubeconfig", &file, "config", "delete-user", &user]);
+    bed.kubectl(&["--kubeconfig", &file, "config", "set-credentials", &user, "--token", token.trim()]);
+    path
+}
+
+#[test]
+fn rights_in_the_namespace_suffice() {
+    let site = Site::new("limited");
+    let kubeconfig = limited(&site);
+    site.project.write("web.yaml", &site.idle("web"));
+    site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
+    let lilt = site.up().variable("KUBECONFIG", &kubeconfig).start();
+    lilt.wait_until_ready("web");
+    site.namespace.kubectl(&["scale", "deployment/web", "--replicas=1"]);
+    site.namespace.kubectl(&["delete", "deployment/web"]);
+    lilt.wait_until("web", "is missed", |it| {
+        it["metadata"]["annotations"]["lilt.dev/drift"].as_str().is_some_and(|it| it.contains("deleted"))
+    });
+    assert!(!lilt.output().contains("forbidden"), "{}", lilt.output());
+    lilt.click("web");
+    lilt.wait_until_ready("web");
+    // What is not allowed is told, and the rest goes on.
+    let other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n";
+    site.project.write("other.yaml", other);
+    site.project.write("Tiltfile", "k8s_yaml(['web.yaml', 'other.yaml'])\n");
+    let refused = lilt.wait_for_line("the cluster does not allow you to apply other:configmap:default");
+    assert!(refused.contains("uncategorized │ ERROR"), "{refused}");
+    lilt.wait_until_ready("web");
+    lilt.quit();
+}
+
+/// As a pod would see it: in a mount namespace of its own, where kubelet has put a token.
+#[test]
+fn a_pod_meets_the_cluster_it_runs_in() {
+    let site = Site::new("within");
+    let _ = limited(&site);
+    let token = site.namespace.kubectl(&["create", "token", "worker"]);
+    let authority = site.namespace.kubectl(&[
+        "config",
+        "view",
+        "--raw",
+        "--flatten",
+        "-o",
+        "jsonpath={.clusters[0].cluster.certificate-authority-data}",
+    ]);
+    let server = site.namespace.kubectl(&["config", "view", "-o", "jsonpath={.clusters[0].cluster.server}"]);
+    let (host, port) = server.trim().trim_start_matches("https://").rsplit_once(':').expect("a port");
+    site.project.write("token", token.trim());
+    site.project.write("ca", authority.trim());
+    site.project.write("namespace", site.namespace.name());
+    site.project.write("web.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside}\n");
+    site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
+    let folder = "/var/run/secrets/kubernetes.io/serviceaccount";
+    let program = Path::new(env!("CARGO_BIN_EXE_lilt")).display();
+    let script = format!(
+        "mkdir -p /var/run/secrets && mount -t tmpfs tmpfs /var/run/secrets && mkdir -p {folder} && \
+         cp token namespace {folder}/ && base64 -d ca > {folder}/ca.crt && exec {program} plan"
+    );
+    let run = || {
+        Start::program(Path::new("/usr/bin/unshare"), &site.project, &["-m", "sh", "-c", &script])
+            .on(&site.namespace)
+            .variable("KUBECONFIG", site.project.file("missing"))
+            .variable("KUBERNETES_SERVICE_HOST", host)
+            .variable("KUBERNETES_SERVICE_PORT", port)
+            .run()
+    };
+    let stopped = run();
+    assert_eq!(stopped.code(), Some(1), "{}", stopped.output());
+    assert!(stopped.output().contains("allow_k8s_contexts('in-cluster')"), "{}", stopped.output());
+    site.project.write("Tiltfile", "allow_k8s_contexts('in-cluster')\nk8s_yaml('web.yaml')\n");
+    let planned = run();
+    assert_eq!(planned.code(), Some(2), "{}", planned.output());
+    assert!(planned.output().contains("create  inside:configmap"), "{}", planned.output());
+}

@@ -1,0 +1,102 @@
+//! `lilt plan` shows what would be done, and `lilt up --cleanup` leaves nothing behind.
+
+use lilt_testbed_env::eventually;
+use serde_json::Value;
+
+use crate::support::bed::Site;
+use crate::support::lilt::{Ended, Start};
+
+fn plan(site: &Site, arguments: &[&str]) -> Ended {
+    let arguments: Vec<&str> = ["plan"].iter().chain(arguments).copied().collect();
+    Start::new(&site.project, &arguments).on(&site.namespace).run()
+}
+
+#[test]
+fn a_plan_says_what_would_be_built_made_and_changed_and_does_nothing() {
+    let site = Site::new("plan");
+    let other = site.idle("other").replace("spec:\n  selector", "spec:\n  replicas: 0\n  selector");
+    site.project.write("other.yaml", &other);
+    site.project.write(
+        "Tiltfile",
+        &format!("{}k8s_yaml('other.yaml')\nlocal_resource('job', 'touch never')\n", site.tiltfile()),
+    );
+    let first = plan(&site, &[]).clean(2);
+    for line in [&format!("build   {}", site.image()), "create  web:deployment", "run     touch never"] {
+        assert!(first.stdout().contains(line), "{line:?} in {}", first.stdout());
+    }
+    assert!(!site.exists("deployment/web") && !site.project.exists("never"));
+
+    site.namespace.kubectl(&["apply", "-f", &site.project.file("other.yaml").display().to_string()]);
+    let changed = other.replace("replicas: 0", "replicas: 1").replace("sleep 987", "sleep 654");
+    site.project.write("other.yaml", &changed);
+    let second = plan(&site, &["other"]).clean(2).stdout();
+    assert!(
+        second.contains("change  other:deployment") && second.contains("spec.replicas: 0 → 1"),
+        "{second}"
+    );
+    assert!(second.contains("sleep 654"), "{second}");
+
+    site.project.write("other.yaml", &changed.replace("replicas: 1", "replicas: many"));
+    let refused = plan(&site, &["-o", "json", "other"]).clean(1);
+    let json: Value = serde_json::from_str(&refused.stdout()).expect("one document");
+    let object = &json["resources"][0]["objects"][0];
+    assert_eq!((&object["action"], &object["name"]), (&"refused".into(), &"other".into()), "{json}");
+    assert!(object["reason"].as_str().is_some_and(|reason| reason.contains("replicas")), "{json}");
+
+    let down = plan(&site, &["--down", "other"]).clean(2).stdout();
+    assert!(down.contains("delete  other:deployment"), "{down}");
+    assert!(site.exists("deployment/other"));
+}
+
+#[test]
+fn what_is_as_it_should_be_is_0() {
+    let site = Site::new("plan-same");
+    site.project.write("web.yaml", &site.idle("web"));
+    site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    let same = plan(&site, &[]).clean(0).stdout();
+    assert!(same.contains("leave   web:deployment") && same.contains("1 as they should be"), "{same}");
+    lilt.quit();
+    plan(&site, &["--down"]).clean(2);
+    site.down().run().clean(0);
+    plan(&site, &["--down"]).clean(0);
+}
+
+#[test]
+fn cleanup_deletes_what_was_deployed_when_the_session_ends() {
+    let site = Site::new("cleanup");
+    site.project.write("web.yaml", &site.idle("web"));
+    site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
+    let lilt = site.up().argument("--cleanup").start();
+    lilt.wait_until_ready("web");
+    lilt.signal(nix::sys::signal::Signal::SIGTERM);
+    let ended = lilt.ended();
+    assert_eq!(ended.code(), Some(0), "{}", ended.output());
+    assert!(ended.output().contains("→ Deployment/web\n"), "{}", ended.output());
+    assert!(!site.exists("deployment/web"));
+
+    // A second Ctrl-C leaves the rest.
+    let stuck = site
+        .idle("web")
+        .replace("metadata: {name: web}", "metadata: {name: web, finalizers: [example.com/never]}");
+    site.project.write("web.yaml", &stuck);
+    let lilt = site.up().argument("--cleanup").start();
+    lilt.wait_until_ready("web");
+    lilt.ctrl_c();
+    eventually("it is being deleted", || {
+        (!site.read("deployment/web", ".metadata.deletionTimestamp").is_empty()).then_some(())
+    });
+    lilt.ctrl_c();
+    let ended = lilt.ended();
+    assert_eq!(ended.code(), Some(1), "{}", ended.output());
+    assert!(ended.output().contains("interrupted; some objects may be left"), "{}", ended.output());
+    site.namespace.kubectl(&[
+        "patch",
+        "deployment/web",
+        "--type=merge",
+        "-p",
+        "{\"metadata\":{\"finalizers\":null}}",
+    ]);
+    eventually("it is gone", || (!site.exists("deployment/web")).then_some(()));
+}

@@ -1,0 +1,226 @@
+//! The ways to a cluster that kubeconfig may name, against the real API server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test may panic, and uses this machine as it is"
+)]
+
+#[path = "bed/space.rs"]
+mod space;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lilt_cluster::{Cluster, ConnectOptions};
+use serde_json::{Value, json};
+use space::{DEADLINE, Space};
+
+/// The bed's own kubeconfig.
+fn admin() -> Value {
+    let output = Command::new("kubectl").args(["config", "view", "--raw", "-o", "json"]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn write(folder: &Path, name: &str, config: &Value) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, config.to_string()).unwrap();
+    path
+}
+
+/// A token of an account that may do everything in the space's namespace, and nothing else.
+fn token(space: &Space) -> String {
+    let kubectl = |arguments: &[&str]| {
+        let output = Command::new("kubectl").args(["-n", &space.name]).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    kubectl(&["create", "serviceaccount", "worker"]);
+    let account = format!("--serviceaccount={}:worker", space.name);
+    kubectl(&["create", "rolebinding", "worker", "--clusterrole=admin", &account]);
+    kubectl(&["create", "token", "worker"])
+}
+
+/// Applies something through a kubeconfig.
+async fn works(space: &Space, files: Vec<PathBuf>) {
+    let options = ConnectOptions {
+        kubeconfig: files,
+        namespace: Some(space.name.clone()),
+        ..ConnectOptions::default()
+    };
+    let cluster = Cluster::connect(options).await.unwrap_or_else(|failure| panic!("{failure}"));
+    let info = cluster.probe().await.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(info.server_version.starts_with("v1."), "{info:?}");
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "b"}});
+    cluster.apply(&[map], DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[tokio::test]
+async fn tokens_in_kubeconfig_and_in_a_file() {
+    let space = Space::new("token").await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = admin();
+    let token = token(&space);
+    config["users"][0]["user"] = json!({"token": token});
+    works(&space, vec![write(folder.path(), "token", &config)]).await;
+    std::fs::write(folder.path().join("t"), &token).unwrap();
+    config["users"][0]["user"] = json!({"tokenFile": folder.path().join("t")});
+    works(&space, vec![write(folder.path(), "file", &config)]).await;
+}
+
+#[tokio::test]
+async fn a_login_command_is_run_and_asked_again_when_its_answer_is_too_old() {
+    let space = Space::new("exec").await;
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("login");
+    let answer = json!({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+        "status": {"token": token(&space), "expirationTimestamp": "2020-01-01T00:00:00Z"}});
+    let text = format!("#!/bin/sh\necho $GREETING >> {}/asked\necho '{answer}'\n", folder.path().display());
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut config = admin();
+    config["users"][0]["user"] = json!({"exec": {"apiVersion": "client.authentication.k8s.io/v1",
+        "command": script, "env": [{"name": "GREETING", "value": "hello"}], "interactiveMode": "Never"}});
+    works(&space, vec![write(folder.path(), "config", &config)]).await;
+    let asked = std::fs::read_to_string(folder.path().join("asked")).unwrap();
+    assert!(asked.lines().count() > 1 && asked.lines().all(|line| line == "hello"), "{asked:?}");
+    // One that fails is told.
+    std::fs::write(&script, "#!/bin/sh\necho no ticket >&2\nexit 3\n").unwrap();
+    let path = folder.path().join("config");
+    let failure = match Cluster::connect(ConnectOptions {
+        kubeconfig: vec![path],
+        ..ConnectOptions::default()
+    })
+    .await
+    {
+        Ok(cluster) => cluster.probe().await.unwrap_err(),
+        Err(failure) => failure,
+    };
+    assert!(failure.to_string().contains("login"), "{failure}");
+}
+
+#[tokio::test]
+async fn what_belongs_together_may_be_in_many_files() {
+    let space = Space::new("files").await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = admin();
+    let part = |name: &str, fields: &[&str]| {
+        let mut part = json!({"apiVersion": "v1", "kind": "Config"});
+        for field in fields {
+            part[*field] = config[*field].clone();
+        }
+        write(folder.path(), name, &part)
+    };
+    let files = vec![
+        folder.path().join("missing"),
+        part("contexts", &["contexts", "current-context"]),
+        part("users", &["users"]),
+        part("clusters", &["clusters"]),
+    ];
+    works(&space, files).await;
+}
+
+/// A proxy that counts who comes, and passes on what follows its handshake.
+fn proxy(handshake: fn(&mut TcpStream) -> Option<String>) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().map_while(Result::ok) {
+            let counter = Arc::clone(&counter);
+            std::thread::spawn(move || {
+                let Some(target) = handshake(&mut client) else { return };
+                counter.fetch_add(1, Ordering::Relaxed);
+                let Ok(server) = TcpStream::connect(target) else { return };
+                for (mut from, mut to) in [
+                    (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                    (server.try_clone().unwrap(), client.try_clone().unwrap()),
+                ] {
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(std::net::Shutdown::Write);
+                    });
+                }
+            });
+        }
+    });
+    (port, count)
+}
+
+/// `CONNECT host:port`, with a login.
+fn http_handshake(client: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).ok()?;
+    // me:secret
+    if !head.to_lowercase().contains("proxy-authorization: basic bwu6c2vjcmv0") {
+        client.write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n").ok()?;
+        return None;
+    }
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").ok()?;
+    Some(head.split_whitespace().nth(1)?.to_owned())
+}
+
+/// Version 5, no login, one IPv4 address or name.
+fn socks_handshake(client: &mut TcpStream) -> Option<String> {
+    let mut greeting = [0; 2];
+    client.read_exact(&mut greeting).ok()?;
+    let mut methods = vec![0; usize::from(greeting[1])];
+    client.read_exact(&mut methods).ok()?;
+    client.write_all(&[5, 0]).ok()?;
+    let mut request = [0; 4];
+    client.read_exact(&mut request).ok()?;
+    let host = match request[3] {
+        1 => {
+            let mut address = [0; 4];
+            client.read_exact(&mut address).ok()?;
+            std::net::Ipv4Addr::from(address).to_string()
+        }
+        3 => {
+            let mut length = [0];
+            client.read_exact(&mut length).ok()?;
+            let mut name = vec![0; usize::from(length[0])];
+            client.read_exact(&mut name).ok()?;
+            String::from_utf8(name).ok()?
+        }
+        _ => return None,
+    };
+    let mut port = [0; 2];
+    client.read_exact(&mut port).ok()?;
+    client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).ok()?;
+    Some(format!("{host}:{}", u16::from_be_bytes(port)))
+}
+
+#[tokio::test]
+async fn proxies_that_the_cluster_names_lead_there() {
+    let space = Space::new("proxy").await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = admin();
+    let (http, http_count) = proxy(http_handshake);
+    let (socks, socks_count) = proxy(socks_handshake);
+    for (name, address, count) in [
+        ("http", format!("http://me:secret@127.0.0.1:{http}"), http_count),
+        ("socks", format!("socks5://127.0.0.1:{socks}"), socks_count),
+    ] {
+        config["clusters"][0]["cluster"]["proxy-url"] = json!(address);
+        works(&space, vec![write(folder.path(), name, &config)]).await;
+        assert!(count.load(Ordering::Relaxed) > 0, "{name} was passed by");
+    }
+    config["clusters"][0]["cluster"]["proxy-url"] = json!("http://127.0.0.1:9");
+    let options = ConnectOptions {
+        kubeconfig: vec![write(folder.path(), "closed", &config)],
+        ..ConnectOptions::default()
+    };
+    let failure = Cluster::connect(options).await.unwrap().probe().await.unwrap_err();
+    assert!(failure.to_string().contains("refused"), "{failure}");
+}

@@ -1,0 +1,164 @@
+//! `lilt plan`: what `up` or `down` would do, without doing it.
+
+use std::sync::Arc;
+
+use lilt_cluster::{Cluster, FieldChange, Preview};
+use lilt_host::process::Guardian;
+use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
+use lilt_model::project::Project;
+use lilt_model::resource::{Body, Resource};
+use lilt_model::{Failure, ImageName, ResourceName};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::down::{self, Doomed, Extent};
+use crate::runner::{in_pods, injections};
+use crate::settings::Settings;
+
+/// Stands for what a build makes of the content of an image.
+const TO_BE_BUILT: &str = "to-be-built";
+/// Follows the image, which is told.
+const TEMPLATE_HASH: &str = "labels.tilt.dev/pod-template-hash";
+
+/// What would become of each resource, in the order of the Tiltfile.
+#[derive(Debug, Default)]
+pub struct Outlook {
+    pub resources: Vec<ResourceOutlook>,
+}
+
+#[derive(Debug, Default)]
+pub struct ResourceOutlook {
+    pub name: ResourceName,
+    /// Images that would be built.
+    pub builds: Vec<ImageName>,
+    /// Commands that would be run.
+    pub runs: Vec<String>,
+    pub objects: Vec<(ObjectRef, Preview)>,
+}
+
+/// What a deletion would do.
+#[derive(Debug, Default)]
+pub struct Deletion {
+    /// And whether it is there.
+    pub objects: Vec<(ObjectRef, bool)>,
+    pub runs: Vec<String>,
+}
+
+/// What `up` would do. `print` gets what the Tiltfile prints.
+pub async fn outlook(
+    settings: Settings,
+    cancel: CancellationToken,
+    mut print: impl FnMut(&str),
+) -> Result<Outlook, Failure> {
+    let settings = Arc::new(settings);
+    let guardian = Guardian::of_this_program()?;
+    let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await;
+    guardian.close().await;
+    let work = preview(&settings, project?);
+    tokio::select! {
+        result = work => result,
+        () = cancel.cancelled() => Err(interrupted()),
+    }
+}
+
+/// What `down` would do.
+pub async fn deletion(
+    settings: Settings,
+    cancel: CancellationToken,
+    mut print: impl FnMut(&str),
+) -> Result<Deletion, Failure> {
+    let settings = Arc::new(settings);
+    let guardian = Guardian::of_this_program()?;
+    let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await;
+    guardian.close().await;
+    let doomed = Doomed::of(project?);
+    let mut runs: Vec<String> = doomed.commands.iter().map(|command| command.display()).collect();
+    runs.extend(doomed.compose.iter().map(|_| "docker compose down".to_owned()));
+    let objects = down::spare(doomed.objects, Extent::default(), &mut print);
+    let look = async {
+        if objects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let cluster = Cluster::connect(down::connect_options(&settings)).await?;
+        cluster.exist(&objects).await
+    };
+    let objects = tokio::select! {
+        objects = look => objects?,
+        () = cancel.cancelled() => return Err(interrupted()),
+    };
+    Ok(Deletion { objects, runs })
+}
+
+fn interrupted() -> Failure {
+    Failure::user("interrupted; nothing was changed")
+}
+
+async fn preview(settings: &Settings, mut project: Project) -> Result<Outlook, Failure> {
+    let all = std::mem::take(&mut project.resources);
+    let enabled: Vec<Resource> =
+        all.into_iter().filter(|resource| project.is_enabled(&resource.name)).collect();
+    // Namespaces and definitions may come from other resources of the project.
+    let everything: Vec<Value> = enabled.iter().flat_map(objects_of).cloned().collect();
+    let mut cluster = None;
+    if !everything.is_empty() {
+        cluster = Some(Cluster::connect(down::connect_options(settings)).await?);
+    }
+    let mut outlook = Outlook::default();
+    for resource in enabled {
+        let mut one = ResourceOutlook { name: resource.name, ..ResourceOutlook::default() };
+        match &resource.body {
+            Body::Kubernetes(kubernetes) => {
+                let built = kubernetes.images.iter().filter(|image| image.is_built());
+                one.builds = built.map(|image| image.name.clone()).collect();
+                one.runs = kubernetes.custom_deploy.iter().map(|custom| custom.apply.display()).collect();
+                if let (Some(cluster), None) = (&cluster, &kubernetes.custom_deploy) {
+                    let merge = project.settings.server_side_apply;
+                    let objects = prepared(kubernetes, &one.builds)?;
+                    one.objects = cluster.preview_among(&objects, &everything, merge).await?;
+                    one.objects.iter_mut().for_each(|(_, preview)| tell_images(preview));
+                }
+            }
+            Body::Local(local) => {
+                let commands = local.update.iter().chain(&local.serve);
+                one.runs = commands.map(|command| command.display()).collect();
+            }
+            Body::Compose(compose) => {
+                one.builds = compose.images.iter().map(|image| image.name.clone()).collect();
+                one.runs = vec!["docker compose up".to_owned()];
+            }
+        }
+        outlook.resources.push(one);
+    }
+    Ok(outlook)
+}
+
+fn objects_of(resource: &Resource) -> &[Value] {
+    match &resource.body {
+        Body::Kubernetes(kubernetes) if kubernetes.custom_deploy.is_none() => &kubernetes.objects,
+        _ => &[],
+    }
+}
+
+fn prepared(kubernetes: &KubernetesResource, built: &[ImageName]) -> Result<Vec<Value>, Failure> {
+    let reference = |name: &ImageName| {
+        let bare = name.as_str().rsplit_once(':').filter(|(_, tag)| !tag.contains('/'));
+        let bare = bare.map_or(name.as_str(), |(bare, _)| bare);
+        (name.clone(), format!("{bare}:{TO_BE_BUILT}"))
+    };
+    let references = in_pods(kubernetes, built.iter().map(reference).collect());
+    let images = injections(kubernetes, &references);
+    lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators)
+}
+
+/// Which tag a build gives is known when it is done.
+fn tell_images(preview: &mut Preview) {
+    let Preview::Change(changes) = preview else { return };
+    let is_built = |change: &FieldChange| {
+        let after = change.after.as_ref().and_then(Value::as_str);
+        after.is_some_and(|image| image.ends_with(&format!(":{TO_BE_BUILT}")))
+    };
+    for change in changes.iter_mut().filter(|change| is_built(change)) {
+        change.after = Some("(what is built)".into());
+    }
+    changes.retain(|change| !change.path.ends_with(TEMPLATE_HASH));
+}

@@ -1,0 +1,98 @@
+//! Follows applied objects from afar, and looks closer at those that became others.
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use lilt_cluster::{Cluster, ObjectFact};
+use lilt_engine::{Drift, Event, Inspection};
+use lilt_model::kubernetes::{ObjectRef, ObjectScope};
+use lilt_model::{Failure, ResourceName};
+use serde_json::Value;
+
+use crate::context::Context;
+
+const AT_ONCE: usize = 10;
+
+/// Says when objects of a scope change or go. Who may not watch them does without.
+pub(crate) async fn follow(context: Context, scope: ObjectScope) {
+    let watch = async { context.cluster()?.watch_objects(&scope).await };
+    let mut facts = tokio::select! {
+        facts = watch => match facts {
+            Ok(facts) => facts,
+            Err(failure) => return tracing::debug!(%failure, "applied objects are not watched"),
+        },
+        () = context.cancel.cancelled() => return,
+    };
+    loop {
+        let fact = tokio::select! {
+            fact = facts.next() => fact,
+            () = context.cancel.cancelled() => return,
+        };
+        let scope = scope.clone();
+        let event = match fact {
+            None => return,
+            Some(ObjectFact::Listed(objects)) => Event::ObjectsListed { scope, objects },
+            Some(ObjectFact::Changed(name, mark)) => Event::ObjectChanged { scope, name, mark },
+            Some(ObjectFact::Gone(name, mark)) => Event::ObjectGone { scope, name, mark },
+        };
+        context.tell(event).await;
+    }
+}
+
+/// Compares objects with their manifests.
+pub(crate) async fn inspect(context: Context, resource: ResourceName, inspection: Inspection) {
+    let found = tokio::select! {
+        found = compare(&context, &inspection) => found,
+        () = context.cancel.cancelled() => return,
+    };
+    // Without an answer nothing is claimed; the next change is looked at again.
+    let found = found.unwrap_or_else(|failure| {
+        tracing::warn!(%failure, %resource, "objects could not be compared with their manifests");
+        Vec::new()
+    });
+    context.tell(Event::Inspected { resource, inspection: inspection.id, found }).await;
+}
+
+async fn compare(
+    context: &Context,
+    inspection: &Inspection,
+) -> Result<Vec<(ObjectRef, Option<Drift>)>, Failure> {
+    let cluster = context.cluster()?;
+    let kubernetes = &inspection.kubernetes;
+    let references = super::in_pods(kubernetes, inspection.images.clone());
+    let images = super::injections(kubernetes, &references);
+    let manifests = lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators)?;
+    let work = inspection.suspects.iter().filter_map(|suspect| {
+        let manifest = manifests.iter().find(|manifest| is(manifest, suspect, &inspection.namespace))?;
+        Some(drift(&cluster, suspect, manifest, inspection))
+    });
+    let found: Vec<_> = stream::iter(work.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await;
+    found.into_iter().collect()
+}
+
+fn is(manifest: &Value, suspect: &ObjectRef, default_namespace: &str) -> bool {
+    ObjectRef::of(manifest).is_some_and(|mut object| {
+        if object.namespace.is_empty() && !suspect.namespace.is_empty() {
+            object.namespace = default_namespace.to_owned();
+        }
+        object == *suspect
+    })
+}
+
+async fn drift(
+    cluster: &Cluster,
+    suspect: &ObjectRef,
+    manifest: &Value,
+    inspection: &Inspection,
+) -> Result<(ObjectRef, Option<Drift>), Failure> {
+    // What is made only once may be changed as people like.
+    if lilt_cluster::is_create_once(manifest) {
+        return Ok((suspect.clone(), None));
+    }
+    let drift = match cluster.drift(manifest, inspection.merge).await? {
+        None if suspect.kind == "Job" => None,
+        None => Some(Drift::Deleted),
+        Some(changes) if changes.is_empty() => None,
+        Some(changes) => Some(Drift::Changed(changes.iter().map(ToString::to_string).collect())),
+    };
+    Ok((suspect.clone(), drift))
+}

@@ -1,0 +1,223 @@
+//! Objects that somebody deleted or changed behind our back.
+//!
+//! A mark that is not the one an object had when it was applied makes it suspect; what differs from its manifest is
+//! then looked at (`TaskSpec::Inspect`). What others fill in is no drift.
+
+use lilt_model::ResourceName;
+use lilt_model::kubernetes::{ObjectRef, ObjectScope};
+use lilt_model::log::Level;
+
+use crate::event::{Deployed, Drift};
+use crate::state::{DriftHabit, KubernetesState, ResourceState, State};
+
+/// Who keeps changing it back would keep us updating for ever.
+const MOST_CORRECTIONS: u32 = 5;
+
+/// All objects of a scope; ours that are not among them are gone.
+pub(super) fn listed(state: &mut State, scope: &ObjectScope, objects: Vec<(String, String)>) {
+    let missing: Vec<ObjectRef> = state
+        .cluster
+        .applied
+        .keys()
+        .filter(|object| is_in(scope, object) && objects.iter().all(|(name, _)| *name != object.name))
+        .cloned()
+        .collect();
+    for object in missing {
+        saw(state, object, None);
+    }
+    for (name, mark) in objects {
+        saw(state, scope.object(&name), Some(mark));
+    }
+}
+
+fn is_in(scope: &ObjectScope, object: &ObjectRef) -> bool {
+    scope.object(&object.name) == *object && scope.name.as_ref().is_none_or(|name| *name == object.name)
+}
+
+pub(super) fn changed(state: &mut State, scope: &ObjectScope, name: &str, mark: String) {
+    saw(state, scope.object(name), Some(mark));
+}
+
+pub(super) fn gone(state: &mut State, scope: &ObjectScope, name: &str, mark: &str) {
+    let object = scope.object(name);
+    // One that was replaced is not gone; that it went may be heard late.
+    let uid = mark.split(':').next().unwrap_or_default();
+    let known = state.cluster.applied.get(&object).and_then(|name| state.resources.get(name));
+    let known = known.and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
+    let ours = known.into_iter().flat_map(|deployed| &deployed.objects).find(|(it, _)| *it == object);
+    if ours.is_some_and(|(_, known)| known.as_str() == uid) {
+        saw(state, object, None);
+    }
+}
+
+/// None: it is not there.
+fn saw(state: &mut State, object: ObjectRef, mark: Option<String>) {
+    let Some(name) = state.cluster.applied.get(&object).cloned() else { return };
+    let Some(resource) = state.resources.get_mut(&name) else { return };
+    let updating = resource.update.is_some();
+    let failed = resource.last().is_some_and(|last| last.failure.is_some());
+    let Some(kubernetes) = resource.kubernetes_mut() else { return };
+    if updating {
+        kubernetes.drifting.meanwhile.insert(object, mark);
+        return;
+    }
+    match mark {
+        None if object.kind == "Job" => {} // Done, and tidied up.
+        None => note(state, &name, object, Some(Drift::Deleted)),
+        Some(mark) if known_mark(kubernetes, &object).is_none_or(|known| *known == mark) => {
+            kubernetes.drifting.suspects.remove(&object);
+            note(state, &name, object, None);
+        }
+        // What an update that failed has left behind is not what its manifest says, and that was told.
+        Some(_) if failed => {}
+        Some(mark) => {
+            let inspection = state.next_sequence();
+            if let Some(kubernetes) = state.resources.get_mut(&name).and_then(ResourceState::kubernetes_mut) {
+                kubernetes.drifting.suspects.insert(object, mark);
+                kubernetes.drifting.inspection = inspection;
+            }
+            state.touch(&name);
+        }
+    }
+}
+
+/// None where a command deployed: nobody knows its manifests.
+fn known_mark<'k>(kubernetes: &'k KubernetesState, object: &ObjectRef) -> Option<&'k String> {
+    let deployed = kubernetes.deployed.as_ref()?;
+    let at = deployed.objects.iter().position(|(known, _)| known == object)?;
+    deployed.marks.get(at)
+}
+
+/// Remembers a drift or that there is none, and says so if that is news.
+fn note(state: &mut State, name: &ResourceName, object: ObjectRef, drift: Option<Drift>) {
+    let correct = state.options.drift == DriftHabit::Correct;
+    let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
+        return;
+    };
+    let found = &mut kubernetes.drifting.found;
+    let before = found.get(&object).cloned();
+    if before == drift {
+        return;
+    }
+    let words = match &drift {
+        None => format!("{object} is again as it was applied"),
+        Some(drift) => {
+            let then = match kubernetes.drifting.corrections {
+                MOST_CORRECTIONS.. if correct => {
+                    "; somebody keeps doing that, so it is left until the next update"
+                }
+                _ if correct => "; it is put right now",
+                _ => "; the next update puts it right",
+            };
+            format!("WARNING: {}{then}", drift.words(&object))
+        }
+    };
+    let level = if drift.is_some() { Level::Warn } else { Level::Info };
+    match drift {
+        Some(drift) => found.insert(object, drift),
+        None => found.remove(&object),
+    };
+    state.note(name, level, words);
+    state.touch(name);
+}
+
+pub(super) fn inspected(
+    state: &mut State,
+    name: &ResourceName,
+    inspection: u64,
+    found: Vec<(ObjectRef, Option<Drift>)>,
+) {
+    let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
+        return;
+    };
+    if kubernetes.drifting.inspection != inspection {
+        return;
+    }
+    let suspects = std::mem::take(&mut kubernetes.drifting.suspects);
+    for (object, drift) in found {
+        // It is what we want, only another version of it: from now on it is known by that one.
+        if let (None, Some(mark)) = (&drift, suspects.get(&object))
+            && let Some(deployed) = state.resources.get_mut(name).and_then(deployed_mut)
+            && let Some(at) = deployed.objects.iter().position(|(known, _)| *known == object)
+            && let Some(known) = deployed.marks.get_mut(at)
+        {
+            known.clone_from(mark);
+        }
+        note(state, name, object, drift);
+    }
+    state.touch(name);
+}
+
+fn deployed_mut(resource: &mut ResourceState) -> Option<&mut Deployed> {
+    resource.kubernetes_mut()?.deployed.as_mut()
+}
+
+/// An update has ended: what was seen meanwhile is judged by what is applied now.
+pub(super) fn update_ended(state: &mut State, name: &ResourceName) {
+    let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
+        return;
+    };
+    for (object, mark) in std::mem::take(&mut kubernetes.drifting.meanwhile) {
+        // What the update itself deleted is there again, or is not ours any more.
+        if mark.is_some() {
+            saw(state, object, mark);
+        }
+    }
+}
+
+/// Objects are ours from now on.
+pub(super) fn adopt(state: &mut State, name: &ResourceName, deployed: &Deployed) {
+    if state.options.drift == DriftHabit::Ignore {
+        return;
+    }
+    let labelled = !deployed.marks.is_empty();
+    let before = state.cluster.scopes.len();
+    for (object, _) in deployed.objects.iter().filter(|(object, _)| labelled || is_workload(object)) {
+        if state.cluster.applied.insert(object.clone(), name.clone()).is_none() {
+            *state.cluster.scopes.entry(ObjectScope::of(object, labelled)).or_default() += 1;
+        }
+    }
+    if state.cluster.scopes.len() > before {
+        state.touch_session();
+    }
+}
+
+/// Of what a command deploys, there may be hundreds: those that run are missed when they are gone.
+fn is_workload(object: &ObjectRef) -> bool {
+    matches!(object.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet" | "Pod")
+}
+
+/// And no longer are.
+pub(super) fn disown(state: &mut State, name: &ResourceName) {
+    let State { resources, cluster, .. } = state;
+    let Some(kubernetes) = resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else { return };
+    kubernetes.drifting.found.clear();
+    kubernetes.drifting.suspects.clear();
+    let Some(deployed) = &kubernetes.deployed else { return };
+    let labelled = !deployed.marks.is_empty();
+    let mut emptied = false;
+    for (object, _) in &deployed.objects {
+        if cluster.applied.get(object) != Some(name) {
+            continue;
+        }
+        cluster.applied.remove(object);
+        let scope = ObjectScope::of(object, labelled);
+        if let Some(count) = cluster.scopes.get_mut(&scope) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                cluster.scopes.remove(&scope);
+                emptied = true;
+            }
+        }
+    }
+    if emptied {
+        state.touch_session();
+    }
+}
+
+/// Whether what was found is to be put right without being asked.
+pub(crate) fn corrects(state: &State, kubernetes: &KubernetesState) -> bool {
+    state.options.drift == DriftHabit::Correct
+        && !kubernetes.drifting.found.is_empty()
+        && kubernetes.drifting.corrections < MOST_CORRECTIONS
+}

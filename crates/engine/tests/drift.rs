@@ -1,0 +1,154 @@
+//! Objects that somebody deleted or changed in the cluster.
+
+mod support;
+
+use lilt_engine::{Drift, DriftHabit, Event, Mode, Options, TaskId, TaskSpec, plan, project_resource};
+use lilt_model::kubernetes::{ObjectRef, ObjectScope};
+use lilt_model::resource::Resource;
+use support::*;
+
+fn object(name: &str) -> ObjectRef {
+    ObjectRef::of(&deployment(name)).expect("a deployment").in_namespace()
+}
+
+trait InNamespace {
+    fn in_namespace(self) -> Self;
+}
+
+impl InNamespace for ObjectRef {
+    fn in_namespace(mut self) -> Self {
+        self.namespace = "default".to_owned();
+        self
+    }
+}
+
+fn scope() -> ObjectScope {
+    ObjectScope::of(&object("web"), true)
+}
+
+fn deployed(habit: DriftHabit, resource: Resource) -> Script {
+    let mut options = Options::new("/p/Tiltfile", Mode::Up);
+    options.drift = habit;
+    let mut script = Script::with_options(options);
+    script.load(vec![resource]).connect().deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+    assert_eq!(script.update_of("web"), None);
+    script
+}
+
+fn changed(script: &mut Script, mark: &str) {
+    script.event(Event::ObjectChanged { scope: scope(), name: "web".into(), mark: mark.into() });
+}
+
+/// The look at suspects that runs, and which.
+fn inspection(script: &Script) -> Option<u64> {
+    match plan(&script.state).remove(&TaskId::Inspect("web".into()))? {
+        TaskSpec::Inspect(inspection) => {
+            assert_eq!(inspection.suspects, [object("web")]);
+            assert_eq!(inspection.images, [("web".into(), "web:1".to_owned())]);
+            Some(inspection.id)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn inspected(script: &mut Script, drift: Option<Drift>) {
+    let inspection = inspection(script).expect("a look at it");
+    let found = vec![(object("web"), drift)];
+    script.event(Event::Inspected { resource: "web".into(), inspection, found });
+}
+
+fn drift(script: &Script) -> Option<String> {
+    let resource = project_resource(&script.state, &"web".into()).expect("a resource");
+    resource.metadata.annotations.get("lilt.dev/drift").cloned()
+}
+
+const APPLIED: &str = "uid-web:1:applied";
+
+#[test]
+fn objects_are_followed_as_soon_as_they_are_applied_and_no_longer_than_that() {
+    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    assert!(plan(&script.state).contains_key(&TaskId::Objects(scope())));
+    script.save_tiltfile().load(vec![]);
+    assert!(!plan(&script.state).contains_key(&TaskId::Objects(scope())));
+    let script = deployed(DriftHabit::Ignore, workload("web"));
+    assert!(!plan(&script.state).contains_key(&TaskId::Objects(scope())));
+}
+
+#[test]
+fn a_change_is_looked_at_told_and_put_right_by_the_next_update() {
+    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    changed(&mut script, APPLIED);
+    assert_eq!(inspection(&script), None, "it is as it was applied");
+    changed(&mut script, "uid-web:1:other");
+    inspected(&mut script, None);
+    assert_eq!((drift(&script), inspection(&script)), (None, None), "nothing that we set");
+    changed(&mut script, "uid-web:1:another");
+    inspected(&mut script, Some(Drift::Changed(vec!["spec.replicas: 1 → 2".into()])));
+    let words = "web:deployment:default was changed in the cluster (applied → now): spec.replicas: 1 → 2";
+    assert_eq!(drift(&script).as_deref(), Some(words));
+    assert_eq!(script.update_of("web"), None, "only told");
+    // Also one that live update could serve.
+    script.save_image("web", "web", "/p/web/src/a");
+    assert!(script.show().contains("deploy"), "{}", script.show());
+    script.deploy("web", "2");
+    assert_eq!(drift(&script), None);
+}
+
+#[test]
+fn what_was_put_back_is_no_drift_any_more() {
+    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    changed(&mut script, "uid-web:1:other");
+    inspected(&mut script, Some(Drift::Changed(vec!["x".into()])));
+    changed(&mut script, APPLIED);
+    assert_eq!(drift(&script), None);
+}
+
+#[test]
+fn what_was_deleted_is_told_and_what_was_replaced_is_not() {
+    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    let gone = |mark: &str| Event::ObjectGone { scope: scope(), name: "web".into(), mark: mark.into() };
+    script.event(gone("uid-before:1:applied"));
+    assert_eq!(drift(&script), None);
+    script.event(gone(APPLIED));
+    assert!(drift(&script).is_some_and(|words| words.contains("was deleted")));
+    // After a lost connection the list says it.
+    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    script.event(Event::ObjectsListed { scope: scope(), objects: vec![("web".into(), APPLIED.into())] });
+    assert_eq!(drift(&script), None);
+    script.event(Event::ObjectsListed { scope: scope(), objects: Vec::new() });
+    assert!(drift(&script).is_some_and(|words| words.contains("was deleted")));
+}
+
+#[test]
+fn our_own_updates_are_no_drift() {
+    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    script.trigger("web");
+    let gone = Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() };
+    script.event(gone);
+    changed(&mut script, "uid-web:2:applied");
+    assert_eq!((drift(&script), inspection(&script)), (None, None));
+    script.deploy("web", "2");
+    assert_eq!((drift(&script), inspection(&script)), (None, None));
+}
+
+#[test]
+fn it_is_put_right_at_once_where_that_is_wanted_but_not_for_ever() {
+    let mut script = deployed(DriftHabit::Correct, workload("web"));
+    let mut corrections = 0;
+    loop {
+        let gone = Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() };
+        script.event(gone);
+        if script.update_of("web").is_none() {
+            break;
+        }
+        assert!(script.show().contains("Put Right"), "{}", script.show());
+        corrections += 1;
+        assert!(corrections < 50, "it must end");
+        script.deploy("web", "1");
+    }
+    assert!(corrections > 2, "{corrections}");
+    script.trigger("web");
+    script.deploy("web", "1");
+    script.event(Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() });
+    assert!(script.update_of("web").is_some(), "somebody has looked after it");
+}
