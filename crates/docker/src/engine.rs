@@ -27,6 +27,8 @@ pub struct Engine {
     pub(crate) credentials: Credentials,
     /// `DOCKER_BUILDKIT=0` in the environment.
     pub(crate) buildkit_off: bool,
+    /// `DOCKER_API_VERSION`: no other is spoken.
+    fixed_version: Option<ApiVersion>,
     ping: OnceCell<Ping>,
 }
 
@@ -84,7 +86,8 @@ impl Engine {
         let buildkit_off =
             environment("DOCKER_BUILDKIT").is_some_and(|value| matches!(value.as_str(), "0" | "false"));
         let credentials = Credentials::in_directory(directory.as_deref());
-        Ok(Engine { address, credentials, buildkit_off, ping: OnceCell::new() })
+        let fixed_version = fixed_version(environment)?;
+        Ok(Engine { address, credentials, buildkit_off, fixed_version, ping: OnceCell::new() })
     }
 
     /// Where the engine listens, for messages.
@@ -276,17 +279,32 @@ impl Engine {
 
     /// Asks once; a failed attempt is not remembered.
     pub(crate) async fn ping(&self) -> Result<&Ping, Failure> {
-        self.ping.get_or_try_init(|| ask(&self.address)).await
+        self.ping.get_or_try_init(|| ask(&self.address, self.fixed_version)).await
     }
 }
 
-async fn ask(address: &Address) -> Result<Ping, Failure> {
+fn fixed_version(environment: &dyn Fn(&str) -> Option<String>) -> Result<Option<ApiVersion>, Failure> {
+    let Some(text) = environment("DOCKER_API_VERSION").filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    match ApiVersion::parse(text.trim_start_matches('v')) {
+        Some(version) => Ok(Some(version)),
+        None => Err(Failure::environment(format!("DOCKER_API_VERSION={text} is no version of Docker's API"))
+            .hint("it looks like 1.41; unset it, and the newest that both sides speak is used")),
+    }
+}
+
+async fn ask(address: &Address, fixed: Option<ApiVersion>) -> Result<Ping, Failure> {
     let response = transport::send(address, Method::GET, "/_ping", HeaderMap::new()).await?;
     let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok());
     let Some(offered) = header("Api-Version").and_then(ApiVersion::parse) else {
         return Err(Failure::environment(format!("what listens at {address} is not a Docker engine"))
             .hint("check DOCKER_HOST and `docker context show`"));
     };
+    let buildkit = header("Builder-Version") == Some("2");
+    if let Some(version) = fixed {
+        return Ok(Ping { version, buildkit });
+    }
     if offered < OLDEST {
         return Err(Failure::environment(format!(
             "the Docker engine at {address} is too old: it speaks API {}.{}, at least {}.{} is needed",
@@ -294,7 +312,7 @@ async fn ask(address: &Address) -> Result<Ping, Failure> {
         ))
         .hint("update Docker to 20.10 or later"));
     }
-    Ok(Ping { version: offered.min(NEWEST), buildkit: header("Builder-Version") == Some("2") })
+    Ok(Ping { version: offered.min(NEWEST), buildkit })
 }
 
 impl ApiVersion {
