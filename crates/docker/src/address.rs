@@ -55,11 +55,7 @@ pub(crate) fn resolve(environment: Environment<'_>, home: Option<&Path>) -> Resu
         return parse(&host, certificates.as_ref()).map_err(|cause| cause.told("DOCKER_HOST", &host));
     }
     let config = config_directory(environment, home);
-    let context = match set(environment, "DOCKER_CONTEXT") {
-        Some(name) => Some(name),
-        None => config.as_deref().map(current_context).transpose()?.flatten(),
-    };
-    match (context, config) {
+    match (current_context(environment, config.as_deref())?, config) {
         (Some(name), Some(config)) if name != "default" => context_address(&config, &name),
         _ => Ok(default_address(environment, home)),
     }
@@ -138,7 +134,15 @@ struct Config {
     current_context: Option<String>,
 }
 
-fn current_context(config: &Path) -> Result<Option<String>, Failure> {
+/// What `DOCKER_CONTEXT` or the configuration names.
+pub(crate) fn current_context(
+    environment: Environment<'_>,
+    config: Option<&Path>,
+) -> Result<Option<String>, Failure> {
+    if let Some(name) = set(environment, "DOCKER_CONTEXT") {
+        return Ok(Some(name));
+    }
+    let Some(config) = config else { return Ok(None) };
     let path = config.join("config.json");
     let Some(text) = read(&path)? else { return Ok(None) };
     let config: Config = serde_json::from_str(&text).map_err(|error| unreadable(&path, &error))?;

@@ -3,6 +3,7 @@
 //! The requests are few and long, so nothing is pooled: a dropped [`Response`] closes its socket, and the engine then
 //! stops what it was doing for it. That is how builds and pushes are cancelled.
 
+mod payload;
 pub(crate) mod ssh;
 pub(crate) mod tls;
 
@@ -25,7 +26,9 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::address::Address;
+pub(crate) use payload::Payload;
 
+const JSON: http::HeaderValue = http::HeaderValue::from_static("application/json");
 /// How long a program that has ended may take to say why.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -73,8 +76,11 @@ pub(crate) async fn send(
     method: Method,
     path: &str,
     headers: HeaderMap,
+    payload: Payload,
 ) -> Result<Response, Failure> {
-    send_body(address, method, path, headers, String::new()).await
+    let (response, connection) = exchange(address, method, path, headers, payload).await?;
+    let (parts, body) = response.into_parts();
+    Ok(Response { status: parts.status, headers: parts.headers, body, _connection: connection })
 }
 
 /// The same with something to say. JSON is what the engine reads.
@@ -85,12 +91,8 @@ pub(crate) async fn send_body(
     mut headers: HeaderMap,
     body: String,
 ) -> Result<Response, Failure> {
-    if !body.is_empty() {
-        headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-    }
-    let (response, connection) = exchange(address, method, path, headers, body).await?;
-    let (parts, body) = response.into_parts();
-    Ok(Response { status: parts.status, headers: parts.headers, body, _connection: connection })
+    headers.insert(http::header::CONTENT_TYPE, JSON);
+    send(address, method, path, headers, Payload::whole(body)).await
 }
 
 /// Sends a request that asks for an upgrade to `h2c` and takes the connection over.
@@ -110,9 +112,10 @@ pub(crate) async fn upgrade(
     headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("Upgrade"));
     headers.insert(http::header::UPGRADE, http::HeaderValue::from_static(protocol));
     if !body.is_empty() {
-        headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+        headers.insert(http::header::CONTENT_TYPE, JSON);
     }
-    let (mut response, connection) = exchange(address, Method::POST, path, headers, body).await?;
+    let (mut response, connection) =
+        exchange(address, Method::POST, path, headers, Payload::whole(body)).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(Failure::environment(format!(
             "the Docker engine at {address} refused {what}: {}",
@@ -128,7 +131,7 @@ async fn exchange(
     method: Method,
     path: &str,
     mut headers: HeaderMap,
-    body: String,
+    payload: Payload,
 ) -> Result<(http::Response<Incoming>, AbortOnDropHandle<()>), Failure> {
     let (stream, complaint) = open(address).await.map_err(|error| not_there(address, &error))?;
     let (mut sender, connection) =
@@ -138,7 +141,7 @@ async fn exchange(
         let _ = connection.with_upgrades().await;
     }));
     headers.insert(http::header::HOST, http::HeaderValue::from_static("docker"));
-    let mut request = http::Request::builder().method(method).uri(path).body(body).map_err(|error| {
+    let mut request = http::Request::builder().method(method).uri(path).body(payload).map_err(|error| {
         Failure::internal(format!("a request to the Docker engine is malformed: {error}"))
     })?;
     *request.headers_mut() = headers;

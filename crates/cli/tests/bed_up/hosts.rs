@@ -43,3 +43,18 @@ fn an_engine_that_is_reached_through_ssh() {
     assert!(said.contains("-l me -p 2222 -- there docker system dial-stdio"), "{said}");
     lilt.quit();
 }
+
+/// The same project where BuildKit is switched off.
+#[test]
+fn an_engine_without_buildkit() {
+    let site = Site::new("classic");
+    let lilt = site.up().variable("DOCKER_BUILDKIT", "0").start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let place = lilt.place();
+    site.project.write("app/words.txt", "second\n");
+    lilt.wait_for_line_after(place, "[2/7] RUN echo this is the build of");
+    lilt.wait_for_line_after(place, "[3/7] COPY words.txt /www/");
+    lilt.wait_until_ready("web");
+    lilt.quit();
+}
