@@ -25,7 +25,21 @@ pub(crate) struct Choice {
     context: String,
     /// Under which key buildx keeps what was chosen for this engine.
     key: String,
+    /// The program is to find the same engine and the same settings.
+    variables: Vec<(&'static str, String)>,
 }
+
+/// What of the environment says which engine is meant, and how it is reached.
+const VARIABLES: [&str; 8] = [
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "DOCKER_CONFIG",
+    "DOCKER_TLS",
+    "DOCKER_TLS_VERIFY",
+    "DOCKER_CERT_PATH",
+    "DOCKER_API_VERSION",
+    "BUILDX_CONFIG",
+];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Builder {
@@ -74,7 +88,12 @@ impl Choice {
             folder: folder.or_else(|| config.map(|config| config.join("buildx"))),
             context,
             key,
+            variables: VARIABLES.into_iter().filter_map(|name| Some((name, set(name)?))).collect(),
         })
+    }
+
+    pub(crate) fn variables(&self) -> &[(&'static str, String)] {
+        &self.variables
     }
 
     /// The engine's own builder, as the program names it.

@@ -34,6 +34,7 @@ pub(super) async fn build(
     let arguments = arguments(name, folder.path(), &source.context, request);
     let mut process = Command::new("docker")
         .args(arguments)
+        .envs(engine.choice.variables().iter().map(|(name, value)| (name, value)))
         // It would make the same content another image each time.
         .env("BUILDX_NO_DEFAULT_ATTESTATIONS", "1")
         .stdin(Stdio::null())
