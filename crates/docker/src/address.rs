@@ -3,24 +3,36 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lilt_model::Failure;
+use rustls::ClientConfig;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::transport::ssh::Remote;
+use crate::transport::tls::Certificates;
+
 /// An engine's address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Address {
     Unix(PathBuf),
     /// `host:port`, without TLS.
     Tcp(String),
+    Tls {
+        /// `host:port`.
+        host: String,
+        config: Arc<ClientConfig>,
+    },
+    Ssh(Remote),
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Unix(path) => write!(f, "unix://{}", path.display()),
-            Address::Tcp(host) => write!(f, "tcp://{host}"),
+            Address::Tcp(host) | Address::Tls { host, .. } => write!(f, "tcp://{host}"),
+            Address::Ssh(remote) => remote.fmt(f),
         }
     }
 }
@@ -39,15 +51,11 @@ pub(crate) fn config_directory(environment: Environment<'_>, home: Option<&Path>
 /// default socket.
 pub(crate) fn resolve(environment: Environment<'_>, home: Option<&Path>) -> Result<Address, Failure> {
     if let Some(host) = set(environment, "DOCKER_HOST") {
-        let tls = set(environment, "DOCKER_TLS_VERIFY").is_some();
-        return parse(&host, tls).map_err(|cause| bad_address("DOCKER_HOST", &host, &cause));
+        let certificates = certificates(environment, home);
+        return parse(&host, certificates.as_ref()).map_err(|cause| cause.told("DOCKER_HOST", &host));
     }
     let config = config_directory(environment, home);
-    let context = match set(environment, "DOCKER_CONTEXT") {
-        Some(name) => Some(name),
-        None => config.as_deref().map(current_context).transpose()?.flatten(),
-    };
-    match (context, config) {
+    match (current_context(environment, config.as_deref())?, config) {
         (Some(name), Some(config)) if name != "default" => context_address(&config, &name),
         _ => Ok(default_address(environment, home)),
     }
@@ -57,28 +65,67 @@ fn set(environment: Environment<'_>, name: &str) -> Option<String> {
     environment(name).filter(|value| !value.is_empty())
 }
 
-fn parse(host: &str, tls: bool) -> Result<Address, String> {
-    let Some((scheme, rest)) = host.split_once("://") else {
-        return Err("an address starts with unix:// or tcp://".to_owned());
-    };
-    match scheme {
-        "unix" if rest.starts_with('/') => Ok(Address::Unix(PathBuf::from(rest))),
-        "unix" => Err("the path of a unix:// address is absolute".to_owned()),
-        "tcp" | "http" if tls => Err("not supported yet: an engine over TLS (DOCKER_TLS_VERIFY)".to_owned()),
-        "tcp" | "http" => Ok(Address::Tcp(with_port(rest.trim_end_matches('/')))),
-        "ssh" | "npipe" | "https" => Err(format!("not supported yet: an engine over {scheme}://")),
-        _ => Err(format!("unknown scheme {scheme}://")),
+/// As the variables say: TLS with or without a look at the engine's certificate, or none.
+fn certificates(environment: Environment<'_>, home: Option<&Path>) -> Option<Certificates> {
+    let verify = set(environment, "DOCKER_TLS_VERIFY").is_some();
+    if !verify && set(environment, "DOCKER_TLS").is_none() {
+        return None;
+    }
+    let folder = set(environment, "DOCKER_CERT_PATH").map(PathBuf::from);
+    let folder = folder.or_else(|| config_directory(environment, home)).unwrap_or_default();
+    Some(Certificates { folder, needs_authority: true, verify })
+}
+
+/// Why an address cannot be used.
+enum Problem {
+    Address(String),
+    Certificates(Failure),
+}
+
+impl Problem {
+    fn told(self, origin: &str, host: &str) -> Failure {
+        match self {
+            Problem::Address(cause) => Failure::environment(format!(
+                "cannot use the Docker engine {host:?} named by {origin}: {cause}"
+            ))
+            .hint("use an address such as unix:///var/run/docker.sock, tcp://host:2375 or ssh://user@host"),
+            Problem::Certificates(failure) => failure,
+        }
     }
 }
 
-fn with_port(host: &str) -> String {
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    if has_port { host.to_owned() } else { format!("{host}:2375") }
+impl From<String> for Problem {
+    fn from(cause: String) -> Self {
+        Self::Address(cause)
+    }
 }
 
-fn bad_address(origin: &str, host: &str, cause: &str) -> Failure {
-    Failure::environment(format!("cannot use the Docker engine {host:?} named by {origin}: {cause}"))
-        .hint("use an address such as unix:///var/run/docker.sock or tcp://host:2375")
+fn parse(host: &str, certificates: Option<&Certificates>) -> Result<Address, Problem> {
+    let Some((scheme, rest)) = host.split_once("://") else {
+        return Err("an address starts with unix://, tcp:// or ssh://".to_owned().into());
+    };
+    let place = rest.trim_end_matches('/');
+    let secure = |certificates: &Certificates| {
+        let config = certificates.load().map_err(Problem::Certificates)?;
+        Ok(Address::Tls { host: with_port(place, 2376), config })
+    };
+    match (scheme, certificates) {
+        ("unix", _) if rest.starts_with('/') => Ok(Address::Unix(PathBuf::from(rest))),
+        ("unix", _) => Err("the path of a unix:// address is absolute".to_owned().into()),
+        ("tcp" | "http" | "https", Some(certificates)) => secure(certificates),
+        ("https", None) => {
+            secure(&Certificates { folder: PathBuf::new(), needs_authority: false, verify: true })
+        }
+        ("tcp" | "http", None) => Ok(Address::Tcp(with_port(place, 2375))),
+        ("ssh", _) => Ok(Address::Ssh(Remote::parse(rest)?)),
+        ("npipe", _) => Err("npipe:// is for Windows".to_owned().into()),
+        _ => Err(format!("unknown scheme {scheme}://").into()),
+    }
+}
+
+fn with_port(host: &str, usual: u16) -> String {
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if has_port { host.to_owned() } else { format!("{host}:{usual}") }
 }
 
 #[derive(Deserialize)]
@@ -87,7 +134,15 @@ struct Config {
     current_context: Option<String>,
 }
 
-fn current_context(config: &Path) -> Result<Option<String>, Failure> {
+/// What `DOCKER_CONTEXT` or the configuration names.
+pub(crate) fn current_context(
+    environment: Environment<'_>,
+    config: Option<&Path>,
+) -> Result<Option<String>, Failure> {
+    if let Some(name) = set(environment, "DOCKER_CONTEXT") {
+        return Ok(Some(name));
+    }
+    let Some(config) = config else { return Ok(None) };
     let path = config.join("config.json");
     let Some(text) = read(&path)? else { return Ok(None) };
     let config: Config = serde_json::from_str(&text).map_err(|error| unreadable(&path, &error))?;
@@ -105,10 +160,12 @@ struct Endpoints {
     docker: Option<Endpoint>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Endpoint {
     #[serde(rename = "Host", default)]
     host: String,
+    #[serde(rename = "SkipTLSVerify", default)]
+    skip_verification: bool,
 }
 
 fn context_address(config: &Path, name: &str) -> Result<Address, Failure> {
@@ -119,9 +176,13 @@ fn context_address(config: &Path, name: &str) -> Result<Address, Failure> {
             .hint("`docker context ls` lists the contexts, `docker context use` chooses one"));
     };
     let meta: Meta = serde_json::from_str(&text).map_err(|error| unreadable(&path, &error))?;
-    let host = meta.endpoints.docker.map(|endpoint| endpoint.host).unwrap_or_default();
-    let tls = config.join("contexts/tls").join(&folder).join("docker").is_dir();
-    parse(&host, tls).map_err(|cause| bad_address(&format!("the Docker context {name:?}"), &host, &cause))
+    let endpoint = meta.endpoints.docker.unwrap_or_default();
+    let folder = config.join("contexts/tls").join(&folder).join("docker");
+    let secure = folder.is_dir() || endpoint.skip_verification;
+    let certificates =
+        secure.then(|| Certificates { folder, needs_authority: false, verify: !endpoint.skip_verification });
+    parse(&endpoint.host, certificates.as_ref())
+        .map_err(|cause| cause.told(&format!("the Docker context {name:?}"), &endpoint.host))
 }
 
 /// The first of the usual sockets that exists; if none does, the one that the message should name.
@@ -159,33 +220,44 @@ mod tests {
 
     use super::*;
 
-    fn resolve_with(variables: &[(&str, &str)], home: Option<&Path>) -> Result<Address, Failure> {
+    fn resolve_with(variables: &[(&str, &str)], home: Option<&Path>) -> Result<String, Failure> {
         let variables: HashMap<_, _> = variables.iter().copied().collect();
-        resolve(&|name| variables.get(name).map(|value| (*value).to_owned()), home)
+        let address = resolve(&|name| variables.get(name).map(|value| (*value).to_owned()), home);
+        address.map(|address| address.to_string())
     }
 
     #[test]
     fn docker_host_comes_first() {
         for (host, expected) in [
-            ("unix:///run/x.sock", Address::Unix("/run/x.sock".into())),
-            ("tcp://10.0.0.1:2376", Address::Tcp("10.0.0.1:2376".into())),
-            ("tcp://builder", Address::Tcp("builder:2375".into())),
+            ("unix:///run/x.sock", "unix:///run/x.sock"),
+            ("tcp://10.0.0.1:2376", "tcp://10.0.0.1:2376"),
+            ("tcp://builder", "tcp://builder:2375"),
+            ("https://builder", "tcp://builder:2376"),
+            ("ssh://me@there:22", "ssh://me@there:22"),
         ] {
             assert_eq!(
                 resolve_with(&[("DOCKER_HOST", host), ("DOCKER_CONTEXT", "other")], None),
-                Ok(expected)
+                Ok(expected.to_owned())
             );
         }
     }
 
     #[test]
-    fn what_is_not_supported_is_said() {
-        let ssh = resolve_with(&[("DOCKER_HOST", "ssh://me@there")], None).unwrap_err();
-        assert!(ssh.message.contains("not supported yet"), "{ssh}");
-        let tls = resolve_with(&[("DOCKER_HOST", "tcp://there:2376"), ("DOCKER_TLS_VERIFY", "1")], None)
-            .unwrap_err();
-        assert!(tls.message.contains("TLS"), "{tls}");
-        assert!(resolve_with(&[("DOCKER_HOST", "nonsense")], None).is_err());
+    fn what_cannot_be_used_is_said() {
+        let failure = |variables: &[(&str, &str)]| resolve_with(variables, None).unwrap_err().to_string();
+        let pipe = failure(&[("DOCKER_HOST", "npipe:////./pipe/docker_engine")]);
+        assert!(pipe.contains("is for Windows"), "{pipe}");
+        assert!(failure(&[("DOCKER_HOST", "nonsense")]).contains("an address starts with"));
+        let secure =
+            [("DOCKER_HOST", "tcp://there"), ("DOCKER_TLS_VERIFY", "1"), ("DOCKER_CERT_PATH", "/nowhere")];
+        let words = failure(&secure);
+        assert!(
+            words.starts_with("unable to resolve docker endpoint: open /nowhere/ca.pem: no such file"),
+            "{words}"
+        );
+        // Of no use for a socket.
+        let variables = [("DOCKER_HOST", "unix:///x.sock"), ("DOCKER_TLS_VERIFY", "1")];
+        assert_eq!(resolve_with(&variables, None).unwrap(), "unix:///x.sock");
     }
 
     fn home_with_context(name: &str, host: &str, current: Option<&str>) -> tempfile::TempDir {
@@ -202,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_context_is_found_by_variable_or_configuration() {
-        let expected = Ok(Address::Unix("/home/me/engine.sock".into()));
+        let expected = Ok("unix:///home/me/engine.sock".to_owned());
         let home = home_with_context("mine", "unix:///home/me/engine.sock", None);
         assert_eq!(resolve_with(&[("DOCKER_CONTEXT", "mine")], Some(home.path())), expected);
         let home = home_with_context("mine", "unix:///home/me/engine.sock", Some("mine"));

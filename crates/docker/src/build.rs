@@ -1,31 +1,29 @@
-//! Builds an image with the engine's BuildKit.
+//! Builds an image, with the builder that the user's Docker would use.
 //!
-//! The engine runs the build; a [`Session`] serves it the files and logins it asks for. Dropping the future of
-//! [`Engine::build`], or cancelling its token, closes both connections, and the engine stops building.
+//! Dropping the future of [`Engine::build`], or cancelling its token, closes all connections, and the engine stops
+//! building.
 
+mod archive;
+mod buildkit;
+mod buildx;
+mod classic;
 mod diagnosis;
 mod dockerfile;
 mod trace;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
 use lilt_model::Failure;
 use lilt_model::ignore::Matcher;
 use lilt_model::image::DockerBuild;
-use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use crate::address::hex;
-use crate::engine::{Engine, Query, refusal};
-use crate::messages::Messages;
-use crate::session::{Offer, Session, Source};
+use crate::builder::Builder;
+use crate::engine::{Engine, Query};
+use crate::session::Source;
 use crate::ssh_agent::SshSource;
-use trace::Trace;
 
 /// What to build.
 #[derive(Clone)]
@@ -137,63 +135,28 @@ impl Engine {
     async fn build_to_the_end(
         &self,
         request: &BuildRequest,
-        mut on_progress: impl FnMut(BuildProgress) + Send,
+        on_progress: impl FnMut(BuildProgress) + Send,
     ) -> Result<BuiltImage, Failure> {
-        self.require_buildkit().await?;
-        let files = source(&request.build)?;
-        let offer = Offer { files, secrets: request.secrets.clone(), ssh: request.ssh.clone() };
-        let session = Session::open(self, &shared_key(&request.build), offer).await?;
-        let path = format!("/build?{}", query(request, &session.id));
-        let response = self.request(Method::POST, &path, HeaderMap::new()).await?;
-        if !response.status.is_success() {
-            return Err(refusal(response, "the Docker engine refused the build").await);
-        }
-        let mut messages = Messages::new(response, self.address.clone());
-        let mut trace = Trace::default();
-        let mut id = None;
-        while let Some(message) = messages.next().await? {
-            match (message.id.as_str(), &message.aux) {
-                ("moby.buildkit.trace", Some(aux)) => trace.read(aux, &mut on_progress)?,
-                ("moby.image.id", Some(aux)) => {
-                    id = aux.get("ID").and_then(|id| id.as_str()).map(str::to_owned)
-                }
-                _ => {
-                    if let Some(error) = message.into_error() {
-                        return Err(diagnosis::explain(&request.build, &trace, &error));
-                    }
-                }
-            }
-        }
-        let id = id.ok_or_else(|| {
-            Failure::environment("the Docker engine ended the build without an image")
-                .hint("see whether the engine's disk is full: `docker system df`, `docker system prune`")
-        })?;
-        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let counters = &session.counters;
-        let transferred = Transferred {
-            listed: count(&counters.listed),
-            files: count(&counters.files),
-            bytes: count(&counters.bytes),
-        };
-        Ok(BuiltImage { id, transferred })
-    }
-
-    async fn require_buildkit(&self) -> Result<(), Failure> {
         if self.buildkit_off {
-            return Err(Failure::environment(
-                "not supported yet: building without BuildKit (DOCKER_BUILDKIT=0 is set)",
-            )
-            .hint("unset DOCKER_BUILDKIT"));
+            return classic::build(self, request, on_progress).await;
         }
-        if !self.ping().await?.buildkit {
-            return Err(Failure::environment(format!(
-                "not supported yet: the engine at {} does not build with BuildKit",
-                self.address
-            ))
-            .hint("use Docker 23 or later, or switch `features.buildkit` on in the engine's daemon.json"));
+        match self.choice.builder()? {
+            Builder::Buildx(name) => buildx::build(self, &name, request, on_progress).await,
+            // Several platforms in one image: only the program has a way to put them into the engine.
+            Builder::Engine if request.build.platform.contains(',') => {
+                buildx::build(self, self.choice.context(), request, on_progress).await
+            }
+            Builder::Engine if self.uses_buildkit().await? => {
+                buildkit::build(self, request, on_progress).await
+            }
+            Builder::Engine => classic::build(self, request, on_progress).await,
         }
-        Ok(())
     }
+}
+
+fn no_image() -> Failure {
+    Failure::environment("the Docker engine ended the build without an image")
+        .hint("see whether the engine's disk is full: `docker system df`, `docker system prune`")
 }
 
 fn source(build: &DockerBuild) -> Result<Source, Failure> {
@@ -213,28 +176,8 @@ fn source(build: &DockerBuild) -> Result<Source, Failure> {
     Ok(Source { context: context.clone(), ignores: Arc::new(ignores), dockerfile })
 }
 
-/// Builds with the same key share the engine's copy of the files. Ignore rules are part of it: two images of one
-/// directory with different rules would delete each other's files there, and all would travel each time.
-fn shared_key(build: &DockerBuild) -> String {
-    let mut hash = Sha256::new();
-    let mut add = |bytes: &[u8]| {
-        hash.update(bytes.len().to_le_bytes());
-        hash.update(bytes);
-    };
-    let path = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
-    for root in &build.context.roots {
-        add(&path(root));
-    }
-    for rule in &build.context.ignores {
-        add(&path(&rule.base));
-        for pattern in &rule.patterns {
-            add(pattern.as_bytes());
-        }
-    }
-    hex(&hash.finalize())
-}
-
-fn query(request: &BuildRequest, session: &str) -> String {
+/// What every builder of an engine is told.
+fn query(request: &BuildRequest, dockerfile: &str) -> Query {
     let build = &request.build;
     let object = |pairs: &[(String, String)]| {
         let map: serde_json::Map<_, _> =
@@ -242,12 +185,9 @@ fn query(request: &BuildRequest, session: &str) -> String {
         serde_json::Value::Object(map).to_string()
     };
     let mut query = Query::new()
-        .add("version", "2")
-        .add("remote", "client-session")
-        .add("session", session)
-        .add("buildid", session)
-        .add("dockerfile", "Dockerfile")
+        .add("dockerfile", dockerfile)
         .add("rm", "1")
+        .add("forcerm", "1")
         .add("labels", &object(&request.labels));
     if !build.build_args.is_empty() {
         query = query.add("buildargs", &object(&build.build_args));
@@ -271,5 +211,5 @@ fn query(request: &BuildRequest, session: &str) -> String {
     if build.pull {
         query = query.add("pull", "1");
     }
-    query.finish()
+    query
 }

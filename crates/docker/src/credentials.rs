@@ -96,22 +96,34 @@ impl Credentials {
     /// The header that the engine wants with a push.
     pub(crate) async fn registry_auth(&self, host: &str) -> String {
         let login = self.login(host).await;
-        let value = match login {
-            None => serde_json::json!({}),
-            Some(login) if !login.identity_token.is_empty() => {
-                serde_json::json!({"identitytoken": login.identity_token, "serveraddress": key(host)})
+        URL_SAFE.encode(login.map_or_else(|| serde_json::json!({}), |login| login.json(host)).to_string())
+    }
+
+    /// The header that a builder wants which cannot ask for logins.
+    pub(crate) async fn registry_config(&self, hosts: &[String]) -> String {
+        let mut logins = serde_json::Map::new();
+        for host in hosts {
+            if let Some(login) = self.login(host).await {
+                logins.insert(key(host), login.json(host));
             }
-            Some(login) => serde_json::json!({
-                "username": login.username, "password": login.password, "serveraddress": key(host),
-            }),
-        };
-        URL_SAFE.encode(value.to_string())
+        }
+        URL_SAFE.encode(serde_json::Value::Object(logins).to_string())
     }
 
     async fn read(&self) -> Option<Config> {
         let path = self.directory.as_ref()?.join("config.json");
         let text = tokio::task::spawn_blocking(move || std::fs::read(path)).await.ok()?.ok()?;
         serde_json::from_slice(&text).ok()
+    }
+}
+
+impl Login {
+    /// As the engine's headers want it.
+    fn json(&self, host: &str) -> serde_json::Value {
+        if !self.identity_token.is_empty() {
+            return serde_json::json!({"identitytoken": self.identity_token, "serveraddress": key(host)});
+        }
+        serde_json::json!({"username": self.username, "password": self.password, "serveraddress": key(host)})
     }
 }
 

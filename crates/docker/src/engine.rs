@@ -10,9 +10,10 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, Address};
+use crate::builder::Choice;
 use crate::credentials::Credentials;
 use crate::messages::{Message, Messages};
-use crate::transport::{self, Response};
+use crate::transport::{self, Payload, Response};
 use lilt_model::reference::Reference;
 
 /// The oldest API that is spoken: Docker 20.10.
@@ -27,6 +28,9 @@ pub struct Engine {
     pub(crate) credentials: Credentials,
     /// `DOCKER_BUILDKIT=0` in the environment.
     pub(crate) buildkit_off: bool,
+    pub(crate) choice: Choice,
+    /// `DOCKER_API_VERSION`: no other is spoken.
+    fixed_version: Option<ApiVersion>,
     ping: OnceCell<Ping>,
 }
 
@@ -81,10 +85,11 @@ impl Engine {
     ) -> Result<Engine, Failure> {
         let address = address::resolve(environment, home)?;
         let directory = address::config_directory(environment, home);
-        let buildkit_off =
-            environment("DOCKER_BUILDKIT").is_some_and(|value| matches!(value.as_str(), "0" | "false"));
+        let buildkit_off = environment("DOCKER_BUILDKIT").is_some_and(|value| is_false(&value));
         let credentials = Credentials::in_directory(directory.as_deref());
-        Ok(Engine { address, credentials, buildkit_off, ping: OnceCell::new() })
+        let fixed_version = fixed_version(environment)?;
+        let choice = Choice::read(environment, home, &address.to_string())?;
+        Ok(Engine { address, credentials, buildkit_off, choice, fixed_version, ping: OnceCell::new() })
     }
 
     /// Where the engine listens, for messages.
@@ -264,8 +269,18 @@ impl Engine {
         path: &str,
         headers: HeaderMap,
     ) -> Result<Response, Failure> {
+        self.send(method, path, headers, Payload::empty()).await
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        payload: Payload,
+    ) -> Result<Response, Failure> {
         let path = self.versioned(path).await?;
-        transport::send(&self.address, method, &path, headers).await
+        transport::send(&self.address, method, &path, headers, payload).await
     }
 
     /// The path under the API version that both sides speak.
@@ -276,17 +291,38 @@ impl Engine {
 
     /// Asks once; a failed attempt is not remembered.
     pub(crate) async fn ping(&self) -> Result<&Ping, Failure> {
-        self.ping.get_or_try_init(|| ask(&self.address)).await
+        self.ping.get_or_try_init(|| ask(&self.address, self.fixed_version)).await
     }
 }
 
-async fn ask(address: &Address) -> Result<Ping, Failure> {
-    let response = transport::send(address, Method::GET, "/_ping", HeaderMap::new()).await?;
+/// As Go reads it.
+fn is_false(value: &str) -> bool {
+    matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False")
+}
+
+fn fixed_version(environment: &dyn Fn(&str) -> Option<String>) -> Result<Option<ApiVersion>, Failure> {
+    let Some(text) = environment("DOCKER_API_VERSION").filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    match ApiVersion::parse(text.trim_start_matches('v')) {
+        Some(version) => Ok(Some(version)),
+        None => Err(Failure::environment(format!("DOCKER_API_VERSION={text} is no version of Docker's API"))
+            .hint("it looks like 1.41; unset it, and the newest that both sides speak is used")),
+    }
+}
+
+async fn ask(address: &Address, fixed: Option<ApiVersion>) -> Result<Ping, Failure> {
+    let response =
+        transport::send(address, Method::GET, "/_ping", HeaderMap::new(), Payload::empty()).await?;
     let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok());
     let Some(offered) = header("Api-Version").and_then(ApiVersion::parse) else {
         return Err(Failure::environment(format!("what listens at {address} is not a Docker engine"))
             .hint("check DOCKER_HOST and `docker context show`"));
     };
+    let buildkit = header("Builder-Version") == Some("2");
+    if let Some(version) = fixed {
+        return Ok(Ping { version, buildkit });
+    }
     if offered < OLDEST {
         return Err(Failure::environment(format!(
             "the Docker engine at {address} is too old: it speaks API {}.{}, at least {}.{} is needed",
@@ -294,7 +330,7 @@ async fn ask(address: &Address) -> Result<Ping, Failure> {
         ))
         .hint("update Docker to 20.10 or later"));
     }
-    Ok(Ping { version: offered.min(NEWEST), buildkit: header("Builder-Version") == Some("2") })
+    Ok(Ping { version: offered.min(NEWEST), buildkit })
 }
 
 impl ApiVersion {
@@ -304,19 +340,25 @@ impl ApiVersion {
     }
 }
 
-/// The failure for an answer that is an error; takes the engine's sentence from its body.
-pub(crate) async fn refusal(response: Response, what: &str) -> Failure {
+/// The engine's sentence in an answer that is an error.
+pub(crate) async fn sentence(response: Response) -> String {
     #[derive(Deserialize)]
     struct Body {
         message: String,
     }
     let status = response.status;
     let body = response.bytes().await.unwrap_or_default();
-    let cause = match serde_json::from_slice::<Body>(&body) {
+    match serde_json::from_slice::<Body>(&body) {
         Ok(body) => body.message,
         Err(_) if body.is_empty() => status.to_string(),
         Err(_) => String::from_utf8_lossy(&body).trim().to_owned(),
-    };
+    }
+}
+
+/// The failure for such an answer.
+pub(crate) async fn refusal(response: Response, what: &str) -> Failure {
+    let status = response.status;
+    let cause = sentence(response).await;
     match status {
         StatusCode::BAD_REQUEST => Failure::user(format!("{what}: {cause}")),
         _ => Failure::environment(format!("{what}: {cause}")),

@@ -8,6 +8,7 @@ pub mod credentials;
 pub mod engine;
 
 mod address;
+mod builder;
 mod exec;
 mod export;
 mod messages;

@@ -12,6 +12,9 @@ pub(crate) struct Message {
     pub(crate) id: String,
     #[serde(default)]
     pub(crate) status: String,
+    /// Words of the classic builder, in pieces.
+    #[serde(default)]
+    pub(crate) stream: String,
     #[serde(default, rename = "progressDetail")]
     pub(crate) progress: Option<Progress>,
     pub(crate) aux: Option<serde_json::Value>,

@@ -1,10 +1,16 @@
-//! One HTTP/1.1 connection per request to the engine, over its Unix socket or TCP.
+//! One HTTP/1.1 connection per request to the engine, over its Unix socket, TCP, TLS or ssh.
 //!
 //! The requests are few and long, so nothing is pooled: a dropped [`Response`] closes its socket, and the engine then
 //! stops what it was doing for it. That is how builds and pushes are cancelled.
 
+mod payload;
+pub(crate) mod ssh;
+pub(crate) mod tls;
+
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -13,11 +19,18 @@ use hyper::client::conn::http1;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use lilt_model::Failure;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::address::Address;
+pub(crate) use payload::Payload;
+
+const JSON: http::HeaderValue = http::HeaderValue::from_static("application/json");
+/// How long a program that has ended may take to say why.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// An answer whose body is still coming. Dropping it closes the connection.
 pub(crate) struct Response {
@@ -63,8 +76,11 @@ pub(crate) async fn send(
     method: Method,
     path: &str,
     headers: HeaderMap,
+    payload: Payload,
 ) -> Result<Response, Failure> {
-    send_body(address, method, path, headers, String::new()).await
+    let (response, connection) = exchange(address, method, path, headers, payload).await?;
+    let (parts, body) = response.into_parts();
+    Ok(Response { status: parts.status, headers: parts.headers, body, _connection: connection })
 }
 
 /// The same with something to say. JSON is what the engine reads.
@@ -75,12 +91,8 @@ pub(crate) async fn send_body(
     mut headers: HeaderMap,
     body: String,
 ) -> Result<Response, Failure> {
-    if !body.is_empty() {
-        headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-    }
-    let (response, connection) = exchange(address, method, path, headers, body).await?;
-    let (parts, body) = response.into_parts();
-    Ok(Response { status: parts.status, headers: parts.headers, body, _connection: connection })
+    headers.insert(http::header::CONTENT_TYPE, JSON);
+    send(address, method, path, headers, Payload::whole(body)).await
 }
 
 /// Sends a request that asks for an upgrade to `h2c` and takes the connection over.
@@ -100,9 +112,10 @@ pub(crate) async fn upgrade(
     headers.insert(http::header::CONNECTION, http::HeaderValue::from_static("Upgrade"));
     headers.insert(http::header::UPGRADE, http::HeaderValue::from_static(protocol));
     if !body.is_empty() {
-        headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+        headers.insert(http::header::CONTENT_TYPE, JSON);
     }
-    let (mut response, connection) = exchange(address, Method::POST, path, headers, body).await?;
+    let (mut response, connection) =
+        exchange(address, Method::POST, path, headers, Payload::whole(body)).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(Failure::environment(format!(
             "the Docker engine at {address} refused {what}: {}",
@@ -118,9 +131,9 @@ async fn exchange(
     method: Method,
     path: &str,
     mut headers: HeaderMap,
-    body: String,
+    payload: Payload,
 ) -> Result<(http::Response<Incoming>, AbortOnDropHandle<()>), Failure> {
-    let stream = open(address).await.map_err(|error| not_there(address, &error))?;
+    let (stream, complaint) = open(address).await.map_err(|error| not_there(address, &error))?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| lost(address, &error))?;
     // The driver's own error reaches the requester through the response, so its result carries nothing more.
@@ -128,32 +141,63 @@ async fn exchange(
         let _ = connection.with_upgrades().await;
     }));
     headers.insert(http::header::HOST, http::HeaderValue::from_static("docker"));
-    let mut request = http::Request::builder().method(method).uri(path).body(body).map_err(|error| {
+    let mut request = http::Request::builder().method(method).uri(path).body(payload).map_err(|error| {
         Failure::internal(format!("a request to the Docker engine is malformed: {error}"))
     })?;
     *request.headers_mut() = headers;
-    let response = sender.send_request(request).await.map_err(|error| lost(address, &error))?;
-    Ok((response, connection))
+    match sender.send_request(request).await {
+        Ok(response) => Ok((response, connection)),
+        Err(error) => Err(match complaint {
+            Some(complaint) => complained(address, complaint).await.unwrap_or_else(|| lost(address, &error)),
+            None => lost(address, &error),
+        }),
+    }
+}
+
+/// Why ssh did not get through, if it says so.
+async fn complained(address: &Address, complaint: ssh::Complaint) -> Option<Failure> {
+    let said = tokio::time::timeout(LAST_WORDS, complaint).await.ok()?.ok()?;
+    let failure = Failure::environment(format!("cannot connect to the Docker engine at {address}: {said}"));
+    (!said.is_empty()).then(|| {
+        failure
+            .hint("`ssh` must get there without a question (an agent, a known host), and find `docker` there")
+    })
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-async fn open(address: &Address) -> io::Result<Box<dyn Stream>> {
+async fn open(address: &Address) -> io::Result<(Box<dyn Stream>, Option<ssh::Complaint>)> {
     Ok(match address {
-        Address::Unix(path) => Box::new(UnixStream::connect(path).await?),
-        Address::Tcp(host) => {
-            let stream = TcpStream::connect(host).await?;
-            stream.set_nodelay(true)?;
-            Box::new(stream)
+        Address::Unix(path) => (Box::new(UnixStream::connect(path).await?), None),
+        Address::Tcp(host) => (Box::new(connect(host).await?), None),
+        Address::Tls { host, config } => {
+            let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+            let name =
+                ServerName::try_from(name.trim_matches(['[', ']']).to_owned()).map_err(io::Error::other)?;
+            let connector = TlsConnector::from(Arc::clone(config));
+            (Box::new(connector.connect(name, connect(host).await?).await?), None)
+        }
+        Address::Ssh(remote) => {
+            let (pipe, complaint) = ssh::open(remote)?;
+            (Box::new(pipe), Some(complaint))
         }
     })
+}
+
+async fn connect(host: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(host).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 fn not_there(address: &Address, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "this user may not use the engine's socket: add it to the group `docker`, or set DOCKER_HOST to an engine it may use"
+        }
+        io::ErrorKind::InvalidData if matches!(address, Address::Tls { .. }) => {
+            "check the certificates in DOCKER_CERT_PATH or of the Docker context: the engine's must be signed by ca.pem and name this host"
         }
         _ => "start Docker, or set DOCKER_HOST or `docker context use` to an engine that runs",
     };

@@ -7,7 +7,7 @@ mod bed;
 use std::time::Duration;
 
 use bed::{Context, build, engine, registry, unique};
-use lilt_docker::{BuildProgress, BuildRequest, Engine};
+use lilt_docker::{BuildProgress, BuildRequest};
 use lilt_model::{Class, Failure, Location};
 use tokio_util::sync::CancellationToken;
 
@@ -161,18 +161,6 @@ fn is_running(mark: &str) -> bool {
         // The engine's own processes carry the Dockerfile's text; the sleeper has the mark as a whole argument.
         line.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
     })
-}
-
-#[tokio::test]
-async fn a_build_without_buildkit_is_refused_clearly() {
-    let engine = Engine::connect(
-        &|name| if name == "DOCKER_BUILDKIT" { Some("0".into()) } else { std::env::var(name).ok() },
-        None,
-    );
-    let context = Context::new(&[]);
-    let request = context.request("FROM busybox\n");
-    let failure = engine.unwrap().build(&request, |_| {}, CancellationToken::new()).await.unwrap_err();
-    assert!(failure.message.contains("not supported yet"), "{failure}");
 }
 
 #[tokio::test]

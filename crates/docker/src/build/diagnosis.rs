@@ -5,29 +5,49 @@ use lilt_model::{Failure, Location};
 use regex::Regex;
 
 use super::dockerfile::{line_of_image, line_of_step};
-use super::trace::{FailedStep, Trace};
+use super::trace::FailedStep;
 
 const LOADING_IMAGE: &str = "[internal] load metadata for ";
 
-pub(super) fn explain(build: &DockerBuild, trace: &Trace, error: &str) -> Failure {
+pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: &str) -> Failure {
     let error = without_wrapping(error);
-    match trace.failed_step() {
-        Some(step) if step.name.starts_with(LOADING_IMAGE) => base_image(build, &step, &error),
-        Some(step) if line_of_step(&build.dockerfile, step.name).is_some() || is_instruction(step.name) => {
-            instruction(build, &step, &error)
+    let Some(step) = step else { return whole_build(build, &error) };
+    let words = step.name.split_once("] ").map_or(step.name, |(_, words)| words);
+    let line = step.line.or_else(|| line_of_step(&build.dockerfile, step.name));
+    match words.split_once("FROM ") {
+        _ if step.name.starts_with(LOADING_IMAGE) => {
+            base_image(build, step.name.trim_start_matches(LOADING_IMAGE), &step, &error)
         }
+        Some(("", image)) => {
+            let image = image.split(' ').find(|word| !word.starts_with("--")).unwrap_or(image);
+            base_image(build, image, &step, &error)
+        }
+        _ if line.is_some() || is_instruction(step.name) => instruction(build, words, line, &step, &error),
         _ => whole_build(build, &error),
     }
 }
 
-fn instruction(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failure {
-    let words = step.name.split_once("] ").map_or(step.name, |(_, words)| words);
-    let missing = Regex::new(r#""([^"]+)": not found"#).expect("invariant: the pattern is valid");
+/// The files could not be read or named.
+pub(super) fn unsendable(cause: &str) -> Failure {
+    Failure::user(format!("cannot send the build context: {cause}"))
+        .hint("mend it, or leave the file out with .dockerignore or ignore=")
+}
+
+fn instruction(
+    build: &DockerBuild,
+    words: &str,
+    line: Option<u32>,
+    step: &FailedStep<'_>,
+    error: &str,
+) -> Failure {
+    let missing = Regex::new(r#"(?:"([^"]+)": not found|stat ([^:]+): file does not exist)"#)
+        .expect("invariant: the pattern is valid");
     let failure = if let Some(code) = exit_code(step.error).or_else(|| exit_code(error)) {
         Failure::user(format!("`{words}` failed with exit code {code}"))
             .hint("its output says why; mend the instruction or what it works on, and save")
     } else if let Some(path) = missing.captures(step.error).or_else(|| missing.captures(error)) {
-        let path = path[1].trim_start_matches('/').to_owned();
+        let path = path.get(1).or_else(|| path.get(2)).map_or("", |path| path.as_str());
+        let path = path.trim_start_matches('/');
         Failure::user(format!("`{words}` failed: {path} is not in the build context"))
             .hint("paths are relative to the build context; .dockerignore, ignore= and only= may leave the file out")
     } else {
@@ -37,7 +57,7 @@ fn instruction(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failu
             None => failure,
         }
     };
-    let failure = locate(failure, build, line_of_step(&build.dockerfile, step.name));
+    let failure = locate(failure, build, line);
     if step.tail.is_empty() { failure } else { failure.detail(step.tail.join("\n")) }
 }
 
@@ -52,8 +72,7 @@ fn missing_grant(error: &str) -> Option<String> {
     Some(format!("give it with docker_build(secret='id={id},src=…') or docker_build(secret='id={id},env=…')"))
 }
 
-fn base_image(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failure {
-    let image = step.name.trim_start_matches(LOADING_IMAGE);
+fn base_image(build: &DockerBuild, image: &str, step: &FailedStep<'_>, error: &str) -> Failure {
     let cause = without_wrapping(step.error);
     let lower = cause.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -66,7 +85,7 @@ fn base_image(build: &DockerBuild, step: &FailedStep<'_>, error: &str) -> Failur
     } else {
         Failure::user(message).hint("check the name and the tag")
     };
-    locate(failure, build, line_of_image(&build.dockerfile, image))
+    locate(failure, build, step.line.or_else(|| line_of_image(&build.dockerfile, image)))
 }
 
 fn whole_build(build: &DockerBuild, error: &str) -> Failure {
@@ -74,8 +93,7 @@ fn whole_build(build: &DockerBuild, error: &str) -> Failure {
     let line = line.captures(error).and_then(|found| found[1].parse().ok());
     // Our own words, which went to the engine and came back.
     if let Some((_, cause)) = error.split_once("error from sender: ") {
-        return Failure::user(format!("cannot send the build context: {cause}"))
-            .hint("mend it, or leave the file out with .dockerignore or ignore=");
+        return unsendable(cause);
     }
     let user = [
         "dockerfile",
@@ -88,6 +106,13 @@ fn whole_build(build: &DockerBuild, error: &str) -> Failure {
     if line.is_some() || user.iter().any(|word| error.contains(word)) {
         let failure = Failure::user(error.to_owned()).hint("mend the Dockerfile and save");
         return locate(failure, build, line);
+    }
+    if ["context canceled", "code = Unavailable", "closing transport"].iter().any(|word| error.contains(word))
+    {
+        return Failure::environment(format!(
+            "the Docker engine stopped in the middle of the build: {error}"
+        ))
+        .hint("it was stopped or restarted; the next update tries again");
     }
     if error.contains("no space left on device") {
         return Failure::environment(error.to_owned()).hint("make room with `docker system prune`");
@@ -107,7 +132,8 @@ fn locate(mut failure: Failure, build: &DockerBuild, line: Option<u32>) -> Failu
 }
 
 fn exit_code(error: &str) -> Option<&str> {
-    let pattern = Regex::new(r"exit code: (\d+)").expect("invariant: the pattern is valid");
+    let pattern = Regex::new(r"(?:exit code:|non-zero code:|exit status) (\d+)")
+        .expect("invariant: the pattern is valid");
     pattern.captures(error).and_then(|found| found.get(1)).map(|code| code.as_str())
 }
 
@@ -121,6 +147,7 @@ fn without_wrapping(error: &str) -> String {
     let noise = [
         "failed to solve with frontend dockerfile.v0: ",
         "failed to solve with frontend gateway.v0: ",
+        "failed to build: ",
         "failed to solve: ",
         "rpc error: code = Unknown desc = ",
         "failed to build LLB: ",

@@ -32,6 +32,15 @@ pub(super) fn line_of_step(dockerfile: &str, step: &str) -> Option<u32> {
     instructions.iter().find(|instruction| instruction.text == text).map(|instruction| instruction.line)
 }
 
+/// The line of an instruction that was counted among all, or has these words where the count began elsewhere.
+pub(super) fn line_of_instruction(dockerfile: &str, number: usize, words: &str) -> Option<u32> {
+    let (instructions, words) = (parse(dockerfile), squeeze(words));
+    let keyword = words.split(' ').next().unwrap_or_default().to_uppercase();
+    let by_words = instructions.iter().find(|found| found.text == words);
+    let by_number = || instructions.get(number.checked_sub(1)?).filter(|found| found.keyword == keyword);
+    by_number().filter(|found| by_words.is_none() || found.text == words).or(by_words).map(|found| found.line)
+}
+
 /// The line that names this base image.
 pub(super) fn line_of_image(dockerfile: &str, image: &str) -> Option<u32> {
     let wanted = Reference::parse(image).ok()?;

@@ -1,5 +1,7 @@
 //! BuildKit's own account of a build, which the engine passes on between its messages.
 
+mod raw;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +16,26 @@ use lilt_model::Failure;
 use prost::Message as _;
 
 use super::{BuildProgress, StepId};
+pub(super) use raw::raw;
 
-/// How much of a failing step's output is worth showing again.
-const TAIL: usize = 20;
+/// The end of a step's output: how much of it is worth showing again if the step fails.
+#[derive(Default)]
+pub(super) struct Tail(VecDeque<String>);
+
+impl Tail {
+    const LINES: usize = 20;
+
+    pub(super) fn push(&mut self, line: &str) {
+        if self.0.len() == Self::LINES {
+            self.0.pop_front();
+        }
+        self.0.push_back(line.to_owned());
+    }
+
+    pub(super) fn lines(&self) -> Vec<&str> {
+        self.0.iter().map(String::as_str).collect()
+    }
+}
 
 /// What was told so far.
 #[derive(Default)]
@@ -34,7 +53,7 @@ struct Step {
     completed: Option<Timestamp>,
     /// Output after the last line end, per stream.
     unfinished: [Vec<u8>; 2],
-    tail: VecDeque<String>,
+    tail: Tail,
     error: String,
 }
 
@@ -42,6 +61,8 @@ pub(super) struct FailedStep<'a> {
     pub(super) name: &'a str,
     pub(super) error: &'a str,
     pub(super) tail: Vec<&'a str>,
+    /// Of the Dockerfile, where the builder says more than its name.
+    pub(super) line: Option<u32>,
 }
 
 impl Trace {
@@ -57,6 +78,15 @@ impl Trace {
         let bytes = STANDARD.decode(text).map_err(|error| not_understood(error.to_string()))?;
         let status =
             StatusResponse::decode(bytes.as_slice()).map_err(|error| not_understood(error.to_string()))?;
+        self.take(status, on_progress);
+        Ok(())
+    }
+
+    pub(super) fn take(
+        &mut self,
+        status: StatusResponse,
+        on_progress: &mut (impl FnMut(BuildProgress) + Send),
+    ) {
         for vertex in status.vertexes.iter().filter(|vertex| vertex.started.is_some()) {
             self.start(vertex, on_progress);
         }
@@ -72,16 +102,11 @@ impl Trace {
         for warning in &status.warnings {
             on_progress(advice(warning));
         }
-        Ok(())
     }
 
     pub(super) fn failed_step(&self) -> Option<FailedStep<'_>> {
         let step = self.steps.get(self.failed.as_ref()?)?;
-        Some(FailedStep {
-            name: &step.name,
-            error: &step.error,
-            tail: step.tail.iter().map(String::as_str).collect(),
-        })
+        Some(FailedStep { name: &step.name, error: &step.error, tail: step.tail.lines(), line: None })
     }
 
     fn start(&mut self, vertex: &Vertex, on_progress: &mut impl FnMut(BuildProgress)) {
@@ -152,17 +177,14 @@ impl Step {
             running: false,
             completed: None,
             unfinished: [Vec::new(), Vec::new()],
-            tail: VecDeque::new(),
+            tail: Tail::default(),
             error: String::new(),
         }
     }
 
     fn line(&mut self, bytes: &[u8], stream: usize, on_progress: &mut impl FnMut(BuildProgress)) {
         let line = String::from_utf8_lossy(bytes.strip_suffix(b"\r").unwrap_or(bytes)).into_owned();
-        if self.tail.len() == TAIL {
-            self.tail.pop_front();
-        }
-        self.tail.push_back(line.clone());
+        self.tail.push(&line);
         let (step, name) = (self.id.clone(), Arc::clone(&self.name));
         on_progress(BuildProgress::Log { step, name, stderr: stream == 1, line });
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use bollard_buildkit_proto::fsutil::types::Stat;
 use lilt_model::ignore::Matcher;
 
+use super::diff_copy::Source;
 use super::selection::{Selection, Want};
 
 const GO_DIRECTORY: u32 = 1 << 31;
@@ -22,8 +23,17 @@ const GO_STICKY: u32 = 1 << 20;
 const GO_NOT_A_FILE: u32 = GO_DIRECTORY | GO_SYMLINK | GO_NAMED_PIPE;
 
 /// Whether the receiver may ask for the content.
-pub(super) fn has_content(stat: &Stat) -> bool {
+pub(crate) fn has_content(stat: &Stat) -> bool {
     stat.mode & GO_NOT_A_FILE == 0
+}
+
+pub(crate) fn is_directory(stat: &Stat) -> bool {
+    stat.mode & GO_DIRECTORY != 0
+}
+
+/// All that a build may see.
+pub(crate) fn list_all(source: &Source) -> Result<Vec<Stat>, String> {
+    walk(&source.context, &source.ignores, &Selection::all())
 }
 
 /// Lists what is below `root`, less what is ignored or not selected.
@@ -31,6 +41,57 @@ pub(super) fn walk(root: &Path, ignores: &Matcher, selection: &Selection) -> Res
     let mut walk = Walk { root, ignores, selection, found: Vec::new(), held_back: Vec::new() };
     walk.directory(root, "", selection.is_all())?;
     Ok(walk.found)
+}
+
+/// The topmost paths that a build may not see.
+pub(crate) fn ignored(source: &Source) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    note_ignored(source, &source.context, "", &mut found)?;
+    Ok(found)
+}
+
+/// Whether a build may see anything in this directory.
+fn note_ignored(
+    source: &Source,
+    directory: &Path,
+    relative: &str,
+    found: &mut Vec<String>,
+) -> Result<bool, String> {
+    let mut seen = false;
+    for name in names(directory, directory == source.context)? {
+        let path = directory.join(&name);
+        let relative = if relative.is_empty() { name } else { format!("{relative}/{name}") };
+        let ignored = source.ignores.ignores(&path);
+        let before = found.len();
+        let is_directory = fs::symlink_metadata(&path).is_ok_and(|about| about.is_dir());
+        let below = is_directory
+            && !source.ignores.ignores_all_below(&path)
+            && note_ignored(source, &path, &relative, found)?;
+        if ignored && !below {
+            found.truncate(before);
+            found.push(relative);
+        } else {
+            seen = true;
+        }
+    }
+    Ok(seen)
+}
+
+/// The names in a directory, in byte order. One that vanished has none, unless it is the root.
+fn names(directory: &Path, is_root: bool) -> Result<Vec<String>, String> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_root => return Ok(Vec::new()),
+        entries => entries.map_err(|error| unreadable(directory, &error))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| unreadable(directory, &error))?.file_name();
+        names.push(name.into_string().map_err(|name| {
+            format!("the name {name:?} in {} is not UTF-8, which BuildKit cannot take", directory.display())
+        })?);
+    }
+    names.sort_unstable();
+    Ok(names)
 }
 
 struct Walk<'a> {
@@ -46,22 +107,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// `all`: everything below is selected.
     fn directory(&mut self, directory: &Path, relative: &str, all: bool) -> Result<(), String> {
-        let mut names = Vec::new();
-        let entries = match fs::read_dir(directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && directory != self.root => return Ok(()),
-            entries => entries.map_err(|error| unreadable(directory, &error))?,
-        };
-        for entry in entries {
-            let name = entry.map_err(|error| unreadable(directory, &error))?.file_name();
-            names.push(name.into_string().map_err(|name| {
-                format!(
-                    "the name {name:?} in {} is not UTF-8, which BuildKit cannot take",
-                    directory.display()
-                )
-            })?);
-        }
-        names.sort_unstable();
-        for name in names {
+        for name in names(directory, directory == self.root)? {
             let path = directory.join(&name);
             let relative = if relative.is_empty() { name } else { format!("{relative}/{name}") };
             self.entry(&path, relative, all)?;

@@ -24,7 +24,7 @@ pub(crate) fn registry() -> String {
 
 /// An image that is removed from the engine when the test is through with it.
 #[derive(Debug)]
-pub(crate) struct Image(BuiltImage);
+pub(crate) struct Image(pub(crate) BuiltImage);
 
 impl std::ops::Deref for Image {
     type Target = BuiltImage;
