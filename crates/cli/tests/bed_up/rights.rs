@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use crate::support::bed::Site;
 use crate::support::workload::{deployment, shows};
 
-/// What docs/kubernetes.md says is needed.
+const ALLOWED: &str = "allow_k8s_contexts('somebody')\n";
+
+/// All that there is in a namespace.
 fn everything_here() -> Value {
     json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
 }
@@ -29,6 +31,9 @@ fn somebody(namespace: &Namespace, rules: &Value) -> Project {
     let mut config: Value = serde_json::from_str(&config).expect("kubectl prints JSON");
     config["users"] = json!([{"name": "somebody", "user": {"token": token.trim()}}]);
     config["contexts"][0]["context"]["user"] = json!("somebody");
+    // Not one of kind's: what may not be asked is said in the Tiltfile.
+    config["contexts"][0]["name"] = json!("somebody");
+    config["current-context"] = json!("somebody");
     home.write("kubeconfig", &config.to_string());
     home
 }
@@ -54,7 +59,7 @@ fn rights_in_the_namespace_alone_are_enough() {
     ]);
     assert!(denied.is_err(), "the rest of the cluster is closed: {denied:?}");
     // Who may not read what the cluster announces says where images go.
-    let registry = format!("default_registry('{}')\n", Bed::get().registry());
+    let registry = format!("{ALLOWED}default_registry('{}')\n", Bed::get().registry());
     site.project.write("Tiltfile", &format!("{registry}{}k8s_yaml('crash.yaml')\n", site.tiltfile()));
     site.project.write("crash.yaml", &deployment("crash", "echo oh no; exit 3", |_| {}).to_string());
     let lilt = site.up().variable("KUBECONFIG", home.file("kubeconfig")).start();
@@ -85,7 +90,7 @@ fn each_right_that_is_missing_is_told_and_the_rest_goes_on() {
     site.project.write("web.yaml", &site.shell("web", "echo said; exec sleep 987"));
     site.project.write(
         "Tiltfile",
-        &format!("k8s_yaml('web.yaml')\nk8s_resource('web', port_forwards='{}:8080')\n", site.port),
+        &format!("{ALLOWED}k8s_yaml('web.yaml')\nk8s_resource('web', port_forwards='{}:8080')\n", site.port),
     );
     let lilt = site.up().variable("KUBECONFIG", home.file("kubeconfig")).start();
     // Status needs neither logs nor events nor forwards.

@@ -1,8 +1,9 @@
 //! What is wrong with a pod: the cluster's word, and the event behind it.
 
-use lilt_testbed_env::{Bed, Namespace};
+use lilt_testbed_env::{Bed, Namespace, eventually};
 use serde_json::{Value, json};
 
+use crate::support::bed::Site;
 use crate::support::lilt::Start;
 use crate::support::workload::{SLEEP, deployment, project, shows};
 
@@ -130,5 +131,45 @@ fn a_job_that_fails_says_how_and_one_that_succeeds_stays_so() {
         it["status"]["k8sResourceInfo"]["podName"].as_str().is_none_or(str::is_empty)
             && it["status"]["runtimeStatus"] == "ok"
     });
+    lilt.quit();
+}
+
+#[test]
+fn an_image_that_crashes_is_mended_by_the_next_save() {
+    let site = Site::new("crashing");
+    let good = site.project.read("app/Dockerfile");
+    let bad = good.replace("\"httpd\", \"-f\"", "\"sh\", \"-c\", \"echo cannot serve; exit 5\", \"-f\"");
+    assert_ne!(good, bad);
+    site.project.write("app/Dockerfile", &bad);
+    let lilt = site.up().start();
+    lilt.wait_for_words("web", "cannot serve");
+    shows(&lilt, "web", "error", &["container main exited with code 5"]);
+    site.project.write("app/Dockerfile", &good);
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    lilt.quit();
+}
+
+#[test]
+fn a_namespace_that_somebody_deletes_comes_back_when_it_is_asked_for() {
+    let site = Site::new("deleted");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let name = site.namespace.name().to_owned();
+    Bed::get().kubectl(&["delete", "namespace", &name]);
+    lilt.wait_until("web", "has no pod", |it| {
+        let pod = it["status"]["k8sResourceInfo"]["podName"].as_str().unwrap_or_default();
+        pod.is_empty() && it["status"]["runtimeStatus"] == "pending"
+    });
+    Bed::get().kubectl(&["create", "namespace", &name]);
+    eventually("the namespace has its service account", || {
+        site.namespace.try_kubectl(&["get", "serviceaccount", "default"]).ok()
+    });
+    lilt.click("web");
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    site.project.write("app/www/index.html", "two\n");
+    site.serves("two");
     lilt.quit();
 }
