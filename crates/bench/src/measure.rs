@@ -2,11 +2,13 @@
 
 mod api;
 mod deployed;
+mod forward;
 mod idle;
 mod live;
 mod logs;
 mod many;
 mod one;
+mod ready;
 mod size;
 mod tiltfile;
 mod version;
@@ -19,7 +21,7 @@ use crate::lilt::Lilt;
 /// Panics with a sentence when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
-pub(crate) const ALL: [(&str, Measure); 11] = [
+pub(crate) const ALL: [(&str, Measure); 13] = [
     ("version", version::measure),
     ("tiltfile", tiltfile::measure),
     ("one", one::measure),
@@ -28,11 +30,13 @@ pub(crate) const ALL: [(&str, Measure); 11] = [
     ("idle", idle::measure),
     ("live", live::measure),
     ("deployed", deployed::measure),
+    ("ready", ready::measure),
+    ("forward", forward::measure),
     ("logs", logs::measure),
     ("api", api::measure),
     ("size", size::measure),
 ];
 
-pub(crate) fn names() -> [&'static str; 11] {
+pub(crate) fn names() -> [&'static str; 13] {
     ALL.map(|(name, _)| name)
 }

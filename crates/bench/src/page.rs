@@ -16,9 +16,7 @@ pub(crate) fn wait_until_done(session: &Session, resource: &str) -> Duration {
     let mut socket = connect(session);
     loop {
         assert!(session.begin.elapsed() < PATIENCE, "{resource} was not up to date after {PATIENCE:?}");
-        let message = socket.read().expect("the dashboard answers");
-        let Message::Text(text) = message else { continue };
-        let message: Value = serde_json::from_str(&text).expect("the dashboard speaks JSON");
+        let message = read(&mut socket).expect("the dashboard answers");
         if says_done(&message, resource) {
             let took = session.begin.elapsed();
             let _ = socket.close(None);
@@ -27,8 +25,17 @@ pub(crate) fn wait_until_done(session: &Session, resource: &str) -> Duration {
     }
 }
 
+/// The next thing that the page is told; none when the session is over.
+pub(crate) fn read(socket: &mut WebSocket<TcpStream>) -> Option<Value> {
+    loop {
+        if let Message::Text(text) = socket.read().ok()? {
+            return Some(serde_json::from_str(&text).expect("the dashboard speaks JSON"));
+        }
+    }
+}
+
 /// As soon as its port is open.
-fn connect(session: &Session) -> WebSocket<TcpStream> {
+pub(crate) fn connect(session: &Session) -> WebSocket<TcpStream> {
     let deadline = Instant::now() + PATIENCE;
     let stream = loop {
         match TcpStream::connect(("127.0.0.1", session.port)) {

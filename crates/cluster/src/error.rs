@@ -7,6 +7,13 @@ use lilt_model::Failure;
 
 use crate::connect::Cluster;
 
+const UNREACHABLE: &str = "cannot reach the cluster";
+
+/// Whether the API server gave no answer: the same may succeed when it is back.
+pub fn is_unreachable(failure: &Failure) -> bool {
+    failure.message.starts_with(UNREACHABLE)
+}
+
 /// An error and all its sources in one line, without repeating what a source already says.
 pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
@@ -68,7 +75,7 @@ impl Cluster {
             .hint(format!("ask for the right, or check that {} is the context you meant", self.context()))
     }
 
-    /// No answer at all.
+    /// No answer at all. [`is_unreachable`] knows it.
     pub(crate) fn unreachable(&self, error: &kube::Error) -> Failure {
         let cause = root_cause(error);
         let hint = if cause.contains("certificate") || cause.contains("Certificate") {
@@ -78,12 +85,8 @@ impl Cluster {
         } else {
             "is the cluster running? `kubectl cluster-info` asks the same address"
         };
-        Failure::environment(format!(
-            "cannot reach the cluster {} at {}: {cause}",
-            self.context(),
-            self.server()
-        ))
-        .hint(hint)
+        Failure::environment(format!("{UNREACHABLE} {} at {}: {cause}", self.context(), self.server()))
+            .hint(hint)
     }
 }
 

@@ -210,3 +210,85 @@ async fn where_no_tunnel_goes_through_a_web_socket_does() {
     tokio::time::timeout(DEADLINE, stream.read_exact(&mut answer)).await.unwrap().unwrap();
     assert_eq!(&answer, b"hello");
 }
+
+/// In a pod: passes bytes on to a port of this machine, where the test itself serves.
+const RELAY: &str = r#"
+import socket, threading
+def pump(a, b):
+    try:
+        while data := a.recv(65536): b.sendall(data)
+    except OSError: pass
+    b.close()
+server = socket.create_server(("", 9000))
+while True:
+    client, _ = server.accept()
+    other = socket.create_connection(("10.244.0.1", PORT))
+    for a, b in ((client, other), (other, client)): threading.Thread(target=pump, args=(a, b), daemon=True).start()
+"#;
+
+/// Answers every request with what it says, while it says it, as a gRPC stream does.
+async fn serve_http2(stream: tokio::net::TcpStream) -> Result<(), h2::Error> {
+    let mut connection = h2::server::handshake(stream).await?;
+    while let Some(request) = connection.accept().await {
+        let (request, mut respond) = request?;
+        tokio::spawn(async move {
+            let mut body = request.into_body();
+            let mut answer = respond.send_response(http::Response::new(()), false)?;
+            while let Some(piece) = body.data().await {
+                let piece = piece?;
+                body.flow_control().release_capacity(piece.len())?;
+                answer.send_data(piece, false)?;
+            }
+            answer.send_data(Default::default(), true)
+        });
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_of_http2_go_both_ways_at_once() {
+    let space = Space::new("http2").await;
+    let listener = tokio::net::TcpListener::bind("10.244.0.1:0").await.expect("the node is this machine");
+    let program = RELAY.replace("PORT", &listener.local_addr().unwrap().port().to_string());
+    let server = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve_http2(stream));
+        }
+    });
+    let mut object = space::pod("main", "python:3-slim", "");
+    object["spec"]["containers"][0]["command"] = json!(["python3", "-c", program]);
+    object["spec"]["containers"][0]["readinessProbe"] =
+        json!({"tcpSocket": {"port": 9000}, "periodSeconds": 1});
+    let mut watch = space.watch();
+    space.apply(object).await;
+    let pod = space::until_pod(&mut watch, running).await.reference();
+    let stream = space.cluster.forwarder().open(&pod, 9000).await.unwrap();
+    let (client, connection) = h2::client::handshake(stream).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let talks = (0..50u8).map(|number| {
+        let client = client.clone();
+        async move {
+            let mut client = client.ready().await.unwrap();
+            let request = http::Request::post("http://relay/talk").body(()).unwrap();
+            let (answer, mut say) = client.send_request(request, false).unwrap();
+            let mut heard = answer.await.unwrap().into_body();
+            // Word by word: each answer is awaited before the next is said.
+            for round in 0..20u8 {
+                let words = vec![number ^ round; 1000];
+                say.send_data(words.clone().into(), false).unwrap();
+                let mut echo = Vec::new();
+                while echo.len() < words.len() {
+                    let piece = heard.data().await.expect("it goes on").unwrap();
+                    heard.flow_control().release_capacity(piece.len()).unwrap();
+                    echo.extend_from_slice(&piece);
+                }
+                assert_eq!(echo, words);
+            }
+            say.send_data(Default::default(), true).unwrap();
+            assert!(heard.data().await.is_none_or(|last| last.unwrap().is_empty()));
+        }
+    });
+    tokio::time::timeout(DEADLINE, futures_util::future::join_all(talks)).await.expect("all are answered");
+    connection.abort();
+    server.abort();
+}

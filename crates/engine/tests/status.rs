@@ -168,6 +168,9 @@ fn pods_that_may_not_be_read_are_no_lost_cluster() {
     script.event(Event::PodsRefused { namespace: "default".into(), failure });
     let words = "its pods in namespace default cannot be seen: the cluster does not allow you to watch pods";
     assert_eq!(status(&script), (RuntimeStatus::Pending, words.into()));
+    assert_eq!(script.state.take_notes().len(), 1);
+    script.trigger("web").deploy("web", "1");
+    assert_eq!(script.state.take_notes().len(), 1, "once for each deployment");
     script.event(Event::PodsListed {
         namespace: "default".into(),
         pods: vec![running("web", "web-1", "1", "c1")],

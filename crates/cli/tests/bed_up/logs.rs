@@ -23,9 +23,13 @@ metadata: {name: several}
 spec:
   terminationGracePeriodSeconds: 1
   initContainers:
+  - {name: istio-init, image: busybox, command: [sh, -c, "echo chatter of the mesh"]}
+  - {name: linkerd-init, image: busybox, command: [sh, -c, "echo chatter of the mesh"]}
   - {name: prepare, image: busybox, command: [sh, -c, "echo preparing"]}
   containers:
   - {name: one, image: busybox, command: [sh, -c, "echo from one; exec sleep 987"]}
+  - {name: istio-proxy, image: busybox, command: [sh, -c, "echo chatter of the mesh; exec sleep 987"]}
+  - {name: linkerd-proxy, image: busybox, command: [sh, -c, "echo chatter of the mesh; exec sleep 987"]}
   - {name: two, image: busybox, command: [sh, -c, "echo from two >&2; exec sleep 987"]}
 ---
 apiVersion: apps/v1
@@ -66,6 +70,8 @@ fn no_line_is_lost_and_each_is_told_whose_it_is() {
     lilt.wait_for_words("several", "[prepare] preparing");
     lilt.wait_for_words("several", "[one] from one");
     lilt.wait_for_words("several", "[two] from two");
+    // As under Tilt, what a service mesh says of itself is left out.
+    assert_eq!(lilt.count("chatter of the mesh"), 0);
 
     // One that fails and is started again: both runs are shown, and it is ready in the end.
     lilt.wait_until_ready("again");

@@ -1,48 +1,16 @@
 //! What is wrong with a pod: the cluster's word, and the event behind it.
 
-use lilt_testbed_env::{Bed, Namespace, Project};
+use lilt_testbed_env::{Bed, Namespace, eventually};
 use serde_json::{Value, json};
 
-use crate::support::lilt::{Lilt, Start};
-
-/// A deployment of one container that runs a line of shell; `change` is given the pod's spec.
-fn deployment(name: &str, line: &str, change: impl FnOnce(&mut Value)) -> Value {
-    let mut spec = json!({
-        "terminationGracePeriodSeconds": 1,
-        "containers": [{"name": "main", "image": "busybox", "command": ["sh", "-c", line]}],
-    });
-    change(&mut spec);
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-        "spec": {
-            "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
-        },
-    })
-}
-
-fn project(objects: &[Value]) -> Project {
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
-    Project::new(&[("Tiltfile", "k8s_yaml('all.yaml')\n"), ("all.yaml", &list)])
-}
-
-fn words(resource: &Value) -> &str {
-    resource["metadata"]["annotations"]["lilt.dev/runtime-message"].as_str().unwrap_or_default()
-}
-
-/// Waits until a resource has a status, with all of these in its sentence.
-fn shows(lilt: &Lilt, resource: &str, status: &str, said: &[&str]) {
-    lilt.wait_until(resource, &format!("is {status} with {said:?}"), |it| {
-        it["status"]["runtimeStatus"] == status && said.iter().all(|text| words(it).contains(text))
-    });
-}
-
-const SLEEP: &str = "exec sleep 987";
+use crate::support::bed::Site;
+use crate::support::lilt::Start;
+use crate::support::workload::{SLEEP, deployment, project, shows};
 
 #[test]
 fn each_trouble_is_a_sentence_with_the_event_behind_it() {
     let namespace = Bed::get().namespace("status");
-    let project = project(&[
+    let troubles = [
         deployment("crash", "echo oh no; exit 3", |_| {}),
         deployment("oom", "x=a; while true; do x=$x$x; done", |spec| {
             spec["containers"][0]["resources"] = json!({"limits": {"memory": "20Mi"}});
@@ -70,7 +38,8 @@ fn each_trouble_is_a_sentence_with_the_event_behind_it() {
             spec["containers"][0]["envFrom"] = json!([{"secretRef": {"name": "absent"}}]);
         }),
         deployment("program", "", |spec| spec["containers"][0]["command"] = json!(["/no/such/program"])),
-    ]);
+    ];
+    let project = project(&troubles, "");
     let lilt = Start::up(&project).on(&namespace).start();
 
     shows(&lilt, "crash", "error", &["CrashLoopBackOff", "container main exited with code 3", "restarted"]);
@@ -101,7 +70,7 @@ fn an_evicted_pod_counts_until_another_comes() {
         "spec": {"nodeSelector": {"no-such": "node"}, "containers": [{"name": "main", "image": "busybox"}]},
     });
     let web = deployment("web", SLEEP, |spec| spec["schedulerName"] = json!("nobody"));
-    let project = project(&[bare, web]);
+    let project = project(&[bare, web], "");
     let lilt = Start::up(&project).on(&namespace).start();
     shows(&lilt, "bare", "pending", &["0/1 nodes are available"]);
     let evicted =
@@ -124,7 +93,7 @@ fn an_evicted_pod_counts_until_another_comes() {
 fn a_quota_that_is_exceeded_says_so_until_there_is_room() {
     let namespace = Bed::get().namespace("quota");
     namespace.kubectl(&["create", "quota", "small", "--hard=pods=0"]);
-    let project = project(&[deployment("web", SLEEP, |_| {})]);
+    let project = project(&[deployment("web", SLEEP, |_| {})], "");
     let lilt = Start::up(&project).on(&namespace).start();
     let said = ["no pod yet: FailedCreate: ", "exceeded quota: small"];
     shows(&lilt, "web", "pending", &said);
@@ -151,7 +120,7 @@ fn a_job_that_fails_says_how_and_one_that_succeeds_stays_so() {
             "spec": {"backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
         })
     };
-    let project = project(&[job("good", "echo done"), job("bad", "echo cannot; exit 9")]);
+    let project = project(&[job("good", "echo done"), job("bad", "echo cannot; exit 9")], "");
     let lilt = Start::up(&project).on(&namespace).start();
     shows(&lilt, "bad", "error", &["pod bad-", "container main exited with code 9"]);
     lilt.wait_for_words("bad", "cannot");
@@ -162,5 +131,45 @@ fn a_job_that_fails_says_how_and_one_that_succeeds_stays_so() {
         it["status"]["k8sResourceInfo"]["podName"].as_str().is_none_or(str::is_empty)
             && it["status"]["runtimeStatus"] == "ok"
     });
+    lilt.quit();
+}
+
+#[test]
+fn an_image_that_crashes_is_mended_by_the_next_save() {
+    let site = Site::new("crashing");
+    let good = site.project.read("app/Dockerfile");
+    let bad = good.replace("\"httpd\", \"-f\"", "\"sh\", \"-c\", \"echo cannot serve; exit 5\", \"-f\"");
+    assert_ne!(good, bad);
+    site.project.write("app/Dockerfile", &bad);
+    let lilt = site.up().start();
+    lilt.wait_for_words("web", "cannot serve");
+    shows(&lilt, "web", "error", &["container main exited with code 5"]);
+    site.project.write("app/Dockerfile", &good);
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    lilt.quit();
+}
+
+#[test]
+fn a_namespace_that_somebody_deletes_comes_back_when_it_is_asked_for() {
+    let site = Site::new("deleted");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let name = site.namespace.name().to_owned();
+    Bed::get().kubectl(&["delete", "namespace", &name]);
+    lilt.wait_until("web", "has no pod", |it| {
+        let pod = it["status"]["k8sResourceInfo"]["podName"].as_str().unwrap_or_default();
+        pod.is_empty() && it["status"]["runtimeStatus"] == "pending"
+    });
+    Bed::get().kubectl(&["create", "namespace", &name]);
+    eventually("the namespace has its service account", || {
+        site.namespace.try_kubectl(&["get", "serviceaccount", "default"]).ok()
+    });
+    lilt.click("web");
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    site.project.write("app/www/index.html", "two\n");
+    site.serves("two");
     lilt.quit();
 }

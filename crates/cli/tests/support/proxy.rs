@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use lilt_testbed_env::{Bed, Namespace, Project, free_port};
@@ -13,6 +13,8 @@ pub(crate) struct Proxy {
     own: SocketAddr,
     held: Arc<AtomicBool>,
     closed: Arc<AtomicBool>,
+    /// How often all connections were cut.
+    cuts: Arc<AtomicU32>,
 }
 
 impl Proxy {
@@ -28,8 +30,10 @@ impl Proxy {
             own: listener.local_addr().expect("a bound listener has an address"),
             held: Arc::default(),
             closed: Arc::default(),
+            cuts: Arc::default(),
         };
         let (held, closed) = (Arc::clone(&proxy.held), Arc::clone(&proxy.closed));
+        let cuts = Arc::clone(&proxy.cuts);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if closed.load(Ordering::Relaxed) {
@@ -39,8 +43,11 @@ impl Proxy {
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone(), to.try_clone());
                     let (Ok(from), Ok(to)) = (from, to) else { continue };
-                    let (held, closed) = (Arc::clone(&held), Arc::clone(&closed));
-                    std::thread::spawn(move || pass_on(from, to, &held, &closed));
+                    let (held, closed, cuts) = (Arc::clone(&held), Arc::clone(&closed), Arc::clone(&cuts));
+                    let age = cuts.load(Ordering::Relaxed);
+                    let is_over =
+                        move || closed.load(Ordering::Relaxed) || cuts.load(Ordering::Relaxed) != age;
+                    std::thread::spawn(move || pass_on(from, to, &held, is_over));
                 }
             }
         });
@@ -50,6 +57,11 @@ impl Proxy {
     /// From now on nothing comes through, and nobody is told.
     pub(crate) fn hold(&self) {
         self.held.store(true, Ordering::Relaxed);
+    }
+
+    /// Breaks every connection that is open now; new ones go through.
+    pub(crate) fn cut(&self) {
+        self.cuts.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -61,12 +73,12 @@ impl Drop for Proxy {
     }
 }
 
-fn pass_on(mut from: TcpStream, mut to: TcpStream, held: &AtomicBool, closed: &AtomicBool) {
+fn pass_on(mut from: TcpStream, mut to: TcpStream, held: &AtomicBool, is_over: impl Fn() -> bool) {
     // Short, so that the end of the proxy is noticed.
-    let _ = from.set_read_timeout(Some(Duration::from_millis(100)));
+    let _ = from.set_read_timeout(Some(Duration::from_millis(20)));
     let _ = to.set_nodelay(true);
     let mut buffer = [0; 16 * 1024];
-    while !closed.load(Ordering::Relaxed) {
+    while !is_over() {
         let length = match from.read(&mut buffer) {
             Ok(0) => break,
             Ok(length) => length,
@@ -77,7 +89,7 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, held: &AtomicBool, closed: &A
             }
             Err(_) => break,
         };
-        while held.load(Ordering::Relaxed) && !closed.load(Ordering::Relaxed) {
+        while held.load(Ordering::Relaxed) && !is_over() {
             std::thread::sleep(Duration::from_millis(20));
         }
         if to.write_all(&buffer[..length]).is_err() {
@@ -103,4 +115,31 @@ pub(crate) fn detour(namespace: &Namespace, project: &Project) -> u16 {
     assert_ne!(changed, kubeconfig, "the kubeconfig names the API server");
     project.write("kubeconfig", &changed);
     port
+}
+
+/// While it lives, nothing gets to or from a port of this machine: packets vanish, and nobody is told.
+pub(crate) struct Blackout {
+    port: String,
+}
+
+impl Blackout {
+    pub(crate) fn of(port: u16) -> Blackout {
+        let blackout = Blackout { port: port.to_string() };
+        blackout.rules("-I");
+        blackout
+    }
+
+    fn rules(&self, action: &str) {
+        for side in ["--dport", "--sport"] {
+            let rule = ["-w", action, "INPUT", "-i", "lo", "-p", "tcp", side, &self.port, "-j", "DROP"];
+            let done = std::process::Command::new("iptables").args(rule).status();
+            assert!(done.is_ok_and(|status| status.success()), "iptables {}", rule.join(" "));
+        }
+    }
+}
+
+impl Drop for Blackout {
+    fn drop(&mut self) {
+        self.rules("-D");
+    }
 }

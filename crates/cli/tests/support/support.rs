@@ -9,3 +9,4 @@ pub(crate) mod page;
 pub(crate) mod processes;
 pub(crate) mod proxy;
 pub(crate) mod tty;
+pub(crate) mod workload;

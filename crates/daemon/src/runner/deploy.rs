@@ -6,6 +6,7 @@ mod custom;
 mod delivery;
 pub(super) mod given;
 mod image;
+mod patience;
 mod remembered;
 mod secret;
 mod ssh;

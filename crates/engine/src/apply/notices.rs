@@ -97,12 +97,21 @@ pub(super) fn refused(state: &mut State, namespace: String, failure: Failure) {
         .filter(|(_, resource)| resource.kubernetes().is_some_and(|it| it.deployed_to(&namespace)))
         .map(|(name, _)| name.clone())
         .collect();
+    state.cluster.refused.insert(namespace, failure);
     for name in concerned {
-        let words = format!("WARNING: the pods of namespace {namespace} cannot be seen: {failure}");
-        state.note(&name, Level::Warn, words);
+        tell_unseen(state, &name);
         state.touch(&name);
     }
-    state.cluster.refused.insert(namespace, failure);
+}
+
+/// That pods of a resource cannot be seen, if it is so.
+pub(super) fn tell_unseen(state: &mut State, name: &ResourceName) {
+    let Some(kubernetes) = state.resources.get(name).and_then(ResourceState::kubernetes) else { return };
+    let refused = state.cluster.refused.iter().find(|(namespace, _)| kubernetes.deployed_to(namespace));
+    if let Some((namespace, failure)) = refused {
+        let words = format!("WARNING: the pods of namespace {namespace} cannot be seen: {failure}");
+        state.note(name, Level::Warn, words);
+    }
 }
 
 /// They can be read now.

@@ -110,6 +110,7 @@ pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) 
     }
     claim(state, name, pods);
     notices::claim_objects(state, name, uids);
+    notices::tell_unseen(state, name);
 }
 
 fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = PodRef>) {

@@ -9,6 +9,7 @@ use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, yaml};
 use serde_json::Value;
 
+use super::patience;
 use super::remembered::Memory;
 use super::steps::Steps;
 use super::{collect_hashes, injections, shown};
@@ -36,7 +37,7 @@ pub(super) async fn apply(
     if job.rerun {
         start_anew(&cluster, job, &objects, how.timeout, steps).await?;
     }
-    let applied = cluster.apply_with(&objects, &how).await?;
+    let applied = patience::apply(&cluster, &objects, &how, steps).await?;
     memory.write(&how.remembered, &objects, &applied);
     tell(job, &applied, steps);
     steps.end().await;

@@ -1,0 +1,128 @@
+//! On the test bed: the same requests through lilt's forward and through `kubectl port-forward`, by turns.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use lilt_testbed_env::{Bed, Namespace, Project, free_port};
+
+use crate::Effort;
+use crate::figure::{Figure, Unit};
+use crate::lilt::Lilt;
+use crate::samples::{Samples, milliseconds};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const MEGABYTES: usize = 100;
+
+const YAML: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: busybox
+    command:
+    - sh
+    - -c
+    - 'mkdir /www; echo hello >/www/small; dd if=/dev/zero of=/www/large bs=1000000 count=100; exec httpd -f -p 8080 -h /www'
+";
+
+/// Ends with the value.
+struct Kubectl(Child);
+
+impl Kubectl {
+    fn forward(bed: &Bed, namespace: &Namespace, port: u16) -> Self {
+        let mut command = bed.command("kubectl");
+        command.envs(namespace.variables()).args(["port-forward", "pod/web", &format!("{port}:8080")]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("kubectl starts"))
+    }
+}
+
+impl Drop for Kubectl {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
+    let bed = Bed::get();
+    let namespace = bed.namespace("bench-forward");
+    let [ours, theirs] = [(); 2].map(|()| free_port());
+    let tiltfile = format!("k8s_yaml('web.yaml')\nk8s_resource('web', port_forwards='{ours}:8080')\n");
+    let project = Project::new(&[("Tiltfile", &tiltfile), ("web.yaml", YAML)]);
+    let session = lilt.up(&project, namespace.variables());
+    until_served(ours, session.begin);
+    let kubectl = Kubectl::forward(bed, &namespace, theirs);
+    until_served(theirs, Instant::now());
+
+    let turns = |count: usize, path: &str, length: usize| -> [Samples; 2] {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..count {
+            for (port, times) in [ours, theirs].into_iter().zip(&mut times) {
+                times.push(milliseconds(fetch(port, path, length).expect("the forward serves")));
+            }
+        }
+        times.map(Samples::new)
+    };
+    let [quick, quick_kubectl] = turns(effort.samples(200), "/small", 6);
+    let [large, large_kubectl] = turns(effort.samples(10), "/large", MEGABYTES * 1_000_000);
+    drop((kubectl, session));
+    let against = |ours: &Samples, theirs: &Samples| ours.median() / theirs.median();
+    let latency = against(&quick, &quick_kubectl);
+    let throughput = against(&large, &large_kubectl);
+    vec![
+        Figure::new(
+            "forward-latency",
+            "forward: connect and ask, times what kubectl takes",
+            Unit::Times,
+            latency,
+        )
+        .at_most(1.0),
+        Figure::new("forward-latency-own", "    through lilt", Unit::Milliseconds, quick),
+        Figure::new("forward-latency-kubectl", "    through kubectl", Unit::Milliseconds, quick_kubectl),
+        Figure::new(
+            "forward-throughput",
+            "forward: 100 MB from a pod, times what kubectl takes",
+            Unit::Times,
+            throughput,
+        )
+        .at_most(1.0),
+        Figure::new("forward-throughput-own", "    through lilt", Unit::Milliseconds, large),
+        Figure::new("forward-throughput-kubectl", "    through kubectl", Unit::Milliseconds, large_kubectl),
+    ]
+}
+
+fn until_served(port: u16, begin: Instant) {
+    while fetch(port, "/small", 6).is_none() {
+        assert!(begin.elapsed() < PATIENCE, "port {port} does not serve");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// How long one request over a new connection takes; none if it is not answered in full.
+fn fetch(port: u16, path: &str, length: usize) -> Option<Duration> {
+    let begin = Instant::now();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).ok()?;
+    let mut buffer = vec![0; 1 << 20];
+    let mut head = Vec::new();
+    // By its length: that a pod has closed a connection is told a second late by containerd.
+    let mut left = loop {
+        let read = stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
+        head.extend_from_slice(&buffer[..read]);
+        if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
+            let is_good = head.starts_with(b"HTTP/1.1 200") || head.starts_with(b"HTTP/1.0 200");
+            break is_good.then(|| length.saturating_sub(head.len() - end - 4))?;
+        }
+    };
+    while left > 0 {
+        left = left.saturating_sub(stream.read(&mut buffer).ok().filter(|read| *read > 0)?);
+    }
+    Some(begin.elapsed())
+}

@@ -1,0 +1,79 @@
+//! The cluster's own programs go away and come back under a session. One at a time, after all other tests.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+#[path = "support/support.rs"]
+mod support;
+
+use lilt_testbed_env::Bed;
+
+use support::bed::Site;
+use support::lilt::Start;
+use support::workload::{SLEEP, deployment, project};
+
+/// What is being applied when the API server goes away is applied when it is back.
+#[test]
+fn an_api_server_that_restarts_in_the_middle_of_an_apply() {
+    const MANY: usize = 40;
+    let bed = Bed::get();
+    let _alone = bed.alone();
+    let namespace = bed.namespace("faults-apply");
+    let name = |number: usize| format!("web-{number}");
+    // Without pods: it is the applying that matters, and the node is small.
+    let one = |number| {
+        let mut object = deployment(&name(number), SLEEP, |_| {});
+        object["spec"]["replicas"] = 0.into();
+        object
+    };
+    let objects: Vec<_> = (0..MANY).map(one).collect();
+    let project = project(&objects, "");
+    let lilt = Start::up(&project).on(&namespace).start();
+    lilt.wait_for_line("→ web-");
+    bed.restart("apiserver");
+    for number in 0..MANY {
+        lilt.wait_until_ready(&name(number));
+    }
+    assert_eq!(lilt.count("ERROR:"), 0, "nothing failed");
+    let found = namespace.kubectl(&["get", "deployments", "-o", "name"]);
+    assert_eq!(found.lines().count(), MANY);
+    lilt.quit();
+}
+
+/// A node that does not answer: nothing new starts, nothing is heard. When it is back, everything is as if nothing had been.
+#[test]
+fn a_kubelet_that_is_away_for_a_while() {
+    let bed = Bed::get();
+    let _alone = bed.alone();
+    let site = Site::new("faults-node");
+    let ticking = site.shell("ticking", "i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.1; done");
+    site.project.write("ticking.yaml", &ticking);
+    site.project.write("Tiltfile", &format!("{}k8s_yaml('ticking.yaml')\n", site.tiltfile()));
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    lilt.wait_until_ready("ticking");
+    site.serves("one");
+
+    let stopped = bed.stop("kubelet");
+    // A new image needs a new pod, which nobody starts now.
+    site.project.write("app/words.txt", "second\n");
+    lilt.wait_until("web", "waits for its pod", |it| {
+        it["status"]["updateStatus"] == "ok" && it["status"]["runtimeStatus"] == "pending"
+    });
+    drop(stopped);
+
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    lilt_testbed_env::eventually("the new content is served", || {
+        support::page::get(site.port, "/words.txt").filter(|page| page == "second\n")
+    });
+    site.project.write("app/www/index.html", "two\n");
+    site.serves("two");
+    // The log goes on without a gap.
+    let place = lilt.place();
+    lilt.wait_for_line_after(place, "ticking │ tick ");
+    let printed = lilt.output();
+    let ticks: Vec<usize> =
+        printed.lines().filter_map(|line| line.strip_prefix("      ticking │ tick ")?.parse().ok()).collect();
+    assert_eq!(ticks, (1..=ticks.len()).collect::<Vec<_>>());
+    lilt.wait_until_ready("ticking");
+    lilt.quit();
+}

@@ -1,0 +1,93 @@
+//! A way to the cluster that breaks, again and again, or for long.
+
+use std::time::{Duration, Instant};
+
+use lilt_testbed_env::Project;
+
+use crate::support::bed::Site;
+use crate::support::lilt::Lilt;
+use crate::support::proxy::{Blackout, Proxy, detour};
+
+const TICKS: &str = "i=0; while true; do i=$((i+1)); echo tick $i; echo tock $i >&2; usleep 3000; done";
+
+/// The numbers that a resource has counted to in the log, in order and without a gap.
+#[track_caller]
+fn counted(lilt: &Lilt, word: &str) -> usize {
+    let prefix = format!("      ticking │ {word} ");
+    let printed = lilt.output();
+    let numbers: Vec<usize> =
+        printed.lines().filter_map(|line| line.strip_prefix(prefix.as_str())?.parse().ok()).collect();
+    let expected: Vec<usize> = (1..=numbers.len()).collect();
+    let wrong = numbers.iter().zip(&expected).find(|(found, expected)| found != expected);
+    assert_eq!(wrong, None, "the first number of {word} that is not what comes next");
+    numbers.len()
+}
+
+fn ticking(topic: &str) -> (Site, Project, u16) {
+    let site = Site::new(topic);
+    site.project.write("ticking.yaml", &site.shell("ticking", TICKS));
+    site.project.write("Tiltfile", &format!("{}k8s_yaml('ticking.yaml')\n", site.tiltfile()));
+    let away = Project::new(&[]);
+    let port = detour(&site.namespace, &away);
+    (site, away, port)
+}
+
+fn still_true(site: &Site, lilt: &Lilt, text: &str) {
+    site.project.write("app/www/index.html", &format!("{text}\n"));
+    site.serves(text);
+    lilt.wait_until_ready("web");
+    lilt.wait_until_ready("ticking");
+}
+
+#[test]
+fn connections_that_break_often_lose_and_double_nothing() {
+    let (site, away, port) = ticking("cuts");
+    let proxy = Proxy::open(port);
+    let lilt = site.up().variable("KUBECONFIG", away.file("kubeconfig")).start();
+    lilt.wait_until_ready("web");
+    lilt.wait_until_ready("ticking");
+    for round in 1..=25 {
+        // Not in step with anything.
+        let place = lilt.place();
+        lilt.wait_for_line_after(place, "ticking │ tick ");
+        std::thread::sleep(Duration::from_millis(round * 17 % 150));
+        proxy.cut();
+    }
+    let place = lilt.place();
+    lilt.wait_for_line_after(place, "ticking │ tick ");
+    lilt.wait_for_line_after(place, "ticking │ tock ");
+    assert!(counted(&lilt, "tick") > 100);
+    assert!(counted(&lilt, "tock") > 100);
+    still_true(&site, &lilt, "after many cuts");
+    lilt.quit();
+}
+
+#[test]
+fn a_minute_without_network_is_survived() {
+    let (site, away, port) = ticking("blackout");
+    let _proxy = Proxy::open(port);
+    let lilt = site.up().variable("KUBECONFIG", away.file("kubeconfig")).start();
+    lilt.wait_until_ready("web");
+    lilt.wait_until_ready("ticking");
+    site.serves("one");
+    let pods = site.pods();
+
+    let blackout = Blackout::of(port);
+    let begin = Instant::now();
+    // The port stays open all the time.
+    while begin.elapsed() < Duration::from_secs(60) {
+        std::net::TcpStream::connect(("127.0.0.1", site.port)).expect("the forward's port stays open");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    drop(blackout);
+
+    site.serves("one");
+    still_true(&site, &lilt, "after the blackout");
+    assert_eq!(site.pods(), pods, "nothing was deployed anew");
+    let place = lilt.place();
+    lilt.wait_for_line_after(place, "ticking │ tick ");
+    lilt.wait_for_line_after(place, "ticking │ tock ");
+    counted(&lilt, "tick");
+    counted(&lilt, "tock");
+    lilt.quit();
+}
