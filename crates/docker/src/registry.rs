@@ -26,6 +26,18 @@ impl Engine {
         both.await.unwrap_or(false)
     }
 
+    /// Whether a build that names this reference would build on the image with this digest: on that of the engine, or else
+    /// on that of the registry.
+    pub async fn resolves_to(&self, reference: &str, digest: &str) -> bool {
+        match self.image_exists(reference).await {
+            Ok(true) => self.digests(reference).await.is_ok_and(|known| known.iter().any(|it| it == digest)),
+            Ok(false) => {
+                self.digest_in_registry(reference).await.is_ok_and(|it| it.as_deref() == Some(digest))
+            }
+            Err(_) => false,
+        }
+    }
+
     /// The digest under which the registry keeps a reference; none if it has none of this name.
     pub async fn digest_in_registry(&self, reference: &str) -> Result<Option<String>, Failure> {
         #[derive(Deserialize)]

@@ -43,7 +43,7 @@ use crate::ssh_agent::{KeyAgent, SshSource};
 use crate::transport;
 
 pub(crate) use diff_copy::Source;
-pub(crate) use walk::{has_content, ignored, is_directory, list_all};
+pub(crate) use walk::{has_content, ignored, is_directory, list_all, list_at_most};
 
 /// The methods that BuildKit may call; it asks for nothing that is not announced.
 const METHODS: [&str; 8] = [

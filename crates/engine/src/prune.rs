@@ -1,6 +1,8 @@
 //! When old images are removed from the engine: as soon as the first updates are through, then every so often, and never
 //! while something is updated or waits for it.
 
+use std::time::Duration;
+
 use lilt_model::ImageName;
 use lilt_model::cluster::Registry;
 use lilt_model::reference::{Reference, reference_in_registry};
@@ -11,10 +13,15 @@ use serde::Serialize;
 use crate::state::{BodyState, Mode, ResourceState, State};
 use lilt_model::Timestamp;
 
+/// What was just deployed starts now, and the engine has enough to do.
+const CALM: Duration = Duration::from_secs(10);
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct PruneState {
     /// Updates that have ended.
     updates: u64,
+    /// When the last of them did.
+    quiet_since: Timestamp,
     /// One of them has built an image: otherwise there is nothing to remove.
     built: bool,
     /// When it was done last, and after how many updates.
@@ -35,6 +42,7 @@ pub struct PruneJob {
 /// An update has ended.
 pub(crate) fn note_update(state: &mut State, built: bool) {
     state.prune.updates += 1;
+    state.prune.quiet_since = state.now;
     state.prune.built |= built;
 }
 
@@ -62,6 +70,12 @@ pub(crate) fn begin_if_due(state: &mut State) {
     }
     // Nothing that is about to be used must go.
     if !state.updating.is_empty() || !state.queue.is_empty() || state.is_loading() {
+        return;
+    }
+    // In `ci` nobody waits for it, and there may be no later.
+    let calm = state.prune.quiet_since.plus(CALM);
+    if state.mode() == Mode::Up && state.now < calm {
+        state.set_alarm(None, Some(calm));
         return;
     }
     state.prune.running = Some(job(state));

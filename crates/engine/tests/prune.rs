@@ -26,6 +26,13 @@ fn job(script: &Script) -> Option<PruneJob> {
     }
 }
 
+/// Lets the time pass until the session wants to be woken.
+fn wait(script: &mut Script) {
+    let at = script.alarm().expect("it wakes by itself");
+    lilt_engine::apply(&mut script.state, at, Event::Woke);
+    lilt_engine::schedule(&mut script.state);
+}
+
 fn deployed(prune: DockerPrune) -> Script {
     let mut script = Script::new();
     script.load_with(project(vec![workload("w"), local("l")], prune)).connect();
@@ -39,16 +46,16 @@ fn first_when_the_first_updates_are_through_then_after_the_interval() {
     script.succeed("l");
     assert_eq!(job(&script), None, "something is still updated");
     script.deploy("w", "1");
+    assert_eq!(job(&script), None, "what was deployed is just starting");
+    wait(&mut script);
     let first = job(&script).expect("all is through");
     assert_eq!(first.names, ["w"]);
     assert_eq!(first.used, ["w:1", "w:1"]);
     script.event(Event::Pruned);
     assert_eq!(job(&script), None);
-    let again = script.alarm().expect("it wakes by itself");
     script.save("l", "/p/l/x").succeed("l");
     assert_eq!(job(&script), None, "not so soon");
-    lilt_engine::apply(&mut script.state, again, Event::Woke);
-    lilt_engine::schedule(&mut script.state);
+    wait(&mut script);
     assert!(job(&script).is_some());
 }
 
@@ -56,13 +63,14 @@ fn first_when_the_first_updates_are_through_then_after_the_interval() {
 fn every_so_many_updates_if_the_tiltfile_wants_that() {
     let mut script = deployed(DockerPrune { num_builds: 2, ..DockerPrune::default() });
     script.succeed("l").deploy("w", "1");
+    wait(&mut script);
     assert!(job(&script).is_some());
     script.event(Event::Pruned);
     script.save("l", "/p/l/x").succeed("l");
-    assert_eq!(job(&script), None);
+    assert_eq!((job(&script), script.alarm()), (None, None), "time does not count");
     script.save("l", "/p/l/x").succeed("l");
+    wait(&mut script);
     assert!(job(&script).is_some());
-    assert_eq!(script.alarm(), None, "time does not count");
 }
 
 #[test]
@@ -79,6 +87,7 @@ fn never_if_it_is_off_or_nothing_was_built() {
 fn a_runner_that_breaks_is_not_started_again_at_once() {
     let mut script = deployed(DockerPrune { interval: Duration::from_secs(60), ..DockerPrune::default() });
     script.succeed("l").deploy("w", "1");
+    wait(&mut script);
     let failure = lilt_model::Failure::internal("a bug");
     script.event(Event::TaskBroke { task: TaskId::Prune, failure });
     assert_eq!(job(&script), None);
@@ -93,6 +102,7 @@ fn names_are_those_of_the_registry_in_use() {
     let info = ClusterInfo { namespace: "default".into(), registry, ..ClusterInfo::default() };
     script.event(Event::ClusterConnected { info: Box::new(info) });
     script.deploy("w", "1");
+    wait(&mut script);
     let job = job(&script).expect("all is through");
     assert_eq!(job.names, ["localhost:5000/w"]);
     assert!(job.used.contains(&"localhost:5000/w:1".to_owned()), "{job:?}");

@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use lilt_model::Timestamp;
@@ -69,16 +70,23 @@ fn read_all(path: &Path) -> io::Result<Found> {
 pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder)?;
-    let aside = folder.join(format!(".{}.tmp~", std::process::id()));
+    let aside = aside(folder);
     std::fs::write(&aside, content)?;
     std::fs::rename(&aside, path)
+}
+
+/// A name that nobody else uses: several tasks may save beside each other.
+fn aside(folder: &Path) -> PathBuf {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    folder.join(format!(".{}.{number}.tmp~", std::process::id()))
 }
 
 /// The same for what only the user may read.
 pub fn save_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let aside = folder.join(format!(".{}.tmp~", std::process::id()));
+    let aside = aside(folder);
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
     file.write_all(content)?;
     std::fs::rename(&aside, path)

@@ -323,3 +323,27 @@ async fn a_thousand_in_a_row_leave_nothing() {
     // Other tests of this program run at the same time; a leak would be a thousand and more.
     assert!(descriptors() < before + 500, "{} descriptors, {before} before", descriptors());
 }
+
+#[tokio::test]
+async fn a_command_reads_what_it_is_fed_until_that_ends() {
+    use tokio::io::AsyncWriteExt as _;
+    let (sender, receiver) = mpsc::channel();
+    let launch = shell("cat; echo complaint >&2");
+    let guardian = guarded::guardian();
+    let fed = Process::spawn_fed(&guardian, &launch, move |stream, bytes: &[u8]| {
+        // The test may have stopped listening.
+        let _ = sender.send((stream, bytes.to_vec()));
+    });
+    let (mut process, mut input) = within(fed).await.expect("it starts");
+    let text = "much\n".repeat(100_000);
+    within(input.write_all(text.as_bytes())).await.expect("it reads");
+    drop(input);
+    assert_eq!(within(process.wait()).await, Exit::Code(0));
+    let all = |wanted: Stream, found: &[(Stream, Vec<u8>)]| {
+        let of_it = found.iter().filter(|(stream, _)| *stream == wanted);
+        String::from_utf8(of_it.flat_map(|(_, bytes)| bytes.clone()).collect()).expect("text")
+    };
+    let found: Vec<(Stream, Vec<u8>)> = receiver.try_iter().collect();
+    assert_eq!(all(Stream::Output, &found), text);
+    assert_eq!(all(Stream::Errors, &found), "complaint\n");
+}

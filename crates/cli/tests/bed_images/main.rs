@@ -5,6 +5,7 @@
 mod support;
 
 mod account;
+mod again;
 mod engine_front;
 mod front;
 mod nodes;

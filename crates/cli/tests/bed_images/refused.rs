@@ -17,7 +17,7 @@ fn start(site: &Site, port: u16) -> Start {
     let cluster = format!("team-{}", site.image());
     write_kubeconfig(site, &cluster);
     let base = format!("{}-base", site.image());
-    bed.docker(&["tag", "busybox", &base]);
+    bed.docker(&["tag", &format!("{}/library/busybox", bed.registry()), &base]);
     let dockerfile = site.project.read("app/Dockerfile").replace("FROM busybox", &format!("FROM {base}"));
     site.project.write("app/Dockerfile", &dockerfile);
     let tiltfile = format!(

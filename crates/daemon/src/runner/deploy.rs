@@ -1,6 +1,7 @@
 //! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
 
 mod base;
+mod built;
 pub(super) mod by_command;
 mod custom;
 mod delivery;

@@ -36,9 +36,23 @@ pub(crate) fn list_all(source: &Source) -> Result<Vec<Stat>, String> {
     walk(&source.context, &source.ignores, &Selection::all())
 }
 
+/// The same; none if it is more than so much, or cannot be read.
+pub(crate) fn list_at_most(root: &Path, ignores: &Matcher, most: usize) -> Option<Vec<Stat>> {
+    walk_at_most(root, ignores, &Selection::all(), most).ok()
+}
+
 /// Lists what is below `root`, less what is ignored or not selected.
 pub(super) fn walk(root: &Path, ignores: &Matcher, selection: &Selection) -> Result<Vec<Stat>, String> {
-    let mut walk = Walk { root, ignores, selection, found: Vec::new(), held_back: Vec::new() };
+    walk_at_most(root, ignores, selection, usize::MAX)
+}
+
+fn walk_at_most(
+    root: &Path,
+    ignores: &Matcher,
+    selection: &Selection,
+    most: usize,
+) -> Result<Vec<Stat>, String> {
+    let mut walk = Walk { root, ignores, selection, most, found: Vec::new(), held_back: Vec::new() };
     walk.directory(root, "", selection.is_all())?;
     Ok(walk.found)
 }
@@ -98,6 +112,8 @@ struct Walk<'a> {
     root: &'a Path,
     ignores: &'a Matcher,
     selection: &'a Selection,
+    /// More than so many are too many.
+    most: usize,
     found: Vec<Stat>,
     /// Directories that are only listed if something below them is: ignored ones with exceptions, and those on the way
     /// to what is selected.
@@ -116,6 +132,9 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self, path: &Path, relative: String, all: bool) -> Result<(), String> {
+        if self.found.len() >= self.most {
+            return Err(format!("{} has more than {} files", self.root.display(), self.most));
+        }
         let want = if all { Want::All } else { self.selection.want(&relative) };
         if want == Want::Nothing {
             return Ok(());

@@ -17,6 +17,7 @@ use lilt_model::probe::{Probe, ProbeAction};
 use lilt_model::project::{Project, Settings};
 use lilt_model::request::Request;
 use lilt_model::resource::{Body, LocalResource, Resource, TriggerMode};
+use lilt_model::settings::DockerPrune;
 use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp, Uid};
 use serde_json::json;
 
@@ -67,7 +68,7 @@ impl Script {
     }
 
     pub fn load(&mut self, resources: Vec<Resource>) -> &mut Self {
-        self.load_with(Project { resources, ..Project::default() })
+        self.load_with(Project { resources, settings: settings(), ..Project::default() })
     }
 
     pub fn load_with(&mut self, project: Project) -> &mut Self {
@@ -233,8 +234,7 @@ impl Script {
     /// Plan and holds as text, for snapshots.
     pub fn show(&self) -> String {
         let mut text = String::new();
-        // Old images are a matter of their own.
-        for (id, spec) in plan(&self.state).into_iter().filter(|(id, _)| *id != TaskId::Prune) {
+        for (id, spec) in plan(&self.state) {
             writeln!(text, "{}", task_words(&id, &spec)).unwrap();
         }
         for name in self.state.resource_names() {
@@ -496,7 +496,13 @@ pub fn pod_ref(name: &str) -> PodRef {
     PodRef { namespace: "default".into(), name: name.into() }
 }
 
+/// Old images are a matter of their own.
+fn settings() -> Settings {
+    let docker_prune = DockerPrune { enabled: false, ..DockerPrune::default() };
+    Settings { docker_prune, ..Settings::default() }
+}
+
 pub fn limited(resources: Vec<Resource>, max_parallel_updates: u32) -> Project {
-    let settings = Settings { max_parallel_updates, ..Settings::default() };
+    let settings = Settings { max_parallel_updates, ..settings() };
     Project { resources, settings, ..Project::default() }
 }

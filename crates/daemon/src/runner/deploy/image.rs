@@ -11,6 +11,7 @@ use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName};
 
 use super::base::{self, Base};
+use super::built::Memory;
 use super::custom;
 use super::delivery;
 use super::given::{self, Given};
@@ -114,11 +115,35 @@ async fn build(
     let base = context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"));
     let given = Given::read(&recipe, base)?;
     context.logs.hide_also(given.hidden());
+    let mut memory = Memory::of(engine, name, &recipe).await;
+    if job.first
+        && let Some(memory) = &memory
+        && let Some(id) = memory.find(engine).await
+    {
+        steps.detail("Skipping build: nothing has changed since it was built");
+        name_also(engine, &id, &recipe.extra_tags).await?;
+        steps.end().await;
+        return Ok(id);
+    }
     let request = BuildRequest { secrets: given.secrets, ssh: given.ssh, ..BuildRequest::new(recipe) };
-    let progress = |progress: BuildProgress| tell_progress(steps, &progress);
+    let progress = |progress: BuildProgress| {
+        memory.iter_mut().for_each(|memory| memory.hear(&progress));
+        tell_progress(steps, &progress);
+    };
     let built = engine.build(&request, progress, context.cancel.clone()).await?;
+    if let Some(memory) = memory {
+        memory.keep(&built.id).await;
+    }
     steps.end().await;
     Ok(built.id)
+}
+
+/// A build would give it these names, too.
+async fn name_also(engine: &Engine, id: &str, names: &[String]) -> Result<(), Failure> {
+    for name in names {
+        engine.tag(id, name).await?;
+    }
+    Ok(())
 }
 
 fn tell_dockerfile(steps: &mut Steps, platform: &str, dockerfile: &str) {

@@ -1,0 +1,167 @@
+//! What was built from what, from one session to the next: an image whose files, recipe and base images are still the
+//! same is not built again.
+//!
+//! A cache, and a careful one: a build too many costs a moment, an outdated image costs an afternoon. It holds only what
+//! was so before and after the build, it is asked only when a session begins, the engine must still have the image, and
+//! recipes that read anything beside their files are never in it.
+
+use std::path::PathBuf;
+
+use lilt_docker::{BuildProgress, Engine, fingerprint};
+use lilt_host::{environment, files};
+use lilt_model::ImageName;
+use lilt_model::dockerfile;
+use lilt_model::image::DockerBuild;
+use lilt_model::reference::Reference;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// Branches are switched to and fro.
+const REMEMBERED: usize = 8;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    fingerprint: String,
+    /// What it was built on, by the digest that was used.
+    bases: Vec<(String, String)>,
+    id: String,
+}
+
+/// One image that is to be built.
+pub(super) struct Memory {
+    path: PathBuf,
+    recipe: DockerBuild,
+    /// Before it is built.
+    fingerprint: String,
+    /// As the engine tells them while it builds.
+    bases: Vec<(String, String)>,
+}
+
+impl Memory {
+    /// None if it can be told only by building whether it would become another.
+    pub(super) async fn of(engine: &Engine, name: &ImageName, recipe: &DockerBuild) -> Option<Memory> {
+        if !depends_on_files_alone(recipe) {
+            return None;
+        }
+        let key = lilt_cluster::digest(&json!([engine.address(), name]));
+        let path = environment::cache_folder()?.join("built").join(key);
+        let fingerprint = taken(recipe).await?;
+        Some(Memory { path, recipe: recipe.clone(), fingerprint, bases: Vec::new() })
+    }
+
+    /// The id of the image that was built from the same, if the engine has it and would build on the same again.
+    pub(super) async fn find(&self, engine: &Engine) -> Option<String> {
+        let entries = self.read();
+        let entry = entries.iter().find(|entry| entry.fingerprint == self.fingerprint)?;
+        for (reference, digest) in &entry.bases {
+            if !engine.resolves_to(reference, digest).await {
+                return None;
+            }
+        }
+        engine.image_id(&entry.id).await.ok()?.filter(|id| *id == entry.id)
+    }
+
+    /// Learns from the steps' names what is built on: `[1/4] FROM docker.io/library/busybox:latest@sha256:…`.
+    pub(super) fn hear(&mut self, progress: &BuildProgress) {
+        let BuildProgress::Started { name, .. } = progress else { return };
+        let Some((reference, digest)) = base_in(name) else { return };
+        if !self.bases.iter().any(|(known, _)| *known == reference) {
+            self.bases.push((reference, digest));
+        }
+    }
+
+    /// Keeps what was built, if nothing changed meanwhile and all that it was built on is known.
+    pub(super) async fn keep(self, id: &str) {
+        let named = dockerfile::images(&self.recipe.dockerfile, &self.recipe.build_args);
+        let known = |image: &Reference| {
+            is_scratch(image) || self.bases.iter().any(|(base, _)| *base == tagged(image).to_string())
+        };
+        if !named.iter().all(known) || taken(&self.recipe).await.as_ref() != Some(&self.fingerprint) {
+            return;
+        }
+        let entry =
+            Entry { fingerprint: self.fingerprint.clone(), bases: self.bases.clone(), id: id.to_owned() };
+        let mut entries = self.read();
+        entries.retain(|other| other.fingerprint != entry.fingerprint);
+        entries.insert(0, entry);
+        entries.truncate(REMEMBERED);
+        let saved = serde_json::to_vec(&entries).map_err(std::io::Error::other);
+        if let Err(error) = saved.and_then(|text| files::save_private(&self.path, &text)) {
+            tracing::warn!(%error, path = %self.path.display(), "what was built is not remembered");
+        }
+    }
+
+    fn read(&self) -> Vec<Entry> {
+        let text = files::read(&self.path).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+}
+
+async fn taken(recipe: &DockerBuild) -> Option<String> {
+    let recipe = recipe.clone();
+    tokio::task::spawn_blocking(move || fingerprint(&recipe)).await.ok()?
+}
+
+/// Not: those that look for newer base images, may read secrets, use another frontend or fetch from elsewhere.
+fn depends_on_files_alone(recipe: &DockerBuild) -> bool {
+    let fetches = |line: &str| {
+        let line = line.trim_start().to_ascii_lowercase();
+        let directive = line.strip_prefix('#').map(|rest| rest.trim_start().starts_with("syntax"));
+        line.starts_with("add ") || line.starts_with("add\t") || directive == Some(true)
+    };
+    !recipe.pull
+        && recipe.secrets.is_empty()
+        && recipe.ssh.is_empty()
+        && recipe.cache_from.is_empty()
+        && !recipe.dockerfile.lines().any(fetches)
+}
+
+fn base_in(step: &str) -> Option<(String, String)> {
+    let (_, image) = step.split_once("] FROM ")?;
+    let (reference, digest) = image.trim().split_once('@')?;
+    let reference = Reference::parse(reference).ok()?;
+    digest.starts_with("sha256:").then(|| (tagged(&reference).to_string(), digest.to_owned()))
+}
+
+/// As engines write it.
+fn tagged(reference: &Reference) -> Reference {
+    match reference.tag() {
+        Some(_) => reference.clone(),
+        None => reference.clone().with_tag("latest"),
+    }
+}
+
+fn is_scratch(reference: &Reference) -> bool {
+    reference.familiar_name() == "scratch"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipe(dockerfile: &str) -> DockerBuild {
+        DockerBuild { dockerfile: dockerfile.to_owned(), ..DockerBuild::default() }
+    }
+
+    #[test]
+    fn what_reads_more_than_files_is_always_built() {
+        assert!(depends_on_files_alone(&recipe("FROM busybox\n# additional\nCOPY . /\n")));
+        for dockerfile in
+            ["# syntax=docker/dockerfile:1\nFROM a\n", "FROM a\nADD https://x /\n", "FROM a\n  add a /\n"]
+        {
+            assert!(!depends_on_files_alone(&recipe(dockerfile)), "{dockerfile}");
+        }
+        assert!(!depends_on_files_alone(&DockerBuild { pull: true, ..recipe("FROM a\n") }));
+        assert!(!depends_on_files_alone(&DockerBuild { ssh: vec!["default".into()], ..recipe("FROM a\n") }));
+        assert!(!depends_on_files_alone(&DockerBuild { secrets: vec!["id=a".into()], ..recipe("FROM a\n") }));
+    }
+
+    #[test]
+    fn base_images_are_heard_of() {
+        let digest = format!("sha256:{}", "a".repeat(64));
+        let step = format!("[build 1/4] FROM docker.io/library/busybox:latest@{digest}");
+        assert_eq!(base_in(&step), Some(("docker.io/library/busybox:latest".into(), digest)));
+        assert_eq!(base_in("[2/4] RUN echo FROM a@b"), None);
+        assert_eq!(base_in("[1/4] FROM docker.io/library/busybox:latest"), None);
+    }
+}
