@@ -31,7 +31,9 @@ fn somebody(namespace: &Namespace, rules: &Value) -> Project {
     let mut config: Value = serde_json::from_str(&config).expect("kubectl prints JSON");
     config["users"] = json!([{"name": "somebody", "user": {"token": token.trim()}}]);
     config["contexts"][0]["context"]["user"] = json!("somebody");
-    // Not one of kind's: what may not be asked is said in the Tiltfile.
+    // Not one of kind's, as the names say: where images go is said in the Tiltfile.
+    config["clusters"][0]["name"] = json!("office");
+    config["contexts"][0]["context"]["cluster"] = json!("office");
     config["contexts"][0]["name"] = json!("somebody");
     config["current-context"] = json!("somebody");
     home.write("kubeconfig", &config.to_string());
