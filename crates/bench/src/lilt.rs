@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lilt_testbed_env::{Project, free_port};
@@ -154,6 +154,21 @@ impl Lilt {
         command.envs(variables);
         let begin = Instant::now();
         Session { child: command.spawn().expect("lilt starts"), port, begin }
+    }
+
+    /// The same, with what it prints.
+    pub(crate) fn up_reading<'a>(
+        &self,
+        project: &Project,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> (Session, ChildStdout) {
+        let port = free_port();
+        let mut command = self.command(project.path(), &["up", "--stream", "--port", &port.to_string()]);
+        command.envs(variables).stdout(Stdio::piped());
+        let begin = Instant::now();
+        let mut child = command.spawn().expect("lilt starts");
+        let output = child.stdout.take().expect("it was piped");
+        (Session { child, port, begin }, output)
     }
 
     /// Of the program's file.

@@ -1,6 +1,7 @@
 //! The measurements, one file each.
 
 mod api;
+mod build;
 mod deployed;
 mod forward;
 mod idle;
@@ -21,7 +22,7 @@ use crate::lilt::Lilt;
 /// Panics with a sentence when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
-pub(crate) const ALL: [(&str, Measure); 13] = [
+pub(crate) const ALL: [(&str, Measure); 14] = [
     ("version", version::measure),
     ("tiltfile", tiltfile::measure),
     ("one", one::measure),
@@ -29,6 +30,7 @@ pub(crate) const ALL: [(&str, Measure); 13] = [
     ("watch", watch::measure),
     ("idle", idle::measure),
     ("live", live::measure),
+    ("build", build::measure),
     ("deployed", deployed::measure),
     ("ready", ready::measure),
     ("forward", forward::measure),
@@ -37,6 +39,6 @@ pub(crate) const ALL: [(&str, Measure); 13] = [
     ("size", size::measure),
 ];
 
-pub(crate) fn names() -> [&'static str; 13] {
+pub(crate) fn names() -> [&'static str; 14] {
     ALL.map(|(name, _)| name)
 }

@@ -22,6 +22,8 @@ use tokio::io::AsyncWriteExt as _;
 pub struct Credentials {
     /// The directory of `config.json`.
     directory: Option<PathBuf>,
+    /// Where helpers are looked for; none: where this process looks.
+    programs: Option<String>,
 }
 
 /// One login. Its `Debug` never shows the secret.
@@ -75,7 +77,13 @@ const HELPER_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Credentials {
     pub(crate) fn in_directory(directory: Option<&Path>) -> Self {
-        Self { directory: directory.map(Path::to_owned) }
+        Self { directory: directory.map(Path::to_owned), programs: None }
+    }
+
+    /// With the `PATH` that helpers are found in.
+    #[must_use]
+    pub(crate) fn with_programs(self, programs: Option<String>) -> Self {
+        Self { programs, ..self }
     }
 
     /// The login for a registry's host, as `localhost:5000` or `docker.io`; none means anonymous. What cannot be
@@ -86,7 +94,7 @@ impl Credentials {
         let helper = config.helpers.get(&key).or_else(|| config.helpers.get(host));
         let helper = helper.cloned().or_else(|| Some(config.store.clone()).filter(|store| !store.is_empty()));
         if let Some(helper) = helper
-            && let Some(login) = ask_helper(&helper, &key).await
+            && let Some(login) = self.ask_helper(&helper, &key).await
         {
             return Some(login);
         }
@@ -108,6 +116,35 @@ impl Credentials {
             }
         }
         URL_SAFE.encode(serde_json::Value::Object(logins).to_string())
+    }
+
+    async fn ask_helper(&self, helper: &str, key: &str) -> Option<Login> {
+        let mut command = tokio::process::Command::new(format!("docker-credential-{helper}"));
+        if let Some(programs) = &self.programs {
+            command.env("PATH", programs);
+        }
+        let mut child = command
+            .arg("get")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .ok()?;
+        child.stdin.take()?.write_all(key.as_bytes()).await.ok()?;
+        let output = tokio::time::timeout(HELPER_PATIENCE, child.wait_with_output()).await.ok()?.ok()?;
+        if !output.status.success() {
+            return None;
+        }
+        let answer: HelperAnswer = serde_json::from_slice(&output.stdout).ok()?;
+        if answer.username == "<token>" {
+            return Some(Login {
+                username: String::new(),
+                password: String::new(),
+                identity_token: answer.secret,
+            });
+        }
+        Some(Login { username: answer.username, password: answer.secret, identity_token: String::new() })
     }
 
     async fn read(&self) -> Option<Config> {
@@ -156,31 +193,6 @@ fn same_registry(name: &str, key: &str) -> bool {
         text.split('/').next().unwrap_or_default().to_owned()
     };
     name == key || bare(name) == bare(key)
-}
-
-async fn ask_helper(helper: &str, key: &str) -> Option<Login> {
-    let mut child = tokio::process::Command::new(format!("docker-credential-{helper}"))
-        .arg("get")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .ok()?;
-    child.stdin.take()?.write_all(key.as_bytes()).await.ok()?;
-    let output = tokio::time::timeout(HELPER_PATIENCE, child.wait_with_output()).await.ok()?.ok()?;
-    if !output.status.success() {
-        return None;
-    }
-    let answer: HelperAnswer = serde_json::from_slice(&output.stdout).ok()?;
-    if answer.username == "<token>" {
-        return Some(Login {
-            username: String::new(),
-            password: String::new(),
-            identity_token: answer.secret,
-        });
-    }
-    Some(Login { username: answer.username, password: answer.secret, identity_token: String::new() })
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Engine {
         let address = address::resolve(environment, home)?;
         let directory = address::config_directory(environment, home);
         let buildkit_off = environment("DOCKER_BUILDKIT").is_some_and(|value| is_false(&value));
-        let credentials = Credentials::in_directory(directory.as_deref());
+        let credentials = Credentials::in_directory(directory.as_deref()).with_programs(environment("PATH"));
         let fixed_version = fixed_version(environment)?;
         let choice = Choice::read(environment, home, &address.to_string())?;
         Ok(Engine { address, credentials, buildkit_off, choice, fixed_version, ping: OnceCell::new() })

@@ -214,3 +214,57 @@ async fn the_engine_tells_who_it_is() {
     assert_eq!((info.os.as_str(), info.image_store), ("linux", ImageStore::Containerd));
     assert!(!info.version.is_empty() && info.api_version.starts_with("1."), "{info:?}");
 }
+
+#[tokio::test]
+async fn network_and_cache_reach_the_build() {
+    let context = Context::new(&[]);
+    let mut request = context.request(&listing(&context, "ls /sys/class/net"));
+    request.build.network = "none".into();
+    request.build.cache_from = vec![format!("{}/{}:cache", registry(), unique("lilt-cache"))];
+    let (built, told) = build_telling(&request).await;
+    let _image = built.unwrap();
+    assert_eq!(output(&told), ["lo"], "nothing but itself");
+    // One that is not there is no error: the first build of all has none.
+    let imports = |progress: &BuildProgress| matches!(progress, BuildProgress::Started { name, .. } if name.contains(&request.build.cache_from[0]));
+    assert!(told.iter().any(imports), "{told:?}");
+}
+
+/// The engine has the base image, and its registry cannot be asked: only `pull` minds.
+#[tokio::test]
+async fn newer_base_images_are_looked_for_if_asked() {
+    let name = format!("localhost:1/{}:v1", unique("lilt-pull"));
+    let base = Context::new(&[("content", &name)]);
+    let base = build(&base.request("FROM scratch\nCOPY content /\n")).await.unwrap();
+    engine().tag(&base.id, &name).await.unwrap();
+    let context = Context::new(&[]);
+    let mut request = context.request(&format!("FROM {name}\nCOPY --from=busybox /bin/busybox /\n"));
+    let _image = build(&request).await.unwrap();
+    request.build.pull = true;
+    let failure = build(&request).await.unwrap_err();
+    assert!(failure.message.starts_with(&format!("cannot get the base image {name}: ")), "{failure}");
+    assert_eq!(failure.location.map(|location| location.line), Some(1));
+}
+
+/// A Dockerfile as long projects have them: the place and the output of what fails, wherever it is.
+#[tokio::test]
+async fn failures_are_placed_in_stages_and_here_documents() {
+    let context = Context::new(&[("file", "x")]);
+    let place = context.path().display();
+    let good = format!(
+        "# syntax=x is no directive here\nARG BASE=busybox\nFROM $BASE AS one\nRUN : {place}\n\n\
+         FROM one AS two\nCOPY <<EOF /script\nRUN echo is no instruction\nEOF\nRUN <<EOF\nset -e\necho from here\nFAIL1\nEOF\n\
+         FROM busybox\nCOPY --from=two /script /\nRUN FAIL2 \\\n  # a comment\n  && cat /script\n"
+    );
+    let good = good.replace("# syntax=x is no directive here\n", "");
+    for (mark, line, detail) in [("FAIL1", 9, Some("from here")), ("FAIL2", 16, None)] {
+        let dockerfile = good.replace(mark, "exit 7").replace("FAIL1", "true").replace("FAIL2", "true");
+        let failure = build(&context.request(&dockerfile)).await.unwrap_err();
+        assert!(failure.message.ends_with("failed with exit code 7"), "{failure}");
+        assert_eq!(
+            failure.location.as_ref().map(|location| location.line),
+            Some(line),
+            "{failure}\n{dockerfile}"
+        );
+        assert_eq!(failure.detail.as_deref(), detail);
+    }
+}

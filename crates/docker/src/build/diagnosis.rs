@@ -1,6 +1,7 @@
 //! Turns the engine's word on a failed build into a failure that says what, where and why.
 
 use lilt_model::image::DockerBuild;
+use lilt_model::reference::Reference;
 use lilt_model::{Failure, Location};
 use regex::Regex;
 
@@ -78,13 +79,19 @@ fn base_image(build: &DockerBuild, image: &str, step: &FailedStep<'_>, error: &s
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let message =
         format!("cannot get the base image {image}: {}", if cause.is_empty() { error } else { &cause });
-    let failure = if has(&["dial tcp", "connection refused", "no such host", "timeout", "tls"]) {
-        Failure::environment(message).hint("check that the Docker engine can reach the registry")
-    } else if has(&["unauthorized", "denied", "forbidden", "authorization failed"]) {
-        Failure::user(message).hint("check the name; if the image is private, use `docker login`")
-    } else {
-        Failure::user(message).hint("check the name and the tag")
-    };
+    let failure =
+        if has(&["failed to do request", "dial tcp", "connection refused", "no such host", "timeout", "tls"])
+        {
+            Failure::environment(message).hint("check that the Docker engine can reach the registry")
+        } else if has(&["unauthorized", "denied", "forbidden", "authorization failed", "no basic auth"]) {
+            let registry = Reference::parse(image).map(|image| image.domain().to_owned()).unwrap_or_default();
+            Failure::user(message).hint(format!(
+                "check the name; if the image is private, log in with `docker login {}`",
+                if registry == "docker.io" { "" } else { &registry }
+            ))
+        } else {
+            Failure::user(message).hint("check the name and the tag")
+        };
     locate(failure, build, step.line.or_else(|| line_of_image(&build.dockerfile, image)))
 }
 
