@@ -16,6 +16,7 @@ mod ending;
 mod engine;
 mod errors;
 mod given;
+mod gone;
 mod hosts;
 mod logs;
 mod machine;
