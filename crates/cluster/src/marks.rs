@@ -53,11 +53,14 @@ pub struct Remembered {
 /// The objects of one kind in one namespace, by name.
 type Listing = Shared<BoxFuture<'static, Arc<HashMap<String, (Uid, String)>>>>;
 
+/// By kind and namespace, with the time of the question.
+type Asked = HashMap<(String, String), (Instant, Listing)>;
+
 /// One question for many objects, while it is fresh.
 #[derive(Clone)]
 pub(crate) struct Listings {
     /// A watch channel as the latest value: readers never wait, writers replace one entry.
-    asked: Arc<watch::Sender<HashMap<(String, String), (Instant, Listing)>>>,
+    asked: Arc<watch::Sender<Asked>>,
 }
 
 impl Listings {

@@ -21,7 +21,7 @@ use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
 use crate::timeline;
 
-pub(crate) use drift::corrects as corrects_drift;
+pub(crate) use drift::{ask_for_base, corrects as corrects_drift, lacks_base};
 pub(crate) use load::{clean_up, forget as forget_tiltfile, request as request_load};
 pub(crate) use request::{cancel, requested, set_args};
 pub(crate) use switch::note_cluster;

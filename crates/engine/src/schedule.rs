@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use lilt_model::ResourceName;
 use lilt_model::resource::Body;
 
+use crate::apply::ask_for_base;
 use crate::cause::Cause;
 use crate::hold::Hold;
 use crate::prune;
@@ -39,7 +40,9 @@ pub fn schedule(state: &mut State) {
 fn look_at(state: &mut State, mut open: Vec<ResourceName>) {
     while let Some(name) = open.pop() {
         state.count_operation();
-        reconsider(state, &name);
+        if reconsider(state, &name) == Consequence::AsksForBase {
+            open.push(ResourceName::new(UNCATEGORIZED));
+        }
         open.extend(settle(state, &name));
         open.extend(images::waiting_for(state, &name));
         if name.as_str() == UNCATEGORIZED {
@@ -58,11 +61,30 @@ fn deployments_in_queue(state: &State) -> Vec<ResourceName> {
     state.queue.names().filter(is_deployed).cloned().collect()
 }
 
+/// What else is to be looked at.
+#[derive(PartialEq, Eq)]
+enum Consequence {
+    None,
+    /// `uncategorized` must be deployed again first.
+    AsksForBase,
+}
+
 /// Puts a resource into the queue, or out of it, or starts what needs no slot.
-fn reconsider(state: &mut State, name: &ResourceName) {
+fn reconsider(state: &mut State, name: &ResourceName) -> Consequence {
     state.behind_uncategorized.remove(name);
+    let Some(resource) = state.resources.get(name) else { return Consequence::None };
+    let mut want = wanted(state, resource);
+    let mut consequence = Consequence::None;
+    if matches!(want, Want::Base) {
+        ask_for_base(state);
+        (want, consequence) = (Want::Hold(Hold::Uncategorized), Consequence::AsksForBase);
+    }
+    settle_want(state, name, want);
+    consequence
+}
+
+fn settle_want(state: &mut State, name: &ResourceName, want: Want) {
     let Some(resource) = state.resources.get(name) else { return };
-    let want = wanted(state, resource);
     let alone = resource.runs_alone();
     let now = state.now;
     let (queued, unwatched) = match &want {
@@ -92,7 +114,7 @@ fn reconsider(state: &mut State, name: &ResourceName) {
     }
     let looped = matches!(resource.hold, Some(Hold::Loop { .. }));
     resource.hold = match want {
-        Want::Nothing => None,
+        Want::Nothing | Want::Base => None,
         Want::Hold(hold) => Some(hold),
         Want::Files(_) => Some(Hold::Files),
         Want::Queue(_) if loading => Some(Hold::Tiltfile),

@@ -152,3 +152,22 @@ fn it_is_put_right_at_once_where_that_is_wanted_but_not_for_ever() {
     script.event(Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() });
     assert!(script.update_of("web").is_some(), "somebody has looked after it");
 }
+
+/// A namespace that is deleted takes everything with it; the next update of any resource brings it back first.
+#[test]
+fn what_others_need_is_put_right_before_them() {
+    let mut script = Script::loaded(vec![objects("uncategorized", &["Namespace"]), workload("web")]);
+    script.connect().succeed("uncategorized").deploy("web", "1");
+    script.trigger("uncategorized");
+    script.deploy("uncategorized", "1");
+    let base = ObjectScope { namespace: "default".into(), ..ObjectScope::of(&object("uncategorized"), true) };
+    let mark = "uid-uncategorized:1:applied".to_owned();
+    script.event(Event::ObjectGone { scope: base, name: "uncategorized".into(), mark });
+    script.event(Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() });
+    assert_eq!((script.update_of("uncategorized"), script.update_of("web")), (None, None), "nobody asked");
+    script.trigger("web");
+    assert!(script.update_of("uncategorized").is_some(), "{}", script.show());
+    assert_eq!(script.update_of("web"), None, "{}", script.show());
+    script.deploy("uncategorized", "1");
+    assert!(script.update_of("web").is_some(), "{}", script.show());
+}

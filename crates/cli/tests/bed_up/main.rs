@@ -17,6 +17,7 @@ mod engine;
 mod errors;
 mod forwards;
 mod given;
+mod gone;
 mod hosts;
 mod kinds;
 mod logs;

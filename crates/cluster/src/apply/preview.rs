@@ -68,9 +68,8 @@ impl Cluster {
         };
         let mut changes = target.differences(manifest, merge).await?;
         let scaled = is_autoscaled(&meta);
-        changes.retain(|change| {
-            !change.path.ends_with("caBundle") && !(scaled && change.path == "spec.replicas")
-        });
+        let by_right = |path: &str| path.ends_with("caBundle") || (scaled && path == "spec.replicas");
+        changes.retain(|change| !by_right(&change.path));
         // Told from the manifest's side: what it says, and what is there.
         for change in &mut changes {
             std::mem::swap(&mut change.before, &mut change.after);

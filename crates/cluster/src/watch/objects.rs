@@ -81,7 +81,7 @@ fn is_final(error: &Error) -> bool {
         Error::WatchError(status) => Some(status.code),
         _ => None,
     };
-    matches!(code, Some(403 | 404 | 405))
+    matches!(code, Some(403..=405))
 }
 
 /// The marks so far: most changes are of the status, and nobody needs to hear of them.

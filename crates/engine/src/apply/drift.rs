@@ -8,7 +8,7 @@ use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::log::Level;
 
 use crate::event::{Deployed, Drift};
-use crate::state::{DriftHabit, KubernetesState, ResourceState, State};
+use crate::state::{DriftHabit, KubernetesState, ResourceState, State, UNCATEGORIZED};
 
 /// Who keeps changing it back would keep us updating for ever.
 const MOST_CORRECTIONS: u32 = 5;
@@ -157,6 +157,7 @@ pub(super) fn update_ended(state: &mut State, name: &ResourceName) {
     let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
         return;
     };
+    kubernetes.drifting.needed = false;
     for (object, mark) in std::mem::take(&mut kubernetes.drifting.meanwhile) {
         // What the update itself deleted is there again, or is not ours any more.
         if mark.is_some() {
@@ -216,8 +217,37 @@ pub(super) fn disown(state: &mut State, name: &ResourceName) {
 }
 
 /// Whether what was found is to be put right without being asked.
-pub(crate) fn corrects(state: &State, kubernetes: &KubernetesState) -> bool {
-    state.options.drift == DriftHabit::Correct
-        && !kubernetes.drifting.found.is_empty()
-        && kubernetes.drifting.corrections < MOST_CORRECTIONS
+pub(crate) fn corrects(state: &State, resource: &ResourceState) -> bool {
+    let Some(drifting) = resource.kubernetes().map(|kubernetes| &kubernetes.drifting) else { return false };
+    if drifting.found.is_empty() {
+        return false;
+    }
+    let wanted = state.options.drift == DriftHabit::Correct && drifting.corrections < MOST_CORRECTIONS;
+    (wanted && !has_failed(state, resource)) || drifting.needed
+}
+
+/// What failed is not tried again by itself, but once its namespace is there again.
+fn has_failed(state: &State, resource: &ResourceState) -> bool {
+    let base = state.resources.get(UNCATEGORIZED).and_then(ResourceState::last);
+    let failed = resource.last().filter(|last| last.failure.is_some());
+    failed.is_some_and(|last| base.is_none_or(|base| base.failure.is_some() || base.id < last.id))
+}
+
+/// Whether namespaces or definitions of kinds were deleted behind our back, which another deployment may need.
+pub(crate) fn lacks_base(state: &State, resource: &ResourceState) -> bool {
+    resource.spec.name.as_str() != UNCATEGORIZED
+        && state
+            .resources
+            .get(UNCATEGORIZED)
+            .filter(|base| !base.disabled && base.last().is_none_or(|last| last.failure.is_none()))
+            .and_then(ResourceState::kubernetes)
+            .is_some_and(|base| base.drifting.lacks_objects() && !base.drifting.needed)
+}
+
+/// They are put right first.
+pub(crate) fn ask_for_base(state: &mut State) {
+    let base = state.resources.get_mut(UNCATEGORIZED).and_then(ResourceState::kubernetes_mut);
+    if let Some(base) = base {
+        base.drifting.needed = true;
+    }
 }

@@ -5,7 +5,7 @@ use lilt_model::resource::Body;
 
 use super::images::built_elsewhere;
 use super::job::{self, Choice, choose};
-use crate::apply::corrects_drift;
+use crate::apply::{corrects_drift, lacks_base};
 use crate::cause::Cause;
 use crate::describe::describe;
 use crate::hold::{Dependency, Hold};
@@ -17,6 +17,8 @@ pub(super) enum Want {
     Queue(Rank),
     /// As soon as its files are watched.
     Files(Rank),
+    /// Namespaces or kinds that were deleted behind our back.
+    Base,
     LiveUpdate(LiveUpdateRun, Cause, u64),
 }
 
@@ -46,6 +48,7 @@ pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
         return Want::Hold(Hold::Cluster { failure: state.cluster.failure.clone() });
     }
     match choose(state, resource) {
+        Choice::Deploy if lacks_base(state, resource) => Want::Base,
         Choice::Deploy if is_behind_uncategorized(state, resource) => Want::Hold(Hold::Uncategorized),
         Choice::Deploy => built_elsewhere(state, resource).map_or(Want::Queue(rank), Want::Hold),
         Choice::Wait => Want::Hold(Hold::Container),
@@ -74,7 +77,7 @@ fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
     if is_behind(resource) {
         return Ok(Some(Rank::changed(resource.attempted)));
     }
-    if resource.kubernetes().is_some_and(|kubernetes| corrects_drift(state, kubernetes)) {
+    if corrects_drift(state, resource) {
         return Ok(Some(Rank::changed(resource.attempted)));
     }
     if changed || !resource.started_once {

@@ -58,9 +58,15 @@ pub(crate) struct Drifting {
     pub(crate) meanwhile: BTreeMap<ObjectRef, Option<String>>,
     /// How often in a row it was put right at once.
     pub(crate) corrections: u32,
+    /// Others are to be deployed, which need what was deleted here.
+    pub(crate) needed: bool,
 }
 
 impl Drifting {
+    pub(crate) fn lacks_objects(&self) -> bool {
+        self.found.values().any(|drift| *drift == Drift::Deleted)
+    }
+
     pub(crate) fn words(&self) -> Option<String> {
         let words: Vec<String> = self.found.iter().map(|(object, drift)| drift.words(object)).collect();
         (!words.is_empty()).then(|| words.join("; "))
