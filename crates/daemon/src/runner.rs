@@ -9,6 +9,7 @@ mod deploy;
 mod extension;
 mod follow;
 mod forward;
+mod image;
 mod kubeconfig;
 mod load;
 mod local;
@@ -42,6 +43,9 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
             load::run(context, load::Order { name, load, cause, path, args, secrets }).await;
         }
         (TaskId::Apply(name), TaskSpec::Apply { run, job }) => apply::run(context, name, run, &job).await,
+        (TaskId::Image(key), TaskSpec::Image { run, job, resource }) => {
+            image::run(context, key, run, resource, &job).await;
+        }
         (TaskId::Repository(name), TaskSpec::Repository { run, source }) => {
             extension::fetch(context, name, run, source).await;
         }

@@ -96,6 +96,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             objects::forward_changed(state, &name, place, local_port, forward);
         }
         Event::ObjectsApplied { name, run, outcome } => objects::objects_applied(state, &name, run, outcome),
+        Event::ObjectImageBuilt { key, run, outcome } => objects::image_ended(state, &key, run, outcome),
         Event::RepositoryFetched { name, run, outcome } => {
             objects::repository_fetched(state, &name, run, outcome);
         }
@@ -166,6 +167,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             objects::forward_changed(state, &name, place, 0, ForwardState::Failed(failure));
         }
         TaskId::Apply(name) => objects::apply_broke(state, &name, failure),
+        TaskId::Image(key) => objects::image_broke(state, &key, failure),
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
         TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.

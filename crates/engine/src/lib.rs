@@ -29,7 +29,7 @@ pub use apply::apply;
 pub use cause::Cause;
 pub use dump::dump;
 pub use event::{
-    AppliedObjects, Deployed, Drift, Event, ForwardState, ProgramId, ProvidedRepository, ServeExit,
+    AppliedObjects, BuiltReference, Deployed, Drift, Event, ForwardState, ProgramId, ProvidedRepository, ServeExit,
     SyncFault, UpdateOutcome, WatchId,
 };
 pub use hold::{Dependency, Hold};

@@ -5,6 +5,7 @@
 //! one of those changes. So the order in which they are made does not matter, and nothing is looked at in vain.
 
 mod apply;
+mod building;
 mod buttons;
 mod command;
 mod disable;
@@ -35,6 +36,7 @@ use owners::Owners;
 use references::References;
 
 pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke, cleaned_up as applies_cleaned_up};
+pub(crate) use building::{ImageRun, broke as image_broke, ended as image_ended};
 pub(crate) use command::{
     CommandRun, broke as command_broke, ended as command_ended, probed as command_probed,
     started as command_started,
@@ -111,6 +113,7 @@ pub(crate) enum Run {
     /// Pods are looked for, or heard.
     Pods,
     Apply(ApplyRun),
+    Image(ImageRun),
     /// What became of each forward, by its place.
     Forwards(BTreeMap<u16, ForwardRun>),
 }
@@ -258,6 +261,8 @@ pub fn acts(kind: &str) -> bool {
             | "Extension"
             | "ExtensionRepo"
             | "FileWatch"
+            | "CmdImage"
+            | "DockerImage"
             | "ImageMap"
             | "KubernetesApply"
             | "KubernetesDiscovery"
@@ -280,6 +285,7 @@ fn fresh(key: &ObjectKey) -> Run {
         "KubernetesDiscovery" | "PodLogStream" => Run::Pods,
         "PortForward" => Run::Forwards(BTreeMap::new()),
         "KubernetesApply" => Run::Apply(ApplyRun::default()),
+        "CmdImage" | "DockerImage" => Run::Image(ImageRun::default()),
         _ => Run::Nothing,
     }
 }
@@ -294,6 +300,7 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
         "Extension" => extension::reconsider(state, key),
         "Tiltfile" => tiltfile::reconsider(state, key),
         "KubernetesApply" => apply::reconsider(state, key),
+        "CmdImage" | "DockerImage" => building::reconsider(state, key),
         "KubernetesDiscovery" | "PodLogStream" | "PortForward" => pods::follow(state, key),
         _ => {}
     }
@@ -307,6 +314,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
         Run::Apply(run) => apply::plan(state, key, run),
+        Run::Image(run) => building::plan(state, key, &made.object, run),
         Run::Pods | Run::Forwards(_) => pods::plan(state, key, &made.object),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(key, run),
@@ -325,6 +333,7 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
             None => return Some((made.uid.clone(), object)),
         },
         Run::Apply(run) => apply::tell(run, &mut status),
+        Run::Image(run) => building::tell(run, &mut status),
         Run::Pods => pods::tell(state, key, &made.object, &BTreeMap::new(), &mut status),
         Run::Forwards(runs) => pods::tell(state, key, &made.object, runs, &mut status),
         Run::Command(run) => command::tell(run, &made.object, &mut status),

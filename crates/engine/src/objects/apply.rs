@@ -38,7 +38,7 @@ pub(crate) struct ApplyRun {
 }
 
 /// Contexts are allowed by loading a Tiltfile that deploys to them; nothing else is written to.
-fn is_allowed(state: &State) -> bool {
+pub(super) fn is_allowed(state: &State) -> bool {
     state.resources.values().any(|resource| matches!(resource.spec.body, Body::Kubernetes(_)))
 }
 

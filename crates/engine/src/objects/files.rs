@@ -34,6 +34,11 @@ pub(crate) struct FileEvents {
 }
 
 impl FileEvents {
+    /// Nothing is missed from now on.
+    pub(super) fn has_begun(&self) -> bool {
+        self.since.is_some()
+    }
+
     pub(crate) fn begin(&mut self, now: Timestamp) {
         self.since.get_or_insert(now);
     }
@@ -82,6 +87,7 @@ pub(crate) fn watching(state: &mut State, name: &str, version: u64) {
     {
         run.events.begin(now);
         state.objects.touch(&key);
+        references::changed(state, &key);
     }
 }
 

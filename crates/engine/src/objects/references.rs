@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lilt_model::api::{Object, ObjectKey};
 use serde_json::Value;
 
-use super::{reconsider, toggle};
+use super::{building, reconsider, toggle};
 use crate::state::State;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,6 +77,10 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> BTreeSet<ObjectKey> {
         .flatten()
         .for_each(|source| add("ConfigMap", source["name"].as_str().unwrap_or_default()));
     object.texts("/spec/imageMaps").iter().for_each(|name| add("ImageMap", name));
+    if building::KINDS.contains(&key.kind.as_str()) {
+        add("FileWatch", &building::watch_name(key));
+        add("ImageMap", &building::map_name(object));
+    }
     if key.kind == "Extension" {
         add("ExtensionRepo", object.text("/spec/repoName"));
     }
