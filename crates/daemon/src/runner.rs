@@ -86,7 +86,10 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Stream(object, name), TaskSpec::Stream { .. }) => {
             follow::stream(context, object, name, spec).await;
         }
-        (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, spec).await,
+        (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, None, spec).await,
+        (TaskId::ObjectSync(object, name, _), TaskSpec::Sync(_)) => {
+            sync::run(context, name, Some(object), spec).await;
+        }
         (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, leftovers, reason }) => {
             cleanup::run(context, id, resource, leftovers, reason).await;
         }

@@ -191,6 +191,13 @@ pub enum Event {
         run: u64,
         outcome: Result<AppliedObjects, Failure>,
     },
+    /// One container of a `LiveUpdate` is done.
+    ObjectSynced {
+        name: String,
+        run: u64,
+        container: ContainerId,
+        outcome: Result<(), SyncFault>,
+    },
     /// The image of a `DockerImage` or a `CmdImage` was built, or could not be.
     ObjectImageBuilt {
         key: ObjectKey,

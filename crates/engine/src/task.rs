@@ -52,6 +52,8 @@ pub enum TaskId {
     Stream(String, ResourceName),
     /// What a `KubernetesApply` applies.
     Apply(String),
+    /// A container that a `LiveUpdate` brings up to date, with whose log it writes to.
+    ObjectSync(String, ResourceName, ContainerId),
     /// What a `DockerImage` or a `CmdImage` builds.
     Image(ObjectKey),
     /// What an `ExtensionRepo` fetches.

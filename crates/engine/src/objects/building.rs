@@ -1,6 +1,7 @@
 //! `DockerImage` and `CmdImage`: images that are built because their object says so. What Tiltfiles declare is built by the
 //! updates of resources.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lilt_model::api::fields::{Fields, sanitized};
@@ -50,6 +51,7 @@ pub(super) fn watch_name(key: &ObjectKey) -> String {
 fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, String> {
     let name = ImageName::from(object.text("/spec/ref"));
     Reference::parse(name.as_str()).map_err(|failure| format!("spec.ref: {}", failure.message))?;
+    refuse_circle(state, object)?;
     let bases = images::built(state, &object.texts("/spec/imageMaps"))?;
     let build = match key.kind.as_str() {
         "DockerImage" => ImageBuild::Docker(reading::docker_image(object, state.folder())),
@@ -77,6 +79,28 @@ fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, Str
         first: false,
         merge: state.settings.server_side_apply,
     })
+}
+
+/// What builds on itself, be it through others, would be built for ever.
+fn refuse_circle(state: &State, object: &Object) -> Result<(), String> {
+    let own = map_name(object);
+    let mut seen = BTreeSet::new();
+    let mut next = object.texts("/spec/imageMaps");
+    while let Some(map) = next.pop() {
+        if map == own {
+            return Err(format!("the image {} builds on itself", object.text("/spec/ref")));
+        }
+        if !seen.insert(map.clone()) {
+            continue;
+        }
+        for kind in KINDS {
+            let first = ObjectKey::new(kind, "");
+            let builders = state.objects.made.range(first..).take_while(|(key, _)| key.kind == kind);
+            let builders = builders.filter(|(_, made)| map_name(&made.object) == map);
+            next.extend(builders.flat_map(|(_, made)| made.object.texts("/spec/imageMaps")));
+        }
+    }
+    Ok(())
 }
 
 type Place = (Delivery, Option<lilt_model::cluster::Registry>, Option<String>);
@@ -186,7 +210,9 @@ fn tell_map(state: &mut State, key: &ObjectKey) {
     });
     let map = ObjectKey::new("ImageMap", map_name(object));
     let Some(known) = state.objects.made.get(&map).map(|made| made.object.clone()) else { return };
-    if known.get("/status") != Some(&status) {
+    // Of several that build the same image, the newest counts.
+    let since = Timestamp::from_rfc3339(known.text("/status/buildStartTime"));
+    if since.is_none_or(|since| since < run.started) {
         let mut told = known;
         told.content.insert("status".to_owned(), status);
         put(state, map, told, String::new(), Origin::Outside);

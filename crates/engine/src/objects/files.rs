@@ -51,6 +51,11 @@ impl FileEvents {
         self.seen.drain(..surplus);
     }
 
+    /// Those after a time.
+    pub(super) fn after(&self, time: Option<Timestamp>) -> impl Iterator<Item = &(Timestamp, Vec<PathBuf>)> {
+        self.seen.iter().filter(move |(at, _)| time.is_none_or(|time| *at > time))
+    }
+
     pub(crate) fn last(&self) -> Option<Timestamp> {
         self.seen.last().map(|(at, _)| *at)
     }
@@ -62,6 +67,15 @@ impl FileEvents {
             let events = self.seen.iter().map(|(at, paths)| json!({"time": time(*at), "seenFiles": paths}));
             status.insert("fileEvents".to_owned(), events.collect());
         }
+    }
+}
+
+/// What a watch of this name has seen, whoever keeps it.
+pub(super) fn events<'s>(state: &'s State, name: &str) -> Option<&'s FileEvents> {
+    match state.objects.get("FileWatch", name).map(|made| &made.run) {
+        Some(Run::Files(run)) => Some(&run.events),
+        Some(_) => None,
+        None => state.file_events(name),
     }
 }
 

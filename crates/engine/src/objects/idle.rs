@@ -5,10 +5,6 @@ use serde_json::{Map, Value, json};
 /// What an object that lilt cannot serve says; none of kinds that only hold values for others.
 pub(super) fn status(kind: &str) -> Option<Map<String, Value>> {
     let status = match kind {
-        "LiveUpdate" => json!({"failed": {
-            "reason": "NotSupported",
-            "message": "not supported yet: containers are updated in place for resources of a Tiltfile only",
-        }}),
         "DockerComposeService" => json!({"applyError": "not supported yet: Docker Compose"}),
         "DockerComposeLogStream" => json!({"error": "not supported yet: Docker Compose"}),
         "Cluster" => json!({"error": "not supported yet: a session has one cluster, named default"}),
