@@ -200,7 +200,7 @@ fn saved_files_go_into_containers_that_are_found() {
         "guest",
         json!({
             "basePath": ".", "syncs": [{"localPath": "www", "containerPath": "/w"}], "stopPaths": ["www/stop"],
-            "execs": [{"args": ["sh", "-c", "echo synced into $HOSTNAME"]}], "sources": [{"fileWatch": "www"}],
+            "execs": [{"args": ["sh", "-c", "echo synced here"]}], "sources": [{"fileWatch": "www"}],
             "selector": {"kubernetes": {"discoveryName": "guest", "containerName": "main"}},
         }),
     );
@@ -212,7 +212,7 @@ fn saved_files_go_into_containers_that_are_found() {
         session.get("fw/www")["status"]["monitorStartTime"].as_str().map(drop)
     });
     session.write("www/index.html", "page of two\n");
-    session.lilt.wait_for_words("one", "synced into guest-");
+    session.lilt.wait_for_words("one", "synced here");
     eventually("the page is another", || {
         let forwards: Value = serde_json::from_str(&session.kubectl(&["get", "pf", "-o", "json"])).ok()?;
         let port = forwards["items"][0]["status"]["forwardStatuses"][0]["localPort"].as_u64()?;

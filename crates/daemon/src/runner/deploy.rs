@@ -112,7 +112,7 @@ async fn deploy(
 ) -> Result<Deployed, Failure> {
     tell_what_is_missing(job, steps);
     let built = build(context, job, steps, outcome).await?;
-    let mut references: Vec<(ImageName, String)> =
+    let references: Vec<(ImageName, String)> =
         built.into_iter().map(|(name, built)| (name, built.in_cluster)).collect();
     if let Some(custom) = &job.kubernetes.custom_deploy {
         return by_command::deploy(context, job, custom, &references, steps).await;

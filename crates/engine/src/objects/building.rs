@@ -66,11 +66,13 @@ fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, Str
     let mut jobs: Vec<ImageJob> = bases.iter().map(reuse).collect();
     jobs.push(ImageJob::Build(Box::new(target.clone())));
     let images = bases.into_iter().map(|(base, _)| base).chain([target]).collect();
-    let kubernetes = KubernetesResource { images, image_deps: vec![name], ..KubernetesResource::default() };
+    let kubernetes =
+        KubernetesResource { images, image_deps: vec![name.clone()], ..KubernetesResource::default() };
     let (delivery, registry, platform) = place(state)?;
     Ok(DeployJob {
         kubernetes,
         images: jobs,
+        delivered: vec![name],
         delivery,
         registry,
         platform,
