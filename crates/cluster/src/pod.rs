@@ -1,7 +1,7 @@
 //! A pod of the API as the model's pod.
 
 use k8s_openapi::api::core::v1 as core;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodCondition, PodPhase};
 use lilt_model::{ContainerId, Timestamp, Uid};
 
@@ -23,7 +23,8 @@ pub(crate) fn translate(pod: &core::Pod, owners: Vec<Uid>) -> Pod {
         name: meta.name.clone().unwrap_or_default(),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
         owners,
-        nearest_owner: nearest_owner(pod),
+        nearest_owner: nearest_owner(pod).map(|owner| owner.name.clone()),
+        owner_kind: nearest_owner(pod).map(|owner| (owner.api_version.clone(), owner.kind.clone())),
         template_hash: meta.labels.as_ref().and_then(|labels| labels.get(TEMPLATE_HASH)).cloned(),
         labels: meta.labels.clone().unwrap_or_default(),
         created: meta.creation_timestamp.as_ref().map(timestamp).unwrap_or_default(),
@@ -37,13 +38,9 @@ pub(crate) fn translate(pod: &core::Pod, owners: Vec<Uid>) -> Pod {
     }
 }
 
-fn nearest_owner(pod: &core::Pod) -> Option<String> {
+fn nearest_owner(pod: &core::Pod) -> Option<&OwnerReference> {
     let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
-    owners
-        .iter()
-        .find(|owner| owner.controller == Some(true))
-        .or(owners.first())
-        .map(|owner| owner.name.clone())
+    owners.iter().find(|owner| owner.controller == Some(true)).or(owners.first())
 }
 
 fn phase(pod: &core::Pod) -> PodPhase {

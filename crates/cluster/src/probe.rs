@@ -36,6 +36,7 @@ impl Cluster {
             product: self.product(),
             namespace: self.namespace().to_owned(),
             server_version: version,
+            config_path: None,
             platform: node.as_ref().and_then(platform),
             runtime: node.as_ref().map(runtime).unwrap_or_default(),
             registry,

@@ -9,6 +9,7 @@ mod deploy;
 mod extension;
 mod follow;
 mod forward;
+mod image;
 mod kubeconfig;
 mod load;
 mod local;
@@ -42,6 +43,9 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
             load::run(context, load::Order { name, load, cause, path, args, secrets }).await;
         }
         (TaskId::Apply(name), TaskSpec::Apply { run, job }) => apply::run(context, name, run, &job).await,
+        (TaskId::Image(key), TaskSpec::Image { run, job, resource }) => {
+            image::run(context, key, run, resource, &job).await;
+        }
         (TaskId::Repository(name), TaskSpec::Repository { run, source }) => {
             extension::fetch(context, name, run, source).await;
         }
@@ -82,7 +86,10 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Stream(object, name), TaskSpec::Stream { .. }) => {
             follow::stream(context, object, name, spec).await;
         }
-        (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, spec).await,
+        (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, None, spec).await,
+        (TaskId::ObjectSync(object, name, _), TaskSpec::Sync(_)) => {
+            sync::run(context, name, Some(object), spec).await;
+        }
         (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, leftovers, reason }) => {
             cleanup::run(context, id, resource, leftovers, reason).await;
         }

@@ -96,6 +96,10 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             objects::forward_changed(state, &name, place, local_port, forward);
         }
         Event::ObjectsApplied { name, run, outcome } => objects::objects_applied(state, &name, run, outcome),
+        Event::ObjectSynced { name, run, container, outcome } => {
+            objects::live_update_synced(state, &name, run, &container, outcome);
+        }
+        Event::ObjectImageBuilt { key, run, outcome } => objects::image_ended(state, &key, run, outcome),
         Event::RepositoryFetched { name, run, outcome } => {
             objects::repository_fetched(state, &name, run, outcome);
         }
@@ -166,6 +170,10 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             objects::forward_changed(state, &name, place, 0, ForwardState::Failed(failure));
         }
         TaskId::Apply(name) => objects::apply_broke(state, &name, failure),
+        TaskId::ObjectSync(name, _, container) => {
+            objects::live_update_broke(state, &name, &container, failure);
+        }
+        TaskId::Image(key) => objects::image_broke(state, &key, failure),
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
         TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.

@@ -191,6 +191,19 @@ pub enum Event {
         run: u64,
         outcome: Result<AppliedObjects, Failure>,
     },
+    /// One container of a `LiveUpdate` is done.
+    ObjectSynced {
+        name: String,
+        run: u64,
+        container: ContainerId,
+        outcome: Result<(), SyncFault>,
+    },
+    /// The image of a `DockerImage` or a `CmdImage` was built, or could not be.
+    ObjectImageBuilt {
+        key: ObjectKey,
+        run: u64,
+        outcome: Result<BuiltReference, Failure>,
+    },
     /// An `ExtensionRepo` was fetched, or could not be.
     RepositoryFetched {
         name: String,
@@ -231,6 +244,14 @@ pub struct AppliedObjects {
     /// All of them as the cluster has them, as YAML.
     #[serde(default)]
     pub result: String,
+}
+
+/// What an image is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuiltReference {
+    /// On this machine.
+    pub local: String,
+    pub in_cluster: String,
 }
 
 /// A repository of extensions on this machine.

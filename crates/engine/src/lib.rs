@@ -29,8 +29,8 @@ pub use apply::apply;
 pub use cause::Cause;
 pub use dump::dump;
 pub use event::{
-    AppliedObjects, Deployed, Drift, Event, ForwardState, ProgramId, ProvidedRepository, ServeExit,
-    SyncFault, UpdateOutcome, WatchId,
+    AppliedObjects, BuiltReference, Deployed, Drift, Event, ForwardState, ProgramId, ProvidedRepository,
+    ServeExit, SyncFault, UpdateOutcome, WatchId,
 };
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;

@@ -5,6 +5,7 @@
 //! one of those changes. So the order in which they are made does not matter, and nothing is looked at in vain.
 
 mod apply;
+mod building;
 mod buttons;
 mod command;
 mod disable;
@@ -13,6 +14,7 @@ mod extension;
 mod files;
 mod idle;
 mod images;
+mod live_update;
 mod notes;
 mod owners;
 mod pods;
@@ -34,7 +36,8 @@ use disable::Switch;
 use owners::Owners;
 use references::References;
 
-pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke, cleaned_up as applies_cleaned_up};
+pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke, cleaned_up as apply_cleaned_up};
+pub(crate) use building::{ImageRun, broke as image_broke, ended as image_ended};
 pub(crate) use command::{
     CommandRun, broke as command_broke, ended as command_ended, probed as command_probed,
     started as command_started,
@@ -47,6 +50,7 @@ pub(crate) use extension::{
 };
 pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
 pub(crate) use images::image_changed;
+pub(crate) use live_update::{LiveRun, broke as live_update_broke, synced as live_update_synced};
 pub(crate) use notes::{noted, show_notes, show_notes_on};
 pub(crate) use owners::gone as owner_gone;
 pub use pods::is_heard;
@@ -69,6 +73,9 @@ pub(crate) struct Objects {
     /// What people noted on objects that lilt itself keeps.
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) notes: BTreeMap<ObjectKey, Notes>,
+    /// What each `KubernetesApply` had applied and is being deleted: the number of the deletion.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    cleaning: BTreeMap<ObjectKey, u64>,
     #[serde(skip)]
     references: References,
     #[serde(skip)]
@@ -111,6 +118,8 @@ pub(crate) enum Run {
     /// Pods are looked for, or heard.
     Pods,
     Apply(ApplyRun),
+    Image(ImageRun),
+    Live(Box<LiveRun>),
     /// What became of each forward, by its place.
     Forwards(BTreeMap<u16, ForwardRun>),
 }
@@ -203,7 +212,7 @@ fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
     state.objects.touch(key);
     match key.kind.as_str() {
         "Tiltfile" => tiltfile::gone(state, key),
-        "KubernetesApply" => apply::gone(state, &made),
+        "KubernetesApply" => apply::gone(state, key, &made),
         _ => {}
     }
     if pods::KINDS.contains(&key.kind.as_str()) {
@@ -258,9 +267,12 @@ pub fn acts(kind: &str) -> bool {
             | "Extension"
             | "ExtensionRepo"
             | "FileWatch"
+            | "CmdImage"
+            | "DockerImage"
             | "ImageMap"
             | "KubernetesApply"
             | "KubernetesDiscovery"
+            | "LiveUpdate"
             | "PodLogStream"
             | "PortForward"
             | "Tiltfile"
@@ -280,6 +292,8 @@ fn fresh(key: &ObjectKey) -> Run {
         "KubernetesDiscovery" | "PodLogStream" => Run::Pods,
         "PortForward" => Run::Forwards(BTreeMap::new()),
         "KubernetesApply" => Run::Apply(ApplyRun::default()),
+        "CmdImage" | "DockerImage" => Run::Image(ImageRun::default()),
+        "LiveUpdate" => Run::Live(Box::default()),
         _ => Run::Nothing,
     }
 }
@@ -294,6 +308,8 @@ fn reconsider(state: &mut State, key: &ObjectKey) {
         "Extension" => extension::reconsider(state, key),
         "Tiltfile" => tiltfile::reconsider(state, key),
         "KubernetesApply" => apply::reconsider(state, key),
+        "CmdImage" | "DockerImage" => building::reconsider(state, key),
+        "LiveUpdate" => live_update::reconsider(state, key),
         "KubernetesDiscovery" | "PodLogStream" | "PortForward" => pods::follow(state, key),
         _ => {}
     }
@@ -307,6 +323,8 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
         Run::Apply(run) => apply::plan(state, key, run),
+        Run::Image(run) => building::plan(state, key, &made.object, run),
+        Run::Live(run) => live_update::plan(state, key, &made.object, run),
         Run::Pods | Run::Forwards(_) => pods::plan(state, key, &made.object),
         Run::Command(run) => command::plan(key, made, run),
         Run::Files(run) => files::plan(key, run),
@@ -325,6 +343,8 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
             None => return Some((made.uid.clone(), object)),
         },
         Run::Apply(run) => apply::tell(run, &mut status),
+        Run::Image(run) => building::tell(run, &mut status),
+        Run::Live(run) => live_update::tell(run, &mut status),
         Run::Pods => pods::tell(state, key, &made.object, &BTreeMap::new(), &mut status),
         Run::Forwards(runs) => pods::tell(state, key, &made.object, runs, &mut status),
         Run::Command(run) => command::tell(run, &made.object, &mut status),

@@ -4,12 +4,14 @@ mod objects;
 mod owner;
 
 use lilt_model::api::{
-    API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink,
+    API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, FeatureFlag,
     KubernetesInfo, LocalInfo, ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource,
-    UIResourceStatus, UISession, UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
+    UIResourceStatus, UISession, UISessionStatus, UpdateStatus, VersionSettings, Waiting, WaitingOn,
+    annotation,
 };
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, TriggerMode};
+use lilt_model::settings::{FEATURES, Feature};
 use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 
 use crate::event::ForwardState;
@@ -184,8 +186,18 @@ pub fn project_session(state: &State) -> UISession {
             },
             tilt_start_time: Some(state.started),
             tiltfile_key: state.options.tiltfile.display().to_string(),
+            feature_flags: feature_flags(state),
+            version_settings: Some(VersionSettings { check_updates: state.settings.check_updates }),
         },
     }
+}
+
+fn feature_flags(state: &State) -> Vec<FeatureFlag> {
+    let flag = |feature: &Feature| FeatureFlag {
+        name: feature.name.to_owned(),
+        value: state.settings.features.get(feature.name).copied().unwrap_or(feature.enabled),
+    };
+    FEATURES.iter().map(flag).collect()
 }
 
 fn json_list<T: ToString>(list: &[T]) -> String {
@@ -269,6 +281,7 @@ fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<Kubernetes
     if let Some(pod) = newest_pod(current_pods(state, kubernetes)) {
         info.pod_name.clone_from(&pod.name);
         info.pod_creation_time = Some(pod.created);
+        info.pod_update_start_time = kubernetes.applied_during.map(|(began, _)| began.truncated());
         info.pod_status.clone_from(&pod.status);
         info.pod_status_message = pod.message.clone().unwrap_or_default();
         info.all_containers_ready = pod.containers.iter().filter(|it| !it.init).all(|it| it.ready);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lilt_model::api::ObjectKey;
 use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
@@ -51,6 +52,10 @@ pub enum TaskId {
     Stream(String, ResourceName),
     /// What a `KubernetesApply` applies.
     Apply(String),
+    /// A container that a `LiveUpdate` brings up to date, with whose log it writes to.
+    ObjectSync(String, ResourceName, ContainerId),
+    /// What a `DockerImage` or a `CmdImage` builds.
+    Image(ObjectKey),
     /// What an `ExtensionRepo` fetches.
     Repository(String),
     /// What an `Extension` looks for.
@@ -72,6 +77,8 @@ pub enum TaskSpec {
     Command { run: u64, command: Command, resource: Option<ResourceName> },
     /// Apply what a `KubernetesApply` says.
     Apply { run: u64, job: Arc<ApplyJob> },
+    /// Build an image, and what brings it to the cluster; whose log it writes to.
+    Image { run: u64, job: Arc<DeployJob>, resource: ResourceName },
     /// Fetch a repository of extensions, again and again until it is there.
     Repository { run: u64, source: RepositorySource },
     /// Find the Tiltfile of an extension in its repository.
@@ -120,6 +127,7 @@ impl TaskSpec {
             (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
             | (TaskSpec::Command { run: old, .. }, TaskSpec::Command { run: new, .. })
             | (TaskSpec::Apply { run: old, .. }, TaskSpec::Apply { run: new, .. })
+            | (TaskSpec::Image { run: old, .. }, TaskSpec::Image { run: new, .. })
             | (TaskSpec::Load { load: old, .. }, TaskSpec::Load { load: new, .. })
             | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. })
             | (TaskSpec::Probe { generation: old, .. }, TaskSpec::Probe { generation: new, .. }) => {

@@ -22,7 +22,7 @@ pub use resource::{
     BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,
     RuntimeStatus, TargetSpec, UIResource, UIResourceStatus, UpdateStatus, Waiting, WaitingOn,
 };
-pub use session::{TiltBuild, UISession, UISessionStatus};
+pub use session::{FeatureFlag, TiltBuild, UISession, UISessionStatus, VersionSettings};
 
 pub const API_VERSION: &str = "tilt.dev/v1alpha1";
 

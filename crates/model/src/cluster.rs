@@ -26,6 +26,9 @@ pub struct ClusterInfo {
     pub product: Product,
     /// Where objects without a namespace go.
     pub namespace: String,
+    /// A kubeconfig with this context alone, which commands are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_path: Option<std::path::PathBuf>,
     pub server_version: String,
     /// The node's platform as `linux/amd64`, where it is known.
     pub platform: Option<String>,
@@ -81,6 +84,9 @@ pub struct Pod {
     pub owners: Vec<Uid>,
     /// The nearest owner's name, such as the replica set's; tells rollouts of one workload apart.
     pub nearest_owner: Option<String>,
+    /// Its group and version, and its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_kind: Option<(String, String)>,
     /// The label `tilt.dev/pod-template-hash`.
     pub template_hash: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -31,8 +31,13 @@ impl Timestamp {
     }
 
     pub fn whole_seconds(self) -> String {
-        let whole = Timestamp(self.0 - self.0.rem_euclid(1_000_000)).to_string();
-        whole.replace(".000000Z", "Z")
+        self.truncated().to_string().replace(".000000Z", "Z")
+    }
+
+    /// At the beginning of its second.
+    #[must_use]
+    pub fn truncated(self) -> Timestamp {
+        Timestamp(self.0 - self.0.rem_euclid(1_000_000))
     }
 
     pub fn from_rfc3339(text: &str) -> Option<Timestamp> {

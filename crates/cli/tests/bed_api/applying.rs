@@ -133,3 +133,96 @@ fn pods_that_are_found_are_heard_and_reached_by_a_free_port() {
     eventually("the port is free", || TcpStream::connect(("127.0.0.1", port(1))).is_err().then_some(()));
     session.lilt.quit();
 }
+
+#[test]
+fn an_image_from_outside_is_built_deployed_and_built_again() {
+    let namespace = Bed::get().namespace("api-built");
+    let session = session(&namespace);
+    let image = format!("six-{}", namespace.name());
+    session.write("app/index.html", "page of one\n");
+    let dockerfile = "FROM busybox\nCOPY . /w\nCMD [\"httpd\", \"-f\", \"-p\", \"8000\", \"-h\", \"/w\"]\n";
+    let yaml = format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: guest}}\nspec:\n  selector: {{matchLabels: {{app: guest}}}}\n  \
+         template:\n    metadata: {{labels: {{app: guest}}}}\n    spec:\n      terminationGracePeriodSeconds: 1\n      \
+         containers: [{{name: main, image: {image}}}]\n"
+    );
+    make(&session, "ImageMap", &image, json!({"selector": image}));
+    let templates = json!({"forwards": [{"containerPort": 8000}]});
+    let apply = json!({"yaml": yaml, "imageMaps": [image], "portForwardTemplateSpec": templates});
+    make(&session, "KubernetesApply", "guest", apply);
+    let build = json!({"ref": image, "context": "app", "dockerfileContents": dockerfile});
+    make(&session, "DockerImage", "guest", build);
+    let built = find(&session, "dockerimage/guest", "is built", |it| it["status"]["ref"].is_string());
+    let reference = built["status"]["ref"].clone();
+    assert!(reference.as_str().is_some_and(|it| it.contains(&format!("{image}:tilt-"))), "{built}");
+    assert_eq!(session.get(&format!("imagemap/{image}"))["status"]["imageFromCluster"], reference);
+    let serves = |words: &str| {
+        eventually(&format!("the page says {words}"), || {
+            let forwards: Value =
+                serde_json::from_str(&session.kubectl(&["get", "pf", "-o", "json"])).ok()?;
+            let port = forwards["items"][0]["status"]["forwardStatuses"][0]["localPort"].as_u64()?;
+            page(u16::try_from(port).ok()?).filter(|page| page.contains(words))
+        })
+    };
+    serves("page of one");
+    session.write("app/index.html", "page of two\n");
+    serves("page of two");
+    session.kubectl(&["delete", "dockerimage", "guest"]);
+    assert!(session.try_kubectl(&["get", "filewatch", "image:guest"], "").is_err());
+    let command =
+        json!({"ref": image, "args": ["sh", "-c", "docker build -t $EXPECTED_REF -f Dockerfile app"]});
+    session.write("Dockerfile", dockerfile);
+    make(&session, "CmdImage", "guest", command);
+    let built = find(&session, "cmdimage/guest", "is built", |it| it["status"]["completed"].is_object());
+    assert!(built["status"]["ref"].as_str().is_some_and(|it| it.contains(&image)), "{built}");
+    make(&session, "CmdImage", "broken", json!({"ref": image, "args": ["false"]}));
+    let broken = find(&session, "cmdimage/broken", "fails", |it| it["status"]["completed"].is_object());
+    assert!(broken["status"]["completed"]["error"].as_str().is_some_and(|it| it.contains("exit status 1")));
+    session.lilt.quit();
+}
+
+#[test]
+fn saved_files_go_into_containers_that_are_found() {
+    let namespace = Bed::get().namespace("api-live");
+    let session = session(&namespace);
+    session.write("www/index.html", "page of one\n");
+    make(&session, "FileWatch", "www", json!({"watchedPaths": ["www"]}));
+    make(
+        &session,
+        "KubernetesApply",
+        "guest",
+        json!({"yaml": server("guest"),
+        "portForwardTemplateSpec": {"forwards": [{"containerPort": 8000}]}}),
+    );
+    make(
+        &session,
+        "LiveUpdate",
+        "guest",
+        json!({
+            "basePath": ".", "syncs": [{"localPath": "www", "containerPath": "/w"}], "stopPaths": ["www/stop"],
+            "execs": [{"args": ["sh", "-c", "echo synced here"]}], "sources": [{"fileWatch": "www"}],
+            "selector": {"kubernetes": {"discoveryName": "guest", "containerName": "main"}},
+        }),
+    );
+    let live = find(&session, "liveupdate/guest", "finds the container", |it| {
+        it["status"]["containers"][0]["containerName"] == "main"
+    });
+    assert_eq!(live["status"]["failed"], Value::Null, "{live}");
+    eventually("the files are watched", || {
+        session.get("fw/www")["status"]["monitorStartTime"].as_str().map(drop)
+    });
+    session.write("www/index.html", "page of two\n");
+    session.lilt.wait_for_words("one", "synced here");
+    eventually("the page is another", || {
+        let forwards: Value = serde_json::from_str(&session.kubectl(&["get", "pf", "-o", "json"])).ok()?;
+        let port = forwards["items"][0]["status"]["forwardStatuses"][0]["localPort"].as_u64()?;
+        page(u16::try_from(port).ok()?).filter(|page| page.contains("page of two"))
+    });
+    let live = session.get("liveupdate/guest");
+    assert!(live["status"]["containers"][0]["lastFileTimeSynced"].is_string(), "{live}");
+    session.write("www/stop", "x");
+    find(&session, "liveupdate/guest", "says that it cannot", |it| {
+        it["status"]["failed"]["reason"] == "UpdateStopped"
+    });
+    session.lilt.quit();
+}

@@ -162,8 +162,8 @@ fn objects_are_applied_from_outside_and_go_with_what_names_them() {
     eventually("all goes with it", || (!exists("deployment/guest")).then_some(()));
     assert!(session.try_kubectl(&["get", "kubernetesdiscovery", "guest"], "").is_err());
     for (kind, spec, pointer) in [
-        ("DockerImage", json!({"ref": "x"}), "/status/waiting/reason"),
-        ("CmdImage", json!({"ref": "x"}), "/status/waiting/reason"),
+        ("DockerComposeLogStream", json!({"service": "s", "project": {}}), "/status/error"),
+        ("Cluster", json!({"connection": {"kubernetes": {}}}), "/status/error"),
         ("DockerComposeService", json!({"service": "s", "project": {}}), "/status/applyError"),
     ] {
         let object = json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "metadata": {"name": "idle"}, "spec": spec});

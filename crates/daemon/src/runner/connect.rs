@@ -59,6 +59,7 @@ async fn attempt(context: &Context) -> Result<(Cluster, ClusterInfo, place::Warn
     };
     let cluster = Cluster::connect(options).await?;
     let mut info = cluster.probe().await?;
+    info.config_path.clone_from(&context.settings.kubeconfig);
     let warnings = place::complete(context, &mut info).await?;
     Ok((cluster, info, warnings))
 }

@@ -26,6 +26,7 @@ use serde_json::Value;
 use super::report;
 use crate::context::Context;
 use base::Base;
+use image::Built;
 pub(super) use image::engine;
 use steps::Steps;
 
@@ -68,6 +69,41 @@ fn step_count(job: &DeployJob) -> usize {
     built * 2 + 1
 }
 
+/// Builds what is not built and brings it to where it is needed. Gives all images, in build order.
+pub(super) async fn build(
+    context: &Context,
+    job: &DeployJob,
+    steps: &mut Steps,
+    outcome: &mut UpdateOutcome,
+) -> Result<Vec<(ImageName, Built)>, Failure> {
+    let mut all: Vec<(ImageName, Built)> = Vec::new();
+    // As this machine's engine knows them: what Dockerfiles build on.
+    let mut local: Vec<Base<'_>> = Vec::new();
+    for image in &job.images {
+        let built = match image {
+            ImageJob::Reuse { name, reference } => {
+                let here = image::local_reference(job, name, reference)?;
+                Built { local: here, in_cluster: reference.clone(), known: true }
+            }
+            ImageJob::Build(target) => {
+                let built = image::build_and_push(context, job, target, &local, steps).await?;
+                steps.tell_built(&target.name, &built.in_cluster).await;
+                outcome.images.push((target.name.clone(), built.in_cluster.clone()));
+                built
+            }
+        };
+        let name = match image {
+            ImageJob::Reuse { name, .. } => name,
+            ImageJob::Build(target) => &target.name,
+        };
+        if let Some(target) = job.kubernetes.image(name) {
+            local.push((target, built.local.clone()));
+        }
+        all.push((name.clone(), built));
+    }
+    Ok(all)
+}
+
 async fn deploy(
     context: &Context,
     job: &DeployJob,
@@ -75,26 +111,9 @@ async fn deploy(
     outcome: &mut UpdateOutcome,
 ) -> Result<Deployed, Failure> {
     tell_what_is_missing(job, steps);
-    let mut references: Vec<(ImageName, String)> = Vec::new();
-    // As this machine's engine knows them: what Dockerfiles build on.
-    let mut local: Vec<Base<'_>> = Vec::new();
-    for image in &job.images {
-        match image {
-            ImageJob::Reuse { name, reference } => {
-                if let Some(target) = job.kubernetes.image(name) {
-                    local.push((target, image::local_reference(job, name, reference)?));
-                }
-                references.push((name.clone(), reference.clone()));
-            }
-            ImageJob::Build(target) => {
-                let built = image::build_and_push(context, job, target, &local, steps).await?;
-                steps.tell_built(&target.name, &built.in_cluster).await;
-                outcome.images.push((target.name.clone(), built.in_cluster.clone()));
-                references.push((target.name.clone(), built.in_cluster));
-                local.push((target, built.local));
-            }
-        }
-    }
+    let built = build(context, job, steps, outcome).await?;
+    let references: Vec<(ImageName, String)> =
+        built.into_iter().map(|(name, built)| (name, built.in_cluster)).collect();
     if let Some(custom) = &job.kubernetes.custom_deploy {
         return by_command::deploy(context, job, custom, &references, steps).await;
     }

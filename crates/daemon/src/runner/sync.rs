@@ -22,7 +22,13 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long to wait for a cluster that does not answer at all: building anew would not help, and it may be back soon.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<TaskSpec>) {
+/// `object` is the `LiveUpdate` that asks for it; none: the resource does.
+pub(crate) async fn run(
+    context: Context,
+    resource: ResourceName,
+    object: Option<String>,
+    mut spec: Receiver<TaskSpec>,
+) {
     let Ok(cluster) = context.cluster() else { return };
     // Opened ahead, so that the first save is as quick as the others. A failure is told when there is work.
     let mut target = Target { cluster, channel: None };
@@ -40,13 +46,13 @@ pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Rece
                 let mut span = context.update_span(&resource, job.update);
                 let outcome = update(&mut target, &task, job, &mut span).await;
                 drop(span);
-                let event = Event::Synced {
-                    resource: resource.clone(),
-                    update: job.update,
-                    container: task.id.clone(),
-                    outcome,
-                };
-                context.tell(event).await;
+                let (update, container) = (job.update, task.id.clone());
+                context
+                    .tell(match object.clone() {
+                        Some(name) => Event::ObjectSynced { name, run: update, container, outcome },
+                        None => Event::Synced { resource: resource.clone(), update, container, outcome },
+                    })
+                    .await;
             } else if spec.changed().await.is_err() {
                 return;
             }

@@ -242,6 +242,7 @@ fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order:
     let Some(known) = state.resources.get_mut(&name) else {
         let mut fresh = ResourceState::new(Arc::new(resource), tiltfile.clone(), order);
         fresh.trigger_mode = by_hand.unwrap_or(fresh.trigger_mode);
+        fresh.switched = state.now;
         define_images(&mut fresh, None);
         define_watches(&mut fresh, sequence);
         state.resources.insert(name.clone(), fresh);
@@ -381,31 +382,32 @@ pub(super) fn may_be_applied(resource: &ResourceState) -> Leftovers {
     Leftovers { objects, command: command.map(|deploy| deploy.delete.clone()) }
 }
 
-/// Deletes what a resource has deployed and is no longer wanted.
+/// Deletes what a resource has deployed and is no longer wanted. Gives the number of the deletion, if there is one.
 pub(crate) fn clean_up(
     state: &mut State,
     name: &ResourceName,
     leftovers: impl Into<Leftovers>,
     reason: CleanupReason,
-) {
+) -> Option<u64> {
     let leftovers = leftovers.into();
     if leftovers.is_empty() {
-        return;
+        return None;
     }
     let cleanup = state.next_sequence();
     state.cleanups.insert(cleanup, Cleanup { resource: name.clone(), leftovers, reason });
     *state.cleaning.entry(name.clone()).or_default() += 1;
     state.touch_session();
+    Some(cleanup)
 }
 
 /// A deletion ended, or is no longer needed.
 pub(super) fn cleaned_up(state: &mut State, cleanup: u64) {
     let Some(Cleanup { resource, .. }) = state.cleanups.remove(&cleanup) else { return };
+    objects::apply_cleaned_up(state, cleanup);
     if let Some(count) = state.cleaning.get_mut(&resource) {
         *count -= 1;
         if *count == 0 {
             state.cleaning.remove(&resource);
-            objects::applies_cleaned_up(state, &resource);
             state.touch(&resource);
         }
     }

@@ -24,6 +24,10 @@ pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
     } else {
         switch_off(state, name)
     }
+    let now = state.now;
+    if let Some(resource) = state.resources.get_mut(name) {
+        resource.switched = now;
+    }
     objects::resource_switched(state, name);
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct ApplyRun {
 }
 
 /// Contexts are allowed by loading a Tiltfile that deploys to them; nothing else is written to.
-fn is_allowed(state: &State) -> bool {
+pub(super) fn is_allowed(state: &State) -> bool {
     state.resources.values().any(|resource| matches!(resource.spec.body, Body::Kubernetes(_)))
 }
 
@@ -106,8 +106,15 @@ fn forget(state: &mut State, key: &ObjectKey) {
         run.objects = Vec::new();
         run.by_command = false;
     }
-    clean_up(state, &resource, leftovers, CleanupReason::Deleted);
+    clean_up_for(state, key, &resource, leftovers);
     delete(state, &ObjectKey::new("KubernetesDiscovery", &key.name), false);
+}
+
+/// What is being deleted must be gone before an object of this name applies it again.
+fn clean_up_for(state: &mut State, key: &ObjectKey, resource: &ResourceName, leftovers: Leftovers) {
+    if let Some(cleanup) = clean_up(state, resource, leftovers, CleanupReason::Deleted) {
+        state.objects.cleaning.insert(key.clone(), cleanup);
+    }
 }
 
 /// What is in the cluster because of an object. A command deletes what a command has deployed, all of it.
@@ -124,9 +131,9 @@ fn leftovers(state: &State, made: &Made) -> Leftovers {
 }
 
 /// Its object is gone.
-pub(super) fn gone(state: &mut State, made: &Made) {
+pub(super) fn gone(state: &mut State, key: &ObjectKey, made: &Made) {
     let leftovers = leftovers(state, made);
-    clean_up(state, &resource_of(&made.object), leftovers, CleanupReason::Deleted);
+    clean_up_for(state, key, &resource_of(&made.object), leftovers);
 }
 
 pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Result<AppliedObjects, Failure>) {
@@ -200,19 +207,20 @@ pub(crate) fn apply_broke(state: &mut State, name: &str, failure: Failure) {
     }
 }
 
-/// What is being deleted must be gone before it is applied again.
-pub(crate) fn cleaned_up(state: &mut State, resource: &ResourceName) {
-    let first = ObjectKey::new("KubernetesApply", "");
-    let applies = state.objects.made.range(first..).take_while(|(key, _)| key.kind == "KubernetesApply");
-    let waiting = applies.filter(|(_, made)| resource_of(&made.object) == *resource);
-    let waiting: Vec<ObjectKey> = waiting.map(|(key, _)| key.clone()).collect();
-    waiting.iter().for_each(|key| state.objects.touch(key));
+/// A deletion has ended: what waited for it goes on.
+pub(crate) fn cleaned_up(state: &mut State, cleanup: u64) {
+    let ended = |(_, waited): &(&ObjectKey, &u64)| **waited == cleanup;
+    let waiting: Vec<ObjectKey> =
+        state.objects.cleaning.iter().filter(ended).map(|(key, _)| key.clone()).collect();
+    for key in waiting {
+        state.objects.cleaning.remove(&key);
+        state.objects.touch(&key);
+    }
 }
 
 pub(super) fn plan(state: &State, key: &ObjectKey, run: &ApplyRun) -> Plan {
-    let is_clean = |job: &Arc<ApplyJob>| !state.cleaning.contains_key(&job.resource);
-    let wanted = run.job.clone().filter(|_| run.outcome.is_none() && state.cluster.info.is_some());
-    match wanted.filter(is_clean) {
+    let may_begin = state.cluster.info.is_some() && !state.objects.cleaning.contains_key(key);
+    match run.job.clone().filter(|_| run.outcome.is_none() && may_begin) {
         Some(job) => Plan::from([(TaskId::Apply(key.name.clone()), TaskSpec::Apply { run: run.run, job })]),
         None => Plan::new(),
     }

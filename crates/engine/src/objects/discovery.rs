@@ -13,7 +13,7 @@ use crate::project::pod_status;
 use crate::state::State;
 
 /// The pods that an object looks for and that are there.
-fn found<'s>(state: &'s State, key: &ObjectKey, object: &Object) -> Vec<&'s Arc<Pod>> {
+pub(super) fn found<'s>(state: &'s State, key: &ObjectKey, object: &Object) -> Vec<&'s Arc<Pod>> {
     let namespaces = namespaces(state, key, object);
     let pods = namespaces.iter().flat_map(|namespace| state.pods.of_namespace(namespace));
     pods.filter(|pod| is_watched(pod, object)).collect()

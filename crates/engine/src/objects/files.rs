@@ -34,6 +34,11 @@ pub(crate) struct FileEvents {
 }
 
 impl FileEvents {
+    /// Nothing is missed from now on.
+    pub(super) fn has_begun(&self) -> bool {
+        self.since.is_some()
+    }
+
     pub(crate) fn begin(&mut self, now: Timestamp) {
         self.since.get_or_insert(now);
     }
@@ -44,6 +49,11 @@ impl FileEvents {
         self.seen.push((later.map_or(now, |later| later.max(now)), paths));
         let surplus = self.seen.len().saturating_sub(REMEMBERED);
         self.seen.drain(..surplus);
+    }
+
+    /// Those after a time.
+    pub(super) fn after(&self, time: Option<Timestamp>) -> impl Iterator<Item = &(Timestamp, Vec<PathBuf>)> {
+        self.seen.iter().filter(move |(at, _)| time.is_none_or(|time| *at > time))
     }
 
     pub(crate) fn last(&self) -> Option<Timestamp> {
@@ -57,6 +67,15 @@ impl FileEvents {
             let events = self.seen.iter().map(|(at, paths)| json!({"time": time(*at), "seenFiles": paths}));
             status.insert("fileEvents".to_owned(), events.collect());
         }
+    }
+}
+
+/// What a watch of this name has seen, whoever keeps it.
+pub(super) fn events<'s>(state: &'s State, name: &str) -> Option<&'s FileEvents> {
+    match state.objects.get("FileWatch", name).map(|made| &made.run) {
+        Some(Run::Files(run)) => Some(&run.events),
+        Some(_) => None,
+        None => state.file_events(name),
     }
 }
 
@@ -82,6 +101,7 @@ pub(crate) fn watching(state: &mut State, name: &str, version: u64) {
     {
         run.events.begin(now);
         state.objects.touch(&key);
+        references::changed(state, &key);
     }
 }
 

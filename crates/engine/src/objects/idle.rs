@@ -5,13 +5,6 @@ use serde_json::{Map, Value, json};
 /// What an object that lilt cannot serve says; none of kinds that only hold values for others.
 pub(super) fn status(kind: &str) -> Option<Map<String, Value>> {
     let status = match kind {
-        "DockerImage" | "CmdImage" => {
-            json!({"waiting": {"reason": "not supported yet: images are built for resources of a Tiltfile only"}})
-        }
-        "LiveUpdate" => json!({"failed": {
-            "reason": "NotSupported",
-            "message": "not supported yet: containers are updated in place for resources of a Tiltfile only",
-        }}),
         "DockerComposeService" => json!({"applyError": "not supported yet: Docker Compose"}),
         "DockerComposeLogStream" => json!({"error": "not supported yet: Docker Compose"}),
         "Cluster" => json!({"error": "not supported yet: a session has one cluster, named default"}),

@@ -1,10 +1,10 @@
 //! What is known of images by the names of their maps, whoever builds them.
 
-use lilt_model::ImageName;
 use lilt_model::api::fields::sanitized;
 use lilt_model::api::{ObjectKey, reading};
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
+use lilt_model::{ImageName, Timestamp};
 
 use super::references::changed;
 use crate::state::State;
@@ -28,6 +28,19 @@ fn of_resource(state: &State, name: &str) -> Option<(ImageTarget, Option<String>
         let image = spec.images.iter().find(is_it)?;
         let known = known.images.get(&image.name).filter(|known| !known.stale);
         Some((image.clone(), known.and_then(|known| known.reference.clone())))
+    })
+}
+
+/// When the build of a map's image began: what was saved before is in it.
+pub(super) fn built_at(state: &State, name: &str) -> Option<Timestamp> {
+    let of_resource = state.resources.values().find_map(|resource| {
+        let images = &resource.kubernetes()?.images;
+        let (_, image) = images.iter().find(|(image, _)| sanitized(image.as_str()) == name)?;
+        image.built_during.map(|(began, _)| began)
+    });
+    of_resource.or_else(|| {
+        let object = &state.objects.get("ImageMap", name)?.object;
+        Timestamp::from_rfc3339(object.text("/status/buildStartTime"))
     })
 }
 

@@ -10,7 +10,7 @@ use lilt_model::kubernetes::Forward;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Made, Run, changed, discovery, resource_of, set_references};
+use super::{Made, Run, building, changed, discovery, resource_of, set_references};
 use crate::event::ForwardState;
 use crate::plan::Plan;
 use crate::project::{forward_status, stream_statuses};
@@ -21,7 +21,7 @@ use crate::task::{ForwardTarget, TaskId, TaskSpec};
 pub(super) const KINDS: [&str; 4] = ["KubernetesApply", "KubernetesDiscovery", "PodLogStream", "PortForward"];
 
 /// What stands for a namespace among the things that objects name.
-fn namespace_key(namespace: &str) -> ObjectKey {
+pub(super) fn namespace_key(namespace: &str) -> ObjectKey {
     ObjectKey::new("Namespace", namespace)
 }
 
@@ -69,7 +69,10 @@ pub(crate) fn pod_changed(state: &mut State, namespace: &str) {
 
 /// The cluster answers: what names no namespace has the context's now.
 pub(crate) fn cluster_connected(state: &mut State) {
-    let of_kind = |key: &&ObjectKey| KINDS.contains(&key.kind.as_str());
+    let of_kind = |key: &&ObjectKey| {
+        let kind = key.kind.as_str();
+        KINDS.contains(&kind) || building::KINDS.contains(&kind) || kind == "LiveUpdate"
+    };
     let keys: Vec<ObjectKey> = state.objects.made.keys().filter(of_kind).cloned().collect();
     for key in keys {
         super::reconsider(state, &key);

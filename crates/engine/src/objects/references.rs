@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lilt_model::api::{Object, ObjectKey};
 use serde_json::Value;
 
-use super::{reconsider, toggle};
+use super::{building, reconsider, toggle};
 use crate::state::State;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,6 +77,19 @@ pub(super) fn of(key: &ObjectKey, object: &Object) -> BTreeSet<ObjectKey> {
         .flatten()
         .for_each(|source| add("ConfigMap", source["name"].as_str().unwrap_or_default()));
     object.texts("/spec/imageMaps").iter().for_each(|name| add("ImageMap", name));
+    if key.kind == "LiveUpdate" {
+        let sources = object.get("/spec/sources").and_then(Value::as_array);
+        for source in sources.into_iter().flatten() {
+            add("FileWatch", source["fileWatch"].as_str().unwrap_or_default());
+            add("ImageMap", source["imageMap"].as_str().unwrap_or_default());
+        }
+        add("ImageMap", object.text("/spec/selector/kubernetes/imageMapName"));
+        add("KubernetesDiscovery", object.text("/spec/selector/kubernetes/discoveryName"));
+    }
+    if building::KINDS.contains(&key.kind.as_str()) {
+        add("FileWatch", &building::watch_name(key));
+        add("ImageMap", &building::map_name(object));
+    }
     if key.kind == "Extension" {
         add("ExtensionRepo", object.text("/spec/repoName"));
     }

@@ -5,7 +5,7 @@ use lilt_model::api::Object;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Run;
+use super::files::events;
 use crate::state::State;
 
 /// When a button was last clicked.
@@ -78,12 +78,7 @@ fn time_of(click: &Option<(Timestamp, String)>) -> Option<Timestamp> {
 
 /// When one of these watches last saw a file saved.
 pub(crate) fn last_file_event(state: &State, watches: &[String]) -> Option<Timestamp> {
-    let last = |name: &String| match state.objects.get("FileWatch", name).map(|made| &made.run) {
-        Some(Run::Files(run)) => run.events.last(),
-        Some(_) => None,
-        None => state.file_events(name).and_then(super::FileEvents::last),
-    };
-    watches.iter().filter_map(last).max()
+    watches.iter().filter_map(|name| events(state, name)?.last()).max()
 }
 
 /// The values that were entered with a click, as variables for the command it starts.

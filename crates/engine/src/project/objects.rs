@@ -70,7 +70,9 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
             images::objects(resource, &spec.images, None, &mut objects);
             let written = specs::compose_service(spec).put("disableSource", disable_source(name)).value();
             let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
-            let status = json!({"applyError": failure.unwrap_or_default()});
+            let status = json!({
+                "applyError": failure.unwrap_or_default(), "disableStatus": disable_status(resource),
+            });
             let content = json!({"spec": written, "status": status});
             objects.push(managed("DockerComposeService", name.as_str(), name, "buildcontrol", content));
         }
@@ -82,6 +84,16 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
 
 fn disable_source(name: &ResourceName) -> Value {
     json!({"configMap": {"name": format!("{name}-disable"), "key": "isDisabled"}})
+}
+
+/// What the objects of a resource say of that.
+fn disable_status(resource: &ResourceState) -> Value {
+    let (name, disabled) = (&resource.spec.name, resource.disabled);
+    json!({
+        "disabled": disabled, "state": if disabled { "Disabled" } else { "Enabled" },
+        "reason": format!("ConfigMap/key \"{name}-disable\"/\"isDisabled\" is {disabled}"),
+        "lastUpdateTime": resource.switched.whole_seconds(),
+    })
 }
 
 /// What switches a resource: the value, and the button that writes it.
@@ -140,7 +152,9 @@ fn file_watches(resource: &ResourceState, objects: &mut Vec<Named>) {
     let name = &resource.spec.name;
     for (id, watch) in &resource.watches {
         let spec = watch_spec(&watch.files, Some(disable_source(name)));
-        objects.push(owned("FileWatch", &id.name(), name, watch_content(spec, &watch.events)));
+        let mut content = watch_content(spec, &watch.events);
+        content["status"]["disableStatus"] = disable_status(resource);
+        objects.push(owned("FileWatch", &id.name(), name, content));
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct ResourceState {
     pub(crate) order: u32,
     /// Switched off: shown, and nothing else.
     pub(crate) disabled: bool,
+    /// When it was last switched off or on, or declared.
+    pub(crate) switched: Timestamp,
     /// It was switched on and has not been updated since.
     pub(crate) switched_on: bool,
     /// The Tiltfile's, or what was said by hand since.
@@ -163,6 +165,7 @@ impl ResourceState {
             tiltfile,
             order,
             disabled: false,
+            switched: Timestamp::ZERO,
             switched_on: false,
             body,
             update: None,

@@ -1,7 +1,8 @@
 //! Objects of the API in random scripts: what people and scripts write, and what becomes of it.
 
 use lilt_engine::{
-    AppliedObjects, Event, ForwardState, Plan, ServeExit, State, TaskId, TaskSpec, WatchId, plan,
+    AppliedObjects, BuiltReference, Event, ForwardState, Plan, ServeExit, State, SyncFault, TaskId, TaskSpec,
+    WatchId, plan,
 };
 use lilt_model::api::check::check;
 use lilt_model::api::kinds::kinds;
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Kinds that act without another machine; with what they are named after.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 12] = [
     "Cmd",
     "FileWatch",
     "UIButton",
@@ -23,6 +24,8 @@ const KINDS: [&str; 10] = [
     "PortForward",
     "ImageMap",
     "PodLogStream",
+    "DockerImage",
+    "LiveUpdate",
 ];
 /// Names that objects share, so that they find one another; two switch resources.
 const NAMES: [&str; 4] = ["o0", "o1", "a-disable", "w-disable"];
@@ -131,6 +134,13 @@ fn content(kind: &str, how: u8) -> Value {
         "PortForward" => json!({"spec": {"podName": format!("pod-{}", how % 3), "namespace": "default",
             "forwards": [{"containerPort": 80, "localPort": u16::from(how % 2)}]}}),
         "PodLogStream" => json!({"spec": {"pod": format!("pod-{}", how % 3)}}),
+        "DockerImage" => json!({"spec": {"ref": format!("o{}", how % 2), "context": "/o",
+            "imageMaps": if is(2) { json!(["o1"]) } else { json!([]) }}}),
+        "LiveUpdate" => {
+            json!({"spec": {"basePath": "/o", "syncs": [{"localPath": ".", "containerPath": "/o"}],
+            "sources": [{"fileWatch": "o0", "imageMap": "o0"}], "stopPaths": if is(2) { json!(["1"]) } else { json!([]) },
+            "selector": {"kubernetes": {"discoveryName": if is(3) { "w" } else { "o0" }, "containerName": "w"}}}})
+        }
         _ => json!({"spec": {"selector": "w"}, "status": {"image": format!("w:{}", how % 3)}}),
     }
 }
@@ -148,6 +158,15 @@ fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
             (TaskId::Apply(name), TaskSpec::Apply { run, .. }) => {
                 let outcome = if how == 2 { Err(Failure::user("refused")) } else { Ok(applied(&name)) };
                 Some(Event::ObjectsApplied { name, run: *run, outcome })
+            }
+            (TaskId::Image(key), TaskSpec::Image { run, .. }) => {
+                let outcome = if how == 2 { Err(Failure::user("no such file")) } else { Ok(built(*run)) };
+                Some(Event::ObjectImageBuilt { key, run: *run, outcome })
+            }
+            (TaskId::ObjectSync(name, _, container), TaskSpec::Sync(task)) => {
+                let fault = SyncFault::Step(Failure::user("a step failed"));
+                let outcome = if how == 2 { Err(fault) } else { Ok(()) };
+                Some(Event::ObjectSynced { name, run: task.job.as_ref()?.update, container, outcome })
             }
             (TaskId::ObjectForward(name, _, place), _) => {
                 let failed = ForwardState::Failed(Failure::environment("taken"));
@@ -171,6 +190,10 @@ fn applied(name: &str) -> AppliedObjects {
     }
 }
 
+fn built(run: u64) -> BuiltReference {
+    BuiltReference { local: format!("o:{run}"), in_cluster: format!("registry/o:{run}") }
+}
+
 fn save(plan: &Plan, which: usize, time: i64) -> Option<Event> {
     let own = |id: &TaskId| match id {
         TaskId::Watch(watch @ WatchId::Object(_)) => Some(watch.clone()),
@@ -189,6 +212,13 @@ pub(crate) fn settling(state: &State) -> Option<Event> {
             let outcome = Ok(applied(&name));
             Some(Event::ObjectsApplied { name, run: *run, outcome })
         }
+        (TaskId::Image(key), TaskSpec::Image { run, .. }) => {
+            Some(Event::ObjectImageBuilt { key, run: *run, outcome: Ok(built(*run)) })
+        }
+        (TaskId::ObjectSync(name, _, container), TaskSpec::Sync(task)) => {
+            let run = task.job.as_ref()?.update;
+            Some(Event::ObjectSynced { name, run, container, outcome: Ok(()) })
+        }
         (TaskId::Command(name), TaskSpec::Command { run, .. }) => {
             let (_, object) = lilt_engine::project_object(state, &ObjectKey::new("Cmd", &name))?;
             let is_waiting = object.get("/status/waiting").is_some();
@@ -206,6 +236,10 @@ pub(crate) fn check_settled(state: &State) {
         match key.kind.as_str() {
             "Cmd" if !is_off && object.texts("/spec/startOn/uiButtons").is_empty() => {
                 assert!(object.get("/status/waiting").is_none(), "{key} never began: {object:?}");
+            }
+            "DockerImage" => {
+                let told = ["/status/completed", "/status/waiting"].map(|field| object.get(field).is_some());
+                assert!(told.contains(&true), "{key} is neither built nor says why not: {object:?}");
             }
             "KubernetesApply" if !is_off => {
                 let told =

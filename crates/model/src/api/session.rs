@@ -26,6 +26,28 @@ pub struct UISessionStatus {
     pub tilt_start_time: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tiltfile_key: String,
+    /// The page has no use for these two.
+    #[cfg_attr(feature = "ts", ts(skip))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feature_flags: Vec<FeatureFlag>,
+    #[cfg_attr(feature = "ts", ts(skip))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_settings: Option<VersionSettings>,
+}
+
+/// Something that is tried out, and whether it is on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FeatureFlag {
+    pub name: String,
+    pub value: bool,
+}
+
+/// What the Tiltfile says about versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct VersionSettings {
+    pub check_updates: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -233,6 +233,7 @@ impl Write<'_> {
             _ => words,
         };
         prune(self.kind, &mut object);
+        drop_empty(&mut object);
         object["apiVersion"] = json!("tilt.dev/v1alpha1");
         object["kind"] = json!(self.kind.name);
         fill(self.kind, &mut object);
@@ -284,6 +285,16 @@ fn shaped(object: Value) -> Result<Value, Failure> {
             Err(Failure::bad_request("metadata is no object"))
         }
         Some(_) => Ok(object),
+    }
+}
+
+/// No labels are no field: so it is in Kubernetes, and those who compare see no difference.
+fn drop_empty(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    for field in ["labels", "annotations"] {
+        if metadata.get(field).is_some_and(|value| value.is_null() || value == &json!({})) {
+            metadata.remove(field);
+        }
     }
 }
 

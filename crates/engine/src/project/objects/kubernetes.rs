@@ -10,7 +10,7 @@ use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 
 use super::pods::pod_status;
-use super::{Named, disable_source, managed, owned};
+use super::{Named, disable_source, disable_status, managed, owned};
 use crate::event::ForwardState;
 use crate::runtime::current_pods;
 use crate::state::{KubernetesState, ResourceState, State};
@@ -26,7 +26,7 @@ pub(super) fn objects(
     let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
     let applied = json!({
         "spec": apply_spec(state, resource, spec, kubernetes).put("disableSource", disable_source(name)).value(),
-        "status": apply_status(resource, spec, kubernetes),
+        "status": apply_status(resource, spec, kubernetes).put("disableStatus", disable_status(resource)).value(),
     });
     objects.push(managed("KubernetesApply", name.as_str(), name, "buildcontrol", applied));
     let content = discovery(state, spec, kubernetes, &pods);
@@ -53,13 +53,13 @@ fn apply_spec(
         .put_unless_empty("serverSideApply", server_side)
 }
 
-fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes: &KubernetesState) -> Value {
+fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes: &KubernetesState) -> Fields {
     let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
     let mut fields = Fields::new().put_unless_empty("error", failure.unwrap_or_default());
     if let Some((begin, end)) = kubernetes.applied_during {
         fields = fields.put("lastApplyStartTime", json!(begin)).put("lastApplyTime", json!(end));
     }
-    let Some(deployed) = &kubernetes.deployed else { return fields.value() };
+    let Some(deployed) = &kubernetes.deployed else { return fields };
     fields = fields
         .put("resultYAML", deployed.result.as_str())
         .put("appliedInputHash", input_hash(spec, kubernetes));
@@ -69,7 +69,7 @@ fn apply_status(resource: &ResourceState, spec: &KubernetesResource, kubernetes:
             "type": "JobComplete", "status": "True", "lastTransitionTime": since, "reason": "", "message": "",
         }]));
     }
-    fields.value()
+    fields
 }
 
 pub(crate) fn text_hash(text: &str) -> String {

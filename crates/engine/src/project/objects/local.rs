@@ -5,7 +5,7 @@ use lilt_model::command::Command;
 use lilt_model::resource::LocalResource;
 use serde_json::{Value, json};
 
-use super::{Named, disable_source, owned};
+use super::{Named, disable_source, disable_status, owned};
 use crate::event::clean_name;
 use crate::state::{LocalState, ResourceState, ServeState};
 
@@ -23,7 +23,8 @@ pub(super) fn objects(
         json!({"args": command.argv, "dir": command.dir, "env": env, "disableSource": disable_source(name)})
     };
     if let Some(command) = &spec.update {
-        let content = json!({"spec": written(command), "status": update_command(resource)});
+        let mut content = json!({"spec": written(command), "status": update_command(resource)});
+        content["status"]["disableStatus"] = disable_status(resource);
         objects.push(owned("Cmd", &clean_name(&format!("{name}:update")), name, content));
     }
     if let Some(command) = &spec.serve {
@@ -31,7 +32,8 @@ pub(super) fn objects(
         if let Some(probe) = &spec.readiness_probe {
             written["readinessProbe"] = probe::written(probe).value();
         }
-        let content = json!({"spec": written, "status": serve_command(local, ready)});
+        let mut content = json!({"spec": written, "status": serve_command(local, ready)});
+        content["status"]["disableStatus"] = disable_status(resource);
         objects.push(owned("Cmd", &clean_name(&format!("{name}-serve")), name, content));
     }
 }

@@ -24,14 +24,18 @@ pub(crate) fn pod_status(pod: &Pod) -> Value {
     let containers = |init: bool| -> Vec<Value> {
         pod.containers.iter().filter(|it| it.init == init).map(container_status).collect()
     };
-    json!({
+    let mut told = json!({
         "uid": pod.uid, "name": pod.name, "namespace": pod.namespace, "createdAt": pod.created.whole_seconds(),
         "phase": phase, "deleting": pod.deleting, "status": pod.status, "conditions": conditions,
         "initContainers": containers(true), "containers": containers(false),
         "errors": pod.message.iter().collect::<Vec<_>>(),
         "podTemplateSpecHash": pod.template_hash.clone().unwrap_or_default(),
         "ancestorUID": pod.owners.last(),
-    })
+    });
+    if let (Some(name), Some((api_version, kind))) = (&pod.nearest_owner, &pod.owner_kind) {
+        told["owner"] = json!({"name": name, "kind": kind, "apiVersion": api_version});
+    }
+    told
 }
 
 fn container_status(container: &Container) -> Value {

@@ -61,6 +61,10 @@ fn cluster_content(state: &State) -> Value {
     if let Some(info) = &state.cluster.info {
         let connection = json!({"context": info.context, "namespace": info.namespace,
             "cluster": info.cluster, "product": info.product.name()});
+        let mut connection = connection;
+        if let Some(path) = &info.config_path {
+            connection["configPath"] = json!(path);
+        }
         put("connection", json!({"kubernetes": connection}));
         put("version", json!(info.server_version));
         put("arch", json!(info.platform.as_deref().and_then(|it| it.split('/').nth(1)).unwrap_or("unknown")));

@@ -8,7 +8,7 @@ use lilt_model::{ResourceName, Timestamp};
 use serde_json::{Value, json};
 
 use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
-use crate::state::{BodyState, KubernetesState, LocalState, ResourceState, ServeState, State};
+use crate::state::{BodyState, KubernetesState, LocalState, Mode, ResourceState, ServeState, State};
 
 /// The targets of one resource.
 pub fn project_targets(state: &State, name: &ResourceName) -> Vec<Value> {
@@ -132,7 +132,12 @@ fn pods_state(
         },
         RuntimeStatus::Error => {
             let words = pod.and_then(pod_error).or(now.message).unwrap_or_else(|| "unknown error".to_owned());
-            terminated(created, resource.unready_since.unwrap_or(created).max(created), Some(words))
+            let since = resource.unready_since.unwrap_or(created).max(created);
+            let mut told = terminated(created, since, Some(words));
+            if let Some(grace) = grace_status(state, created) {
+                told["terminated"]["graceStatus"] = json!(grace);
+            }
+            told
         }
         RuntimeStatus::Pending => match pod {
             Some(pod) if pod.phase == PodPhase::Running => active(created, false, resource.last_ready),
@@ -142,6 +147,14 @@ fn pods_state(
         },
         RuntimeStatus::None | RuntimeStatus::Unknown => json!({}),
     })
+}
+
+/// Whether what is broken may still mend; none where it may not from the beginning.
+fn grace_status(state: &State, deployed: Timestamp) -> Option<&'static str> {
+    let period = state.settings.ci.k8s_grace_period.filter(|period| !period.is_zero())?;
+    let is_ci = state.options.mode == Mode::Ci;
+    let status = if state.now < deployed.plus(period) { "Tolerated" } else { "Exceeded" };
+    is_ci.then_some(status)
 }
 
 /// What is wrong with a pod, in Tilt's words.

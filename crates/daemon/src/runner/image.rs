@@ -1,0 +1,34 @@
+//! Builds the image of a `DockerImage` or a `CmdImage`.
+
+use lilt_engine::{BuiltReference, DeployJob, Event, UpdateOutcome};
+use lilt_model::api::ObjectKey;
+use lilt_model::{Failure, ResourceName};
+
+use super::deploy::{build, steps::Steps};
+use super::report;
+use crate::context::Context;
+
+/// Building, and bringing it to the cluster.
+const STEPS: usize = 2;
+
+pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: ResourceName, job: &DeployJob) {
+    let mut span = context.update_span(&resource, run);
+    span.info(&format!("Building the image of {key}"));
+    let mut steps = Steps::new(&context, resource, run, span, STEPS);
+    let mut outcome = UpdateOutcome::success();
+    let result = tokio::select! {
+        result = build(&context, job, &mut steps, &mut outcome) => result,
+        // Dropping the work ends the build or the push that is under way; a command is given time.
+        () = context.cancel.cancelled() => return steps.stop_command().await,
+    };
+    let missing = || Failure::internal(format!("{key} was built and has no name"));
+    let outcome = result.and_then(|built| built.last().cloned().ok_or_else(missing));
+    match &outcome {
+        Ok(_) => steps.summarize(),
+        Err(failure) => report::failed(steps.span(), failure),
+    }
+    drop(steps);
+    let outcome =
+        outcome.map(|(_, built)| BuiltReference { local: built.local, in_cluster: built.in_cluster });
+    context.tell(Event::ObjectImageBuilt { key, run, outcome }).await;
+}

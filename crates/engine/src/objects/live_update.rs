@@ -1,0 +1,298 @@
+//! `LiveUpdate`: saved files go into the containers that its selector finds, without a build. Those of Tiltfiles are part of
+//! the updates of resources.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use lilt_model::api::fields::Fields;
+use lilt_model::api::{Object, ObjectKey, reading};
+use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
+use lilt_model::image::LiveUpdate;
+use lilt_model::reference::Reference;
+use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::pods::{namespace_key, namespaces};
+use super::{Made, Run, discovery, images, references, resource_of, set_references};
+use crate::cause::Cause;
+use crate::event::SyncFault;
+use crate::plan::Plan;
+use crate::runtime::current_pods;
+use crate::schedule::in_place;
+use crate::state::State;
+use crate::task::{SyncJob, SyncTask, TaskId, TaskSpec};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct LiveRun {
+    /// The specification that all this is about.
+    spec: Value,
+    /// What was saved and is not in the image: when, and the number of the newest save.
+    changes: BTreeMap<PathBuf, (Timestamp, u64)>,
+    /// The newest save of each source that was looked at.
+    seen: BTreeMap<String, Timestamp>,
+    #[serde(serialize_with = "crate::dump::pairs")]
+    containers: BTreeMap<ContainerId, Target>,
+    failed: Option<Failed>,
+}
+
+/// A running container.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Target {
+    pod: PodRef,
+    name: String,
+    /// It has all saves up to this number.
+    has: u64,
+    synced: Option<Timestamp>,
+    job: Option<Job>,
+    error: Option<String>,
+}
+
+/// What is being copied.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Job {
+    run: u64,
+    up_to: u64,
+    paths: Vec<PathBuf>,
+}
+
+/// Why nothing is copied.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Failed {
+    reason: &'static str,
+    message: String,
+    since: Timestamp,
+}
+
+type Trouble = (&'static str, String);
+
+pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
+    let Some(Made { object, run: Run::Live(run), .. }) = state.objects.made.get(key) else { return };
+    let object = object.clone();
+    let spec = object.get("/spec").cloned().unwrap_or_default();
+    let mut run =
+        if run.spec == spec { run.clone() } else { Box::new(LiveRun { spec, ..LiveRun::default() }) };
+    follow(state, key, &object);
+    let update = reading::live_update(&object, state.folder());
+    let trouble = look(state, &object, &update, &mut run).err();
+    let now = state.now;
+    run.failed = trouble.map(|(reason, message)| match run.failed.take() {
+        Some(known) if known.reason == reason && known.message == message => known,
+        _ => Failed { reason, message, since: now },
+    });
+    if run.failed.is_none() {
+        begin(state, &mut run);
+    }
+    if let Some(Made { run: known, .. }) = state.objects.made.get_mut(key) {
+        *known = Run::Live(run);
+    }
+    state.objects.touch(key);
+}
+
+/// It is looked at again when a pod of these namespaces changes, or what it names does.
+fn follow(state: &mut State, key: &ObjectKey, object: &Object) {
+    let discovery =
+        ObjectKey::new("KubernetesDiscovery", object.text("/spec/selector/kubernetes/discoveryName"));
+    let watched: BTreeSet<String> = match state.objects.made.get(&discovery) {
+        Some(made) => namespaces(state, &discovery, &made.object),
+        None => state.cluster.namespaces.clone(),
+    };
+    let mut names = references::of(key, object);
+    names.extend(watched.iter().map(|namespace| namespace_key(namespace)));
+    set_references(state, key, names);
+}
+
+/// Takes in what was saved and which containers there are.
+fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveRun) -> Result<(), Trouble> {
+    let selector = object.get("/spec/selector/kubernetes").filter(|selector| selector.is_object());
+    if selector.is_none() {
+        let words = "not supported yet: only containers of Kubernetes are updated in place".to_owned();
+        return Err(("NotSupported", words));
+    }
+    let found = containers(state, object)?;
+    take_saves(state, object, run)?;
+    let known = std::mem::take(&mut run.containers);
+    run.containers = found
+        .into_iter()
+        .map(|(id, pod, name)| {
+            let fresh = || Target { pod, name, has: 0, synced: None, job: None, error: None };
+            let target = known.get(&id).cloned().unwrap_or_else(fresh);
+            (id, target)
+        })
+        .collect();
+    match run.changes.keys().find(|path| !in_place(update, path)) {
+        Some(path) if update.stop_paths.iter().any(|stop| path.starts_with(stop)) => {
+            Err(("UpdateStopped", format!("Detected change to stop path {:?}", path.display().to_string())))
+        }
+        Some(path) => Err(("UpdateStopped", format!("Found file not matching any sync: {}", path.display()))),
+        None => Ok(()),
+    }
+}
+
+/// The running containers that are meant.
+fn containers(state: &State, object: &Object) -> Result<Vec<(ContainerId, PodRef, String)>, Trouble> {
+    let name = object.text("/spec/selector/kubernetes/discoveryName");
+    let key = ObjectKey::new("KubernetesDiscovery", name);
+    let resource = state.resources.get(&ResourceName::new(name)).and_then(|resource| resource.kubernetes());
+    let pods: Vec<&Pod> = match (state.objects.made.get(&key), resource) {
+        (Some(made), _) => {
+            discovery::found(state, &key, &made.object).into_iter().map(|pod| &**pod).collect()
+        }
+        (None, Some(kubernetes)) => current_pods(state, kubernetes).collect(),
+        (None, None) => {
+            return Err(("ObjectNotFound", format!("kubernetesdiscoveries.tilt.dev {name:?} not found")));
+        }
+    };
+    let is_meant = chosen(state, object)?;
+    let running = |container: &&Container| matches!(container.state, ContainerState::Running { .. });
+    let of_pod = |pod: &&Pod| -> Vec<(ContainerId, PodRef, String)> {
+        let containers = pod.containers.iter().filter(|it| !it.init && is_meant(it)).filter(running);
+        let told = |it: &Container| Some((it.id.clone()?, pod.reference(), it.name.clone()));
+        containers.filter_map(told).collect()
+    };
+    Ok(pods.iter().filter(|pod| !pod.deleting).flat_map(of_pod).collect())
+}
+
+/// By the container's name, its image or the image of a map.
+fn chosen(state: &State, object: &Object) -> Result<impl Fn(&Container) -> bool + use<>, Trouble> {
+    let said = |field: &str| object.text(&format!("/spec/selector/kubernetes/{field}")).to_owned();
+    let (name, mut image, map) = (said("containerName"), said("image"), said("imageMapName"));
+    let mut built = None;
+    if !map.is_empty() {
+        let missing = || ("ObjectNotFound", format!("imagemaps.tilt.dev {map:?} not found"));
+        let (target, reference) = images::image_map(state, &map).ok_or_else(missing)?;
+        image = target.name.as_str().to_owned();
+        built = reference;
+    }
+    Ok(move |container: &Container| {
+        if !name.is_empty() {
+            return container.name == name;
+        }
+        if built.is_some() {
+            return built.as_deref() == Some(container.image.as_str());
+        }
+        match (Reference::parse(&image), Reference::parse(&container.image)) {
+            (Ok(wanted), Ok(used)) => wanted.matches(&used),
+            _ => false,
+        }
+    })
+}
+
+/// Saves that a build has are not copied.
+fn take_saves(state: &mut State, object: &Object, run: &mut LiveRun) -> Result<(), Trouble> {
+    let sources = object.get("/spec/sources").and_then(Value::as_array).cloned().unwrap_or_default();
+    for source in sources {
+        let text = |field: &str| source[field].as_str().unwrap_or_default().to_owned();
+        let (watch, map) = (text("fileWatch"), text("imageMap"));
+        let built = images::built_at(state, &map);
+        if let Some(built) = built {
+            run.changes.retain(|_, (at, _)| *at >= built);
+        }
+        if watch.is_empty() {
+            continue;
+        }
+        let Some(events) = super::files::events(state, &watch) else {
+            return Err(("ObjectNotFound", format!("filewatches.tilt.dev {watch:?} not found")));
+        };
+        let after = run.seen.get(&watch).copied();
+        let new: Vec<(Timestamp, Vec<PathBuf>)> = events.after(after).cloned().collect();
+        for (at, paths) in new {
+            run.seen.insert(watch.clone(), at);
+            if built.is_some_and(|built| at < built) {
+                continue;
+            }
+            let number = state.next_sequence();
+            run.changes.extend(paths.into_iter().map(|path| (path, (at, number))));
+        }
+    }
+    Ok(())
+}
+
+/// Gives each container what it lacks, one thing after the other.
+fn begin(state: &mut State, run: &mut LiveRun) {
+    for target in run.containers.values_mut().filter(|target| target.job.is_none()) {
+        let missing = || run.changes.iter().filter(|(_, (_, number))| *number > target.has);
+        let Some(up_to) = missing().map(|(_, (_, number))| *number).max() else { continue };
+        let paths = missing().map(|(path, _)| path.clone()).collect();
+        target.job = Some(Job { run: state.next_sequence(), up_to, paths });
+    }
+}
+
+pub(crate) fn synced(
+    state: &mut State,
+    name: &str,
+    number: u64,
+    container: &ContainerId,
+    outcome: Result<(), SyncFault>,
+) {
+    let key = ObjectKey::new("LiveUpdate", name);
+    let Some(Made { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
+    let LiveRun { containers, changes, .. } = &mut **run;
+    let Some(target) = containers.get_mut(container) else { return };
+    let Some(job) = target.job.take_if(|job| job.run == number) else { return };
+    // What failed is not tried again by itself; the next save is.
+    target.has = job.up_to;
+    target.error = match outcome {
+        Ok(()) => {
+            let saved = job.paths.iter().filter_map(|path| changes.get(path)).map(|(at, _)| *at);
+            target.synced = saved.max().or(target.synced);
+            None
+        }
+        Err(SyncFault::Step(failure) | SyncFault::Transport(failure)) => Some(failure.to_string()),
+        Err(SyncFault::Gone) => Some("the container is gone".to_owned()),
+    };
+    reconsider(state, &key);
+}
+
+/// A runner broke: a bug of ours.
+pub(crate) fn broke(state: &mut State, name: &str, container: &ContainerId, failure: Failure) {
+    let Some(Made { run: Run::Live(run), .. }) = state.objects.get("LiveUpdate", name) else { return };
+    let job = run.containers.get(container).and_then(|target| target.job.as_ref());
+    if let Some(number) = job.map(|job| job.run) {
+        synced(state, name, number, container, Err(SyncFault::Transport(failure)));
+    }
+}
+
+pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRun) -> Plan {
+    if state.cluster.info.is_none() {
+        return Plan::new();
+    }
+    let live_update = reading::live_update(object, state.folder());
+    let task = |(id, target): (&ContainerId, &Target)| {
+        let job = target.job.as_ref().map(|job| SyncJob {
+            update: job.run,
+            cause: Some(Cause::Files(job.paths.iter().map(|path| state.shown(path)).collect())),
+            paths: job.paths.clone(),
+        });
+        let task = SyncTask {
+            pod: target.pod.clone(),
+            container: target.name.clone(),
+            id: id.clone(),
+            live_update: live_update.clone(),
+            job,
+        };
+        let task_id = TaskId::ObjectSync(key.name.clone(), resource_of(object), id.clone());
+        (task_id, TaskSpec::Sync(Box::new(task)))
+    };
+    run.containers.iter().map(task).collect()
+}
+
+pub(super) fn tell(run: &LiveRun, status: &mut Map<String, Value>) {
+    let told = |(id, target): (&ContainerId, &Target)| {
+        Fields::new()
+            .put("containerID", id.as_str())
+            .put("containerName", target.name.as_str())
+            .put("podName", target.pod.name.as_str())
+            .put("namespace", target.pod.namespace.as_str())
+            .put_unless_empty("lastFileTimeSynced", target.synced.map_or(Value::Null, |at| json!(at)))
+            .put_unless_empty("lastExecError", target.error.clone().unwrap_or_default())
+            .value()
+    };
+    status.insert("containers".to_owned(), run.containers.iter().map(told).collect());
+    if let Some(failed) = &run.failed {
+        let told = json!({
+            "reason": failed.reason, "message": failed.message, "lastTransitionTime": failed.since,
+        });
+        status.insert("failed".to_owned(), told);
+    }
+}
