@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::PollSender;
 
 use super::frames;
-use super::tunnel::{Claim, Piece, Streams};
+use super::tunnel::{Claim, Piece, Streams, Tunnel};
 use super::{Refused, lost};
 
 /// How long a complaint may come after the end of what a port says.
@@ -33,6 +33,8 @@ pub(super) struct TunnelStream {
     pieces: mpsc::Receiver<Piece>,
     complaint: Option<oneshot::Receiver<String>>,
     frames: PollSender<Bytes>,
+    /// Lives as long as its streams do, also when it is kept for nobody else.
+    tunnel: Tunnel,
     /// Given back when our side has said all: what is left needs nobody's patience.
     claim: Option<Claim>,
     current: Bytes,
@@ -76,6 +78,7 @@ impl TunnelStream {
             pieces: streams.pieces,
             complaint: Some(streams.complaint),
             frames: PollSender::new(streams.frames),
+            tunnel: claim.tunnel().clone(),
             claim: Some(claim),
             current: Bytes::new(),
             ended: None,
@@ -94,8 +97,8 @@ impl TunnelStream {
             Ok(text) if !text.is_empty() => {
                 let (error, is_refusal) = self.refused.error(&text);
                 // A pod whose network is gone complains about every port: not once more through here.
-                if !is_refusal && let Some(claim) = &self.claim {
-                    claim.tunnel().close();
+                if !is_refusal {
+                    self.tunnel.close();
                 }
                 Poll::Ready(Err(error))
             }
@@ -181,8 +184,8 @@ impl Drop for TunnelStream {
         let last = if self.ended.is_some() { frames::end(self.id) } else { frames::reset(self.id) };
         self.frames.abort_send();
         let told = self.frames.get_ref().is_some_and(|frames| frames.try_send(last).is_ok());
-        if !told && let Some(claim) = &self.claim {
-            claim.tunnel().close();
+        if !told {
+            self.tunnel.close();
         }
     }
 }

@@ -176,13 +176,21 @@ impl Claim {
             frames.send(opening.freeze()).await.ok()?;
             reply.await.ok()
         };
-        match tokio::time::timeout(REPLY, exchange).await {
-            Ok(Some(())) => Some(Streams { id, pieces, complaint, frames: frames.clone() }),
-            _ => {
-                self.0.close();
-                None
-            }
-        }
+        let half_open = HalfOpen(&self.0);
+        let replied = tokio::time::timeout(REPLY, exchange).await.ok().flatten();
+        replied.map(|()| {
+            std::mem::forget(half_open);
+            Streams { id, pieces, complaint, frames: frames.clone() }
+        })
+    }
+}
+
+/// A port that is asked for and not there yet. Who gives up then leaves a tunnel that is good for nobody.
+struct HalfOpen<'a>(&'a Tunnel);
+
+impl Drop for HalfOpen<'_> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -173,11 +173,15 @@ async fn connect(
 async fn open(forwarder: &Forwarder, mut spec: Receiver<TaskSpec>) -> Result<PortStream, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let target = target(&mut spec);
-        let failure = match target {
-            Some(ForwardTarget { pod, port }) => match forwarder.open(&pod, port).await {
-                Ok(stream) => return Ok(stream),
-                Err(failure) => failure,
+        let failure = match target(&mut spec) {
+            Some(target) => tokio::select! {
+                opened = forwarder.open(&target.pod, target.port) => match opened {
+                    Ok(stream) => return Ok(stream),
+                    Err(failure) => failure,
+                },
+                // The old one may be on a node that never answers.
+                () = another(&mut spec, &target) => continue,
+                () = tokio::time::sleep_until(deadline) => silent(&target),
             },
             None => Failure::environment("no pod is running to forward to"),
         };
@@ -190,6 +194,23 @@ async fn open(forwarder: &Forwarder, mut spec: Receiver<TaskSpec>) -> Result<Por
             () = tokio::time::sleep(PAUSE) => {}
         }
     }
+}
+
+fn silent(target: &ForwardTarget) -> Failure {
+    let ForwardTarget { pod, port } = target;
+    let seconds = PATIENCE.as_secs();
+    Failure::environment(format!("port {port} of the pod {} did not open within {seconds} seconds", pod.name))
+        .hint("is its node reachable?")
+}
+
+/// Returns when connections go elsewhere.
+async fn another(spec: &mut Receiver<TaskSpec>, known: &ForwardTarget) {
+    while spec.changed().await.is_ok() {
+        if target(spec).as_ref() != Some(known) {
+            return;
+        }
+    }
+    std::future::pending().await
 }
 
 fn target(spec: &mut Receiver<TaskSpec>) -> Option<ForwardTarget> {
