@@ -170,7 +170,7 @@ impl Engine {
 /// Old ones of the given names, less the newest of each. One with several names stays: the engine would refuse, and
 /// somebody gave it the other name.
 fn choose(mut found: Vec<Candidate>, request: &PruneRequest) -> Vec<Candidate> {
-    found.sort_by(|one, other| other.tagged.cmp(&one.tagged));
+    found.sort_by_key(|image| std::cmp::Reverse(image.tagged));
     let mut recent = vec![0; request.names.len()];
     found.retain(|image| {
         let references = image.tags.iter().filter_map(|tag| Reference::parse(tag).ok());

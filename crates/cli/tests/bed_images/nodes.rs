@@ -4,6 +4,7 @@
 use lilt_testbed_env::{Bed, Project, eventually};
 
 use crate::account::write_kubeconfig;
+use crate::front::{Front, HOSTING, NODES, NOT_FOUND, node};
 use crate::stand_in::{StandIns, containerd, ctr};
 use crate::support::bed::Site;
 use crate::support::lilt::Lilt;
@@ -154,4 +155,19 @@ fn k3ds_nodes_take_what_they_lack() {
     let cluster = format!("k3d.cluster={}", site.image());
     let _node = NodeContainer::start(&node, &[&cluster, "k3d.role=server"]);
     goes_into_containers(&site, "k3d", &node);
+}
+
+/// minikube with containerd in Docker: its node is a container, too.
+#[test]
+fn minikubes_node_takes_what_it_lacks() {
+    let site = Site::new("minikube-node");
+    let profile = format!("minikube-{}", site.image());
+    let _front = Front::of(
+        &site,
+        &profile,
+        &[(HOSTING, NOT_FOUND.0, NOT_FOUND.1), (NODES, "200 OK", &node("containerd://2.0.0", "{}"))],
+    );
+    let label = format!("name.minikube.sigs.k8s.io={profile}");
+    let _node = NodeContainer::start(&profile, &[&label]);
+    goes_into_containers(&site, "minikube", &profile);
 }
