@@ -9,10 +9,12 @@ mod assets;
 mod connections;
 mod guard;
 mod inspect;
+pub mod lines;
 mod listen;
 pub mod logs;
 pub mod protocol;
 mod proxy;
+mod question;
 mod requests;
 mod routes;
 mod socket;
@@ -51,6 +53,8 @@ pub struct ServeOptions {
 #[derive(Clone, Debug)]
 struct Context {
     reader: Reader,
+    /// The object API; a snapshot has none.
+    objects: Option<ApiReader>,
     requests: mpsc::Sender<Request>,
     version: Arc<str>,
     /// Tells pages that reconnect whether what they know is still of this session.
@@ -77,6 +81,7 @@ pub async fn serve(
     let version: Arc<str> = options.version.into();
     let context = Context {
         reader,
+        objects: options.api.as_ref().map(|api| api.reader.clone()),
         requests,
         version: Arc::clone(&version),
         session_id: random_id().into(),

@@ -5,7 +5,7 @@ use axum::{Router, middleware};
 
 use crate::guard::{self, Allowed};
 use crate::proxy::Pass;
-use crate::{Context, assets, inspect, logs, proxy, requests, socket, view};
+use crate::{Context, assets, inspect, lines, logs, proxy, requests, socket, view};
 
 pub(crate) fn router(context: Context, allowed: Allowed, api: Option<(Pass, Router)>) -> Router {
     let pages: Router<Context> = Router::new()
@@ -27,6 +27,8 @@ pub(crate) fn router(context: Context, allowed: Allowed, api: Option<(Pass, Rout
         .route("/api/dump/logstore", get(view::logs))
         .route("/api/resources", get(view::resources))
         .route("/api/logs", get(logs::logs))
+        .route("/api/lines", get(lines::lines))
+        .route("/api/sections", get(lines::sections))
         .route("/api/timeline", get(inspect::timeline))
         .route("/api/dump/engine", get(inspect::engine))
         .route("/api/request", post(requests::request))
