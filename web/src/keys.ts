@@ -2,6 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { go, route } from "./model/route";
+import { shownLog } from "./logs/LogPane";
+import { toggle } from "./logs/looks";
 import { nameFilter, session, stateFilter, trigger } from "./page";
 
 export const helpShown = signal(false);
@@ -17,6 +19,14 @@ export const keys: readonly { key: string; meaning: string; run: () => void }[] 
     meaning: "Filter",
     run: () => document.querySelector<HTMLInputElement>("[data-filter]")?.focus(),
   },
+  { key: "f", meaning: "Follow the end of the log", run: () => shownLog.follow?.() },
+  { key: "n", meaning: "Next match in the log", run: () => shownLog.jump?.("next match") },
+  { key: "N", meaning: "Previous match in the log", run: () => shownLog.jump?.("previous match") },
+  { key: "e", meaning: "Next error in the log", run: () => shownLog.jump?.("next error") },
+  { key: "E", meaning: "Previous error in the log", run: () => shownLog.jump?.("previous error") },
+  { key: "T", meaning: "Times in the log", run: () => toggle("times") },
+  { key: "W", meaning: "Wrap long lines", run: () => toggle("wrap") },
+  { key: "J", meaning: "JSON lines as fields", run: () => toggle("structured") },
   { key: "Escape", meaning: "Leave the filter; clear it; back to the overview", run: leave },
   { key: "?", meaning: "This help", run: () => (helpShown.value = !helpShown.value) },
 ];

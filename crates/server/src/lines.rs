@@ -83,11 +83,13 @@ fn read(parameters: &[(String, String)]) -> Result<(Filter, Way, usize), Refusal
 
 fn page(logs: &LogReader, filter: &Filter, way: Way, count: usize) -> LogPage {
     logs.show_partial();
+    // Before the look, so that whoever goes on at the end misses nothing.
+    let end = logs.end();
     let (lines, next) = match way {
         Way::From(from) => forwards(logs, filter, from, count),
-        Way::Before(before) => backwards(logs, filter, before, count),
+        Way::Before(before) => backwards(logs, filter, before.min(end), count),
     };
-    LogPage { lines, next, begin: logs.begin(), end: logs.end() }
+    LogPage { lines, next, begin: logs.begin(), end }
 }
 
 /// Wanted lines from a number on, and where to go on; none at the end.

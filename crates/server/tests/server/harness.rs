@@ -163,6 +163,7 @@ impl Page {
     pub(crate) async fn greeted(mut self) -> Self {
         assert!(matches!(self.expect().await, ServerMessage::Hello { .. }));
         assert!(matches!(self.expect().await, ServerMessage::State { complete: true, .. }));
+        assert!(matches!(self.expect().await, ServerMessage::Log { .. }));
         self
     }
 }

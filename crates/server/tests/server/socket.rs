@@ -118,7 +118,6 @@ async fn a_page_gets_no_lines_unless_it_follows_some() {
     let mut span = server.span("a");
     (0..100).for_each(|number| span.info(&format!("line {number}")));
     let mut page = server.page().await.greeted().await;
-    assert_eq!(page.expect().await, ServerMessage::Log { begin: 0, end: 100 });
     span.info("one more");
     assert_eq!(page.expect().await, ServerMessage::Log { begin: 0, end: 101 });
 
