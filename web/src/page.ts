@@ -6,6 +6,7 @@ import { LiveLog } from "./logs/source";
 import { Connection } from "./model/connection";
 import { Buttons } from "./model/buttons";
 import { Session } from "./model/session";
+import { openStars } from "./model/stars";
 import type { Overall } from "./model/status";
 
 export const session = new Session();
@@ -76,11 +77,27 @@ export function trigger(resource: string): void {
   ask({ type: "trigger", resource }, `${resource} was not triggered`);
 }
 
+export function cancel(resource: string): void {
+  ask({ type: "cancel", resource }, `the update of ${resource} goes on`);
+}
+
+export function setManual(resource: string, manual: boolean): void {
+  const mode = manual ? "manual" : "auto";
+  ask({ type: "set_trigger_mode", resources: [resource], mode }, `${resource} stays as it is`);
+}
+
+export function setEnabled(resources: readonly string[], enabled: boolean): void {
+  const [enable, disable] = enabled ? [[...resources], []] : [[], [...resources]];
+  ask({ type: "switch", enable, disable }, `${resources.join(", ")} stays as it is`);
+}
+
 /** The name of the folder that the Tiltfile is in. */
 export const project = computed(() => {
   const parts = (session.session.value?.status.tiltfileKey ?? "").split("/");
   return parts.at(-2) ?? "";
 });
+
+effect(() => openStars(project.value));
 
 /** The tab tells the state too, in its title and its icon. */
 export function startTab(): void {

@@ -15,7 +15,7 @@ use lilt_model::timeline::{Outcome, Stage, StageKind, UpdateRecord};
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_server::lines::{LogPage, LogSections};
 use lilt_server::protocol::{PageMessage, ServerMessage};
-use lilt_server::{ResourceTimeline, Timeline};
+use lilt_server::{ResourceTimeline, RunningSession, Timeline};
 use ts_rs::{Config, TS};
 
 const HEAD: &str = "// Written by `cargo test -p lilt-server --features ts`; do not edit.\n\
@@ -85,6 +85,7 @@ fn typescript_types_are_those_of_the_protocol() {
         Outcome,
         Stage,
         StageKind,
+        RunningSession,
     ];
     let wanted = format!("{HEAD}{declarations}{}", annotations());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated/protocol.ts");

@@ -75,7 +75,7 @@ export function Toolbar({ filter, resource, cleared, onJump, onClear }: Properti
           <a
             class="button quiet"
             href={downloadAddress(queryOf(filter.value), `${resource ?? "all"}.log`)}
-            download
+            download=""
           >
             Download
           </a>
