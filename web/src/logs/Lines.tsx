@@ -108,7 +108,7 @@ export function Lines({
     }
     anchor.current = { ...known, window, pinned: following.peek() ? element.scrollTop : 0 };
     look();
-  }, [version, window, height, looks.wrap, place.value]);
+  }, [version, window, height, rows.scrollRect?.height, looks.wrap, place.value]);
 
   useEffect(() => {
     window.reading = !following.value;
@@ -117,9 +117,13 @@ export function Lines({
   const scrolled = () => {
     const element = scroller.current;
     if (!element) return;
-    const rest = element.scrollHeight - element.scrollTop - element.clientHeight;
-    following.value = window.atEnd && rest < NEAR_END;
-    anchor.current.pinned = following.peek() ? element.scrollTop : 0;
+    const end = element.scrollHeight - element.clientHeight;
+    const known = anchor.current;
+    // Less room moves the end away from a follower, who has not moved.
+    const stays = following.peek() && element.scrollTop >= Math.min(known.pinned, end) - 1;
+    if (stays && window.atEnd) element.scrollTop = end;
+    else following.value = window.atEnd && end - element.scrollTop < NEAR_END;
+    known.pinned = following.peek() ? element.scrollTop : 0;
     look();
   };
   const pressed = (event: KeyboardEvent) => {

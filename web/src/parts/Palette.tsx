@@ -1,7 +1,7 @@
 /** Everything that can be done or shown, found by typing. */
 
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { found, type Command } from "../model/commands";
 import { commands } from "../commands";
 
@@ -17,7 +17,8 @@ function Open() {
   const dialog = useRef<HTMLDialogElement>(null);
   const text = useSignal("");
   const at = useSignal(0);
-  useEffect(() => dialog.current?.showModal(), []);
+  // Before the next key is pressed.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const shown = found(commands(), text.value).slice(0, MOST);
   const chosen = Math.min(at.value, shown.length - 1);
   const close = () => (paletteShown.value = false);
