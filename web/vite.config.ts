@@ -36,6 +36,8 @@ export default defineConfig({
   },
   server: {
     proxy: {
+      "/api": { target: session, changeOrigin: true },
+      "/proxy": { target: session, changeOrigin: true },
       "/ws": { target: session, ws: true, changeOrigin: true, rewriteWsOrigin: true },
     },
   },

@@ -1,11 +1,11 @@
 /** A real `lilt up` in a folder of its own, for one test. */
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { test as base, type Page } from "@playwright/test";
+import { test as base, type BrowserContext, type Page } from "@playwright/test";
 
 export const binary = resolve(
   process.env["LILT_BIN"] ?? join(import.meta.dirname, "../../target/debug/lilt"),
@@ -40,14 +40,35 @@ export class Lilt {
     return `http://localhost:${this.port}`;
   }
 
+  /** What the printed link has to let a browser in. */
+  get token(): string {
+    const found = /\?token=(\w+)/.exec(this.#output)?.[1];
+    if (found === undefined) throw new Error(`lilt printed no token:\n${this.#output}`);
+    return found;
+  }
+
+  /** Lets a browser in, as the printed link does. */
+  async admit(context: BrowserContext): Promise<void> {
+    await context.addCookies([
+      { name: `lilt-token-${this.port}`, value: this.token, url: this.address, sameSite: "Strict" },
+    ]);
+  }
+
   write(name: string, text: string): void {
     writeFileSync(join(this.folder, name), text);
+  }
+
+  read(name: string): string | undefined {
+    const path = join(this.folder, name);
+    return existsSync(path) ? readFileSync(path, "utf8") : undefined;
   }
 
   async up(): Promise<void> {
     const child = spawn(binary, ["up", "--stream", "--port", String(this.port)], {
       cwd: this.folder,
       stdio: ["ignore", "pipe", "pipe"],
+      // Tokens are kept there, by port.
+      env: { ...process.env, TILT_DEV_DIR: join(this.folder, ".dev") },
     });
     this.#process = child;
     child.stdout.on("data", (data) => (this.#output += data));
@@ -81,7 +102,7 @@ export class Lilt {
 
   async #answers(): Promise<boolean> {
     try {
-      return (await fetch(`${this.address}/`)).ok;
+      return (await fetch(`${this.address}/favicon.svg`)).ok;
     } catch {
       return false;
     }
@@ -108,8 +129,9 @@ interface Fixtures {
 
 export const test = base.extend<Fixtures>({
   tiltfile: [TILTFILE, { option: true }],
-  lilt: async ({ tiltfile }, use) => {
+  lilt: async ({ tiltfile, context }, use) => {
     const lilt = await Lilt.start(tiltfile);
+    await lilt.admit(context);
     await use(lilt);
     await lilt.end();
   },

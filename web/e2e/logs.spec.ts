@@ -80,3 +80,165 @@ local_resource('wide', cmd='head -c 900000 /dev/zero | tr "\\\\0" w; echo; echo 
     expect(await log.locator("img").count()).toBe(0);
   });
 });
+
+test.describe("a long log", () => {
+  test.use({
+    tiltfile: `
+local_resource('long', cmd='seq 1 300000 | sed "s/^/line /"; echo "the end http://localhost:1/x?y=z."')
+local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
+`,
+  });
+
+  test("can be gone through from end to beginning, and little of it is held", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/r/long/overview`);
+    const log = page.getByRole("log");
+    await expect(log).toContainText("the end");
+    await expect(log.getByRole("link", { name: "http://localhost:1/x?y=z" })).toHaveAttribute(
+      "rel",
+      /noopener/,
+    );
+    const rail = page.getByRole("scrollbar");
+    await rail.focus();
+    await page.keyboard.press("Home");
+    await expect(log.locator(".text", { hasText: /^line 1$/ })).toBeVisible();
+    await expect(log).toHaveAttribute("data-following", "false");
+    // Into the middle, by the rail.
+    const box = await rail.boundingBox();
+    if (!box) throw new Error("the rail is not shown");
+    await page.mouse.click(box.x + 5, box.y + box.height / 2);
+    await expect(log.locator(".text", { hasText: /^line 1[45]\d{4}$/ }).first()).toBeVisible();
+    // Further by the wheel, over several pages.
+    const first = async () => Number(await log.getAttribute("data-first"));
+    const before = await first();
+    await log.hover();
+    for (let turn = 0; turn < 60; turn++) await page.mouse.wheel(0, -2_000);
+    await expect.poll(first).toBeLessThan(before - 1_500);
+    expect(Number(await log.getAttribute("data-lines"))).toBeLessThanOrEqual(4_000);
+    expect(await log.locator(".line").count()).toBeLessThan(200);
+    await page.keyboard.press("f");
+    await expect(log).toContainText("the end");
+    await expect(log).toHaveAttribute("data-following", "true");
+  });
+
+  test("is searched as a whole by the session", async ({ lilt, page, complaints }) => {
+    await page.goto(`${lilt.address}/r/long/overview`);
+    const log = page.getByRole("log");
+    await expect(log).toContainText("the end");
+    const search = page.getByRole("searchbox", { name: "Filter lines by text" });
+    await search.fill("/^line 1?77777$/");
+    await expect(log.locator(".line")).toHaveCount(2);
+    await expect(page).toHaveURL(/term=/);
+    // Marked only, and gone through one by one.
+    await page.getByLabel("Only matches").uncheck();
+    await expect(log).toContainText("the end");
+    await search.press("Shift+Enter");
+    await expect(log.locator(".target")).toContainText("line 177777");
+    await search.press("Shift+Enter");
+    await expect(log.locator(".target")).toContainText(/line 77777$/);
+    await expect(log.locator(".target mark")).toHaveText("line 77777");
+    await search.press("Enter");
+    await expect(log.locator(".target")).toContainText("line 177777");
+    await search.fill("/(/");
+    await expect(log).not.toContainText("regex parse error");
+    await page.getByLabel("Only matches").check();
+    await expect(log).toContainText("unclosed group");
+    // The browser itself tells that the session refused.
+    expect(complaints.filter((words) => !words.includes("400 (Bad Request)"))).toEqual([]);
+    expect(complaints.length).toBeLessThan(8);
+    complaints.length = 0;
+  });
+
+  test("goes from error to error, and has a link to each line", async ({ lilt, page, context }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.goto(`${lilt.address}/r/(all)/overview`);
+    const log = page.getByRole("log");
+    await expect(log.locator(".line.error", { hasText: "exit" }).first()).toBeVisible();
+    await page.getByRole("button", { name: "↑ Error" }).click();
+    const target = log.locator(".target.error");
+    await expect(target).toBeVisible();
+    await expect(page).toHaveURL(/line=\d+/);
+    const seq = await target.getAttribute("data-seq");
+    await page.reload();
+    await expect(log.locator(".target")).toHaveAttribute("data-seq", seq ?? "");
+    await log.locator(".line:not(.target) .time").first().click();
+    await expect(page.locator(".notice")).toContainText("link to this line");
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
+  });
+
+  test("can be cleared, copied and downloaded", async ({ lilt, page, context }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.goto(`${lilt.address}/r/long/overview?term=line+12345`);
+    const log = page.getByRole("log");
+    await expect(log.locator(".line")).toHaveCount(11);
+    await page.getByRole("button", { name: "Copy" }).click();
+    await expect(page.locator(".notice")).toContainText("Copied 11 lines");
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied.split("\n").slice(0, 2)).toEqual(["line 12345", "line 123450"]);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("long.log");
+    await page.getByRole("button", { name: "Clear" }).click();
+    await expect(log.locator(".line")).toHaveCount(0);
+    await page.getByRole("button", { name: "Show cleared" }).click();
+    await expect(log.locator(".line")).toHaveCount(11);
+  });
+});
+
+test.describe("structured lines", () => {
+  test.use({
+    tiltfile: `
+local_resource('json', cmd="""printf '%s\\\\n' '{"level":"info","msg":"started","port":80}' '{"level":"error","msg":"broke <b>down</b>","request":{"path":"/a"}}' plain""")
+local_resource('other', cmd='echo other')
+local_resource('third', cmd='echo third')
+`,
+  });
+
+  test("are shown as fields, which can be asked for", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/r/json/overview`);
+    const log = page.getByRole("log");
+    const broken = log.locator(".line", { hasText: "broke <b>down</b>" });
+    await expect(broken.locator(".json-level")).toHaveText("error");
+    await expect(broken.locator(".field")).toHaveText("request.path=/a");
+    await broken.getByRole("button", { name: "Fields of this line" }).click();
+    await broken.getByRole("button", { name: "/a" }).click();
+    await expect(log.locator(".line")).toHaveCount(1);
+    await page.reload();
+    await expect(log.locator(".line")).toHaveCount(1);
+    await page.getByRole("button", { name: "No longer only lines with request.path=/a" }).click();
+    await expect(log).toContainText("plain");
+    await page.getByLabel("JSON", { exact: true }).uncheck();
+    await expect(log).toContainText('{"level":"info","msg":"started","port":80}');
+  });
+
+  test("logs of several resources are shown together", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/r/(all)/overview`);
+    const log = page.getByRole("log");
+    await expect(log).toContainText("third");
+    await page.locator("summary", { hasText: "All resources" }).click();
+    await page.getByRole("checkbox", { name: "other" }).check();
+    await page.getByRole("checkbox", { name: "third" }).check();
+    await expect(page.locator("summary")).toHaveText("2 resources");
+    await expect(log).not.toContainText("started");
+    await expect(log.locator(".who", { hasText: "other" }).first()).toBeVisible();
+    await expect(log.locator(".who", { hasText: "third" }).first()).toBeVisible();
+    await expect(page).toHaveURL(/r=other&r=third/);
+  });
+
+  test("long lines are wrapped if one wants", async ({ lilt, page }) => {
+    await page.setViewportSize({ width: 700, height: 600 });
+    lilt.write("Tiltfile", `local_resource('wide', cmd='seq -s " " 1 400; echo after')`);
+    await page.goto(`${lilt.address}/r/wide/overview`);
+    const log = page.getByRole("log");
+    await expect(log).toContainText("after");
+    const wide = log.locator(".line", { hasText: "1 2 3 4" }).first();
+    expect((await wide.boundingBox())?.height).toBe(20);
+    await page.keyboard.press("W");
+    await expect.poll(async () => (await wide.boundingBox())?.height).toBeGreaterThan(60);
+    const after = log.locator(".line", { hasText: /after$/ }).last();
+    // No row lies over another.
+    const [one, other] = [await wide.boundingBox(), await after.boundingBox()];
+    expect((one?.y ?? 0) + (one?.height ?? 0)).toBeLessThanOrEqual((other?.y ?? 0) + 1);
+  });
+});

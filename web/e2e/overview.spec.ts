@@ -92,3 +92,110 @@ test("keys go through the rows", async ({ lilt, page }) => {
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog")).toBeVisible();
 });
+
+test("starred resources come first and stay so", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/`);
+  await row(page, "byhand").getByRole("button", { name: "Star byhand" }).click();
+  await expect(page.locator("tr[data-resource]").first()).toHaveAttribute("data-resource", "byhand");
+  await page.reload();
+  await expect(page.locator("tr[data-resource]").first()).toHaveAttribute("data-resource", "byhand");
+  await page.locator("tr[data-resource]").first().getByRole("button", { name: "Star byhand" }).click();
+  await expect(page.locator("tr[data-resource]").first()).toHaveAttribute("data-resource", "(Tiltfile)");
+});
+
+test("rows are sorted, and do not move by themselves", async ({ lilt, page }) => {
+  lilt.write(
+    "Tiltfile",
+    "local_resource('b', cmd='cat fixed', deps=['fixed'])\nlocal_resource('a', cmd='true')\n",
+  );
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "b")).toContainText("Update failed");
+  await expect(row(page, "a")).toContainText("Up to date");
+  const names = () =>
+    page
+      .locator("tr[data-resource]")
+      .evaluateAll((rows) => rows.map((one) => (one as HTMLElement).dataset["resource"]));
+  expect(await names()).toEqual(["(Tiltfile)", "b", "a"]);
+  await page.getByRole("button", { name: "Resource", exact: true }).click();
+  await expect.poll(names).toEqual(["(Tiltfile)", "a", "b"]);
+  await page.getByRole("button", { name: "Update", exact: true }).click();
+  await expect.poll(names).toEqual(["(Tiltfile)", "b", "a"]);
+  lilt.write("fixed", "yes");
+  await expect(row(page, "b")).toContainText("Up to date");
+  expect(await names()).toEqual(["(Tiltfile)", "b", "a"]);
+});
+
+test("a resource can be switched off and on, and between auto and manual", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "server")).toContainText("Running");
+  await row(page, "server").getByLabel("More for server").click();
+  await row(page, "server").getByRole("button", { name: "Disable" }).click();
+  await expect(row(page, "server")).toContainText("Disabled");
+  await page.getByRole("checkbox", { name: "1 disabled" }).uncheck();
+  await expect(row(page, "server")).toHaveCount(0);
+  await page.getByRole("button", { name: "Enable all" }).click();
+  await expect(row(page, "server")).toContainText("Running");
+  const mode = row(page, "hello").getByRole("switch");
+  await expect(mode).toHaveText("Auto");
+  await mode.click();
+  await expect(mode).toHaveText("Manual");
+});
+
+test("a row that no longer has the state stays until another state is chosen", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/`);
+  await page.getByRole("button", { name: /1\s*Failing/ }).click();
+  await expect(row(page, "broken")).toBeVisible();
+  lilt.write("fixed", "mended\n");
+  await expect(row(page, "broken")).toContainText("Up to date");
+  await page.getByRole("button", { name: "Show all" }).click();
+  await expect(page.locator("tr[data-resource]")).toHaveCount(6);
+});
+
+test("the palette finds and does things", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "byhand")).toBeVisible();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("now byh");
+  await page.keyboard.press("Enter");
+  await expect(row(page, "byhand")).toContainText("Up to date");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("hello");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/r\/hello\/overview$/);
+});
+
+test.describe("buttons of the Tiltfile", () => {
+  test.use({
+    tiltfile: `
+load('ext://uibutton', 'cmd_button', 'text_input', 'bool_input', 'choice_input', 'hidden_input', 'location')
+local_resource('app', cmd='true')
+cmd_button('greet', resource='app', text='Greet', icon_svg='<svg xmlns="http://www.w3.org/2000/svg"/>',
+  argv=['sh', '-c', 'echo "$WHO / $LOUD / $TONE / $SECRET" >> clicked'],
+  inputs=[text_input('WHO', default='Ada', label='Whom'), bool_input('LOUD', true_string='loud', false_string='soft'),
+          choice_input('TONE', choices=['warm', 'cold']), hidden_input('SECRET', 'x1')])
+cmd_button('wipe', resource='app', text='Wipe', requires_confirmation=True, argv=['sh', '-c', 'echo wiped >> clicked'])
+cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '-c', 'echo nav >> clicked'])
+`,
+  });
+
+  test("ask, confirm, and do", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/`);
+    const app = row(page, "app");
+    await app.getByRole("button", { name: "Greet" }).click();
+    const form = page.getByRole("dialog", { name: "Greet" });
+    await expect(form.getByLabel("Whom")).toHaveValue("Ada");
+    await form.getByLabel("Whom").fill("Grace <b>");
+    await form.getByLabel("LOUD").check();
+    await form.getByLabel("TONE").selectOption("cold");
+    await form.getByRole("button", { name: "Greet" }).click();
+    await expect.poll(() => lilt.read("clicked")).toBe("Grace <b> / loud / cold / x1\n");
+    await app.getByRole("button", { name: "Wipe" }).click();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await app.getByRole("button", { name: "Wipe" }).click();
+    await page.getByRole("button", { name: "Confirm" }).click();
+    await expect.poll(() => lilt.read("clicked")).toContain("wiped");
+    await page.getByRole("banner").getByRole("button", { name: "Everywhere" }).click();
+    await expect.poll(() => lilt.read("clicked")).toContain("nav");
+    expect(lilt.read("clicked")?.match(/wiped/g)).toHaveLength(1);
+  });
+});

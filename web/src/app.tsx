@@ -3,6 +3,7 @@ import { Banner } from "./parts/Banner";
 import { Header } from "./parts/Header";
 import { Help } from "./parts/Help";
 import { Notices } from "./parts/Notices";
+import { Palette } from "./parts/Palette";
 import { LogsView } from "./views/LogsView";
 import { Overview } from "./views/Overview";
 import { ResourceView } from "./views/ResourceView";
@@ -18,6 +19,7 @@ export function App() {
       <View />
       <Notices />
       <Help />
+      <Palette />
     </>
   );
 }

@@ -3,10 +3,12 @@ import { App } from "./app";
 import { startKeys } from "./keys";
 import { startRouting } from "./model/route";
 import { startClock } from "./model/time";
-import { connection, startTab } from "./page";
+import { startNotifications } from "./model/notifications";
+import { connection, session, startTab } from "./page";
 import "./styles/base.css";
 import "./styles/table.css";
 import "./styles/logs.css";
+import "./styles/panels.css";
 
 const root = document.getElementById("page");
 if (root) {
@@ -14,6 +16,7 @@ if (root) {
   startClock();
   connection.start();
   startTab();
+  startNotifications(session);
   startKeys();
   render(<App />, root);
 }

@@ -1,14 +1,16 @@
 /** The page's one session, log and connection, and what a reader can ask of them. */
 
 import { computed, effect, signal } from "@preact/signals";
-import type { ServerMessage } from "./generated/protocol";
-import { LogBuffer } from "./logs/buffer";
+import type { Request, ServerMessage } from "./generated/protocol";
+import { LiveLog } from "./logs/source";
 import { Connection } from "./model/connection";
+import { Buttons } from "./model/buttons";
 import { Session } from "./model/session";
+import { openStars } from "./model/stars";
 import type { Overall } from "./model/status";
 
 export const session = new Session();
-export const log = new LogBuffer();
+export const buttons = new Buttons();
 
 /** Of lilt; empty until the server said hello. */
 export const version = signal("");
@@ -17,15 +19,11 @@ export const notices = signal<readonly Notice[]>([]);
 /** Shown in the overview; undefined: all. */
 export const stateFilter = signal<Overall | undefined>(undefined);
 export const nameFilter = signal("");
-/** Whether there may be lines before those we have, and whether we are asking. */
-export const earlierLines = signal<"unknown" | "asked" | "none">("unknown");
-
 export interface Notice {
   id: number;
   text: string;
 }
 
-let sessionId: string | undefined;
 let noticeId = 0;
 
 function receive(message: ServerMessage): void {
@@ -37,21 +35,19 @@ function receive(message: ServerMessage): void {
         return;
       }
       version.value = message.version;
-      if (sessionId !== message.session_id) {
-        log.clear();
-      }
-      sessionId = message.session_id;
-      earlierLines.value = "unknown";
+      log.greeted(message.session_id);
       break;
     case "state":
       session.apply(message);
       break;
-    case "logs":
-      log.append(message.lines);
+    case "lines":
+      log.receive(message);
       break;
-    case "earlier_logs":
-      log.prepend(message.lines);
-      earlierLines.value = message.lines.length === 0 ? "none" : "unknown";
+    case "log":
+      log.extent.value = { begin: message.begin, end: message.end };
+      break;
+    case "buttons":
+      buttons.apply(message);
       break;
     case "refused":
       notify(message.message);
@@ -59,12 +55,8 @@ function receive(message: ServerMessage): void {
   }
 }
 
-function resume() {
-  const from = log.next;
-  return sessionId !== undefined && from !== undefined ? { session: sessionId, from } : undefined;
-}
-
-export const connection = new Connection(receive, resume);
+export const connection = new Connection(receive);
+export const log = new LiveLog((message) => connection.send(message));
 
 export function notify(text: string): void {
   const id = ++noticeId;
@@ -76,18 +68,27 @@ export function dismiss(id: number): void {
   notices.value = notices.peek().filter((notice) => notice.id !== id);
 }
 
-export function trigger(resource: string): void {
-  if (!connection.send({ type: "trigger", resource })) {
-    notify(`${resource} was not triggered: no connection to lilt`);
-  }
+/** Asks the session for something; says so if it cannot be asked. */
+export function ask(request: Request, otherwise: string): void {
+  if (!connection.send({ type: "ask", request })) notify(`${otherwise}: no connection to lilt`);
 }
 
-export function askForEarlierLines(): void {
-  const before = log.first;
-  if (before === undefined || earlierLines.peek() !== "unknown") return;
-  if (connection.send({ type: "earlier", before })) {
-    earlierLines.value = "asked";
-  }
+export function trigger(resource: string): void {
+  ask({ type: "trigger", resource }, `${resource} was not triggered`);
+}
+
+export function cancel(resource: string): void {
+  ask({ type: "cancel", resource }, `the update of ${resource} goes on`);
+}
+
+export function setManual(resource: string, manual: boolean): void {
+  const mode = manual ? "manual" : "auto";
+  ask({ type: "set_trigger_mode", resources: [resource], mode }, `${resource} stays as it is`);
+}
+
+export function setEnabled(resources: readonly string[], enabled: boolean): void {
+  const [enable, disable] = enabled ? [[...resources], []] : [[], [...resources]];
+  ask({ type: "switch", enable, disable }, `${resources.join(", ")} stays as it is`);
 }
 
 /** The name of the folder that the Tiltfile is in. */
@@ -95,6 +96,8 @@ export const project = computed(() => {
   const parts = (session.session.value?.status.tiltfileKey ?? "").split("/");
   return parts.at(-2) ?? "";
 });
+
+effect(() => openStars(project.value));
 
 /** The tab tells the state too, in its title and its icon. */
 export function startTab(): void {

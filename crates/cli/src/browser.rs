@@ -1,10 +1,13 @@
 //! Opening an address in the user's browser, where there is one.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_host::environment;
 use lilt_host::process::{Launch, detached};
+
+use crate::token;
 
 /// A program that hands the address on to a running browser ends by then; one that is the browser stays.
 const HAND_OVER: Duration = Duration::from_secs(3);
@@ -24,9 +27,9 @@ pub(crate) async fn open(address: &str) -> Result<(), String> {
     }
 }
 
-/// Opens an address, and says what came of it.
-pub(crate) async fn try_open(address: String) -> String {
-    match open(&address).await {
+/// Opens an address with what lets the browser in, and says what came of it.
+pub(crate) async fn try_open(address: String, token: Option<Arc<str>>) -> String {
+    match open(&token::link(&address, token.as_deref())).await {
         Ok(()) => format!("opened {address}"),
         Err(words) => words,
     }

@@ -1,5 +1,7 @@
 //! Speaks to a running session over its web port, as plain HTTP.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
@@ -16,6 +18,8 @@ use tokio_util::task::AbortOnDropHandle;
 pub(crate) struct Client {
     host: String,
     port: u16,
+    /// What the session asks for, if it is known.
+    token: Option<Arc<str>>,
 }
 
 /// An answer that may go on for long; read it piece by piece.
@@ -60,7 +64,11 @@ impl Client {
             "" | "0.0.0.0" | "::" | "[::]" => "localhost",
             host => host,
         };
-        Client { host: host.to_owned(), port }
+        Client { host: host.to_owned(), port, token: None }
+    }
+
+    pub(crate) fn with_token(self, token: Option<Arc<str>>) -> Client {
+        Client { token, ..self }
     }
 
     /// Where the page is.
@@ -107,11 +115,15 @@ impl Client {
         let connection = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.await;
         }));
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::HOST, self.host())
-            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(token) = &self.token {
+            request = request.header("X-Tilt-Token", &**token);
+        }
+        let request = request
             .body(Full::new(body))
             .map_err(|error| Failure::internal(format!("a request for {path}: {error}")))?;
         let response = sender.send_request(request).await.map_err(|error| broken(&error))?;

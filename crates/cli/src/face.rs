@@ -49,6 +49,8 @@ pub(crate) struct Link {
     pub(crate) lines: Filter,
     /// Of the dashboard.
     pub(crate) address: String,
+    /// What it asks for.
+    pub(crate) token: Option<std::sync::Arc<str>>,
     /// Ends the session.
     pub(crate) cancel: CancellationToken,
     /// The session has ended, and its last words are in the store.

@@ -4,14 +4,17 @@
 //! `host::session_dir`), so one that was killed is never found.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use lilt_host::session_dir::{self, SessionDir};
 use lilt_host::{environment, files};
 use lilt_model::{Failure, Timestamp};
+use lilt_server::RunningSession;
 use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
+use crate::token;
 
 /// Where a session is if nobody says otherwise.
 pub(crate) const DEFAULT_PORT: u16 = 10350;
@@ -42,6 +45,9 @@ pub(crate) struct Instance {
     pub(crate) started: Timestamp,
     /// lilt's own.
     pub(crate) version: String,
+    /// What its web port asks for; the file is for this user alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<String>,
 }
 
 impl Instance {
@@ -83,6 +89,18 @@ pub(crate) fn all() -> Vec<Instance> {
     instances
 }
 
+/// The same for their pages, which lead to one another.
+pub(crate) fn running() -> Vec<RunningSession> {
+    let entry = |instance: Instance| RunningSession {
+        name: instance.folder().file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        tiltfile: instance.tiltfile.display().to_string(),
+        port: instance.port,
+        link: token::link(&Client::new(&instance.host, instance.port).address(), instance.token.as_deref()),
+        current: false,
+    };
+    all().into_iter().map(entry).collect()
+}
+
 /// The session that a command means.
 pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
     let host = connect.host.clone().or_else(|| environment::variable(environment::TILT_HOST));
@@ -103,7 +121,8 @@ pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
     };
     let default_host = || found.map_or(DEFAULT_HOST.to_owned(), |instance| instance.host.clone());
     let port = port.or(found.map(|instance| instance.port)).unwrap_or(DEFAULT_PORT);
-    Ok(Client::new(&host.unwrap_or_else(default_host), port))
+    let token = found.and_then(|instance| instance.token.as_deref().map(Arc::from));
+    Ok(Client::new(&host.unwrap_or_else(default_host), port).with_token(token.or_else(|| token::kept(port))))
 }
 
 /// Whether a host is this machine in any case.
@@ -156,6 +175,7 @@ mod tests {
             tiltfile: tiltfile.into(),
             started: Timestamp::ZERO,
             version: "0".into(),
+            token: None,
         }
     }
 

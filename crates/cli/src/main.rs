@@ -19,6 +19,7 @@ mod signals;
 mod snapshot;
 mod stream;
 mod terminal;
+mod token;
 mod tui;
 
 use std::process::ExitCode;

@@ -61,7 +61,7 @@ pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
                     KeyCode::Char(' ') => {
                         prompt.notice = Some(format!("Opening browser: {}", link.address));
                         let address = link.address.clone();
-                        opening = Some(Box::pin(browser::try_open(address)));
+                        opening = Some(Box::pin(browser::try_open(address, link.token.clone())));
                     }
                     // Most terminals send a signal instead.
                     KeyCode::Char('c') if key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL) => {

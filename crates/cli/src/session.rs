@@ -20,7 +20,7 @@ use crate::client::Client;
 use crate::face::{self, Face, Link};
 use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
 use crate::signals::Signals;
-use crate::{api, snapshot, terminal};
+use crate::{api, snapshot, terminal, token};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
 const REQUESTS: usize = 64;
@@ -47,15 +47,17 @@ pub(crate) struct Bound {
     listener: TcpListener,
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// What the port asks for.
+    token: Option<Arc<str>>,
     folder: SessionDir,
     cancel: CancellationToken,
     _signals: Signals,
 }
 
 impl Bound {
-    /// Where a browser finds the page.
-    pub(crate) fn address(&self) -> String {
-        Client::new(&self.host, self.port).address()
+    /// Where a browser finds the page, and is let in.
+    pub(crate) fn link(&self) -> String {
+        token::link(&Client::new(&self.host, self.port).address(), self.token.as_deref())
     }
 
     /// Lets other commands find the session, and says the first lines on the terminal.
@@ -68,9 +70,13 @@ impl Bound {
             tiltfile: absolute(tiltfile.to_owned())?,
             started: lilt_host::clock::now(),
             version: version().to_owned(),
+            token: self.token.as_deref().map(str::to_owned),
         };
         instance.announce(&self.folder)?;
-        terminal::line(&format!("Tilt started on {}", self.address()));
+        terminal::line(&format!("Tilt started on {}", self.link()));
+        if let Some(words) = reachable(&self.host, self.token.is_some()) {
+            terminal::line(&words);
+        }
         let compatible = lilt_model::COMPATIBLE_TILT_VERSION;
         terminal::line(&format!("lilt v{}, compatible with Tilt v{compatible}", version()));
         Ok(())
@@ -78,15 +84,28 @@ impl Bound {
 }
 
 pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
-    let (listener, host) = open(web).await?;
+    let (listener, host, chosen) = open(web).await?;
     let port = listener.local_addr()?.port();
     let cancel = CancellationToken::new();
     let signals = Signals::cancel(cancel.clone())?;
-    Ok(Bound { listener, host, port, folder: SessionDir::create()?, cancel, _signals: signals })
+    let token = token::of_session(port, chosen)?;
+    Ok(Bound { listener, host, port, token, folder: SessionDir::create()?, cancel, _signals: signals })
 }
 
-/// Opens the port that was asked for, or the next free one.
-async fn open(web: &Web) -> Result<(TcpListener, String), Failure> {
+/// What it means to listen where others can reach it.
+fn reachable(host: &str, asks: bool) -> Option<String> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let loopback = bare.parse::<std::net::IpAddr>().map_or(bare == DEFAULT_HOST, |address| address.is_loopback());
+    let who = if asks { "who has the link above" } else { "everybody there" };
+    (!loopback).then(|| {
+        format!(
+            "--host {host}: the page can be reached from other machines, unencrypted, and {who} can run commands as you"
+        )
+    })
+}
+
+/// Opens the port that was asked for, or the next free one; the last says whether it was not just any.
+async fn open(web: &Web) -> Result<(TcpListener, String, bool), Failure> {
     if web.web_mode == WebMode::Local {
         let message = "--web-mode=local: lilt carries its page and starts no server for it";
         let hint = format!(
@@ -112,7 +131,7 @@ async fn open(web: &Web) -> Result<(TcpListener, String), Failure> {
     };
     for number in number..=u16::MAX {
         match lilt_server::bind(&host, number).await {
-            Ok(listener) => return Ok((listener, host)),
+            Ok(listener) => return Ok((listener, host, number != 0)),
             Err(Unbound::Taken(_)) if port == Port::Auto => {}
             Err(Unbound::Taken(number)) => return Err(taken(number)),
             Err(Unbound::Failed(failure)) => return Err(failure),
@@ -160,14 +179,16 @@ pub(crate) async fn run<F: Future<Output = ()>>(
             reader: api_reader.clone(),
             writes: writes.clone(),
             clock: lilt_host::clock::now,
-            token: Arc::clone(&announced.credentials.web_token),
         }),
+        token: bound.token.clone(),
+        sessions: Some(instances::running),
     };
     let link = Link {
         lines: plan.lines.clone(),
         reader: reader.clone(),
         requests: requests.clone(),
         address: Client::new(&bound.host, bound.port).address(),
+        token: bound.token.clone(),
         cancel: cancel.clone(),
         over: outputs.clone(),
     };

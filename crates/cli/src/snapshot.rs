@@ -5,25 +5,18 @@ use std::path::Path;
 
 use lilt_host::{clock, files};
 use lilt_model::Failure;
+use lilt_server::view::{SNAPSHOT_BEGIN, pieces, snapshot_end};
 use lilt_store::Reader;
-
-/// What stands before the view.
-pub(crate) const BEGIN: &str = "{\"view\":";
-
-/// What stands behind it.
-pub(crate) fn end() -> String {
-    format!(",\"createdAt\":\"{}\"}}\n", clock::now())
-}
 
 /// Writes all that a store knows.
 pub(crate) fn write(reader: Reader, path: &Path) -> Result<(), Failure> {
     let all = || -> std::io::Result<()> {
         let mut file = BufWriter::new(files::create(path)?);
-        file.write_all(BEGIN.as_bytes())?;
-        for piece in lilt_server::view::pieces(reader) {
+        file.write_all(SNAPSHOT_BEGIN.as_bytes())?;
+        for piece in pieces(reader) {
             file.write_all(piece.as_bytes())?;
         }
-        file.write_all(end().as_bytes())?;
+        file.write_all(snapshot_end(clock::now()).as_bytes())?;
         file.flush()
     };
     all().map_err(|error| unwritten(path, &error))

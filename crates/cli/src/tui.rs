@@ -195,7 +195,7 @@ impl View<'_> {
             }
             Effect::Open(address) => {
                 self.model.update(Input::Notice(format!("opening {address}")));
-                self.opening = Some(Box::pin(browser::try_open(address)));
+                self.opening = Some(Box::pin(browser::try_open(address, self.link.token.clone())));
             }
             Effect::Copy(what, text) => {
                 self.copy(&text)?;

@@ -11,6 +11,8 @@ pub const TILT_HOST: &str = "TILT_HOST";
 pub const TILT_PORT: &str = "TILT_PORT";
 /// The file with the addresses of running sessions' APIs.
 pub const TILT_CONFIG: &str = "TILT_CONFIG";
+/// `1`: the web port asks for no token, because something before it does.
+pub const TILT_DISABLE_HUD_AUTH: &str = "TILT_DISABLE_HUD_AUTH";
 /// The folder of Tilt's own settings, under its names of three times.
 pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
 pub const WMDAEMON_HOME: &str = "WMDAEMON_HOME";
@@ -73,6 +75,7 @@ pub const ALL: &[&str] = &[
     TILT_PORT,
     LILT_LOG_LIMIT_GB,
     TILT_CONFIG,
+    TILT_DISABLE_HUD_AUTH,
     TILT_DEV_DIR,
     WMDAEMON_HOME,
     WINDMILL_DIR,

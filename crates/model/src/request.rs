@@ -6,6 +6,7 @@ use crate::names::ResourceName;
 use crate::resource::TriggerMode;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Request {
     /// Update this resource now, whether or not anything changed.

@@ -8,6 +8,7 @@ use crate::time::Timestamp;
 
 /// One update of a resource, or one load of the Tiltfile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct UpdateRecord {
     /// Its number; greater is later.
     pub update: u64,
@@ -24,6 +25,7 @@ pub struct UpdateRecord {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Running,
@@ -37,6 +39,7 @@ pub enum Outcome {
 
 /// A part of an update, or of what follows a deployment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct Stage {
     pub stage: StageKind,
     /// The image, the reference, the command …
@@ -48,6 +51,7 @@ pub struct Stage {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
     /// For its turn.

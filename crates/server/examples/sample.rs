@@ -1,7 +1,7 @@
-//! A session that is made up, for work on the page: `cargo run -p lilt-server --example sample -- PORT COUNT`.
+//! A session that is made up, for work on the page: `cargo run -p lilt-server --example sample -- PORT COUNT LINES STORM`.
 //!
-//! Resources update by turns, some fail, some wait; a trigger runs an update. Nothing here is real but the store and
-//! the server.
+//! Resources update by turns, some fail, some wait; a trigger runs an update. LINES is how long the log is at first. With
+//! STORM 1 all resources change ten times a second. Nothing here is real but the store and the server.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::expect_used)]
 
@@ -195,6 +195,16 @@ impl Session {
         self.commit(index);
     }
 
+    fn change_all(&mut self, turn: usize) {
+        for (index, resource) in self.resources.iter_mut().enumerate() {
+            let busy = (turn + index).is_multiple_of(2);
+            resource.status.update_status = if busy { UpdateStatus::InProgress } else { UpdateStatus::Ok };
+            resource.status.current_build =
+                busy.then(|| BuildRunning { start_time: Some(now()), span_id: "build:2".to_owned() });
+        }
+        self.writer.commit(Commit { resources: self.resources.clone(), ..Commit::default() });
+    }
+
     fn chatter(&mut self, turn: usize) {
         let index = turn % self.spans.len();
         let status =
@@ -212,7 +222,12 @@ async fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<usize>().expect("a number"));
     let port = arguments.next().unwrap_or(10350);
     let count = arguments.next().unwrap_or(12);
-    let (logs, log_reader) = LogWriter::open(None, now);
+    let lines = arguments.next().unwrap_or(400);
+    let storm = arguments.next() == Some(1);
+    // In files, so that all lines are kept; they go away with the process's folder.
+    let folder = std::env::temp_dir().join(format!("lilt-sample-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (logs, log_reader) = LogWriter::open(Some(folder.clone()), now);
     let (writer, reader) = open(log_reader);
     let mut resources: Vec<UIResource> = (0..count).map(resource).collect();
     resources.push(tiltfile());
@@ -234,7 +249,7 @@ async fn main() {
         })
         .collect();
     let mut session = Session { writer, logs, resources, spans };
-    for turn in 0..400 {
+    for turn in 0..lines {
         session.chatter(turn);
     }
     // Clicks are rare; a full channel makes the server wait.
@@ -245,11 +260,14 @@ async fn main() {
     let cancel = CancellationToken::new();
     let served = serve(listener, options, reader, requests, cancel.clone());
     tokio::pin!(served);
-    let mut tick = tokio::time::interval(Duration::from_millis(200));
-    let mut turn = 400;
+    let mut tick = tokio::time::interval(Duration::from_millis(if storm { 100 } else { 200 }));
+    let mut turn = lines;
     loop {
         tokio::select! {
-            () = &mut served => return,
+            () = &mut served => {
+                std::fs::remove_dir_all(&folder).expect("the folder goes away");
+                return;
+            }
             _ = tokio::signal::ctrl_c() => cancel.cancel(),
             Some(Request::Trigger { resource }) = asked.recv() => {
                 let found = session.resources.iter().position(|known| known.metadata.name == resource.as_str());
@@ -260,6 +278,10 @@ async fn main() {
             _ = tick.tick() => {
                 turn += 1;
                 session.chatter(turn);
+                if storm {
+                    session.change_all(turn);
+                    continue;
+                }
                 let resources = session.resources.len();
                 if turn % 15 == 0 {
                     session.begin(turn / 15 % resources, "changed: src/app.ts");

@@ -35,6 +35,11 @@ pub(crate) async fn icon(headers: HeaderMap) -> Response {
     file("favicon.svg", &headers, ASK_AGAIN).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
 }
 
+/// Of the page that asks for the token.
+pub(crate) async fn login_style(headers: HeaderMap) -> Response {
+    file("login.css", &headers, ASK_AGAIN).unwrap_or_else(|| StatusCode::NOT_FOUND.into_response())
+}
+
 pub(crate) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     // One folder, no way up; the reader of debug builds would follow one.
     if name.contains(['/', '\\']) {

@@ -99,7 +99,7 @@ fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'
 
 /// `connect-src 'self'` covers the WebSocket; `data:` images are the tab icon.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-     font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+     font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 fn harden(headers: &mut HeaderMap) {
     let always = [

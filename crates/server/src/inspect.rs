@@ -18,11 +18,13 @@ pub(crate) struct Whose {
 
 /// The answer to `GET /api/timeline`.
 #[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct Timeline {
     pub resources: Vec<ResourceTimeline>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 pub struct ResourceTimeline {
     pub name: ResourceName,
     /// Oldest first.

@@ -1,20 +1,24 @@
 //! The web port: page, WebSocket and commands.
 //!
 //! Reads the store and sends [`Request`]s; knows nothing of how they are carried out. Every route is behind
-//! [`guard`]: a page of another site must not be able to read or steer a session. A slow reader costs nothing: it
-//! gets the newest state when it can take it, never a queue of changes.
+//! [`guard`], so that a page of another site cannot read or steer a session, and all but the page's files are behind
+//! [`pass`]. A slow reader costs nothing: it gets the newest state when it can take it, never a queue of changes.
 
 mod api;
 mod assets;
 mod connections;
 mod guard;
 mod inspect;
+pub mod lines;
 mod listen;
 pub mod logs;
+mod pass;
 pub mod protocol;
 mod proxy;
+mod question;
 mod requests;
 mod routes;
+mod sessions;
 mod socket;
 pub mod view;
 
@@ -30,10 +34,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use api::{Credentials, openapi};
+pub use api::{Credentials, new_token, openapi};
 pub use inspect::{ResourceTimeline, Timeline};
 pub use listen::{Unbound, bind};
 pub use proxy::ProxiedApi;
+pub use sessions::RunningSession;
 
 /// Who may come in.
 #[derive(Clone, Debug, Default)]
@@ -43,14 +48,24 @@ pub struct ServeOptions {
     pub allowed_hosts: Vec<String>,
     /// lilt's own version, shown on the page.
     pub version: String,
+    /// What a browser or script must show to come in; none: nothing, for those who have a guard of their own before it.
+    pub token: Option<Arc<str>>,
     /// The object API, for the page.
     pub api: Option<ProxiedApi>,
+    /// The sessions of this user that run now.
+    pub sessions: Option<fn() -> Vec<RunningSession>>,
 }
 
 /// What every route sees.
 #[derive(Clone, Debug)]
 struct Context {
     reader: Reader,
+    /// The object API; a snapshot has none.
+    objects: Option<ApiReader>,
+    /// The host's; a snapshot needs none.
+    clock: Option<fn() -> Timestamp>,
+    sessions: Option<fn() -> Vec<RunningSession>>,
+    port: u16,
     requests: mpsc::Sender<Request>,
     version: Arc<str>,
     /// Tells pages that reconnect whether what they know is still of this session.
@@ -77,17 +92,20 @@ pub async fn serve(
     let version: Arc<str> = options.version.into();
     let context = Context {
         reader,
+        objects: options.api.as_ref().map(|api| api.reader.clone()),
+        clock: options.api.as_ref().map(|api| api.clock),
+        sessions: options.sessions,
+        port,
         requests,
         version: Arc::clone(&version),
         session_id: random_id().into(),
         closing: closing.clone(),
         sockets: sockets.clone(),
     };
-    let api = options.api.map(|api| {
-        let pass = proxy::Pass::new(Arc::clone(&api.token), port);
-        (pass.clone(), proxy::routes(api, pass, version, closing))
-    });
-    connections::accept(listener, routes::router(context, allowed, api), cancel).await;
+    let pass = pass::Pass::new(options.token, port);
+    let api = options.api.map(|api| proxy::routes(api, version, closing));
+    let router = routes::router(context, allowed, pass, api);
+    connections::accept(listener, router, cancel).await;
     sockets.close();
     sockets.wait().await;
 }

@@ -5,17 +5,15 @@
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use lilt_model::api::UIResource;
-use lilt_model::log::{Level, Source};
-use lilt_model::nearest::nearest;
-use lilt_model::{ResourceName, Timestamp};
-use lilt_store::{Filter, LogReader, Pattern, Reader};
+use lilt_model::log::plain;
+use lilt_store::{Filter, LineRef, LogReader};
 use tokio_util::sync::CancellationToken;
 
 use crate::Context;
+use crate::question::{self, Refusal, blocking, check, no_such_parameter, not_understood};
 
 /// Bytes after which a piece of the answer is sent.
 const PIECE: usize = 64 * 1024;
@@ -24,55 +22,86 @@ const PAGE: usize = 1000;
 /// How many lines from the beginning are no longer kept, in an answer that would begin with them.
 pub const MISSING: &str = "lilt-lines-missing";
 
-/// Why a question is not answered.
-struct Refusal(StatusCode, String);
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        (self.0, format!("{}\n", self.1)).into_response()
-    }
-}
-
-fn malformed(words: String) -> Refusal {
-    Refusal(StatusCode::BAD_REQUEST, words)
-}
-
-/// `?resource=a&resource=b&source=build&level=warn&since=TIME&match=REGEX&tail=N&follow=true`, all of them optional.
+/// Which lines (see [`question::narrow`]), and `tail=N&follow=true&format=text&download=NAME`, all of them optional.
 #[derive(Debug, Default)]
 struct Question {
     filter: Filter,
     tail: Option<usize>,
     follow: bool,
+    format: Format,
+    /// The name of the file that a browser shall write.
+    download: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Format {
+    /// One object per line.
+    #[default]
+    Json,
+    /// As people read it, without colours.
+    Text,
 }
 
 impl Question {
     fn read(parameters: &[(String, String)]) -> Result<Question, Refusal> {
         let mut question = Question::default();
-        let filter = &mut question.filter;
         for (name, value) in parameters {
-            let wrong = || malformed(format!("{name}={value} is not understood"));
+            let wrong = || not_understood(name, value);
             match name.as_str() {
-                "resource" => filter.resources.push(ResourceName::new(value)),
-                "source" => {
-                    filter.source = match value.as_str() {
-                        "all" => None,
-                        "build" => Some(Source::Build),
-                        "runtime" => Some(Source::Runtime),
+                "tail" => question.tail = Some(value.parse().map_err(|_| wrong())?),
+                "follow" => question.follow = value.parse().map_err(|_| wrong())?,
+                "format" => {
+                    question.format = match value.as_str() {
+                        "json" => Format::Json,
+                        "text" => Format::Text,
                         _ => return Err(wrong()),
                     }
                 }
-                "level" => {
-                    let level = Level::ALL.into_iter().find(|level| level.as_str() == value);
-                    filter.levels.push(level.ok_or_else(wrong)?);
-                }
-                "since" => filter.since = Some(Timestamp::from_rfc3339(value).ok_or_else(wrong)?),
-                "match" => filter.text = Some(Pattern::regex(value).map_err(|error| malformed(error.0))?),
-                "tail" => question.tail = Some(value.parse().map_err(|_| wrong())?),
-                "follow" => question.follow = value.parse().map_err(|_| wrong())?,
-                _ => return Err(malformed(format!("there is no parameter {name:?}"))),
+                "download" => question.download = Some(value.clone()),
+                _ if question::narrow(&mut question.filter, name, value)? => {}
+                _ => return Err(no_such_parameter(name)),
             }
         }
         Ok(question)
+    }
+
+    fn headers(&self, missing: u64) -> HeaderMap {
+        let kind = match self.format {
+            Format::Json => "application/x-ndjson",
+            Format::Text => "text/plain; charset=utf-8",
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(HeaderName::from_static(MISSING), HeaderValue::from(missing));
+        if let Some(name) = &self.download {
+            // Nothing in a file's name may end the header's text.
+            let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+            let name: String = name.chars().map(|it| if plain(it) { it } else { '_' }).collect();
+            if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+                headers.insert(header::CONTENT_DISPOSITION, value);
+            }
+        }
+        headers
+    }
+
+    fn write(&self, line: &LineRef<'_>, piece: &mut Vec<u8>) {
+        match self.format {
+            Format::Json => {
+                // Writing to memory does not fail, and lines are JSON whatever is in them.
+                let _ = serde_json::to_writer(&mut *piece, line);
+                piece.push(b'\n');
+            }
+            Format::Text => {
+                if !line.continues && self.filter.resources.len() != 1 {
+                    let name = line.resource.map_or("", |name| name.as_str());
+                    piece.extend_from_slice(format!("{name} │ ").as_bytes());
+                }
+                piece.extend_from_slice(plain(line.text).as_bytes());
+                if !line.open {
+                    piece.push(b'\n');
+                }
+            }
+        }
     }
 }
 
@@ -94,41 +123,12 @@ pub(crate) async fn logs(
         answer
     });
     let answer = answer.await?;
-    let missing = answer.missing();
+    let headers = answer.question.headers(answer.missing());
     let pieces = stream::unfold((answer, guard), |(answer, guard)| async move {
         let (piece, answer) = answer.next_piece().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), (answer, guard)))
     });
-    let headers = [
-        (header::CONTENT_TYPE, "application/x-ndjson".to_owned()),
-        (header::HeaderName::from_static(MISSING), missing.to_string()),
-    ];
     Ok((headers, Body::from_stream(pieces)).into_response())
-}
-
-/// A name that is not known is most likely mistyped, unless the Tiltfile that may declare it is still being loaded.
-fn check(reader: &Reader, name: &ResourceName) -> Result<(), Refusal> {
-    let loaded = |tiltfile: &UIResource| tiltfile.status.last_deploy_time.is_some();
-    if name.is_tiltfile()
-        || reader.resource(name.as_str()).is_some()
-        || reader.logs().knows(name)
-        || !reader.resource(ResourceName::tiltfile().as_str()).is_some_and(|it| loaded(&it))
-    {
-        return Ok(());
-    }
-    let resources = reader.changes_since(0).resources;
-    let mut known: Vec<&str> = resources.iter().map(|it| it.metadata.name.as_str()).collect();
-    known.sort_unstable();
-    let hint = match nearest(name.as_str(), known.iter().copied()) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("there are: {}", known.join(", ")),
-    };
-    Err(Refusal(StatusCode::NOT_FOUND, format!("there is no resource named \"{name}\"\nhint: {hint}")))
-}
-
-/// A panic there is one here.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Response> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
 struct Answer {
@@ -200,9 +200,7 @@ impl Answer {
                     self.next = line.seq.min(self.end);
                     return piece;
                 }
-                // Writing to memory does not fail, and lines are JSON whatever is in them.
-                let _ = serde_json::to_writer(&mut piece, &line);
-                piece.push(b'\n');
+                self.question.write(&line, &mut piece);
             }
             self.next = lines.next;
         }

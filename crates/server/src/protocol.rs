@@ -1,9 +1,8 @@
 //! What goes over the WebSocket at `/ws`, as JSON text, one message each.
 //!
-//! The page connects, gets [`ServerMessage::Hello`], then a complete `State`, then changes and log lines as they
-//! come. The state is always the newest one: changes that happened while the page was busy arrive as one. A page that
-//! comes back asks for `/ws?session=ID&from=SEQ` and gets only the log lines it lacks, if it is still the same session
-//! and they are not too many; lines that do not continue what the page has mean that it starts its log anew.
+//! The page connects, gets [`ServerMessage::Hello`], then a complete `State`, then changes as they come. The state is
+//! always the newest one: changes that happened while the page was busy arrive as one. Log lines come only to a page that
+//! follows some, from the place and with the filter that it names; older ones it asks for at `/api/lines`.
 //!
 //! TypeScript sees these types in `web/src/generated/protocol.ts`, written by the test `bindings`.
 
@@ -12,13 +11,15 @@ use std::sync::Arc;
 use lilt_model::ResourceName;
 use lilt_model::api::{UIResource, UISession};
 use lilt_model::log::Line;
+use lilt_model::request::Request;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// The most lines in one `Logs` message.
-pub const LINES_PER_MESSAGE: usize = 2_000;
+/// A page that is further behind the end than this is given the newest lines in place of all.
+pub const FOLLOWED_BEHIND: u64 = 20_000;
 
-/// How many lines a page gets at first.
-pub const LINES_AT_START: u64 = 5_000;
+/// How many those are.
+pub const LINES_AFTER_GAP: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -43,14 +44,33 @@ pub enum ServerMessage {
         #[cfg_attr(feature = "ts", ts(optional))]
         session: Option<Arc<UISession>>,
     },
-    /// New lines, in order.
-    Logs {
+    /// New lines of the log that is followed, in order.
+    Lines {
+        /// Which `Follow` this answers.
+        follow: u64,
         lines: Vec<Line>,
-        /// The number of the line after these.
+        /// Where the page is now: all wanted lines before this number have been sent.
+        next: u64,
+        /// Lines before these were passed over, because there were too many.
+        #[serde(default, skip_serializing_if = "is_false")]
+        #[cfg_attr(feature = "ts", ts(optional, as = "Option<bool>"))]
+        gap: bool,
+    },
+    /// How far the log of the session reaches.
+    Log {
+        /// The number of the oldest line that is kept.
+        begin: u64,
+        /// The number that the next line will get.
         end: u64,
     },
-    /// The answer to `Earlier`: lines just before those asked about, in order; none if nothing older is kept.
-    EarlierLogs { lines: Vec<Line>, before: u64 },
+    /// Buttons of the Tiltfile and of extensions, as the object API shows them.
+    Buttons {
+        /// These are all there are.
+        complete: bool,
+        #[cfg_attr(feature = "ts", ts(type = "Array<UIButton>"))]
+        buttons: Vec<Value>,
+        removed: Vec<String>,
+    },
     /// A request that was not carried out, and why, in words for the user.
     Refused { message: String },
 }
@@ -59,8 +79,20 @@ pub enum ServerMessage {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PageMessage {
-    /// Update this resource now.
-    Trigger { resource: ResourceName },
-    /// Send lines from before this number.
-    Earlier { before: u64 },
+    /// What people may ask of a session.
+    Ask { request: Request },
+    /// Send lines from this number on, and what comes. Ends what was followed before.
+    Follow {
+        /// Chosen by the page; comes back with the lines.
+        follow: u64,
+        /// Which lines, as in the query of `/api/lines`.
+        query: String,
+        from: u64,
+    },
+    /// No more lines.
+    Unfollow,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use lilt_model::ResourceName;
+use lilt_model::{ResourceName, Timestamp};
 use lilt_model::api::UIResource;
 use lilt_model::log::{Level, Line};
 use lilt_store::Reader;
@@ -25,6 +25,29 @@ const PAGE: usize = 1000;
 pub(crate) async fn view(State(context): State<Context>) -> Response {
     let pieces = stream::iter(pieces(context.reader).map(Ok::<_, Infallible>));
     ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
+}
+
+/// What stands before the view in a snapshot, which is in the form of Tilt's.
+pub const SNAPSHOT_BEGIN: &str = "{\"view\":";
+
+/// What stands behind it.
+pub fn snapshot_end(now: Timestamp) -> String {
+    format!(",\"createdAt\":\"{now}\"}}\n")
+}
+
+/// `GET /api/snapshot`: what `lilt snapshot view` shows again, as a file.
+pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
+    let Some(clock) = context.clock else {
+        return (StatusCode::NOT_FOUND, "this is a snapshot already\n").into_response();
+    };
+    let whole = std::iter::once(SNAPSHOT_BEGIN.to_owned())
+        .chain(pieces(context.reader))
+        .chain(std::iter::once_with(move || snapshot_end(clock())));
+    let headers = [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"lilt-snapshot.json\""),
+    ];
+    (headers, Body::from_stream(stream::iter(whole.map(Ok::<_, Infallible>)))).into_response()
 }
 
 /// `GET /api/dump/logstore`: every line of log up to now.

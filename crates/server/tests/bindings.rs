@@ -9,11 +9,17 @@ use lilt_model::api::{
     UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
 };
 use lilt_model::log::{Level, Line, Source};
+use lilt_model::request::Request;
+use lilt_model::resource::TriggerMode;
+use lilt_model::timeline::{Outcome, Stage, StageKind, UpdateRecord};
 use lilt_model::{ResourceName, SpanId, Timestamp};
+use lilt_server::lines::{LogPage, LogSections};
 use lilt_server::protocol::{PageMessage, ServerMessage};
+use lilt_server::{ResourceTimeline, RunningSession, Timeline};
 use ts_rs::{Config, TS};
 
-const HEAD: &str = "// Written by `cargo test -p lilt-server --features ts`; do not edit.\n";
+const HEAD: &str = "// Written by `cargo test -p lilt-server --features ts`; do not edit.\n\
+    \nimport type { UIButton } from \"../model/button\";\n";
 
 macro_rules! declare {
     ($($kind:ty),* $(,)?) => {{
@@ -69,6 +75,17 @@ fn typescript_types_are_those_of_the_protocol() {
         Line,
         Level,
         Source,
+        LogPage,
+        LogSections,
+        Request,
+        TriggerMode,
+        Timeline,
+        ResourceTimeline,
+        UpdateRecord,
+        Outcome,
+        Stage,
+        StageKind,
+        RunningSession,
     ];
     let wanted = format!("{HEAD}{declarations}{}", annotations());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated/protocol.ts");

@@ -5,6 +5,7 @@ mod server {
     mod commands;
     mod guard;
     mod harness;
+    mod lines;
     mod listening;
     mod logs;
     mod socket;

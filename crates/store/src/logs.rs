@@ -6,6 +6,7 @@
 mod assembler;
 pub(crate) mod batch;
 mod blocks;
+mod field;
 mod filter;
 mod pattern;
 mod reader;
@@ -26,6 +27,7 @@ use crate::segments::segment::{Marks, Owner, SpanOwner};
 use crate::segments::{Scribe, Segments, Sizes, file};
 use assembler::Assembler;
 use batch::Batch;
+pub use field::Field;
 pub use filter::Filter;
 pub use pattern::{NoPattern, Pattern};
 pub use reader::{Lines, LogReader};

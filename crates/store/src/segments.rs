@@ -116,6 +116,7 @@ impl Segments {
 
     pub(crate) fn scribe(&mut self, span: SpanOwner) -> Scribe {
         let number = self.owners.number(&span.owner);
+        self.owners.begins(number, &span);
         Scribe { span, number, place: None }
     }
 

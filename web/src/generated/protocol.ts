@@ -1,5 +1,7 @@
 // Written by `cargo test -p lilt-server --features ts`; do not edit.
 
+import type { UIButton } from "../model/button";
+
 export type ServerMessage = { "type": "hello", 
 /**
  * Of lilt.
@@ -20,13 +22,41 @@ resources: Array<UIResource>, removed: Array<ResourceName>,
 /**
  * Only when changed.
  */
-session?: UISession, } | { "type": "logs", lines: Array<Line>, 
+session?: UISession, } | { "type": "lines", 
 /**
- * The number of the line after these.
+ * Which `Follow` this answers.
  */
-end: number, } | { "type": "earlier_logs", lines: Array<Line>, before: number, } | { "type": "refused", message: string, };
+follow: number, lines: Array<Line>, 
+/**
+ * Where the page is now: all wanted lines before this number have been sent.
+ */
+next: number, 
+/**
+ * Lines before these were passed over, because there were too many.
+ */
+gap?: boolean, } | { "type": "log", 
+/**
+ * The number of the oldest line that is kept.
+ */
+begin: number, 
+/**
+ * The number that the next line will get.
+ */
+end: number, } | { "type": "buttons", 
+/**
+ * These are all there are.
+ */
+complete: boolean, buttons: Array<UIButton>, removed: Array<string>, } | { "type": "refused", message: string, };
 
-export type PageMessage = { "type": "trigger", resource: ResourceName, } | { "type": "earlier", before: number, };
+export type PageMessage = { "type": "ask", request: Request, } | { "type": "follow", 
+/**
+ * Chosen by the page; comes back with the lines.
+ */
+follow: number, 
+/**
+ * Which lines, as in the query of `/api/lines`.
+ */
+query: string, from: number, } | { "type": "unfollow" };
 
 /**
  * What the user calls a resource. Unique in a project.
@@ -154,6 +184,81 @@ export type Level = "info" | "warn" | "error";
  * Which half of a resource's life a line belongs to.
  */
 export type Source = "build" | "runtime";
+
+/**
+ * The answer to `GET /api/lines`.
+ */
+export type LogPage = { 
+/**
+ * In order.
+ */
+lines: Array<Line>, 
+/**
+ * Where to go on: `from` this number forwards, `before` it backwards. None: there is nothing more that way, now.
+ */
+next?: number, 
+/**
+ * The number of the oldest line that is kept.
+ */
+begin: number, 
+/**
+ * The number that the next line of the session will get.
+ */
+end: number, };
+
+/**
+ * The answer to `GET /api/sections`.
+ */
+export type LogSections = { 
+/**
+ * Oldest first.
+ */
+sections: Array<SpanId>, };
+
+export type Request = { "type": "trigger", resource: ResourceName, } | { "type": "cancel", resource: ResourceName, } | { "type": "switch", enable: Array<ResourceName>, disable: Array<ResourceName>, } | { "type": "set_trigger_mode", resources: Array<ResourceName>, mode: TriggerMode, } | { "type": "set_args", args: Array<string>, };
+
+export type TriggerMode = "auto" | "manual";
+
+/**
+ * The answer to `GET /api/timeline`.
+ */
+export type Timeline = { resources: Array<ResourceTimeline>, };
+
+export type ResourceTimeline = { name: ResourceName, 
+/**
+ * Oldest first.
+ */
+updates: Array<UpdateRecord>, };
+
+/**
+ * One update of a resource, or one load of the Tiltfile.
+ */
+export type UpdateRecord = { 
+/**
+ * Its number; greater is later.
+ */
+update: number, 
+/**
+ * What caused it, in words.
+ */
+cause: string, 
+/**
+ * When it began to wait for its turn, or to run where there was nothing to wait for.
+ */
+begin: Timestamp, end?: Timestamp | null, outcome: Outcome, error?: string | null, stages: Array<Stage>, };
+
+export type Outcome = "running" | "ok" | "failed" | "cancelled" | "superseded";
+
+/**
+ * A part of an update, or of what follows a deployment.
+ */
+export type Stage = { stage: StageKind, 
+/**
+ * The image, the reference, the command …
+ */
+detail?: string, begin: Timestamp, end?: Timestamp | null, };
+
+export type StageKind = "wait" | "load" | "build" | "push" | "deploy" | "run" | "live_update" | "schedule" | "pull" | "start" | "ready";
 
 /** Where lilt says more than Tilt's fields can hold. */
 export const annotation = {

@@ -1,169 +1,177 @@
-/** A log with its filters. Only the lines in sight are in the document. */
+/** A log with its filters. */
 
-import { useSignal } from "@preact/signals";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { Level, Source } from "../generated/protocol";
-import { askForEarlierLines, earlierLines, log } from "../page";
-import { recall, remember } from "../model/memory";
-import { LogRow } from "./LogRow";
-import { openView, type LogView } from "./view";
-import { LINE_HEIGHT, useRows } from "./rows";
+import { signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { putSearch, search } from "../model/search";
+import { connection, log, notify } from "../page";
+import { allLines, errorsOf, markerOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
+import type { LogFilter } from "./filter";
+import { structured, times, wrap, type Looks } from "./looks";
+import { Lines, type Place } from "./Lines";
+import { Toolbar, type Jump } from "./Toolbar";
+import { LogWindow, type Way } from "./window";
 
-/** This close to the end counts as being there. */
-const NEAR_END = LINE_HEIGHT * 1.5;
+/** What of each log was cleared away, by whose it is: lines before this number. */
+const cleared = signal<ReadonlyMap<string, number>>(new Map());
+
+/** What the keys of a log do; undefined where none is shown. */
+export const shownLog: { jump?: ((what: Jump) => void) | undefined; follow?: (() => void) | undefined } = {};
+
+/** Typing changes the address and the question only when it pauses. */
+const PAUSE = 150;
 
 export function LogPane({ resource }: { resource: string | undefined }) {
-  const text = useSignal("");
-  const level = useSignal<Level>("info");
-  const source = useSignal<Source | "">("");
-  const times = useSignal(recall("times", true));
-  const filter = {
-    resource,
-    text: text.value,
-    level: level.value,
-    source: source.value === "" ? undefined : source.value,
+  const own = resource === undefined ? [] : [resource];
+  const filter = useSignal(readFilter(search.peek(), own));
+  const settled = useSettled(filter);
+  const target = useSignal(lineIn(search.peek()));
+  const place = useSignal<Place | undefined>(undefined);
+  const following = useSignal(target.peek() === undefined);
+  const session = log.session.value;
+  const key = resource ?? "";
+  const floor = cleared.value.get(key) ?? 0;
+  const query = queryOf(settled.value);
+  const window = useMemo(() => new LogWindow(log, query, floor), [query, floor, session]);
+
+  useEffect(() => {
+    if (session === "") return;
+    const wanted = target.peek();
+    if (wanted === undefined) {
+      following.value = true;
+      void window.openAtEnd();
+    } else jump(wanted);
+    return () => window.close();
+  }, [window]);
+  // What failed for lack of a connection is asked for again when there is one.
+  useSignalEffect(() => {
+    if (connection.state.value === "open" && window.failure.peek() !== undefined) void window.openAtEnd();
+  });
+
+  // What is shown is in the address, and what the address says is shown.
+  useSignalEffect(() => {
+    const said = writeFilter(settled.value, resource !== undefined);
+    if (target.value !== undefined) said.set("line", String(target.value));
+    putSearch(said);
+  });
+  useSignalEffect(() => {
+    const said = search.value;
+    const shown = writeFilter(settled.peek(), resource !== undefined);
+    const now = readFilter(said, own);
+    if (writeFilter(now, resource !== undefined).toString() !== shown.toString()) filter.value = now;
+    const line = lineIn(said);
+    if (line !== undefined && line !== target.peek()) jump(line);
+  });
+
+  const jump = (seq: number, mark = true) => {
+    following.value = false;
+    target.value = mark ? seq : undefined;
+    place.value = { seq };
+    void window.openAt(seq);
   };
-  const view = useMemo(() => openView(log, filter), [resource, text.value, level.value, source.value]);
-  useLayoutEffect(() => view.close, [view]);
+  const follow = () => {
+    target.value = undefined;
+    place.value = undefined;
+    following.value = true;
+    if (window.atEnd) window.version.value++;
+    else void window.openAtEnd();
+  };
+  const find = async (what: Jump) => {
+    const place = target.peek() ?? placeOf(window, following.peek());
+    const way: Way = what.startsWith("next") ? { from: place + 1 } : { before: place };
+    const question = what.endsWith("error") ? errorsOf(settled.peek()) : matchesOf(filter.peek());
+    try {
+      const found = await window.find(question, way);
+      if (found !== undefined) jump(found);
+      else notify(`There is no ${what}.`);
+    } catch (error) {
+      if (!(error instanceof DOMException)) notify(error instanceof Error ? error.message : String(error));
+    }
+  };
+  useEffect(() => {
+    shownLog.jump = (what) => void find(what);
+    shownLog.follow = follow;
+    return () => {
+      shownLog.jump = undefined;
+      shownLog.follow = undefined;
+    };
+  });
+
+  const link = async (seq: number) => {
+    following.value = false;
+    target.value = seq;
+    const address = new URL(`${looks.link}line=${seq}`, location.href);
+    await navigator.clipboard?.writeText(address.href).then(
+      () => notify("Copied the link to this line"),
+      // It is in the address bar, too.
+      () => notify("The address bar has the link to this line"),
+    );
+  };
+  const clear = () => {
+    const next = new Map(cleared.peek());
+    if (floor > 0) next.delete(key);
+    else next.set(key, log.extent.peek().end);
+    target.value = undefined;
+    cleared.value = next;
+  };
+  const term = settled.value.term;
+  const looks = useMemo<Looks>(() => {
+    const said = writeFilter(settled.value, resource !== undefined).toString();
+    return {
+      times: times.value,
+      wrap: wrap.value,
+      structured: structured.value,
+      names: resource === undefined,
+      marker: markerOf(term),
+      link: said === "" ? "?" : `?${said}&`,
+    };
+  }, [times.value, wrap.value, structured.value, settled.value, resource]);
+  const narrowed = queryOf({ ...settled.value, resources: [] }) !== queryOf(allLines);
   return (
     <section class="log" aria-label={resource ? `Log of ${resource}` : "Log of all resources"}>
-      <div class="toolbar">
-        <input
-          type="search"
-          data-filter
-          placeholder="Filter lines"
-          aria-label="Filter lines by text"
-          value={text.value}
-          onInput={(event) => (text.value = event.currentTarget.value)}
-        />
-        <select
-          aria-label="Level"
-          value={level.value}
-          onChange={(event) => (level.value = event.currentTarget.value as Level)}
-        >
-          <option value="info">All levels</option>
-          <option value="warn">Warnings and errors</option>
-          <option value="error">Errors</option>
-        </select>
-        <select
-          aria-label="Source"
-          value={source.value}
-          onChange={(event) => (source.value = event.currentTarget.value as Source | "")}
-        >
-          <option value="">Build and runtime</option>
-          <option value="build">Build</option>
-          <option value="runtime">Runtime</option>
-        </select>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={times.value}
-            onChange={(event) => {
-              times.value = event.currentTarget.checked;
-              remember("times", times.value);
-            }}
-          />
-          Times
-        </label>
-      </div>
-      <Lines view={view} searched={text.value} times={times.value} names={resource === undefined} />
+      <Toolbar
+        filter={filter}
+        resource={resource}
+        cleared={floor > 0}
+        onJump={(what) => void find(what)}
+        onClear={clear}
+      />
+      <Lines
+        window={window}
+        looks={looks}
+        target={target}
+        place={place}
+        following={following}
+        empty={narrowed ? "No line matches." : floor > 0 ? "Cleared. New lines come here." : "No lines yet."}
+        onJump={(seq) => jump(seq, false)}
+        onFollow={follow}
+        onLink={(seq) => void link(seq)}
+        onField={(field) => {
+          const fields = filter.peek().fields;
+          if (!fields.includes(field)) filter.value = { ...filter.peek(), fields: [...fields, field] };
+        }}
+      />
     </section>
   );
 }
 
-interface LinesProperties {
-  view: LogView;
-  searched: string;
-  times: boolean;
-  names: boolean;
+/** From where to look for the next match: the end if one follows, else what is in sight. */
+function placeOf(window: LogWindow, following: boolean): number {
+  const shown = Number(document.getElementById("log-lines")?.dataset["first"] ?? 0);
+  return following ? (window.rows.at(-1)?.seq ?? 0) + 1 : shown;
 }
 
-function Lines({ view, searched, times, names }: LinesProperties) {
-  const scroller = useRef<HTMLDivElement>(null);
-  const following = useSignal(true);
-  // How things were when this was last drawn; `pinned` is where following had put the scroll position.
-  const drawn = useRef({ view, shift: view.shift, pinned: 0 });
-  view.version.value;
-  const rows = useRows(scroller, view.lines.length);
-
-  // Before the browser draws: stay at the end, or stay with the lines that are being read.
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (!element) return;
-    const known = drawn.current;
-    const moved = known.view === view ? view.shift - known.shift : 0;
-    // The reader may have scrolled up already while the event that says so is still to come.
-    const pinned = Math.min(known.pinned, element.scrollHeight - element.clientHeight);
-    if (following.peek() && known.view === view && element.scrollTop < pinned - 1) following.value = false;
-    if (following.peek()) element.scrollTop = element.scrollHeight;
-    else if (moved !== 0) element.scrollTop += moved * LINE_HEIGHT;
-    drawn.current = { view, shift: view.shift, pinned: following.peek() ? element.scrollTop : 0 };
-  });
-
-  const scrolled = () => {
-    const element = scroller.current;
-    if (!element) return;
-    following.value = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END;
-    if (element.scrollTop < LINE_HEIGHT * 10 && !following.peek()) askForEarlierLines();
-  };
-  const follow = () => {
-    drawn.current.pinned = 0;
-    following.value = true;
-    const element = scroller.current;
-    if (element) element.scrollTop = element.scrollHeight;
-  };
-  const first = rows.items[0];
-  return (
-    <div class="log-frame">
-      <div
-        class="log-scroller"
-        ref={scroller}
-        onScroll={scrolled}
-        tabIndex={0}
-        role="log"
-        aria-live="off"
-        aria-label="Lines"
-        data-following={following.value}
-        data-lines={view.lines.length}
-      >
-        <div class="log-content" style={{ height: `${rows.height}px` }}>
-          <div class="log-window" style={{ transform: `translateY(${first?.start ?? 0}px)` }}>
-            {rows.items.map((item) => {
-              const line = view.lines[item.index];
-              return line ? (
-                <LogRow key={line.seq} line={line} searched={searched} times={times} names={names} />
-              ) : null;
-            })}
-          </div>
-        </div>
-        {view.lines.length === 0 ? <p class="empty">{emptyWord(searched)}</p> : null}
-      </div>
-      {following.value ? null : (
-        <button type="button" class="to-end" onClick={follow}>
-          ↓ Follow
-        </button>
-      )}
-      <Older lines={view.lines.length} />
-    </div>
-  );
+function lineIn(said: string): number | undefined {
+  const text = new URLSearchParams(said).get("line");
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-function emptyWord(searched: string): string {
-  return searched === "" ? "No lines yet." : "No line matches.";
-}
-
-/** A filter may leave so few lines that nothing can be scrolled: then older ones are asked for by a button. */
-function Older({ lines }: { lines: number }) {
-  const first = log.first;
-  if (first === undefined || first === 0 || lines > 200 || earlierLines.value === "none") return null;
-  return (
-    <button
-      type="button"
-      class="older"
-      disabled={earlierLines.value === "asked"}
-      onClick={() => askForEarlierLines()}
-    >
-      Look in {first.toLocaleString()} older lines
-    </button>
-  );
+/** The same, but what is being typed only when that pauses. */
+function useSettled(filter: Signal<LogFilter>): Signal<LogFilter> {
+  const settled = useSignal(filter.peek());
+  useEffect(() => {
+    const typed = filter.value.term !== settled.peek().term;
+    const timer = setTimeout(() => (settled.value = filter.value), typed ? PAUSE : 0);
+    return () => clearTimeout(timer);
+  }, [filter.value]);
+  return settled;
 }

@@ -1,17 +1,25 @@
 import { Component } from "preact";
 import type { Line } from "../generated/protocol";
 import { timeOfDay } from "../model/time";
-import { colorOf, parse, type Piece, type Style } from "./ansi";
-import { highlight } from "./highlight";
+import { parse } from "./ansi";
+import { decorate, type Decorated } from "./decorate";
+import type { Looks } from "./looks";
+import { structureOf, type Structure } from "./structure";
+import { paint } from "./paint";
 
 /** A longer line is cut in sight (not in the log): drawing a megabyte in one row would stop the page. */
 export const LONGEST_SHOWN = 8_000;
 
 interface Properties {
   line: Line;
-  searched: string;
-  times: boolean;
-  names: boolean;
+  index: number;
+  looks: Looks;
+  target: boolean;
+  expanded: boolean;
+  /** None: all rows are of one height. */
+  measure: ((element: HTMLDivElement | null) => void) | undefined;
+  onToggle: (seq: number) => void;
+  onField: (field: string) => void;
 }
 
 /** Lines never change, so a row is drawn once. */
@@ -20,33 +28,68 @@ export class LogRow extends Component<Properties> {
     const now = this.props;
     return (
       next.line !== now.line ||
-      next.searched !== now.searched ||
-      next.times !== now.times ||
-      next.names !== now.names
+      next.looks !== now.looks ||
+      next.target !== now.target ||
+      next.expanded !== now.expanded ||
+      // Measuring goes by the place.
+      next.measure !== now.measure ||
+      (next.measure !== undefined && next.index !== now.index)
     );
   }
 
-  render({ line, searched, times, names }: Properties) {
-    const cut = line.text.length > LONGEST_SHOWN;
-    const text = cut ? line.text.slice(0, LONGEST_SHOWN) : line.text;
+  render({ line, index, looks, target, expanded, measure, onToggle, onField }: Properties) {
+    const structure = looks.structured ? structureOf(line) : undefined;
     return (
-      <div class={`line ${line.level} ${line.source}`} data-seq={line.seq}>
-        {times ? <span class="time">{timeOfDay(line.time)}</span> : null}
-        {names ? (
+      <div
+        class={`line ${line.level} ${line.source}${target ? " target" : ""}`}
+        data-seq={line.seq}
+        data-index={index}
+        ref={measure ?? null}
+      >
+        <Anchor line={line} looks={looks} />
+        {looks.names ? (
           <span class="who" title={line.resource ?? "lilt"}>
             {line.resource ?? "lilt"}
           </span>
         ) : null}
         <LevelMark level={line.level} />
-        <span class="text">
-          {highlight(parse(text), searched).map((piece, index) => (
-            <Styled key={index} piece={piece} marked={piece.marked} />
-          ))}
-          {cut ? <span class="cut-note"> … {line.text.length.toLocaleString()} characters</span> : null}
-        </span>
+        {structure ? (
+          <Structured
+            line={line}
+            structure={structure}
+            looks={looks}
+            expanded={expanded}
+            onToggle={onToggle}
+            onField={onField}
+          />
+        ) : (
+          <Text text={line.text} marker={looks.marker} />
+        )}
       </div>
     );
   }
+}
+
+/** The permanent link to the line. */
+function Anchor({ line, looks }: { line: Line; looks: Looks }) {
+  return (
+    <a class="time" href={`${looks.link}line=${line.seq}`} tabIndex={-1} title="Link to this line">
+      {looks.times ? timeOfDay(line.time) : <span aria-hidden="true">#</span>}
+      {looks.times ? null : <span class="hidden">Link to this line</span>}
+    </a>
+  );
+}
+
+function Text({ text, marker }: { text: string; marker: RegExp | undefined }) {
+  const cut = text.length > LONGEST_SHOWN;
+  return (
+    <span class="text">
+      {decorate(parse(cut ? text.slice(0, LONGEST_SHOWN) : text), marker).map((piece, index) => (
+        <Styled key={index} piece={piece} />
+      ))}
+      {cut ? <span class="cut-note"> … {text.length.toLocaleString()} characters</span> : null}
+    </span>
+  );
 }
 
 function LevelMark({ level }: { level: Line["level"] }) {
@@ -59,41 +102,88 @@ function LevelMark({ level }: { level: Line["level"] }) {
   );
 }
 
-function Styled({ piece, marked }: { piece: Piece; marked: boolean }) {
-  const { classes, colors } = looks(piece.style);
-  if (marked) {
-    return (
+function Styled({ piece }: { piece: Decorated }) {
+  const { classes, colors } = paint(piece.style);
+  let shown = <>{piece.text}</>;
+  if (piece.marked) {
+    shown = (
       <mark class={classes} style={colors}>
         {piece.text}
       </mark>
     );
+  } else if (classes !== "" || colors !== undefined) {
+    shown = (
+      <span class={classes} style={colors}>
+        {piece.text}
+      </span>
+    );
   }
-  if (classes === "" && colors === undefined) return <>{piece.text}</>;
+  if (piece.href === undefined) return shown;
   return (
-    <span class={classes} style={colors}>
-      {piece.text}
-    </span>
+    <a href={piece.href} target="_blank" rel="noopener noreferrer" tabIndex={-1}>
+      {shown}
+    </a>
   );
 }
 
-function looks(style: Style): { classes: string; colors: Record<string, string> | undefined } {
-  const classes: string[] = [];
-  const colors: Record<string, string> = {};
-  // Inverse without colours is a class of its own: the theme knows what it inverts.
-  const swapped = style.inverse && (style.foreground !== undefined || style.background !== undefined);
-  const foreground = swapped ? style.background : style.foreground;
-  const background = swapped ? style.foreground : style.background;
-  paint("color", "f", foreground);
-  paint("background-color", "b", background);
-  if (style.inverse && (!swapped || foreground === undefined)) classes.push(swapped ? "on-color" : "inverse");
-  for (const name of ["bold", "dim", "italic", "underline", "strike"] as const) {
-    if (style[name]) classes.push(name);
-  }
-  return { classes: classes.join(" "), colors: Object.keys(colors).length > 0 ? colors : undefined };
+interface StructuredProperties extends Pick<
+  Properties,
+  "line" | "looks" | "expanded" | "onToggle" | "onField"
+> {
+  structure: Structure;
+}
 
-  function paint(property: string, prefix: string, color: number | string | undefined) {
-    if (color === undefined) return;
-    if (typeof color === "number" && color < 16) classes.push(`${prefix}${color}`);
-    else colors[property] = typeof color === "number" ? colorOf(color) : color;
-  }
+function Structured({ line, structure, looks, expanded, onToggle, onField }: StructuredProperties) {
+  const loud = /^(err|fatal|crit|panic|alert|emerg)/i.test(structure.level)
+    ? "error"
+    : /^warn/i.test(structure.level)
+      ? "warn"
+      : "";
+  return (
+    <div class="structured">
+      <button
+        type="button"
+        class="unfold"
+        aria-expanded={expanded}
+        aria-label="Fields of this line"
+        tabIndex={-1}
+        onClick={() => onToggle(line.seq)}
+      >
+        <span aria-hidden="true">›</span>
+      </button>
+      {structure.level ? <span class={`json-level ${loud}`}>{structure.level}</span> : null}
+      {structure.message ? <Text text={structure.message} marker={looks.marker} /> : null}
+      {expanded ? (
+        <Fields structure={structure} onField={onField} />
+      ) : (
+        structure.rest.map(({ path, value }) => (
+          <span class="field" key={path}>
+            <span class="path">{path}=</span>
+            <Text text={value} marker={looks.marker} />
+          </span>
+        ))
+      )}
+    </div>
+  );
+}
+
+function Fields({ structure, onField }: { structure: Structure; onField: (field: string) => void }) {
+  return (
+    <dl class="fields">
+      {structure.fields.map(({ path, value }) => (
+        <div key={path}>
+          <dt>{path}</dt>
+          <dd>
+            <button
+              type="button"
+              title={`Show only lines with ${path}=${value}`}
+              onClick={() => onField(`${path}=${value}`)}
+            >
+              {value}
+            </button>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
 }

@@ -18,15 +18,9 @@ export function pause(attempt: number, random: number): number {
   return grown * (0.75 + random / 2);
 }
 
-export interface Resume {
-  session: string;
-  from: number;
-}
-
-export function address(location: Pick<Location, "protocol" | "host">, resume: Resume | undefined): string {
+export function address(location: Pick<Location, "protocol" | "host">): string {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  const query = resume ? `?session=${encodeURIComponent(resume.session)}&from=${resume.from}` : "";
-  return `${scheme}://${location.host}/ws${query}`;
+  return `${scheme}://${location.host}/ws`;
 }
 
 export class Connection {
@@ -35,10 +29,7 @@ export class Connection {
   #attempt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(
-    private readonly receive: (message: ServerMessage) => void,
-    private readonly resume: () => Resume | undefined,
-  ) {}
+  constructor(private readonly receive: (message: ServerMessage) => void) {}
 
   start(): void {
     addEventListener("online", () => this.retry());
@@ -64,7 +55,7 @@ export class Connection {
   }
 
   #open(): void {
-    const socket = new WebSocket(address(location, this.resume()));
+    const socket = new WebSocket(address(location));
     this.#socket = socket;
     socket.onmessage = (event: MessageEvent<string>) => {
       const message = JSON.parse(event.data) as ServerMessage;

@@ -1,6 +1,7 @@
 /** Addresses of the page. They are Tilt's, so that bookmarks keep working. */
 
 import { signal } from "@preact/signals";
+import { search } from "./search";
 
 export type Route = { view: "overview" } | { view: "logs" } | { view: "resource"; name: string };
 
@@ -34,16 +35,18 @@ export const route = signal<Route>({ view: "overview" });
 
 export function startRouting(): void {
   const read = () => {
+    search.value = location.search;
     route.value = parseRoute(location.pathname);
   };
   addEventListener("popstate", read);
   read();
 }
 
-export function go(to: Route): void {
-  const path = pathOf(to);
-  if (path !== location.pathname) {
+export function go(to: Route, query = ""): void {
+  const path = pathOf(to) + query;
+  if (path !== location.pathname + location.search) {
     history.pushState(null, "", path);
   }
+  search.value = query;
   route.value = to;
 }

@@ -80,6 +80,6 @@ describe("Session", () => {
         ],
       }),
     );
-    expect(session.counts.value).toEqual({ error: 1, busy: 1, waiting: 0, ok: 1, idle: 1 });
+    expect(session.counts.value).toEqual({ error: 1, busy: 1, waiting: 0, ok: 1, idle: 1, disabled: 0 });
   });
 });

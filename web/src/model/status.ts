@@ -3,15 +3,21 @@
 import { annotation, type UIResource } from "../generated/protocol";
 
 /** The shapes of parts/Mark.tsx. */
-export type Shape = "ok" | "busy" | "waiting" | "error" | "idle" | "absent";
+export type Shape = "ok" | "busy" | "waiting" | "error" | "idle" | "absent" | "disabled";
 
 export interface Status {
   shape: Shape;
   word: string;
 }
 
+/** Switched off by the reader or by the Tiltfile. */
+export function isDisabled(resource: UIResource): boolean {
+  return resource.status.disableStatus?.state === "Disabled";
+}
+
 export function updateStatus(resource: UIResource): Status {
   const status = resource.status;
+  if (isDisabled(resource)) return { shape: "disabled", word: "Disabled" };
   switch (status.updateStatus) {
     case "ok":
       return status.hasPendingChanges
@@ -31,6 +37,7 @@ export function updateStatus(resource: UIResource): Status {
 }
 
 export function runtimeStatus(resource: UIResource): Status {
+  if (isDisabled(resource)) return { shape: "absent", word: "Switched off" };
   switch (resource.status.runtimeStatus) {
     case "ok":
       return { shape: "ok", word: "Running" };
@@ -48,9 +55,9 @@ export function runtimeStatus(resource: UIResource): Status {
 }
 
 /** Both statuses in one: the one that needs attention first. */
-export type Overall = "error" | "busy" | "waiting" | "ok" | "idle";
+export type Overall = "error" | "busy" | "waiting" | "ok" | "idle" | "disabled";
 
-export const overalls: readonly Overall[] = ["error", "busy", "waiting", "ok", "idle"];
+export const overalls: readonly Overall[] = ["error", "busy", "waiting", "ok", "idle", "disabled"];
 
 export const overallWord: Record<Overall, string> = {
   error: "Failing",
@@ -58,9 +65,11 @@ export const overallWord: Record<Overall, string> = {
   waiting: "Waiting",
   ok: "Fine",
   idle: "Not started",
+  disabled: "Disabled",
 };
 
 export function overall(resource: UIResource): Overall {
+  if (isDisabled(resource)) return "disabled";
   const update = updateStatus(resource).shape;
   const runtime = runtimeStatus(resource).shape;
   for (const shape of ["error", "busy", "waiting"] as const) {

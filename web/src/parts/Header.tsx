@@ -1,9 +1,17 @@
 import { helpShown } from "../keys";
 import { go, route } from "../model/route";
 import { overalls, overallWord, type Overall } from "../model/status";
-import { connection, project, session, stateFilter, version } from "../page";
+import { notifying, toggleNotifications } from "../model/notifications";
+import { buttons, connection, notify, session, stateFilter, version } from "../page";
+import { CustomButtons } from "./CustomButton";
 import { Link } from "./Link";
 import { Mark } from "./Mark";
+import { paletteShown } from "./Palette";
+import { Sessions } from "./Sessions";
+
+async function notifyMe(): Promise<void> {
+  if (!(await toggleNotifications())) notify("This browser does not let the page notify you");
+}
 
 export function Header() {
   return (
@@ -15,7 +23,7 @@ export function Header() {
         </svg>
         <span>lilt</span>
       </Link>
-      {project.value ? <span class="project">{project.value}</span> : null}
+      <Sessions />
       <nav aria-label="Views">
         <Link to={{ view: "overview" }} aria-current={route.value.view === "overview" ? "page" : undefined}>
           Overview
@@ -26,8 +34,31 @@ export function Header() {
       </nav>
       <Counts />
       <div class="aside">
+        <CustomButtons buttons={buttons.global} />
         <Live />
         {version.value ? <span class="version">{version.value}</span> : null}
+        <button
+          type="button"
+          class="quiet"
+          aria-pressed={notifying.value}
+          aria-label="Notify me of failures"
+          title={notifying.value ? "Notifications are on" : "Notify me when something fails or works again"}
+          onClick={() => void notifyMe()}
+        >
+          <svg viewBox="0 0 16 16" aria-hidden="true" class="bell">
+            <path d="M3.5 11.5h9l-1.2-1.8V7a3.3 3.3 0 0 0-6.6 0v2.7zM6.7 13.6h2.6" class="stroke thin" />
+            {notifying.value ? <circle cx="12" cy="4" r="2.5" class="on" /> : null}
+          </svg>
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          title="Commands (Ctrl K)"
+          onClick={() => (paletteShown.value = true)}
+        >
+          <kbd aria-hidden="true">Ctrl K</kbd>
+          <span class="hidden">Commands</span>
+        </button>
         <button
           type="button"
           class="quiet"

@@ -12,6 +12,12 @@ export function Help() {
     <dialog ref={dialog} aria-labelledby="help-title" onClose={() => (helpShown.value = false)}>
       <h2 id="help-title">Keys</h2>
       <dl class="keys">
+        <div>
+          <dt>
+            <kbd>Ctrl K</kbd>
+          </dt>
+          <dd>Commands</dd>
+        </div>
         {keys.map(({ key, meaning }) => (
           <div key={key}>
             <dt>

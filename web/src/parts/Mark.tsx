@@ -37,4 +37,10 @@ const drawing = {
   ),
   idle: <circle cx="8" cy="8" r="6" class="stroke dashed" />,
   absent: <path d="M4.5 8h7" class="stroke" />,
+  disabled: (
+    <>
+      <circle cx="8" cy="8" r="6" class="stroke thin" />
+      <path d="M4 12l8-8" class="stroke thin" />
+    </>
+  ),
 };

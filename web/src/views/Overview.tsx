@@ -1,38 +1,59 @@
 import { signal } from "@preact/signals";
-import { messages, overall, overallWord, runtimeStatus, updateStatus, kind } from "../model/status";
-import type { Group } from "../model/session";
-import { nameFilter, session, stateFilter } from "../page";
-import { Endpoints } from "../parts/Endpoints";
-import { Link } from "../parts/Link";
-import { Mark } from "../parts/Mark";
-import { StatusCell } from "../parts/StatusCell";
-import { TriggerButton } from "../parts/TriggerButton";
-import { UpdateTime } from "../parts/UpdateTime";
+import { useMemo, useRef } from "preact/hooks";
 import { recall, remember } from "../model/memory";
+import { sorted } from "../model/order";
+import type { Group } from "../model/session";
+import { stars } from "../model/stars";
+import { overall, overallWord } from "../model/status";
+import { nameFilter, session, setEnabled, stateFilter } from "../page";
+import { collapse, order, Table } from "./OverviewTable";
 
-const collapsed = signal<readonly string[]>(recall("collapsed", []));
+const STARRED = "starred";
 
-function toggle(label: string): void {
-  const now = collapsed.peek();
-  collapsed.value = now.includes(label) ? now.filter((other) => other !== label) : [...now, label];
-  remember("collapsed", collapsed.peek());
+/** Switched off ones are many where a Tiltfile lets one choose. */
+const showDisabled = signal(recall("disabled", true));
+
+function matchesName(name: string): boolean {
+  const text = nameFilter.value.trim().toLowerCase();
+  return text === "" || name.toLowerCase().includes(text);
 }
 
-function isShown(name: string): boolean {
-  const text = nameFilter.value.trim().toLowerCase();
-  if (text !== "" && !name.toLowerCase().includes(text)) return false;
+/** What had the chosen state stays until another one is chosen: a row must not vanish under the hand. */
+function useStateFilter(): (name: string) => boolean {
   const state = stateFilter.value;
-  if (state === undefined) return true;
-  const resource = session.resource(name)?.value;
-  return resource !== undefined && overall(resource) === state;
+  const kept = useRef({ state, names: new Set<string>() });
+  if (kept.current.state !== state) kept.current = { state, names: new Set() };
+  return (name) => {
+    const resource = session.resource(name)?.value;
+    if (!resource) return false;
+    const now = overall(resource);
+    if (state === undefined) return now !== "disabled" || showDisabled.value;
+    if (now === state) kept.current.names.add(name);
+    return kept.current.names.has(name);
+  };
+}
+
+/** As the reader sorts, but not anew with every change. */
+function useGroups(): Group[] {
+  const groups = session.groups.value;
+  const { column, descending, turn } = order.value;
+  const starred = stars.value;
+  return useMemo(() => {
+    const known = new Set(session.names.peek());
+    const first = starred.filter((name) => known.has(name));
+    const all = first.length > 0 ? [{ label: STARRED, names: first }, ...groups] : groups;
+    const find = (name: string) => session.resource(name)?.peek();
+    return all.map((group) => ({ ...group, names: sorted(group.names, { column, descending }, find) }));
+  }, [groups, column, descending, turn, starred]);
 }
 
 export function Overview() {
-  const groups = session.groups.value
-    .map((group) => ({ ...group, names: group.names.filter(isShown) }))
+  const hasState = useStateFilter();
+  const all = session.names.value.length;
+  const groups = useGroups()
+    .map((group) => ({ ...group, names: group.names.filter((name) => matchesName(name) && hasState(name)) }))
     .filter((group) => group.names.length > 0);
   const shown = new Set(groups.flatMap((group) => group.names)).size;
-  const all = session.names.value.length;
   const state = stateFilter.value;
   return (
     <main id="main" class="overview">
@@ -55,125 +76,61 @@ export function Overview() {
             Show all
           </button>
         ) : null}
+        <Tools groups={groups} />
       </div>
       {groups.length > 0 ? <Table groups={groups} /> : <Empty all={all} />}
     </main>
   );
 }
 
-function Empty({ all }: { all: number }) {
-  if (!session.known.value) return <p class="empty">Waiting for the session…</p>;
+function Tools({ groups }: { groups: readonly Group[] }) {
+  const { disabled } = session.counts.value;
+  const labels = groups.filter((group) => !group.bare).map(({ label }) => label);
   return (
-    <p class="empty">{all === 0 ? "The Tiltfile has no resources yet." : "Nothing matches the filter."}</p>
-  );
-}
-
-function Table({ groups }: { groups: readonly Group[] }) {
-  return (
-    <table class="resources">
-      <colgroup>
-        <col class="c-name" />
-        <col class="c-update" />
-        <col class="c-runtime" />
-        <col class="c-endpoints" />
-        <col class="c-trigger" />
-      </colgroup>
-      <thead>
-        <tr>
-          <th scope="col">Resource</th>
-          <th scope="col">Update</th>
-          <th scope="col">Runtime</th>
-          <th scope="col">Endpoints</th>
-          <th scope="col">
-            <span class="hidden">Trigger</span>
-          </th>
-        </tr>
-      </thead>
-      {groups.map((group) => (
-        <Body key={group.label} group={group} />
-      ))}
-    </table>
-  );
-}
-
-function Body({ group }: { group: Group }) {
-  // Nothing is hidden from somebody who searches.
-  const searching = nameFilter.value !== "" || stateFilter.value !== undefined;
-  const open = searching || group.bare || !collapsed.value.includes(group.label);
-  return (
-    <tbody>
-      {group.bare ? null : (
-        <tr class="group">
-          <th scope="rowgroup" colSpan={5}>
-            <button type="button" aria-expanded={open} onClick={() => toggle(group.label)}>
-              <svg viewBox="0 0 16 16" aria-hidden="true" class="chevron">
-                <path d="M5 6.5l3 3 3-3" class="stroke" />
-              </svg>
-              {group.label}
-              <span class="group-count">{group.names.length}</span>
-            </button>
-            <Troubles names={group.names} />
-          </th>
-        </tr>
-      )}
-      {open ? group.names.map((name) => <Row key={name} name={name} />) : null}
-    </tbody>
-  );
-}
-
-/** So that a closed group does not hide what needs attention. */
-function Troubles({ names }: { names: readonly string[] }) {
-  const states = names.map((name) => session.resource(name)?.value).map((found) => found && overall(found));
-  return (
-    <span class="troubles">
-      {(["error", "busy", "waiting"] as const).map((state) => {
-        const count = states.filter((found) => found === state).length;
-        return count === 0 ? null : (
-          <span key={state} title={`${count} ${overallWord[state]}`}>
-            <Mark shape={state} />
-            {count} <span class="hidden">{overallWord[state]}</span>
-          </span>
-        );
-      })}
+    <span class="overview-tools">
+      {disabled > 0 ? (
+        <>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={showDisabled.value}
+              onChange={(event) => {
+                showDisabled.value = event.currentTarget.checked;
+                remember("disabled", showDisabled.peek());
+              }}
+            />
+            {disabled} disabled
+          </label>
+          <button type="button" class="quiet" onClick={enableAll}>
+            Enable all
+          </button>
+        </>
+      ) : null}
+      {labels.length > 1 ? (
+        <>
+          <button type="button" class="quiet" onClick={() => collapse(labels)}>
+            Close all
+          </button>
+          <button type="button" class="quiet" onClick={() => collapse([])}>
+            Open all
+          </button>
+        </>
+      ) : null}
     </span>
   );
 }
 
-function Row({ name }: { name: string }) {
-  const resource = session.resource(name)?.value;
-  if (!resource) return null;
-  const [message] = messages(resource);
-  const pod = resource.status.k8sResourceInfo?.podName;
+function enableAll(): void {
+  const off = session.names.peek().filter((name) => {
+    const resource = session.resource(name)?.peek();
+    return resource && overall(resource) === "disabled";
+  });
+  setEnabled(off, true);
+}
+
+function Empty({ all }: { all: number }) {
+  if (!session.known.value) return <p class="empty">Waiting for the session…</p>;
   return (
-    <tr class="row" data-resource={name}>
-      <th scope="row">
-        <Link to={{ view: "resource", name }} class="name">
-          {name}
-        </Link>
-        <span class={`message ${message?.kind ?? "note"}`} title={message?.text}>
-          {message ? message.text.split("\n", 1)[0] : kind(resource)}
-        </span>
-      </th>
-      <td>
-        <StatusCell status={updateStatus(resource)}>
-          <UpdateTime resource={resource} />
-        </StatusCell>
-      </td>
-      <td>
-        <StatusCell status={runtimeStatus(resource)}>
-          {pod ? (
-            <span class="pod" title={pod}>
-              {pod}
-            </span>
-          ) : null}
-        </StatusCell>
-      </td>
-      <td>
-        <Endpoints links={resource.status.endpointLinks} />
-      </td>
-      <td>
-        <TriggerButton resource={resource} />
-      </td>
-    </tr>
+    <p class="empty">{all === 0 ? "The Tiltfile has no resources yet." : "Nothing matches the filter."}</p>
   );
 }

@@ -1,14 +1,31 @@
+import { signal } from "@preact/signals";
 import type { KubernetesInfo, UIResource } from "../generated/protocol";
 import { annotation } from "../generated/protocol";
 import { LogPane } from "../logs/LogPane";
-import { isManual, kind, messages, runtimeStatus, updateStatus } from "../model/status";
-import { session } from "../page";
+import { isDisabled, kind, messages, runtimeStatus, updateStatus } from "../model/status";
+import { buttons, cancel, session, setEnabled } from "../page";
+import { ClusterPanel } from "../parts/ClusterPanel";
+import { CopyButton } from "../parts/CopyButton";
+import { CustomButtons } from "../parts/CustomButton";
 import { Endpoints } from "../parts/Endpoints";
 import { Link } from "../parts/Link";
 import { ResourceList } from "../parts/ResourceList";
 import { StatusCell } from "../parts/StatusCell";
+import { ModeSwitch } from "../parts/ModeSwitch";
+import { Star } from "../parts/Star";
 import { TriggerButton } from "../parts/TriggerButton";
+import { UpdateHistory } from "../parts/UpdateHistory";
 import { UpdateTime } from "../parts/UpdateTime";
+import { recall, remember } from "../model/memory";
+import { TILTFILE } from "../model/session";
+
+/** Which of its panels the reader wants to see beside the log. */
+const panel = signal<"none" | "why" | "cluster">(recall("panel", "none"));
+
+function choose(wanted: "why" | "cluster"): void {
+  panel.value = panel.peek() === wanted ? "none" : wanted;
+  remember("panel", panel.peek());
+}
 
 export function ResourceView({ name }: { name: string }) {
   const resource = session.resource(name)?.value;
@@ -44,17 +61,31 @@ function Head({ resource }: { resource: UIResource }) {
   return (
     <section class="head" aria-label="State">
       <div class="head-row">
+        <Star name={metadata.name} />
         <h1>{metadata.name}</h1>
         <span class="chips">
           {kind(resource) ? <span class="chip">{kind(resource)}</span> : null}
-          {isManual(resource) ? <span class="chip">manual</span> : null}
           {Object.keys(metadata.labels ?? {}).map((label) => (
             <span class="chip" key={label}>
               {label}
             </span>
           ))}
         </span>
-        <TriggerButton resource={resource} wide />
+        <span class="head-actions">
+          <CustomButtons buttons={buttons.of(metadata.name)} />
+          {isDisabled(resource) ? null : <ModeSwitch resource={resource} />}
+          {metadata.name === TILTFILE ? null : (
+            <button type="button" onClick={() => setEnabled([metadata.name], isDisabled(resource))}>
+              {isDisabled(resource) ? "Enable" : "Disable"}
+            </button>
+          )}
+          {status.currentBuild ? (
+            <button type="button" onClick={() => cancel(metadata.name)}>
+              Cancel update
+            </button>
+          ) : null}
+          {isDisabled(resource) ? null : <TriggerButton resource={resource} wide />}
+        </span>
       </div>
       <dl class="facts">
         <div>
@@ -74,7 +105,10 @@ function Head({ resource }: { resource: UIResource }) {
         {pod?.podName ? (
           <div>
             <dt>Pod</dt>
-            <dd class="mono">{pod.podName}</dd>
+            <dd class="mono pod-line">
+              {pod.podName}
+              <CopyButton text={pod.podName} what={`the pod's name ${pod.podName}`} />
+            </dd>
           </div>
         ) : null}
         {cause ? (
@@ -93,8 +127,55 @@ function Head({ resource }: { resource: UIResource }) {
         ) : null}
       </dl>
       <Messages resource={resource} />
+      <Panels resource={resource} />
     </section>
   );
+}
+
+function Panels({ resource }: { resource: UIResource }) {
+  const shown = panel.value;
+  const inCluster = resource.status.k8sResourceInfo !== undefined && resource.status.k8sResourceInfo !== null;
+  const tabs = [
+    { name: "why", words: "Why and when", there: true },
+    { name: "cluster", words: "In the cluster", there: inCluster },
+  ] as const;
+  return (
+    <div class="panels">
+      <div class="panel-choice">
+        {tabs
+          .filter(({ there }) => there)
+          .map(({ name, words }) => (
+            <button
+              key={name}
+              type="button"
+              class="quiet"
+              aria-expanded={shown === name}
+              onClick={() => choose(name)}
+            >
+              {words}
+            </button>
+          ))}
+      </div>
+      {shown === "why" ? (
+        <section class="panel" aria-label="Why and when">
+          <Hold resource={resource} />
+          <UpdateHistory resource={resource} />
+        </section>
+      ) : null}
+      {shown === "cluster" && inCluster ? (
+        <section class="panel" aria-label="In the cluster">
+          <ClusterPanel resource={resource} />
+        </section>
+      ) : null}
+    </div>
+  );
+}
+
+/** Why nothing happens now, or that it does. */
+function Hold({ resource }: { resource: UIResource }) {
+  const hold = resource.metadata.annotations?.[annotation.hold];
+  const running = resource.status.currentBuild ? "It is being updated now." : "It waits for nothing.";
+  return <p class={hold ? "hold-words" : "muted"}>{hold ? `Waiting: ${hold}` : running}</p>;
 }
 
 /** What the pod says beyond "it runs". */

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::client::Client;
 use crate::instances::{self, Connect, DEFAULT_HOST};
 use crate::signals::Signals;
-use crate::snapshot::{self, unwritten};
-use crate::{arguments, browser, terminal};
+use crate::snapshot::unwritten;
+use crate::{arguments, browser, terminal, token};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Snapshot {
@@ -70,7 +70,7 @@ pub(crate) async fn run(command: Snapshot) -> anyhow::Result<ExitCode> {
 }
 
 async fn create(create: Create) -> anyhow::Result<ExitCode> {
-    let mut answer = instances::choose(&create.connect)?.get("/api/view").await?;
+    let mut answer = instances::choose(&create.connect)?.get("/api/snapshot").await?;
     let mut file = match &create.file {
         Some(path) => Some(files::create(path).map_err(|error| unwritten(path, &error))?),
         None => None,
@@ -79,11 +79,9 @@ async fn create(create: Create) -> anyhow::Result<ExitCode> {
         (Some(file), Some(path)) => file.write_all(bytes).map_err(|error| unwritten(path, &error).into()),
         _ => terminal::write(bytes),
     };
-    put(snapshot::BEGIN.as_bytes())?;
     while let Some(piece) = answer.next().await? {
         put(&piece)?;
     }
-    put(snapshot::end().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,7 +93,9 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     let listener = lilt_server::bind(&host, view.port).await.map_err(Failure::from)?;
-    let address = Client::new(&host, listener.local_addr()?.port()).address();
+    let port = listener.local_addr()?.port();
+    let token = token::of_session(port, view.port != 0)?;
+    let address = token::link(&Client::new(&host, port).address(), token.as_deref());
     terminal::line(&format!("Serving snapshot at {address}\nCtrl-C ends it"));
     if !view.no_open
         && let Err(words) = browser::open(&address).await
@@ -103,7 +103,7 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
         terminal::aside(&words);
     }
     let options =
-        ServeOptions { allowed_hosts: vec![host], version: arguments::version().to_owned(), api: None };
+        ServeOptions { allowed_hosts: vec![host], version: arguments::version().to_owned(), token, ..ServeOptions::default() };
     // Nothing can be asked of a snapshot: with the receiver gone the server refuses every request.
     let (requests, _) = mpsc::channel(1);
     lilt_server::serve(listener, options, reader, requests, cancel).await;

@@ -23,4 +23,5 @@ mod prompt;
 mod resources;
 mod tiltfile;
 mod tiltfile_result;
+mod token;
 mod tui;

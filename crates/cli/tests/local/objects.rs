@@ -1,6 +1,6 @@
 //! Objects of the API that act, through the proxy of the web port.
 
-mod client;
+pub(crate) mod client;
 mod commands;
 mod extensions;
 mod proxy;

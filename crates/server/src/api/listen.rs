@@ -20,8 +20,6 @@ use crate::connections;
 #[derive(Clone)]
 pub struct Credentials {
     pub token: Arc<str>,
-    /// The same for the page of the web port.
-    pub web_token: Arc<str>,
     /// The server's certificate, PEM.
     pub certificate: String,
     key: Vec<u8>,
@@ -42,7 +40,6 @@ impl Credentials {
         let made = rcgen::generate_simple_self_signed(names).map_err(wrong)?;
         Ok(Self {
             token: new_token()?,
-            web_token: new_token()?,
             certificate: made.cert.pem(),
             key: made.signing_key.serialize_der(),
             der: made.cert.der().to_vec(),
@@ -65,7 +62,8 @@ impl Credentials {
     }
 }
 
-fn new_token() -> Result<Arc<str>, Failure> {
+/// One that nobody guesses.
+pub fn new_token() -> Result<Arc<str>, Failure> {
     let mut random = [0; 32];
     let generator = rustls::crypto::ring::default_provider().secure_random;
     let no_random = |_| Failure::environment("this machine gives no random numbers");

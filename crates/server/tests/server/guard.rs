@@ -2,18 +2,39 @@
 
 use super::harness::Server;
 
-/// Every route of `routes.rs`, and one that does not exist: what a stranger learns is the same everywhere.
-const ROUTES: [(&str, &str, u16); 9] = [
+/// Every route of `routes.rs`, and one that does not exist, with what those who may come in get.
+const ROUTES: [(&str, &str, u16); 24] = [
     ("GET", "/", 200),
     ("GET", "/overview", 200),
     ("GET", "/r/web", 200),
     ("GET", "/r/web/overview", 200),
     ("GET", "/favicon.svg", 200),
+    ("GET", "/login.css", 200),
     ("GET", "/assets/nothing.js", 404),
+    ("GET", "/api/view", 200),
+    ("GET", "/api/snapshot", 404),
+    ("GET", "/api/sessions", 200),
+    ("GET", "/api/dump/logstore", 200),
+    ("GET", "/api/dump/engine", 200),
+    ("GET", "/api/resources", 200),
+    ("GET", "/api/logs", 200),
+    ("GET", "/api/lines?from=0", 200),
+    ("GET", "/api/sections?resource=a", 200),
+    ("GET", "/api/timeline", 200),
+    ("POST", "/api/request", 400),
     ("POST", "/api/trigger", 400),
+    ("POST", "/api/override/trigger_mode", 400),
+    ("POST", "/api/set_tiltfile_args", 400),
     ("GET", "/ws", 101),
     ("GET", "/no/such/route", 404),
+    ("POST", "/proxy/apis/tilt.dev/v1alpha1/cmds", 404),
 ];
+
+/// What everybody gets: without these the page that asks for the token would not look like one.
+const FILES: [&str; 3] = ["/favicon.svg", "/login.css", "/assets/nothing.js"];
+/// Answered by the engine, which is not there.
+const ENGINE: &str = "/api/dump/engine";
+const PAGES: [&str; 4] = ["/", "/overview", "/r/web", "/r/web/overview"];
 
 const UPGRADE: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
@@ -70,7 +91,7 @@ async fn every_route_checks_host_and_origin() {
         ),
     ];
     for (method, path, wanted) in ROUTES {
-        for (case, headers, welcome) in &cases {
+        for (case, headers, welcome) in cases.iter().filter(|case| !case.2 || path != ENGINE) {
             let found = status(&server, method, path, headers).await;
             if *welcome {
                 assert!(same(found, wanted), "{method} {path}, {case}: {found}");
@@ -97,7 +118,7 @@ async fn a_refusal_is_a_plain_sentence() {
 #[tokio::test]
 async fn every_answer_is_hardened() {
     let server = Server::start().await;
-    for (method, path, _) in ROUTES.into_iter().filter(|(_, path, _)| *path != "/ws") {
+    for (method, path, _) in ROUTES.into_iter().filter(|(_, path, _)| *path != "/ws" && *path != ENGINE) {
         let answer = server.raw(&format!("{method} {path} HTTP/1.1\r\nHost: {{host}}\r\n"), "").await;
         let policy = answer.header("content-security-policy").unwrap_or_default();
         assert!(
@@ -108,4 +129,88 @@ async fn every_answer_is_hardened() {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
         assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
     }
+}
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// Who comes with what, and whether it reads and changes.
+fn visitors(port: u16) -> Vec<(&'static str, String, bool, bool)> {
+    let own = format!("Origin: http://localhost:{port}\r\n");
+    let foreign = "Origin: http://evil.example\r\n";
+    let header = format!("X-Tilt-Token: {TOKEN}\r\n");
+    let cookie = format!("Cookie: other=1; lilt-token-{port}={TOKEN}\r\n");
+    let tilts = format!("Cookie: Tilt-Token={TOKEN}\r\n");
+    let wrong = "0123456789abcdef0123456789abcdee";
+    vec![
+        ("nothing", String::new(), false, false),
+        ("only an origin", own.clone(), false, false),
+        ("a wrong header", format!("X-Tilt-Token: {wrong}\r\n{own}"), false, false),
+        ("a wrong cookie", format!("Cookie: lilt-token-{port}={wrong}\r\n{own}"), false, false),
+        ("half a token", format!("X-Tilt-Token: {}\r\n", &TOKEN[..16]), false, false),
+        ("an empty token", format!("X-Tilt-Token: \r\nCookie: lilt-token-{port}=\r\n"), false, false),
+        ("another port's cookie", format!("Cookie: lilt-token-1={TOKEN}\r\n{own}"), false, false),
+        ("a wrong header beside a right cookie", format!("X-Tilt-Token: {wrong}\r\n{cookie}{own}"), false, false),
+        ("as a bearer", format!("Authorization: Bearer {TOKEN}\r\n{own}"), false, false),
+        ("the header, as scripts do", header.clone(), true, true),
+        ("the header and the own origin", format!("{header}{own}"), true, true),
+        ("the header from a foreign page", format!("{header}{foreign}"), false, false),
+        ("the cookie and the own origin", format!("{cookie}{own}"), true, true),
+        ("Tilt's cookie", format!("{tilts}{own}"), true, true),
+        ("the cookie without an origin", cookie.clone(), true, false),
+        ("the cookie from a foreign page", format!("{cookie}{foreign}"), false, false),
+    ]
+}
+
+#[tokio::test]
+async fn nobody_comes_in_without_the_token() {
+    let mut server = Server::start_guarded(&[], Some(TOKEN)).await;
+    for (who, headers, reads, changes) in visitors(server.port) {
+        for (method, path, welcome) in ROUTES {
+            let allowed = if method == "GET" && path != "/ws" { reads } else { changes };
+            if allowed && path == ENGINE {
+                continue;
+            }
+            let head = format!("Host: {{host}}\r\n{headers}");
+            let found = status(&server, method, path, &head).await;
+            let foreign = headers.contains("evil.example");
+            let wanted = match () {
+                () if foreign => 403,
+                () if allowed || FILES.contains(&path) => welcome,
+                () if PAGES.contains(&path) => 401,
+                () => 403,
+            };
+            assert!(same(found, wanted), "{who}: {method} {path}: {found} and not {wanted}");
+        }
+    }
+    assert!(server.requests.try_recv().is_err(), "nothing was asked of the session");
+}
+
+#[tokio::test]
+async fn the_token_of_a_link_becomes_a_cookie() {
+    let server = Server::start_guarded(&[], Some(TOKEN)).await;
+    let answer = server.get(&format!("/r/web/overview?term=a%26b&token={TOKEN}&level=error")).await;
+    assert_eq!(answer.status, 303);
+    assert_eq!(answer.header("location"), Some("/r/web/overview?term=a%26b&level=error"));
+    let cookie = answer.header("set-cookie").expect("a cookie").to_owned();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert!(cookie.contains("Max-Age="), "it outlives the browser: {cookie}");
+    let pair = cookie.split(';').next().expect("name and value");
+    let head = format!("GET /api/resources HTTP/1.1\r\nHost: {{host}}\r\nCookie: {pair}\r\n");
+    assert_eq!(server.raw(&head, "").await.status, 200);
+    let answer = server.get(&format!("/?token={TOKEN}")).await;
+    assert_eq!(answer.header("location"), Some("/"));
+}
+
+#[tokio::test]
+async fn the_page_that_asks_gives_nothing_away() {
+    let server = Server::start_guarded(&[], Some(TOKEN)).await;
+    for path in ["/", "/?token=", "/?token=wrong", "/overview?tokens=x"] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.status, 401, "{path}");
+        assert!(answer.header("set-cookie").is_none(), "{path}");
+        assert!(answer.body.contains("<form") && !answer.body.contains(TOKEN), "{path}");
+        assert_eq!(answer.body.contains("not this session"), path.contains("token="), "{path}");
+    }
+    // Only pages take it from the address: what is fetched comes with the cookie.
+    assert_eq!(server.get(&format!("/api/view?token={TOKEN}")).await.status, 403);
 }

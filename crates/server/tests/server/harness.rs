@@ -47,6 +47,11 @@ impl Server {
     }
 
     pub(crate) async fn start_with(allowed_hosts: &[&str]) -> Self {
+        Self::start_guarded(allowed_hosts, None).await
+    }
+
+    /// One that asks for a token.
+    pub(crate) async fn start_guarded(allowed_hosts: &[&str], token: Option<&str>) -> Self {
         let (logs, log_reader) = LogWriter::open(None, || Timestamp(1_700_000_000_000_000));
         let (writer, reader) = open(log_reader);
         let listener = bind("localhost", 0).await.expect("a free port");
@@ -57,7 +62,9 @@ impl Server {
         let options = ServeOptions {
             allowed_hosts: allowed_hosts.iter().map(|&host| host.to_owned()).collect(),
             version: "1.2.3".to_owned(),
+            token: token.map(std::sync::Arc::from),
             api: None,
+            sessions: None,
         };
         let task = tokio::spawn(serve(listener, options, reader, sender, cancel.clone()));
         Self { port, writer, logs, requests, cancel, task }
@@ -163,6 +170,7 @@ impl Page {
     pub(crate) async fn greeted(mut self) -> Self {
         assert!(matches!(self.expect().await, ServerMessage::Hello { .. }));
         assert!(matches!(self.expect().await, ServerMessage::State { complete: true, .. }));
+        assert!(matches!(self.expect().await, ServerMessage::Log { .. }));
         self
     }
 }

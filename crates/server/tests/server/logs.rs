@@ -103,3 +103,19 @@ async fn a_follower_gets_what_comes_until_the_end() {
     // Closed or reset: it ends.
     let _ = within("the end", reader.read_to_end(&mut rest)).await;
 }
+
+#[tokio::test]
+async fn a_reader_gets_a_file_of_text() {
+    let server = Server::start().await;
+    let (mut web, mut api) = (server.span("web"), server.span("api"));
+    web.write(b"\x1b[31mred\x1b[0m\n");
+    api.write(b"{\"level\":\"warn\"}\n");
+    let answer = server.get("/api/logs?format=text&download=a%22b%0d%0aX%2f..txt").await;
+    assert_eq!(answer.header("content-disposition"), Some("attachment; filename=\"a_b__X_..txt\""));
+    assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert!(answer.body.contains("web │ red\napi │ {\"level\":\"warn\"}\n"), "{}", answer.body);
+    let answer = server.get("/api/logs?format=text&resource=web").await;
+    assert!(answer.body.contains("red\n") && !answer.body.contains('│'), "{}", answer.body);
+    assert_eq!(texts(&server.get("/api/logs?field=level%3Dwarn").await), ["{\"level\":\"warn\"}"]);
+    assert_eq!(server.get("/api/logs?format=pdf").await.status, 400);
+}

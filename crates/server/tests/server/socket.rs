@@ -5,7 +5,8 @@ use lilt_model::ResourceName;
 use lilt_model::api::UpdateStatus;
 use lilt_model::log::Line;
 use lilt_model::request::Request;
-use lilt_server::protocol::{LINES_AT_START, LINES_PER_MESSAGE, PageMessage, ServerMessage};
+use lilt_server::lines::LINES_PER_PAGE;
+use lilt_server::protocol::{FOLLOWED_BEHIND, LINES_AFTER_GAP, PageMessage, ServerMessage};
 use lilt_store::Commit;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -17,34 +18,38 @@ impl Page {
         self.socket.send(Message::text(text)).await.expect("send");
     }
 
-    /// Log lines until `end`, over as many messages as it takes.
-    async fn lines_until(&mut self, wanted: u64) -> (Vec<Line>, Vec<usize>) {
-        let mut all = Vec::new();
-        let mut sizes = Vec::new();
+    /// The next message that is not about the log's extent.
+    async fn answer(&mut self) -> ServerMessage {
         loop {
-            if let ServerMessage::Logs { lines, end } = self.expect().await {
-                sizes.push(lines.len());
-                all.extend(lines);
-                if end >= wanted {
-                    return (all, sizes);
-                }
+            match self.expect().await {
+                ServerMessage::Log { .. } => {}
+                other => return other,
             }
         }
+    }
+
+    async fn follow(&mut self, follow: u64, query: &str, from: u64) {
+        self.ask(&PageMessage::Follow { follow, query: query.to_owned(), from }).await;
+    }
+
+    /// Followed lines until one has this number, over as many messages as it takes, with the size of each.
+    async fn lines_until(&mut self, follow: u64, wanted: u64) -> (Vec<Line>, Vec<usize>) {
+        let mut all: Vec<Line> = Vec::new();
+        let mut sizes = Vec::new();
+        while all.last().is_none_or(|last| last.seq < wanted) {
+            if let ServerMessage::Lines { follow: told, lines, .. } = self.expect().await
+                && told == follow
+            {
+                sizes.push(lines.len());
+                all.extend(lines);
+            }
+        }
+        (all, sizes)
     }
 }
 
 fn numbers(lines: &[Line]) -> Vec<u64> {
     lines.iter().map(|line| line.seq).collect()
-}
-
-async fn session_id(server: &Server) -> String {
-    match server.page().await.expect().await {
-        ServerMessage::Hello { session_id, version, .. } => {
-            assert_eq!(version, "1.2.3");
-            session_id
-        }
-        other => panic!("no hello but {other:?}"),
-    }
 }
 
 #[tokio::test]
@@ -66,7 +71,7 @@ async fn a_page_gets_everything_then_changes() {
         session: None,
         ..Commit::default()
     });
-    let ServerMessage::State { complete, resources, removed, session } = page.expect().await else {
+    let ServerMessage::State { complete, resources, removed, session } = page.answer().await else {
         panic!("no state")
     };
     assert!(!complete && session.is_none());
@@ -97,7 +102,7 @@ async fn a_slow_page_gets_the_newest_state_and_not_each_one() {
     }
     let mut messages = 0;
     loop {
-        let ServerMessage::State { resources, .. } = page.expect().await else { panic!("no state") };
+        let ServerMessage::State { resources, .. } = page.answer().await else { panic!("no state") };
         messages += 1;
         let [only] = resources.as_slice() else { panic!("{} resources", resources.len()) };
         if only.status.order == CHANGES {
@@ -108,22 +113,58 @@ async fn a_slow_page_gets_the_newest_state_and_not_each_one() {
 }
 
 #[tokio::test]
-async fn logs_start_near_the_end_and_come_in_pages() {
+async fn a_page_gets_no_lines_unless_it_follows_some() {
     let server = Server::start().await;
     let mut span = server.span("a");
-    let end = LINES_AT_START + 1_234;
-    for number in 0..end {
-        span.info(&format!("line {number}"));
-    }
+    (0..100).for_each(|number| span.info(&format!("line {number}")));
     let mut page = server.page().await.greeted().await;
-    let (lines, sizes) = page.lines_until(end).await;
-    assert_eq!(numbers(&lines), (1_234..end).collect::<Vec<_>>());
-    assert!(sizes.iter().all(|size| *size <= LINES_PER_MESSAGE), "{sizes:?}");
-    assert_eq!((lines[0].text.as_str(), &lines[0].resource), ("line 1234", &Some("a".into())));
+    span.info("one more");
+    assert_eq!(page.expect().await, ServerMessage::Log { begin: 0, end: 101 });
 
+    page.follow(7, "", 90).await;
+    let (lines, _) = page.lines_until(7, 100).await;
+    assert_eq!(numbers(&lines), (90..101).collect::<Vec<_>>());
     span.info("and one more");
-    let (lines, _) = page.lines_until(end + 1).await;
-    assert_eq!(numbers(&lines), [end]);
+    assert_eq!(numbers(&page.lines_until(7, 101).await.0), [101]);
+
+    page.ask(&PageMessage::Unfollow).await;
+    page.ask(&PageMessage::Ask { request: Request::Trigger { resource: "nobody".into() } }).await;
+    while !matches!(page.expect().await, ServerMessage::Refused { .. }) {}
+    span.info("not for this page");
+    assert_eq!(page.expect().await, ServerMessage::Log { begin: 0, end: 103 });
+}
+
+#[tokio::test]
+async fn only_wanted_lines_are_followed() {
+    let server = Server::start().await;
+    let (mut one, mut other) = (server.span("a"), server.span("b"));
+    let mut page = server.page().await.greeted().await;
+    page.follow(1, "resource=a&text=HELLO", 0).await;
+    one.write(b"nothing\nhello\n");
+    other.write(b"hello\n");
+    one.write(b"hello again\n");
+    let (lines, _) = page.lines_until(1, 3).await;
+    assert_eq!(numbers(&lines), [1, 3]);
+    page.follow(2, "resource=b", 0).await;
+    assert_eq!(numbers(&page.lines_until(2, 2).await.0), [2]);
+    page.follow(3, "text=(&level=loud", 0).await;
+    while !matches!(page.expect().await, ServerMessage::Refused { .. }) {}
+}
+
+#[tokio::test]
+async fn a_page_far_behind_gets_the_newest_lines() {
+    let server = Server::start().await;
+    let mut span = server.span("a");
+    let end = FOLLOWED_BEHIND + 1_234;
+    (0..end).for_each(|_| span.info("x"));
+    let mut page = server.page().await.greeted().await;
+    page.follow(1, "", 0).await;
+    let (lines, sizes) = page.lines_until(1, end - 1).await;
+    assert_eq!(numbers(&lines), (end - LINES_AFTER_GAP as u64..end).collect::<Vec<_>>());
+    page.follow(2, "", 1_234).await;
+    let (lines, more) = page.lines_until(2, end - 1).await;
+    assert_eq!(numbers(&lines), (1_234..end).collect::<Vec<_>>());
+    assert!(sizes.iter().chain(&more).all(|size| *size <= LINES_PER_PAGE), "{sizes:?} {more:?}");
 }
 
 #[tokio::test]
@@ -139,42 +180,10 @@ async fn long_lines_do_not_make_long_messages() {
         span.info("short");
     }
     let mut page = server.page().await.greeted().await;
-    let (lines, sizes) = page.lines_until(415).await;
+    page.follow(1, "", 0).await;
+    let (lines, sizes) = page.lines_until(1, 414).await;
     assert_eq!(numbers(&lines), (0..415).collect::<Vec<_>>());
     assert!(sizes.len() > 1, "{sizes:?}");
-}
-
-#[tokio::test]
-async fn a_page_that_comes_back_gets_only_what_it_lacks() {
-    let server = Server::start().await;
-    let mut span = server.span("a");
-    (0..100).for_each(|_| span.info("x"));
-    let session = session_id(&server).await;
-    let mut page = server.page_at(&format!("/ws?session={session}&from=90")).await.greeted().await;
-    assert_eq!(numbers(&page.lines_until(100).await.0), (90..100).collect::<Vec<_>>());
-    // Of another session, or from the future: all that is recent.
-    for query in ["session=other&from=90".to_owned(), format!("session={session}&from=101")] {
-        let mut page = server.page_at(&format!("/ws?{query}")).await.greeted().await;
-        assert_eq!(numbers(&page.lines_until(100).await.0), (0..100).collect::<Vec<_>>(), "{query}");
-    }
-}
-
-#[tokio::test]
-async fn earlier_lines_can_be_asked_for() {
-    let server = Server::start().await;
-    let mut span = server.span("a");
-    let end = LINES_AT_START + 2_500;
-    (0..end).for_each(|_| span.info("x"));
-    let mut page = server.page().await.greeted().await;
-    page.lines_until(end).await;
-    for (before, wanted) in [(2_500, 500..2_500), (500, 0..500), (0, 0..0)] {
-        page.ask(&PageMessage::Earlier { before }).await;
-        let ServerMessage::EarlierLogs { lines, before: answered } = page.expect().await else {
-            panic!("no lines")
-        };
-        assert_eq!(answered, before);
-        assert_eq!(numbers(&lines), wanted.collect::<Vec<u64>>());
-    }
 }
 
 #[tokio::test]
@@ -182,14 +191,14 @@ async fn a_click_reaches_the_daemon_and_a_wrong_one_gets_an_answer() {
     let mut server = Server::start().await;
     server.put(&["a"]);
     let mut page = server.page().await.greeted().await;
-    page.ask(&PageMessage::Trigger { resource: "a".into() }).await;
+    page.ask(&PageMessage::Ask { request: Request::Trigger { resource: "a".into() } }).await;
     let request = within("a request", server.requests.recv()).await;
     assert_eq!(request, Some(Request::Trigger { resource: "a".into() }));
 
-    page.ask(&PageMessage::Trigger { resource: "<b>".into() }).await;
-    let answer = page.expect().await;
+    page.ask(&PageMessage::Ask { request: Request::Trigger { resource: "<b>".into() } }).await;
+    let answer = page.answer().await;
     assert_eq!(answer, ServerMessage::Refused { message: "there is no resource named \"<b>\"".to_owned() });
     page.socket.send(Message::text("nonsense")).await.expect("send");
-    assert!(matches!(page.expect().await, ServerMessage::Refused { .. }));
+    assert!(matches!(page.answer().await, ServerMessage::Refused { .. }));
     assert!(server.requests.try_recv().is_err());
 }

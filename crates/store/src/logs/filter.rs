@@ -5,6 +5,7 @@ use std::ops::Range;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId, Timestamp};
 
+use super::field::Field;
 use super::pattern::Pattern;
 use crate::segments::Segments;
 use crate::segments::segment::{Marks, Owner, Segment, SpanOwner};
@@ -20,8 +21,11 @@ pub struct Filter {
     /// Empty: all of them.
     pub levels: Vec<Level>,
     pub since: Option<Timestamp>,
+    /// This section, or those within it: a pod's (`pod:default:web-1`) has those of its containers in it.
     pub span: Option<SpanId>,
     pub text: Option<Pattern>,
+    /// All of them.
+    pub fields: Vec<Field>,
 }
 
 impl Filter {
@@ -32,6 +36,7 @@ impl Filter {
             && self.since.is_none()
             && self.span.is_none()
             && self.text.is_none()
+            && self.fields.is_empty()
     }
 
     fn wants_level(&self, level: Level) -> bool {
@@ -45,7 +50,7 @@ impl Filter {
     fn wants_span(&self, span: &SpanOwner) -> bool {
         let resource = span.owner.resource.as_ref();
         let of_resource = self.resources.is_empty() || resource.is_some_and(|it| self.resources.contains(it));
-        of_resource && self.span.as_ref().is_none_or(|wanted| *wanted == span.id)
+        of_resource && self.span.as_ref().is_none_or(|wanted| is_within(&span.id, wanted))
     }
 
     /// The wanted lines of a segment between two.
@@ -66,7 +71,7 @@ impl Filter {
                 entry.marks.has(Marks::HEADLINE) || (source && self.wants_level(entry.marks.level()));
             span && marked && self.since.is_none_or(|since| entry.time >= since)
         };
-        let picked = match &self.text {
+        let mut picked: Vec<u32> = match &self.text {
             None => range.filter(|index| wanted(*index)).map(|index| index as u32).collect(),
             Some(pattern) => {
                 let mut found = pattern.find(segment, range.start, range.end);
@@ -74,6 +79,9 @@ impl Filter {
                 found
             }
         };
+        for field in &self.fields {
+            picked.retain(|index| field.matches(segment.text_of(*index as usize)));
+        }
         Picked::Some(picked)
     }
 
@@ -96,6 +104,11 @@ impl Filter {
         }
         Resolved { owners: Some(owners) }
     }
+}
+
+fn is_within(span: &SpanId, wanted: &SpanId) -> bool {
+    let rest = span.as_str().strip_prefix(wanted.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 /// Lines of a segment, by their index.

@@ -31,6 +31,11 @@ impl Pattern {
         Self::regex(&regex::escape(text))
     }
 
+    /// This text in upper or lower case, as people type it.
+    pub fn words(text: &str) -> Result<Pattern, NoPattern> {
+        Self::regex(&format!("(?i){}", regex::escape(text)))
+    }
+
     /// Colours are not part of what is looked for.
     pub fn matches(&self, text: &str) -> bool {
         self.line.is_match(&plain(text))
@@ -123,5 +128,7 @@ mod tests {
     fn a_wrong_expression_is_told() {
         assert!(Pattern::regex("(").unwrap_err().0.contains("unclosed group"));
         assert!(Pattern::text("(").unwrap().matches("a(b"));
+        assert!(!Pattern::text("B").unwrap().matches("a(b"));
+        assert!(Pattern::words("(B").unwrap().matches("a(b"));
     }
 }

@@ -363,6 +363,13 @@ impl LogReader {
         numbers.iter().flatten().map(|written| written.levels[level as usize]).sum()
     }
 
+    /// The sections of what a resource runs, oldest first: its pods, their containers, its servers.
+    pub fn sections(&self, resource: &ResourceName) -> Vec<SpanId> {
+        let owner = Owner { resource: Some(resource.clone()), source: Source::Runtime };
+        let segments = lock(&self.shared.segments);
+        segments.owners.find(&owner).map(|number| segments.owners.sections(number)).unwrap_or_default()
+    }
+
     /// Whether a resource has ever had a line.
     pub fn knows(&self, resource: &ResourceName) -> bool {
         Level::ALL.iter().any(|level| self.count(resource, *level) > 0)

@@ -1,10 +1,11 @@
 //! Whose lines there are, with their numbers in the summaries of segments, and how many lines each has.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use lilt_model::log::Level;
+use lilt_model::SpanId;
+use lilt_model::log::{Level, Source};
 
-use super::segment::Owner;
+use super::segment::{Owner, SpanOwner};
 use super::summary::OwnerNumber;
 
 /// What one owner wrote so far, given up or not.
@@ -16,10 +17,15 @@ pub(crate) struct Written {
     pub(crate) end: u64,
 }
 
+/// The sections of what a resource runs that are remembered; of the oldest pods only the lines are kept.
+const SECTIONS: usize = 64;
+
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     numbers: HashMap<Owner, OwnerNumber>,
     written: Vec<Written>,
+    /// Oldest first. What updates said is told apart by its headlines, and would be many.
+    sections: HashMap<OwnerNumber, VecDeque<SpanId>>,
 }
 
 impl Owners {
@@ -31,6 +37,25 @@ impl Owners {
         self.written.push(Written::default());
         self.numbers.insert(owner.clone(), number);
         number
+    }
+
+    /// A section of this owner begins, maybe not for the first time.
+    pub(super) fn begins(&mut self, number: OwnerNumber, span: &SpanOwner) {
+        if span.owner.source != Source::Runtime || span.owner.resource.is_none() {
+            return;
+        }
+        let sections = self.sections.entry(number).or_default();
+        if sections.contains(&span.id) {
+            return;
+        }
+        if sections.len() == SECTIONS {
+            sections.pop_front();
+        }
+        sections.push_back(span.id.clone());
+    }
+
+    pub(crate) fn sections(&self, number: OwnerNumber) -> Vec<SpanId> {
+        self.sections.get(&number).into_iter().flatten().cloned().collect()
     }
 
     /// None: it has never been heard of.

@@ -11,13 +11,12 @@ use crate::support::lilt::{Lilt, Start};
 pub(super) struct Session {
     pub(super) lilt: Lilt,
     pub(super) project: Project,
-    cookie: String,
 }
 
 /// Status, head and body of an answer.
-pub(super) type Answer = (u16, String, String);
+pub(crate) type Answer = (u16, String, String);
 
-pub(super) fn ask(port: u16, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+pub(crate) fn ask(port: u16, method: &str, path: &str, headers: &str, body: &str) -> Answer {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     let length = body.len();
     let head = format!(
@@ -31,27 +30,18 @@ pub(super) fn ask(port: u16, method: &str, path: &str, headers: &str, body: &str
     (status, head.to_owned(), body.to_owned())
 }
 
-/// The cookie that a page of this port is given.
-pub(super) fn cookie(port: u16) -> String {
-    let (_, head, _) = ask(port, "GET", "/", "", "");
-    let line = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
-    assert!(line.ends_with("; HttpOnly; SameSite=Strict"), "{line}");
-    line.split(';').next().expect("its value").to_owned()
-}
-
 impl Session {
     pub(super) fn start(files: &[(&str, &str)]) -> Session {
         let project = Project::new(files);
         let config = project.file("config");
         let lilt = Start::up(&project).variable("TILT_CONFIG", &config).start();
         lilt.wait_for_line("Successfully loaded Tiltfile");
-        let cookie = cookie(lilt.port());
-        Session { lilt, project, cookie }
+        Session { lilt, project }
     }
 
     pub(super) fn request(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let content = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let headers = format!("Cookie: other=1; {}\r\nContent-Type: {content}\r\n", self.cookie);
+        let headers = format!("Content-Type: {content}\r\n");
         let path = format!("/proxy/apis/tilt.dev/v1alpha1/{path}");
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let (status, _, body) = ask(self.lilt.port(), method, &path, &headers, &body);

@@ -1,0 +1,75 @@
+//! Who comes in at the web port of a real session.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use lilt_testbed_env::Project;
+
+use crate::objects::client::ask;
+use crate::support::lilt::{Lilt, Start};
+
+const RESOURCES: &str = "/api/resources";
+
+fn start(project: &Project, port: &str) -> (Lilt, String) {
+    let start = Start::new(project, &["up", "--stream", "--port", port]);
+    let lilt = start.variable("TILT_DEV_DIR", project.file("dev")).without("TILT_DISABLE_HUD_AUTH").start();
+    let line = lilt.wait_for_line("Tilt started on http://");
+    let (_, token) = line.trim().split_once("?token=").expect("the link has a token");
+    let token = token.to_owned();
+    lilt.wait_for_line("Successfully loaded Tiltfile");
+    (lilt, token)
+}
+
+#[test]
+fn the_printed_link_and_the_own_commands_come_in_and_nobody_else() {
+    let project = Project::new(&[("Tiltfile", "local_resource('one', 'echo hello')\n")]);
+    let (lilt, token) = start(&project, "0");
+    let port = lilt.port();
+    assert_eq!(ask(port, "GET", "/", "", "").0, 401);
+    assert_eq!(ask(port, "GET", RESOURCES, "", "").0, 403);
+    assert_eq!(ask(port, "POST", "/api/trigger", "", "{\"manifest_names\":[\"one\"]}").0, 403);
+    assert_eq!(ask(port, "POST", "/proxy/apis/tilt.dev/v1alpha1/cmds", "", "{}").0, 403);
+    assert_eq!(ask(port, "GET", RESOURCES, &format!("X-Tilt-Token: {token}0\r\n"), "").0, 403);
+    assert_eq!(ask(port, "GET", RESOURCES, &format!("X-Tilt-Token: {token}\r\n"), "").0, 200);
+
+    let (status, head, _) = ask(port, "GET", &format!("/?token={token}"), "", "");
+    assert_eq!(status, 303);
+    let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
+    let pair = cookie.split(';').next().expect("name and value");
+    assert_eq!(ask(port, "GET", RESOURCES, &format!("Cookie: {pair}\r\n"), "").0, 200);
+
+    for arguments in [&["trigger", "one"][..], &["logs", "one"], &["alpha", "tree-view"], &["dump", "webview"]] {
+        let ended = Start::new(&project, arguments).beside(&lilt).without("TILT_DISABLE_HUD_AUTH").run();
+        assert_eq!(ended.code(), Some(0), "{arguments:?}: {}", ended.output());
+    }
+    lilt.quit();
+}
+
+#[test]
+fn a_user_who_wants_no_token_is_asked_for_none() {
+    let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
+    let lilt = Start::up(&project).variable("TILT_DISABLE_HUD_AUTH", "1").start();
+    assert!(!lilt.wait_for_line("Tilt started on http://").contains("token"));
+    assert_eq!(ask(lilt.port(), "GET", RESOURCES, "", "").0, 200);
+    lilt.quit();
+}
+
+#[test]
+fn a_port_keeps_its_token_so_that_a_browser_stays_in() {
+    let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let port = free.local_addr().expect("an address").port().to_string();
+    drop(free);
+    let (lilt, first) = start(&project, &port);
+    lilt.quit();
+    let file = project.file("dev").join("tokens").join(&port);
+    let mode = std::fs::metadata(&file).expect("it is kept").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let (lilt, second) = start(&project, &port);
+    assert_eq!(first, second);
+    lilt.quit();
+    // A file that was cut off is no token.
+    project.write(&format!("dev/tokens/{port}"), "short");
+    let (lilt, third) = start(&project, &port);
+    assert!(third.len() >= 32 && third != second);
+    lilt.quit();
+}

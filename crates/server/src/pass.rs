@@ -1,0 +1,122 @@
+//! The token without which the web port answers nobody: whoever may steer a session may run commands as its user.
+//!
+//! Scripts and commands send it in a header. A browser gets it once in the link that lilt prints, which is answered with a
+//! cookie and leads on to the page: the token is not in the address bar, and script of the page cannot read it. The port
+//! is in the cookie's name because cookies know no ports, and sessions must not take each other's away.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+
+use crate::api::is_same_token;
+
+/// As Tilt's clients send it.
+const HEADER: &str = "x-tilt-token";
+/// As Tilt's pages had it.
+const TILT_COOKIE: &str = "Tilt-Token";
+/// In the printed link.
+const PARAMETER: &str = "token";
+
+/// How long a browser that was let in stays in: a year.
+const REMEMBERED_SECONDS: u32 = 31_536_000;
+
+const LOGIN: &str = include_str!("pass/login.html");
+
+/// The token of one web port.
+#[derive(Clone)]
+pub(crate) struct Pass {
+    /// None: whoever passes the guard comes in; the user said so.
+    token: Option<Arc<str>>,
+    cookie: Arc<str>,
+}
+
+/// How a request shows that it may come in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shown {
+    Header,
+    Cookie,
+    Nothing,
+}
+
+impl Pass {
+    pub(crate) fn new(token: Option<Arc<str>>, port: u16) -> Self {
+        Self { token, cookie: Arc::from(format!("lilt-token-{port}")) }
+    }
+
+    fn shown(&self, token: &str, headers: &HeaderMap) -> Shown {
+        let text = |value: &HeaderValue| value.to_str().map(str::to_owned).unwrap_or_default();
+        if let Some(given) = headers.get(HEADER) {
+            // A wrong one is not made good by a cookie.
+            return if is_same_token(token, &text(given)) { Shown::Header } else { Shown::Nothing };
+        }
+        let cookies: Vec<String> = headers.get_all(header::COOKIE).iter().map(text).collect();
+        let pairs = cookies.iter().flat_map(|cookies| cookies.split(';')).map(str::trim);
+        let mut own = pairs.filter_map(|pair| pair.split_once('=')).filter(|(name, _)| {
+            // Names of cookies are told apart by case.
+            *name == &*self.cookie || *name == TILT_COOKIE
+        });
+        if own.any(|(_, given)| is_same_token(token, given)) { Shown::Cookie } else { Shown::Nothing }
+    }
+
+    fn cookie(&self, token: &str) -> String {
+        format!(
+            "{}={token}; Path=/; Max-Age={REMEMBERED_SECONDS}; HttpOnly; SameSite=Strict",
+            self.cookie
+        )
+    }
+}
+
+pub(crate) async fn check(State(pass): State<Pass>, request: Request, next: Next) -> Response {
+    let Some(token) = &pass.token else { return next.run(request).await };
+    match pass.shown(token, request.headers()) {
+        Shown::Header => next.run(request).await,
+        // The guard has let only our own origin pass. Where a page could do harm, there must be one: what sends a
+        // cookie and no origin is no page of ours.
+        Shown::Cookie if only_reads(&request) || request.headers().contains_key(header::ORIGIN) => {
+            next.run(request).await
+        }
+        Shown::Cookie => refuse("A request with a cookie that changes something must tell its Origin.\n"),
+        Shown::Nothing if request.method() == Method::GET && is_page(request.uri().path()) => {
+            admit(&pass, token, request.uri())
+        }
+        Shown::Nothing => refuse(
+            "This needs the session's token, in the header X-Tilt-Token or as the cookie of its page: open the link \
+             that lilt printed.\n",
+        ),
+    }
+}
+
+fn refuse(words: &'static str) -> Response {
+    (StatusCode::FORBIDDEN, words).into_response()
+}
+
+fn only_reads(request: &Request) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD) && !request.headers().contains_key(header::UPGRADE)
+}
+
+fn is_page(path: &str) -> bool {
+    path == "/" || path == "/overview" || path.starts_with("/r/")
+}
+
+/// Exchanges the token of a link for a cookie, or asks for it.
+fn admit(pass: &Pass, token: &str, address: &Uri) -> Response {
+    let query = address.query().unwrap_or_default();
+    let (own, rest): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|part| part.split('=').next() == Some(PARAMETER));
+    let given = own.first().and_then(|part| part.split_once('=')).map(|(_, given)| given);
+    if !given.is_some_and(|given| is_same_token(token, given)) {
+        let words = if given.is_some() { "That was not this session's token." } else { "" };
+        let page = LOGIN.replace("{words}", words);
+        return (StatusCode::UNAUTHORIZED, [(header::CACHE_CONTROL, "no-store")], Html(page)).into_response();
+    }
+    let rest = rest.join("&");
+    let target = if rest.is_empty() { address.path().to_owned() } else { format!("{}?{rest}", address.path()) };
+    let mut response = Redirect::to(&target).into_response();
+    if let Ok(value) = HeaderValue::from_str(&pass.cookie(token)) {
+        response.headers_mut().insert(header::SET_COOKIE, value);
+    }
+    response
+}

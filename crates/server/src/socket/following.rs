@@ -1,0 +1,42 @@
+//! The part of the log that a page follows.
+
+use lilt_model::log::Line;
+use lilt_store::{Filter, LogReader};
+
+use crate::lines::{LINES_PER_PAGE, forwards};
+use crate::protocol::{FOLLOWED_BEHIND, LINES_AFTER_GAP, ServerMessage};
+use crate::question::{self, Refusal};
+
+#[derive(Debug)]
+pub(super) struct Following {
+    follow: u64,
+    filter: Filter,
+    next: u64,
+}
+
+impl Following {
+    pub(super) fn begin(follow: u64, query: &str, from: u64) -> Result<Following, Refusal> {
+        Ok(Following { follow, filter: question::filter(query)?, next: from })
+    }
+
+    /// There is more to look at.
+    pub(super) fn is_behind(&self, logs: &LogReader) -> bool {
+        logs.end() > self.next
+    }
+
+    /// The next lines. None: none of those that came is wanted.
+    pub(super) fn look(&mut self, logs: &LogReader) -> Option<ServerMessage> {
+        let end = logs.end();
+        let gap = end.saturating_sub(self.next) > FOLLOWED_BEHIND;
+        if gap {
+            self.next = logs.tail(&self.filter, LINES_AFTER_GAP, &|| true).max(self.next);
+        }
+        let (lines, next) = forwards(logs, &self.filter, self.next, LINES_PER_PAGE);
+        self.next = next.unwrap_or_else(|| lines.last().map_or(end, |last: &Line| end.max(last.seq + 1)));
+        let message = ServerMessage::Lines { follow: self.follow, next: self.next, gap, lines };
+        match &message {
+            ServerMessage::Lines { lines, .. } if lines.is_empty() => None,
+            _ => Some(message),
+        }
+    }
+}

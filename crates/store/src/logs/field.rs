@@ -1,0 +1,75 @@
+//! Fields of lines that are JSON objects, as programs with structured logs write them.
+
+use lilt_model::log::plain;
+use serde_json::Value;
+
+/// Lines that are JSON objects with this value at this place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// `level`, or `request.path` for a member of a member. A key that has dots itself is meant first.
+    pub path: String,
+    /// Texts as they are, all else as JSON.
+    pub value: String,
+}
+
+impl Field {
+    /// `path=value`.
+    pub fn parse(text: &str) -> Option<Field> {
+        let (path, value) = text.split_once('=').filter(|(path, _)| !path.is_empty())?;
+        Some(Field { path: path.to_owned(), value: value.to_owned() })
+    }
+
+    pub(super) fn matches(&self, line: &str) -> bool {
+        let line = plain(line);
+        let line = line.trim();
+        if !line.starts_with('{') || !line.ends_with('}') {
+            return false;
+        }
+        // Looking at the whole of every line would be slow; one that lacks the last key cannot have the field.
+        let key = self.path.rsplit('.').next().unwrap_or(&self.path);
+        line.contains(key)
+            && serde_json::from_str::<Value>(line).is_ok_and(|object| {
+                find(&object, &self.path).is_some_and(|found| match found {
+                    Value::String(text) => *text == self.value,
+                    other => other.to_string() == self.value,
+                })
+            })
+    }
+}
+
+fn find<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
+    if let Some(found) = object.get(path) {
+        return Some(found);
+    }
+    let (first, rest) = path.split_once('.')?;
+    find(object.get(first)?, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(field: &str, line: &str) -> bool {
+        Field::parse(field).expect("a field").matches(line)
+    }
+
+    #[test]
+    fn values_are_compared_whole() {
+        let line = r#"{"level":"error","status":500,"request":{"path":"/a=b"},"a.b":null,"ok":true}"#;
+        for field in ["level=error", "status=500", "request.path=/a=b", "a.b=null", "ok=true"] {
+            assert!(matches(field, line), "{field}");
+        }
+        for field in ["level=err", "status=50", "path=/a=b", "request=x", "nothing=", "ok="] {
+            assert!(!matches(field, line), "{field}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_fields() {
+        for line in ["level=error", "[1]", "{level: error}", "", "{\"level\":\"error\"} and more"] {
+            assert!(!matches("level=error", line), "{line}");
+        }
+        assert!(matches("level=error", "\x1b[31m{\"level\":\"error\"}\x1b[0m "));
+        assert!(Field::parse("=x").is_none() && Field::parse("x").is_none());
+    }
+}

@@ -1,0 +1,222 @@
+/** The lines themselves. Only those in sight are in the document. */
+
+import { useSignal, type Signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import type { Line } from "../generated/protocol";
+import { LogRow } from "./LogRow";
+import { Rail } from "./Rail";
+import { LINE_HEIGHT, startOf, useRows, type Rows } from "./rows";
+import type { Looks } from "./looks";
+import { indexOf, type LogWindow } from "./window";
+
+/** This close to the end counts as being there. */
+const NEAR_END = LINE_HEIGHT * 1.5;
+/** So much is there beyond what is in sight before it is. */
+const AHEAD = 3_000;
+
+interface Properties {
+  window: LogWindow;
+  looks: Looks;
+  /** The line that is linked to. */
+  target: Signal<number | undefined>;
+  /** Where the reader wants to be; another one with every jump. */
+  place: Signal<Place | undefined>;
+  following: Signal<boolean>;
+  empty: string;
+  onJump: (seq: number) => void;
+  onFollow: () => void;
+  onField: (field: string) => void;
+  onLink: (seq: number) => void;
+}
+
+export interface Place {
+  seq: number;
+}
+
+/** What the reader has in sight. */
+export interface Seen {
+  first: number;
+  last: number;
+}
+
+export function Lines({
+  window,
+  looks,
+  target,
+  place,
+  following,
+  empty,
+  onJump,
+  onFollow,
+  onField,
+  onLink,
+}: Properties) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const expanded = useSignal<ReadonlySet<number>>(new Set());
+  const seen = useSignal<Seen>({ first: 0, last: 0 });
+  // How things were when this was last drawn: the first row in sight, and where it was.
+  const anchor = useRef({
+    window,
+    seq: 0,
+    offset: 0,
+    top: 0,
+    pinned: 0,
+    place: undefined as Place | undefined,
+  });
+  const version = window.version.value;
+  const measured = looks.wrap || expanded.value.size > 0;
+  const rows = useRows(scroller, window.rows, measured);
+  const items = rows.getVirtualItems();
+  const height = rows.getTotalSize();
+
+  const look = () => {
+    const element = scroller.current;
+    if (!element) return;
+    remember(anchor.current, element, rows, window.rows);
+    seen.value = sight(element, rows, window.rows);
+    const { scrollTop, clientHeight, scrollHeight } = element;
+    if (scrollTop < AHEAD) void window.loadBefore();
+    if (scrollHeight - scrollTop - clientHeight < AHEAD) void window.loadAfter();
+  };
+
+  // Before the browser draws: stay at the end, or stay with the lines that are being read.
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const known = anchor.current;
+    const other = known.window !== window;
+    const end = element.scrollHeight - element.clientHeight;
+    // The reader may have scrolled up already while the event that says so is still to come.
+    if (!other && following.peek() && element.scrollTop < Math.min(known.pinned, end) - 1) {
+      following.value = false;
+    }
+    const wanted = place.value;
+    const at = wanted ? indexOf(window.rows, wanted.seq) : -1;
+    const there = window.rows[at]?.seq === wanted?.seq || !window.loading.peek();
+    if (wanted && wanted !== known.place && there) {
+      const top = startOf(rows, Math.max(0, at));
+      // What is linked to is shown with what led to it.
+      element.scrollTop = wanted.seq === target.peek() ? top - element.clientHeight / 3 : top;
+      known.place = wanted;
+    } else if (following.peek() && window.atEnd) {
+      element.scrollTop = element.scrollHeight;
+    } else if (!other) {
+      const index = indexOf(window.rows, known.seq);
+      // With what the reader has scrolled since.
+      const moved = element.scrollTop - known.top;
+      if (index >= 0) element.scrollTop = startOf(rows, index) - known.offset + moved;
+    }
+    anchor.current = { ...known, window, pinned: following.peek() ? element.scrollTop : 0 };
+    look();
+  }, [version, window, height, rows.scrollRect?.height, looks.wrap, place.value]);
+
+  useEffect(() => {
+    window.reading = !following.value;
+  }, [window, following.value]);
+
+  const scrolled = () => {
+    const element = scroller.current;
+    if (!element) return;
+    const end = element.scrollHeight - element.clientHeight;
+    const known = anchor.current;
+    // Less room moves the end away from a follower, who has not moved.
+    const stays = following.peek() && element.scrollTop >= Math.min(known.pinned, end) - 1;
+    if (stays && window.atEnd) element.scrollTop = end;
+    else following.value = window.atEnd && end - element.scrollTop < NEAR_END;
+    known.pinned = following.peek() ? element.scrollTop : 0;
+    look();
+  };
+  const pressed = (event: KeyboardEvent) => {
+    if (event.key === "Home") onJump(0);
+    else if (event.key === "End") onFollow();
+    else return;
+    event.preventDefault();
+  };
+  const clicked = (event: MouseEvent) => {
+    const link = (event.target as Element).closest("a.time");
+    if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    onLink(Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
+  };
+  const toggle = (seq: number) => {
+    const next = new Set(expanded.peek());
+    if (!next.delete(seq)) next.add(seq);
+    expanded.value = next;
+  };
+  return (
+    <div class="log-frame">
+      <div
+        class={`log-scroller${looks.wrap ? " wrap" : ""}`}
+        id="log-lines"
+        ref={scroller}
+        onScroll={scrolled}
+        onKeyDown={pressed}
+        onClick={clicked}
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label="Lines"
+        aria-busy={window.loading.value}
+        data-following={following.value}
+        data-lines={window.rows.length}
+        data-first={seen.value.first}
+      >
+        <div class="log-content" style={{ height: `${height}px` }}>
+          <div class="log-window" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
+            {items.map((item) => {
+              const line = window.rows[item.index];
+              return line ? (
+                <LogRow
+                  key={line.seq}
+                  line={line}
+                  index={item.index}
+                  looks={looks}
+                  target={line.seq === target.value}
+                  expanded={expanded.value.has(line.seq)}
+                  measure={measured ? rows.measureElement : undefined}
+                  onToggle={toggle}
+                  onField={onField}
+                />
+              ) : null;
+            })}
+          </div>
+        </div>
+        {window.rows.length === 0 ? <Nothing window={window} empty={empty} /> : null}
+      </div>
+      <Rail seen={seen} onJump={onJump} onFollow={onFollow} />
+      {following.value ? null : (
+        <button type="button" class="to-end" onClick={onFollow}>
+          ↓ Follow
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Nothing({ window, empty }: { window: LogWindow; empty: string }) {
+  if (window.failure.value !== undefined) return <p class="empty failed">{window.failure.value}</p>;
+  return <p class="empty">{window.loading.value || !window.atBegin ? "Looking…" : empty}</p>;
+}
+
+function remember(
+  anchor: { seq: number; offset: number; top: number },
+  element: HTMLDivElement,
+  rows: Rows,
+  lines: readonly Line[],
+): void {
+  // By offset, not by what is drawn: that may be for where the reader was before.
+  const first = rows.getVirtualItemForOffset(element.scrollTop);
+  if (!first) return;
+  anchor.seq = lines[first.index]?.seq ?? 0;
+  anchor.offset = first.start - element.scrollTop;
+  anchor.top = element.scrollTop;
+}
+
+function sight(element: HTMLDivElement, rows: Rows, lines: readonly Line[]): Seen {
+  const first = rows.getVirtualItemForOffset(element.scrollTop);
+  const last = rows.getVirtualItemForOffset(element.scrollTop + element.clientHeight - 1);
+  return {
+    first: (first && lines[first.index]?.seq) ?? 0,
+    last: (last && lines[last.index]?.seq) ?? 0,
+  };
+}

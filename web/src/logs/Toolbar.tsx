@@ -1,0 +1,266 @@
+/** What lines are wanted, and what can be done with them. */
+
+import { useComputed, useSignal, type Signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Level, Source } from "../generated/protocol";
+import { log, notify, session } from "../page";
+import { expressionOf, queryOf, type LogFilter } from "./filter";
+import { choices, toggle } from "./looks";
+import { sectionWords } from "./sections";
+import { downloadAddress, textOf } from "./source";
+
+/** More lines than these are rather downloaded. */
+const MOST_COPIED = 10_000;
+
+export type Jump = "next match" | "previous match" | "next error" | "previous error";
+
+interface Properties {
+  filter: Signal<LogFilter>;
+  /** The one resource whose log this is. */
+  resource: string | undefined;
+  cleared: boolean;
+  onJump: (what: Jump) => void;
+  onClear: () => void;
+}
+
+export function Toolbar({ filter, resource, cleared, onJump, onClear }: Properties) {
+  const change = (part: Partial<LogFilter>) => (filter.value = { ...filter.peek(), ...part });
+  return (
+    <div class="log-tools">
+      <div class="toolbar" role="group" aria-label="Which lines">
+        <Search filter={filter} change={change} onJump={onJump} />
+        <select
+          aria-label="Level"
+          value={filter.value.level}
+          onChange={(event) => change({ level: event.currentTarget.value as Level })}
+        >
+          <option value="info">All levels</option>
+          <option value="warn">Warnings and errors</option>
+          <option value="error">Errors</option>
+        </select>
+        <select
+          aria-label="Source"
+          value={filter.value.source ?? ""}
+          onChange={(event) =>
+            change({ source: (event.currentTarget.value || undefined) as Source | undefined })
+          }
+        >
+          <option value="">Build and runtime</option>
+          <option value="build">Build</option>
+          <option value="runtime">Runtime</option>
+        </select>
+        {resource === undefined ? (
+          <Resources filter={filter} change={change} />
+        ) : (
+          <Sections resource={resource} filter={filter} change={change} />
+        )}
+        <span class="pair" role="group" aria-label="Errors">
+          <button type="button" title="Previous error (E)" onClick={() => onJump("previous error")}>
+            ↑ Error
+          </button>
+          <button type="button" title="Next error (e)" onClick={() => onJump("next error")}>
+            ↓ Error
+          </button>
+        </span>
+        <span class="log-options">
+          {choices.map(({ name, title, key, choice }) => (
+            <label class="check" key={name} title={`${title} (${key})`}>
+              <input type="checkbox" checked={choice.value} onChange={() => toggle(name)} />
+              {title}
+            </label>
+          ))}
+          <button type="button" class="quiet" onClick={() => void copy(queryOf(filter.peek()))}>
+            Copy
+          </button>
+          <a
+            class="button quiet"
+            href={downloadAddress(queryOf(filter.value), `${resource ?? "all"}.log`)}
+            download=""
+          >
+            Download
+          </a>
+          <button type="button" class="quiet" onClick={onClear}>
+            {cleared ? "Show cleared" : "Clear"}
+          </button>
+        </span>
+      </div>
+      <Chips filter={filter} change={change} />
+    </div>
+  );
+}
+
+async function copy(query: string): Promise<void> {
+  try {
+    const text = await textOf(query, MOST_COPIED);
+    await navigator.clipboard.writeText(text);
+    const lines = text === "" ? 0 : text.trimEnd().split("\n").length;
+    notify(
+      `Copied ${lines.toLocaleString()} ${lines === 1 ? "line" : "lines"}${lines >= MOST_COPIED ? ", the newest ones" : ""}`,
+    );
+  } catch (error) {
+    notify(`Not copied: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+type Change = (part: Partial<LogFilter>) => void;
+
+function Search({
+  filter,
+  change,
+  onJump,
+}: {
+  filter: Signal<LogFilter>;
+  change: Change;
+  onJump: (what: Jump) => void;
+}) {
+  const { term, only } = filter.value;
+  const pressed = (event: KeyboardEvent) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    onJump(event.shiftKey ? "previous match" : "next match");
+  };
+  return (
+    <span class="search">
+      <input
+        type="search"
+        data-filter
+        placeholder="Text or /regex/"
+        aria-label="Filter lines by text"
+        aria-description="Enter goes to the next match, Shift and Enter to the previous one"
+        value={term}
+        class={expressionOf(term) === undefined ? "" : "mono"}
+        onInput={(event) => change({ term: event.currentTarget.value })}
+        onKeyDown={pressed}
+      />
+      {term === "" ? null : (
+        <>
+          <button
+            type="button"
+            class="quiet"
+            aria-label="Previous match"
+            onClick={() => onJump("previous match")}
+          >
+            ↑
+          </button>
+          <button type="button" class="quiet" aria-label="Next match" onClick={() => onJump("next match")}>
+            ↓
+          </button>
+          <label class="check" title="Hide lines that do not match">
+            <input
+              type="checkbox"
+              checked={only}
+              onChange={(event) => change({ only: event.currentTarget.checked })}
+            />
+            Only matches
+          </label>
+        </>
+      )}
+    </span>
+  );
+}
+
+/** Several resources together. */
+function Resources({ filter, change }: { filter: Signal<LogFilter>; change: Change }) {
+  const chosen = filter.value.resources;
+  const names = session.names.value;
+  return (
+    <details class="menu">
+      <summary>
+        {chosen.length === 0
+          ? "All resources"
+          : chosen.length === 1
+            ? chosen[0]
+            : `${chosen.length} resources`}
+      </summary>
+      <div class="menu-body">
+        <button
+          type="button"
+          class="quiet"
+          disabled={chosen.length === 0}
+          onClick={() => change({ resources: [] })}
+        >
+          All resources
+        </button>
+        {names.map((name) => (
+          <label class="check" key={name}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(name)}
+              onChange={(event) =>
+                change({
+                  resources: event.currentTarget.checked
+                    ? [...chosen, name]
+                    : chosen.filter((other) => other !== name),
+                })
+              }
+            />
+            {name}
+          </label>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** One pod or container of a resource that had several. */
+function Sections({
+  resource,
+  filter,
+  change,
+}: {
+  resource: string;
+  filter: Signal<LogFilter>;
+  change: Change;
+}) {
+  const sections = useSignal<readonly string[]>([]);
+  const pod = useComputed(() => session.resource(resource)?.value.status.k8sResourceInfo?.podName ?? "");
+  useEffect(() => {
+    let wanted = true;
+    log.sections(resource).then(
+      (found) => {
+        if (wanted) sections.value = found;
+      },
+      // Without it there is nothing to choose; the log says why if there is no connection.
+      () => {},
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [resource, pod.value]);
+  const options = sectionWords(sections.value);
+  if (options.length < 2 && filter.value.span === undefined) return null;
+  return (
+    <select
+      aria-label="Pod or container"
+      value={filter.value.span ?? ""}
+      onChange={(event) => change({ span: event.currentTarget.value || undefined })}
+    >
+      <option value="">Everything that ran</option>
+      {options.map(({ span, words }) => (
+        <option key={span} value={span}>
+          {words}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Chips({ filter, change }: { filter: Signal<LogFilter>; change: Change }) {
+  const fields = filter.value.fields;
+  if (fields.length === 0) return null;
+  return (
+    <ul class="field-chips" aria-label="Only lines with">
+      {fields.map((field) => (
+        <li key={field}>
+          <button
+            type="button"
+            aria-label={`No longer only lines with ${field}`}
+            onClick={() => change({ fields: fields.filter((other) => other !== field) })}
+          >
+            {field} <span aria-hidden="true">×</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,109 @@
+/** Which lines a reader wants, as the session is asked for them and as the page's address says it. */
+
+import type { Level, Source } from "../generated/protocol";
+
+export interface LogFilter {
+  /** None: all of them, and lilt's own lines. */
+  resources: readonly string[];
+  source: Source | undefined;
+  /** This level and worse. */
+  level: Level;
+  /** A text, or a regular expression between slashes, as under Tilt. */
+  term: string;
+  /** Lines without the term are hidden; else it is only marked. */
+  only: boolean;
+  /** A pod, or a container of it. */
+  span: string | undefined;
+  /** `path=value` of lines that are JSON objects. */
+  fields: readonly string[];
+}
+
+export const allLines: LogFilter = {
+  resources: [],
+  source: undefined,
+  level: "info",
+  term: "",
+  only: true,
+  span: undefined,
+  fields: [],
+};
+
+const levels: readonly Level[] = ["info", "warn", "error"];
+
+/** `/…/` is a regular expression, anything else a text. */
+export function expressionOf(term: string): string | undefined {
+  return term.length > 2 && term.startsWith("/") && term.endsWith("/") ? term.slice(1, -1) : undefined;
+}
+
+function addTerm(query: URLSearchParams, term: string): void {
+  const expression = expressionOf(term);
+  if (expression !== undefined) query.append("match", expression);
+  else if (term !== "") query.append("text", term);
+}
+
+/** For the session. */
+export function queryOf(filter: LogFilter): string {
+  const query = new URLSearchParams();
+  for (const resource of filter.resources) query.append("resource", resource);
+  if (filter.source) query.append("source", filter.source);
+  // All levels is what goes without saying.
+  if (filter.level !== "info") {
+    for (const level of levels.slice(levels.indexOf(filter.level))) query.append("level", level);
+  }
+  if (filter.span) query.append("span", filter.span);
+  for (const field of filter.fields) query.append("field", field);
+  if (filter.only) addTerm(query, filter.term);
+  return query.toString();
+}
+
+/** What to look for from match to match. */
+export function matchesOf(filter: LogFilter): string {
+  return queryOf({ ...filter, only: true });
+}
+
+/** What to look for from error to error: none of the headlines that come with a level. */
+export function errorsOf(filter: LogFilter): string {
+  return queryOf({ ...filter, level: "error" });
+}
+
+/** From the address; `resources` is what its path says. */
+export function readFilter(search: string, resources: readonly string[]): LogFilter {
+  const query = new URLSearchParams(search);
+  const source = query.get("source");
+  const level = levels.find((known) => known === query.get("level"));
+  return {
+    resources: resources.length > 0 ? resources : query.getAll("r"),
+    source: source === "build" || source === "runtime" ? source : undefined,
+    level: level ?? "info",
+    term: query.get("term") ?? "",
+    only: query.get("only") !== "0",
+    span: query.get("span") ?? undefined,
+    fields: query.getAll("field"),
+  };
+}
+
+/** For the address; of `resources` only what its path does not say. */
+export function writeFilter(filter: LogFilter, inPath: boolean): URLSearchParams {
+  const query = new URLSearchParams();
+  if (!inPath) for (const resource of filter.resources) query.append("r", resource);
+  if (filter.source) query.set("source", filter.source);
+  if (filter.level !== "info") query.set("level", filter.level);
+  if (filter.term !== "") query.set("term", filter.term);
+  if (!filter.only) query.set("only", "0");
+  if (filter.span) query.set("span", filter.span);
+  for (const field of filter.fields) query.append("field", field);
+  return query;
+}
+
+/** What to mark in the lines; undefined if there is nothing, or nothing that this browser understands. */
+export function markerOf(term: string): RegExp | undefined {
+  if (term === "") return undefined;
+  const expression = expressionOf(term);
+  try {
+    return expression === undefined
+      ? new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "giu")
+      : new RegExp(expression, "gu");
+  } catch {
+    return undefined;
+  }
+}

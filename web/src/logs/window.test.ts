@@ -1,0 +1,175 @@
+import { describe, expect, test } from "vitest";
+import type { Line, LogPage } from "../generated/protocol";
+import { indexOf, LogWindow, MOST_ROWS, MOST_TEXT, PAGE, type LogSource, type Receive } from "./window";
+
+function line(seq: number, change: Partial<Line> = {}): Line {
+  return {
+    seq,
+    time: "2026-11-15T19:51:53.000001Z",
+    resource: "api",
+    span: "s",
+    source: "runtime",
+    level: "info",
+    text: `line ${seq}`,
+    ...change,
+  };
+}
+
+/** A log of so many lines, of which every so many are wanted. */
+class Fake implements LogSource {
+  receive: Receive | undefined;
+  followedFrom: number | undefined;
+  asked = 0;
+  lines: Line[];
+
+  constructor(
+    count: number,
+    private readonly wanted: (line: Line) => boolean = () => true,
+    /** Looked through at once. */
+    private readonly reach = Infinity,
+  ) {
+    this.lines = Array.from({ length: count }, (_, seq) => line(seq));
+  }
+
+  async page(_query: string, way: { from: number } | { before: number }, count: number): Promise<LogPage> {
+    this.asked++;
+    const end = this.lines.length;
+    if ("from" in way) {
+      const until = Math.min(end, way.from + this.reach);
+      const found = this.lines.slice(way.from, until).filter(this.wanted).slice(0, count);
+      const next = found.length === count ? (found.at(-1)?.seq ?? 0) + 1 : until;
+      return { lines: found, begin: 0, end, ...(next < end && { next }) };
+    }
+    const before = Math.min(way.before, end);
+    const from = Math.max(0, before - this.reach);
+    const found = this.lines.slice(from, before).filter(this.wanted).slice(-count);
+    const next = found.length === count ? (found[0]?.seq ?? 0) : from;
+    return { lines: found, begin: 0, end, ...(next > 0 && { next }) };
+  }
+
+  follow(_query: string, from: number, receive: Receive) {
+    this.followedFrom = from;
+    this.receive = receive;
+    return () => {
+      this.followedFrom = undefined;
+      this.receive = undefined;
+    };
+  }
+
+  grow(count: number, change: Partial<Line> = {}): void {
+    const from = this.lines.length;
+    const fresh = Array.from({ length: count }, (_, index) => line(from + index, change));
+    this.lines.push(...fresh);
+    this.receive?.(fresh, this.lines.length, false);
+  }
+}
+
+const ends = (window: LogWindow) => [window.rows[0]?.seq, window.rows.at(-1)?.seq];
+
+describe("a window", () => {
+  test("opens at the end, follows, and goes back to the beginning in steps", async () => {
+    const source = new Fake(100_000);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    expect(ends(window)).toEqual([100_000 - PAGE, 99_999]);
+    expect([window.atBegin, window.atEnd, source.followedFrom]).toEqual([false, true, 100_000]);
+    source.grow(3);
+    expect(window.rows.at(-1)?.seq).toBe(100_002);
+    while (!window.atBegin) await window.loadBefore();
+    expect(window.rows[0]?.seq).toBe(0);
+    expect(window.rows.length).toBeLessThanOrEqual(MOST_ROWS);
+    // So far from the end it is not told what comes.
+    expect([window.atEnd, source.followedFrom]).toEqual([false, undefined]);
+    while (!window.atEnd) await window.loadAfter();
+    expect(window.rows.at(-1)?.seq).toBe(100_002);
+    expect(window.rows.every((row, index) => row.seq === (window.rows[0]?.seq ?? 0) + index)).toBe(true);
+    expect(source.followedFrom).toBe(100_003);
+  });
+
+  test("opens anywhere with what is around", async () => {
+    const window = new LogWindow(new Fake(1_000_000), "", 0);
+    await window.openAt(500_000);
+    const at = indexOf(window.rows, 500_000);
+    expect(window.rows[at]?.seq).toBe(500_000);
+    expect(at).toBeGreaterThan(100);
+    expect(window.rows.length - at).toBeGreaterThan(100);
+  });
+
+  test("goes on through what has nothing wanted", async () => {
+    const source = new Fake(10_000, ({ seq }) => seq % 1_000 === 7, 500);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    expect(window.rows).toEqual([]);
+    while (!window.atBegin) await window.loadBefore();
+    expect(window.rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 10 }, (_, at) => at * 1_000 + 7));
+    expect(await window.find("", { from: 3_008 })).toBe(4_007);
+    expect(await window.find("", { before: 3_007 })).toBe(2_007);
+    expect(await window.find("", { before: 7 })).toBeUndefined();
+  });
+
+  test("holds no more than it may, whatever comes", async () => {
+    const source = new Fake(0);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    for (let turn = 0; turn < 50; turn++) source.grow(1_000);
+    expect(window.rows.length).toBeLessThanOrEqual(MOST_ROWS);
+    expect(window.rows.at(-1)?.seq).toBe(49_999);
+    source.grow(20, { text: "x".repeat(900_000) });
+    const text = window.rows.reduce((sum, row) => sum + row.text.length, 0);
+    expect(text).toBeLessThanOrEqual(MOST_TEXT);
+  });
+
+  test("does not take away what is being read", async () => {
+    const source = new Fake(1_000);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    window.reading = true;
+    const [first] = ends(window);
+    for (let turn = 0; turn < 10; turn++) source.grow(1_000);
+    expect(window.rows[0]?.seq).toBe(first);
+    expect(window.atEnd).toBe(false);
+    await window.loadAfter();
+    expect(window.rows.at(-1)?.seq).toBeGreaterThan(4_000);
+  });
+
+  test("shows nothing from before it was cleared", async () => {
+    const source = new Fake(100);
+    const window = new LogWindow(source, "", 100);
+    await window.openAtEnd();
+    expect([window.rows.length, window.atBegin]).toEqual([0, true]);
+    source.grow(2);
+    expect(ends(window)).toEqual([100, 101]);
+    expect(await window.find("", { before: 100 })).toBeUndefined();
+  });
+
+  test("puts pieces of one line together, also over the edge of a page", async () => {
+    const source = new Fake(PAGE + 1);
+    source.lines[0] = line(0, { text: "Name? ", open: true });
+    source.lines[1] = line(1, { text: "Ada", continues: true });
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    expect(window.rows[0]?.text).toBe("Ada");
+    await window.loadBefore();
+    expect(window.rows[0]?.text).toBe("Name? Ada");
+    expect(window.rows.length).toBe(PAGE);
+  });
+
+  test("starts anew behind a gap", async () => {
+    const source = new Fake(10);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    source.receive?.([line(50_000)], 50_001, true);
+    expect(ends(window)).toEqual([50_000, 50_000]);
+    expect(window.atBegin).toBe(false);
+  });
+
+  test("says why there is nothing", async () => {
+    const source = new Fake(0);
+    source.page = async () => {
+      throw new Error("unclosed group");
+    };
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    expect(window.failure.value).toBe("unclosed group");
+  });
+});

@@ -1,0 +1,98 @@
+/** What the object API tells of a resource in a cluster: its pods, and the ports that lead to them. */
+
+interface ObjectList<Item> {
+  items: Item[];
+}
+
+export interface PodCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+}
+
+export interface ContainerState {
+  name: string;
+  image?: string;
+  ready?: boolean;
+  restarts?: number;
+  state?: {
+    waiting?: { reason?: string } | null;
+    running?: unknown;
+    terminated?: { reason?: string; exitCode?: number } | null;
+  };
+}
+
+export interface Pod {
+  name: string;
+  namespace?: string;
+  phase?: string;
+  status?: string;
+  conditions?: PodCondition[];
+  containers?: ContainerState[];
+  errors?: string[];
+}
+
+interface Discovery {
+  status?: { pods?: Pod[] };
+}
+
+export interface Forward {
+  localPort: number;
+  containerPort?: number;
+  host?: string;
+  name?: string;
+  error?: string;
+  startedAt?: string;
+}
+
+interface PortForward {
+  metadata: { annotations?: Record<string, string> };
+  spec?: { podName?: string; forwards?: Forward[] };
+  status?: { forwardStatuses?: { localPort: number; error?: string; startedAt?: string | null }[] };
+}
+
+export interface ClusterFacts {
+  pods: readonly Pod[];
+  forwards: readonly Forward[];
+}
+
+const OWNER = "tilt.dev/resource";
+
+async function get<Answer>(path: string): Promise<Answer | undefined> {
+  const response = await fetch(`/proxy/apis/tilt.dev/v1alpha1/${path}`);
+  if (response.status === 404) return undefined;
+  if (!response.ok) throw new Error((await response.text()).trim());
+  return (await response.json()) as Answer;
+}
+
+export async function fetchClusterFacts(resource: string): Promise<ClusterFacts> {
+  const [discovery, list] = await Promise.all([
+    get<Discovery>(`kubernetesdiscoveries/${encodeURIComponent(resource)}`),
+    get<ObjectList<PortForward>>("portforwards"),
+  ]);
+  const own = (list?.items ?? []).filter((it) => it.metadata.annotations?.[OWNER] === resource);
+  return { pods: discovery?.status?.pods ?? [], forwards: own.flatMap(forwardsOf) };
+}
+
+function forwardsOf(object: PortForward): Forward[] {
+  return (object.spec?.forwards ?? []).map((forward) => {
+    const state = object.status?.forwardStatuses?.find(({ localPort }) => localPort === forward.localPort);
+    return {
+      ...forward,
+      ...(state?.error && { error: state.error }),
+      ...(state?.startedAt && { startedAt: state.startedAt }),
+    };
+  });
+}
+
+/** How a container is, in words. */
+export function containerWords({ state, ready, restarts }: ContainerState): string {
+  const times = restarts ? ` · ${restarts} restarts` : "";
+  if (state?.terminated) {
+    const code = state.terminated.exitCode;
+    return `ended${state.terminated.reason ? `: ${state.terminated.reason}` : ""}${code ? ` (${code})` : ""}${times}`;
+  }
+  if (state?.waiting) return `waiting${state.waiting.reason ? `: ${state.waiting.reason}` : ""}${times}`;
+  return `${ready ? "ready" : "running, not ready"}${times}`;
+}

@@ -1,0 +1,64 @@
+/** What the updates of a resource did, and when, drawn to scale. */
+
+import type { Stage, StageKind, Timeline, UpdateRecord } from "../generated/protocol";
+
+export async function fetchTimeline(resource: string): Promise<readonly UpdateRecord[]> {
+  const response = await fetch(`/api/timeline?resource=${encodeURIComponent(resource)}`);
+  if (!response.ok) throw new Error((await response.text()).trim());
+  const { resources } = (await response.json()) as Timeline;
+  // Newest first.
+  return (resources[0]?.updates ?? []).toReversed();
+}
+
+const words: Record<StageKind, string> = {
+  wait: "wait",
+  load: "load",
+  build: "build",
+  push: "push",
+  deploy: "deploy",
+  run: "run",
+  live_update: "live update",
+  schedule: "schedule",
+  pull: "pull",
+  start: "start",
+  ready: "ready",
+};
+
+export function stageWords(stage: Stage): string {
+  return stage.detail ? `${words[stage.stage]} ${stage.detail}` : words[stage.stage];
+}
+
+export interface Bar {
+  stage: Stage;
+  words: string;
+  /** In parts of the whole. */
+  left: number;
+  width: number;
+  milliseconds: number;
+  running: boolean;
+}
+
+/** What follows a deployment, such as the pod's start, may go on behind the end of the update itself. */
+export function extentOf(update: UpdateRecord, now: number): { begin: number; end: number } {
+  const begin = Date.parse(update.begin);
+  const ends = update.stages.map((stage) => (stage.end ? Date.parse(stage.end) : now));
+  const own = update.end ? Date.parse(update.end) : now;
+  return { begin, end: Math.max(own, begin + 1, ...ends) };
+}
+
+export function barsOf(update: UpdateRecord, now: number): Bar[] {
+  const { begin, end } = extentOf(update, now);
+  const whole = end - begin;
+  return update.stages.map((stage) => {
+    const from = Date.parse(stage.begin);
+    const until = stage.end ? Date.parse(stage.end) : now;
+    return {
+      stage,
+      words: stageWords(stage),
+      left: Math.max(0, (from - begin) / whole),
+      width: Math.min(1, Math.max(0, (until - from) / whole)),
+      milliseconds: Math.max(0, until - from),
+      running: !stage.end,
+    };
+  });
+}

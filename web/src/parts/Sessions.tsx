@@ -1,0 +1,45 @@
+/** The sessions of this machine, to switch between. */
+
+import { useSignal } from "@preact/signals";
+import type { RunningSession } from "../generated/protocol";
+import { notify, project } from "../page";
+
+export function Sessions() {
+  const found = useSignal<readonly RunningSession[]>([]);
+  const look = async () => {
+    try {
+      const response = await fetch("/api/sessions");
+      if (!response.ok) throw new Error((await response.text()).trim());
+      found.value = (await response.json()) as RunningSession[];
+    } catch (error) {
+      notify(`Other sessions are not known: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  if (!project.value) return null;
+  const others = found.value.filter(({ current }) => !current);
+  return (
+    <details
+      class="menu sessions"
+      onToggle={(event) => {
+        if (event.currentTarget.open) void look();
+      }}
+    >
+      <summary title="Sessions of this machine">
+        <span class="hidden">Session: </span>
+        {project.value}
+        <span aria-hidden="true"> ▾</span>
+      </summary>
+      <div class="menu-body">
+        {others.length === 0 ? <span class="muted">No other session runs here.</span> : null}
+        {others.map(({ name, tiltfile, port, link }) => (
+          <a key={port} href={link} title={tiltfile}>
+            {name} <span class="muted">port {port}</span>
+          </a>
+        ))}
+        <a href="/api/snapshot" download="">
+          Save a snapshot
+        </a>
+      </div>
+    </details>
+  );
+}

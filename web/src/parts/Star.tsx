@@ -1,0 +1,19 @@
+import { stars, toggleStar } from "../model/stars";
+
+export function Star({ name }: { name: string }) {
+  const starred = stars.value.includes(name);
+  return (
+    <button
+      type="button"
+      class="star"
+      aria-pressed={starred}
+      aria-label={`Star ${name}`}
+      title={starred ? "Starred: shown first" : "Star: show it first"}
+      onClick={() => toggleStar(name)}
+    >
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M8 1.8l1.9 4 4.3.6-3.1 3 .8 4.3L8 11.6l-3.9 2.1.8-4.3-3.1-3 4.3-.6z" class="stroke thin" />
+      </svg>
+    </button>
+  );
+}
