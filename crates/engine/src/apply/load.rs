@@ -388,7 +388,8 @@ pub(crate) fn clean_up(
     leftovers: impl Into<Leftovers>,
     reason: CleanupReason,
 ) {
-    let leftovers = leftovers.into();
+    let mut leftovers = leftovers.into();
+    leftovers.objects.retain(|object| !is_kept(object));
     if leftovers.is_empty() {
         return;
     }
@@ -396,6 +397,12 @@ pub(crate) fn clean_up(
     state.cleanups.insert(cleanup, Cleanup { resource: name.clone(), leftovers, reason });
     *state.cleaning.entry(name.clone()).or_default() += 1;
     state.touch_session();
+}
+
+/// Tilt's word for what outlives the session that deployed it.
+fn is_kept(object: &Value) -> bool {
+    let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
+    policy == Some("keep")
 }
 
 /// A deletion ended, or is no longer needed.
