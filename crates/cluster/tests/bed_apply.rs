@@ -213,6 +213,46 @@ async fn deleting_waits_until_it_is_gone_and_again_is_no_error() {
 }
 
 #[tokio::test]
+async fn one_that_does_not_go_saves_no_other() {
+    let space = Space::new("others").await;
+    let mut stuck = config_map("stuck", "x");
+    stuck["metadata"]["finalizers"] = json!(["example.com/never"]);
+    let objects = [stuck.clone(), config_map("other", "x")];
+    space.cluster.apply(&objects, DEADLINE).await.unwrap();
+    let outcomes = space.cluster.delete_each(&objects, Some(Duration::from_secs(2))).await.unwrap();
+    assert!(outcomes[0].1.as_ref().is_err_and(|failure| failure.to_string().contains("example.com/never")));
+    assert_eq!(outcomes[1].1, Ok(DeleteOutcome::Deleted));
+    let there = space.cluster.exist(&objects).await.unwrap();
+    assert_eq!(there.iter().map(|(_, there)| *there).collect::<Vec<_>>(), [true, false]);
+    stuck["metadata"]["finalizers"] = json!([]);
+    space.apply(stuck).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_changed_in_place_is_made_anew() {
+    let space = Space::new("anew").await;
+    let set = |size: &str| {
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {
+            "replicas": 0, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}},
+            "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "db", "image": "busybox"}]}},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": size}}}}]}})
+    };
+    space.apply(set("1Gi")).await;
+    let second = space.apply(set("2Gi")).await;
+    assert!(second.recreated && second.remarks[0].text.contains("made anew"), "{second:?}");
+    let service = |address: &str| {
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "db"},
+            "spec": {"clusterIP": address, "ports": [{"port": 80}], "selector": {"app": "db"}}})
+    };
+    let mut first = service("None");
+    first["spec"]["clusterIP"] = json!(null);
+    space.apply(first).await;
+    let headless = space.apply(service("None")).await;
+    assert!(headless.recreated, "{headless:?}");
+}
+
+#[tokio::test]
 async fn what_does_not_go_is_named_with_its_finalizers() {
     let space = Space::new("stuck").await;
     let mut stuck = config_map("stuck", "x");

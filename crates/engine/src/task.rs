@@ -157,6 +157,7 @@ pub struct ApplyJob {
     pub images: Vec<(ImageTarget, String)>,
     pub locators: Vec<ImageLocator>,
     pub timeout: Option<Duration>,
+    pub merge: ServerSideApply,
     /// Whose log it writes to.
     pub resource: ResourceName,
 }

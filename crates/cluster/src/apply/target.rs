@@ -249,12 +249,11 @@ fn is_complete(object: &DynamicObject) -> bool {
     conditions.is_some_and(|conditions| conditions.iter().any(met))
 }
 
-/// As Tilt guesses it: the API server has no code of its own for it.
+/// As Tilt guesses it, and a little more: the API server has no code of its own for it.
 pub(super) fn is_immutable(error: &kube::Error) -> bool {
-    status(error).is_some_and(|status| {
-        status.code == 422
-            && (status.message.contains("field is immutable") || status.message.contains("Forbidden:"))
-    })
+    const WORDS: [&str; 3] = ["field is immutable", "Forbidden:", "may not change once set"];
+    status(error)
+        .is_some_and(|status| status.code == 422 && WORDS.iter().any(|words| status.message.contains(words)))
 }
 
 /// What server-side apply cannot take and client-side apply does: a list with two elements of one name, a field that the

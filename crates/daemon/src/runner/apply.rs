@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lilt_cluster::ApplyOptions;
 use lilt_engine::{AppliedObjects, ApplyJob, ApplySource, Event};
 use lilt_host::process::Process;
 use lilt_model::command::Command;
@@ -54,7 +55,8 @@ async fn apply(
     let objects = lilt_tiltfile::kubernetes_objects(text)?;
     let images: Vec<_> = job.images.iter().map(|(image, deployed)| injection(image, deployed)).collect();
     let objects = lilt_cluster::inject::prepare(&objects, &images, &job.locators)?;
-    let applied = context.cluster()?.apply(&objects, limit).await?;
+    let how = ApplyOptions { timeout: limit, merge: job.merge, ..ApplyOptions::default() };
+    let applied = context.cluster()?.apply_with(&objects, &how).await?;
     let result = yaml::stream(applied.iter().map(|applied| &applied.content));
     let uids = applied.into_iter().map(|applied| (applied.object, applied.uid)).collect();
     Ok(AppliedObjects { objects, uids, result })

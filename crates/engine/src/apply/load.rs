@@ -389,7 +389,8 @@ pub(crate) fn clean_up(
     leftovers: impl Into<Leftovers>,
     reason: CleanupReason,
 ) -> Option<u64> {
-    let leftovers = leftovers.into();
+    let mut leftovers = leftovers.into();
+    leftovers.objects.retain(|object| !is_kept(object));
     if leftovers.is_empty() {
         return None;
     }
@@ -398,6 +399,12 @@ pub(crate) fn clean_up(
     *state.cleaning.entry(name.clone()).or_default() += 1;
     state.touch_session();
     Some(cleanup)
+}
+
+/// Tilt's word for what outlives the session that deployed it.
+fn is_kept(object: &Value) -> bool {
+    let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
+    policy == Some("keep")
 }
 
 /// A deletion ended, or is no longer needed.

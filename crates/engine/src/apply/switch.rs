@@ -69,8 +69,7 @@ fn switch_off(state: &mut State, name: &ResourceName) {
 
 /// With a namespace everything in it would go, of other resources and of other people too.
 fn goes_away(object: &Value) -> bool {
-    let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
-    policy != Some("keep") && object.get("kind").and_then(Value::as_str) != Some("Namespace")
+    object.get("kind").and_then(Value::as_str) != Some("Namespace")
 }
 
 /// Those that have not begun wait for it again.

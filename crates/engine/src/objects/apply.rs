@@ -7,6 +7,7 @@ use lilt_model::api::{Object, ObjectKey, owner_reference, reading};
 use lilt_model::command::Command;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::Body;
+use lilt_model::settings::ServerSideApply;
 use lilt_model::{Failure, ResourceName, Timestamp, Uid};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -58,6 +59,10 @@ fn job(state: &State, object: &Object) -> Result<ApplyJob, String> {
         images: images::built(state, &object.texts("/spec/imageMaps"))?,
         locators: locators.into_iter().flatten().map(reading::locator).collect(),
         timeout: lilt_model::duration::parse(object.text("/spec/timeout")).ok().filter(|it| !it.is_zero()),
+        merge: match object.get("/spec/serverSideApply").and_then(Value::as_bool) {
+            Some(true) => ServerSideApply::Always,
+            _ => state.settings.server_side_apply,
+        },
         resource: resource_of(object),
     })
 }
