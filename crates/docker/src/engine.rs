@@ -14,12 +14,8 @@ use crate::builder::Choice;
 use crate::credentials::Credentials;
 use crate::messages::{Message, Messages};
 use crate::transport::{self, Payload, Response};
+use crate::version::{ApiVersion, Ping, ask, fixed_version};
 use lilt_model::reference::Reference;
-
-/// The oldest API that is spoken: Docker 20.10.
-const OLDEST: ApiVersion = ApiVersion(1, 41);
-/// The newest API that this crate was written for; newer engines still speak it.
-const NEWEST: ApiVersion = ApiVersion(1, 54);
 
 /// A Docker engine. Making one connects to nothing; the first use does.
 #[derive(Debug)]
@@ -32,15 +28,6 @@ pub struct Engine {
     /// `DOCKER_API_VERSION`: no other is spoken.
     fixed_version: Option<ApiVersion>,
     ping: OnceCell<Ping>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ApiVersion(u32, u32);
-
-#[derive(Debug)]
-pub(crate) struct Ping {
-    version: ApiVersion,
-    pub(crate) buildkit: bool,
 }
 
 /// What an engine says of itself.
@@ -300,46 +287,6 @@ fn is_false(value: &str) -> bool {
     matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False")
 }
 
-fn fixed_version(environment: &dyn Fn(&str) -> Option<String>) -> Result<Option<ApiVersion>, Failure> {
-    let Some(text) = environment("DOCKER_API_VERSION").filter(|text| !text.is_empty()) else {
-        return Ok(None);
-    };
-    match ApiVersion::parse(text.trim_start_matches('v')) {
-        Some(version) => Ok(Some(version)),
-        None => Err(Failure::environment(format!("DOCKER_API_VERSION={text} is no version of Docker's API"))
-            .hint("it looks like 1.41; unset it, and the newest that both sides speak is used")),
-    }
-}
-
-async fn ask(address: &Address, fixed: Option<ApiVersion>) -> Result<Ping, Failure> {
-    let response =
-        transport::send(address, Method::GET, "/_ping", HeaderMap::new(), Payload::empty()).await?;
-    let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok());
-    let Some(offered) = header("Api-Version").and_then(ApiVersion::parse) else {
-        return Err(Failure::environment(format!("what listens at {address} is not a Docker engine"))
-            .hint("check DOCKER_HOST and `docker context show`"));
-    };
-    let buildkit = header("Builder-Version") == Some("2");
-    if let Some(version) = fixed {
-        return Ok(Ping { version, buildkit });
-    }
-    if offered < OLDEST {
-        return Err(Failure::environment(format!(
-            "the Docker engine at {address} is too old: it speaks API {}.{}, at least {}.{} is needed",
-            offered.0, offered.1, OLDEST.0, OLDEST.1
-        ))
-        .hint("update Docker to 20.10 or later"));
-    }
-    Ok(Ping { version: offered.min(NEWEST), buildkit })
-}
-
-impl ApiVersion {
-    fn parse(text: &str) -> Option<Self> {
-        let (major, minor) = text.split_once('.')?;
-        Some(Self(major.parse().ok()?, minor.parse().ok()?))
-    }
-}
-
 /// The engine's sentence in an answer that is an error.
 pub(crate) async fn sentence(response: Response) -> String {
     #[derive(Deserialize)]
@@ -446,11 +393,5 @@ mod tests {
     fn queries_are_escaped() {
         let query = Query::new().add("t", "a/b:c").add("buildargs", "{\"k\":\"ä &\"}").finish();
         assert_eq!(query, "t=a%2Fb%3Ac&buildargs=%7B%22k%22%3A%22%C3%A4%20%26%22%7D");
-    }
-
-    #[test]
-    fn api_versions_are_ordered_as_numbers() {
-        assert!(ApiVersion::parse("1.9") < ApiVersion::parse("1.41"));
-        assert_eq!(ApiVersion::parse("nonsense"), None);
     }
 }

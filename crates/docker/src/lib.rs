@@ -18,6 +18,7 @@ mod registry;
 mod session;
 mod ssh_agent;
 mod transport;
+mod version;
 
 pub use build::{BuildProgress, BuildRequest, BuiltImage, StepId, Transferred};
 pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};

@@ -6,6 +6,7 @@ mod support;
 
 mod absent;
 mod applying;
+mod arguments;
 mod ci;
 mod contexts;
 mod custom_build;
