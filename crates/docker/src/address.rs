@@ -179,8 +179,11 @@ fn context_address(config: &Path, name: &str) -> Result<Address, Failure> {
     let endpoint = meta.endpoints.docker.unwrap_or_default();
     let folder = config.join("contexts/tls").join(&folder).join("docker");
     let secure = folder.is_dir() || endpoint.skip_verification;
-    let certificates =
-        secure.then(|| Certificates { folder, needs_authority: false, verify: !endpoint.skip_verification });
+    let certificates = secure.then_some(Certificates {
+        folder,
+        needs_authority: false,
+        verify: !endpoint.skip_verification,
+    });
     parse(&endpoint.host, certificates.as_ref())
         .map_err(|cause| cause.told(&format!("the Docker context {name:?}"), &endpoint.host))
 }

@@ -1,5 +1,9 @@
 //! Builders of `docker buildx`. The one here is BuildKit in the bed's own engine, reached as a remote one.
-#![expect(clippy::disallowed_methods, reason = "tests use this machine's files, processes and environment")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests use this machine's files, processes and environment; what cannot be is a bug of the test"
+)]
 
 #[path = "support/bed.rs"]
 mod bed;

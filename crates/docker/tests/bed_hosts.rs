@@ -1,5 +1,9 @@
 //! The bed's engine as other machines' engines are reached: over TCP, over TLS, by a context.
-#![expect(clippy::disallowed_methods, reason = "tests use this machine's files and environment")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests use this machine's files and environment; what cannot be is a bug of the test"
+)]
 
 #[path = "support/bed.rs"]
 mod bed;

@@ -1,6 +1,10 @@
 //! Registries that want a login, before the bed's own: pulls of base images and pushes, by every way that Docker keeps
 //! logins in.
-#![expect(clippy::disallowed_methods, reason = "tests use this machine's files, processes and environment")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests use this machine's files, processes and environment; what cannot be is a bug of the test"
+)]
 
 #[path = "support/bed.rs"]
 mod bed;

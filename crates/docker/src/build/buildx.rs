@@ -160,8 +160,8 @@ async fn loaded(engine: &Engine, metadata: &Path) -> Result<String, Failure> {
 
 /// What the program says in the end, without its prefix and without the picture of the Dockerfile.
 fn complaint(said: &[String]) -> String {
-    let errors = said.iter().filter_map(|line| line.strip_prefix("ERROR: "));
-    errors.last().map_or_else(|| said.join("\n"), str::to_owned)
+    let mut errors = said.iter().rev().filter_map(|line| line.strip_prefix("ERROR: "));
+    errors.next().map_or_else(|| said.join("\n"), str::to_owned)
 }
 
 fn unwritable(error: &std::io::Error) -> Failure {
