@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
 use kube::api::ListParams;
 use lilt_model::Uid;
 use serde_json::Value;
@@ -27,13 +27,25 @@ const NOTES_OF_CONTROLLERS: &[&str] = &["deployment.kubernetes.io/revision"];
 pub(crate) fn mark(meta: &ObjectMeta) -> String {
     let state = match meta.generation.filter(|generation| *generation > 0) {
         Some(generation) => format!("g{generation}"),
-        None => format!("v{}", meta.resource_version.as_deref().unwrap_or_default()),
+        None => version(meta),
     };
     let mut noted = meta.annotations.clone().unwrap_or_default();
     noted.retain(|key, _| !NOTES_OF_CONTROLLERS.contains(&key.as_str()));
     let said = serde_json::json!({"labels": meta.labels, "annotations": noted,
         "deleting": meta.deletion_timestamp.is_some()});
     format!("{}:{state}:{}", meta.uid.as_deref().unwrap_or_default(), digest(&said))
+}
+
+/// Of kinds that count no generations. Where a controller writes a status, as with autoscalers every few seconds, who set
+/// what and when tells more than the version of the whole.
+fn version(meta: &ObjectMeta) -> String {
+    let entries = meta.managed_fields.as_deref().unwrap_or_default();
+    let is_status = |entry: &ManagedFieldsEntry| entry.subresource.as_deref() == Some("status");
+    if !entries.iter().any(is_status) {
+        return format!("v{}", meta.resource_version.as_deref().unwrap_or_default());
+    }
+    let others: Vec<&ManagedFieldsEntry> = entries.iter().filter(|entry| !is_status(entry)).collect();
+    format!("m{}", digest(&serde_json::json!(others)))
 }
 
 /// Which manifest it is, however its keys are ordered.
@@ -127,5 +139,13 @@ mod tests {
         }
         let versioned = |version: &str| mark(&meta(json!({"uid": "u", "resourceVersion": version})));
         assert_ne!(versioned("1"), versioned("2"));
+        let scaler = |version: &str, time: &str| {
+            mark(&meta(json!({"uid": "u", "resourceVersion": version, "managedFields": [
+                {"manager": "tilt", "operation": "Apply", "time": time},
+                {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}]})))
+        };
+        let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        assert_eq!(scaler("1", early), scaler("2", early));
+        assert_ne!(scaler("1", early), scaler("1", late));
     }
 }

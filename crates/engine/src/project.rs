@@ -99,8 +99,7 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
     let running = resource.update.as_ref().map(|update| &update.cause);
     let cause = running.or(resource.last().map(|last| &last.cause));
     annotate(annotation::CAUSE, cause.map(crate::Cause::headline));
-    let unwell = out_of_reach(state, resource).or_else(|| runtime.message.clone());
-    annotate(annotation::RUNTIME_MESSAGE, unwell.or_else(|| drift(resource)));
+    annotate(annotation::RUNTIME_MESSAGE, out_of_reach(state, resource).or_else(|| runtime.message.clone()));
     annotate(annotation::DRIFT, drift(resource));
     annotate(annotation::FORWARDS, broken_forwards(resource));
     metadata

@@ -37,11 +37,12 @@ macro_rules! declare {
 fn annotations() -> String {
     format!(
         "\n/** Where lilt says more than Tilt's fields can hold. */\nexport const annotation = {{\n  hold: {:?},\n  \
-         cause: {:?},\n  runtimeMessage: {:?},\n  forwards: {:?},\n}} as const;\n",
+         cause: {:?},\n  runtimeMessage: {:?},\n  forwards: {:?},\n  drift: {:?},\n}} as const;\n",
         annotation::HOLD,
         annotation::CAUSE,
         annotation::RUNTIME_MESSAGE,
         annotation::FORWARDS,
+        annotation::DRIFT,
     )
 }
 

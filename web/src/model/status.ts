@@ -101,6 +101,7 @@ export function messages(resource: UIResource): Message[] {
     add("error", note(annotation.runtimeMessage) || status.k8sResourceInfo?.podStatusMessage);
   }
   add("warning", note(annotation.forwards));
+  add("warning", note(annotation.drift));
   add("hold", note(annotation.hold));
   if (status.runtimeStatus !== "error") {
     add("note", note(annotation.runtimeMessage));

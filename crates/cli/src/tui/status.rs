@@ -149,6 +149,7 @@ pub(crate) fn messages<'a>(resource: &'a UIResource) -> Vec<(Kind, &'a str)> {
         add(Kind::Error, running.or(pod));
     }
     add(Kind::Warning, note(annotation::FORWARDS));
+    add(Kind::Warning, note(annotation::DRIFT));
     add(Kind::Hold, note(annotation::HOLD));
     if !fails {
         add(Kind::Note, running);
