@@ -14,6 +14,13 @@ pub fn is_unreachable(failure: &Failure) -> bool {
     failure.message.starts_with(UNREACHABLE)
 }
 
+const FORBIDDEN: &str = "the cluster does not allow you";
+
+/// Whether the API server said that a right is missing: asking again at once is of no use.
+pub fn is_forbidden(failure: &Failure) -> bool {
+    failure.message.starts_with(FORBIDDEN)
+}
+
 /// An error and all its sources in one line, without repeating what a source already says.
 pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
@@ -70,7 +77,7 @@ impl Cluster {
     }
 
     pub(crate) fn forbidden(&self, doing: &str, error: &kube::Error) -> Failure {
-        Failure::environment(format!("the cluster does not allow you {doing}"))
+        Failure::environment(format!("{FORBIDDEN} {doing}"))
             .detail(causes_of_status(error))
             .hint(format!("ask for the right, or check that {} is the context you meant", self.context()))
     }

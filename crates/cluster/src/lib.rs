@@ -28,7 +28,7 @@ pub use archive::Archive;
 pub use connect::{Cluster, ConnectOptions, Selection, WITHIN, current_context, kubeconfig_files, selection};
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
-pub use error::is_unreachable;
+pub use error::{is_forbidden, is_unreachable};
 pub use forward::{Forwarder, PortStream};
 pub use live::{LiveChannel, Output};
 pub use logs::{LogChunk, LogStream};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_cluster::{Forwarder, PortStream};
+use lilt_cluster::{Forwarder, PortStream, is_forbidden};
 use lilt_engine::{Event, ForwardState, ForwardTarget, TaskSpec};
 use lilt_model::kubernetes::Forward;
 use lilt_model::log::Level;
@@ -172,6 +172,7 @@ async fn connect(
 /// Opens the port of whichever pod is the target, also one that only comes now.
 async fn open(forwarder: &Forwarder, mut spec: Receiver<TaskSpec>) -> Result<PortStream, Failure> {
     let deadline = Instant::now() + PATIENCE;
+    let mut last: Option<Failure> = None;
     loop {
         let failure = match target(&mut spec) {
             Some(target) => tokio::select! {
@@ -181,11 +182,12 @@ async fn open(forwarder: &Forwarder, mut spec: Receiver<TaskSpec>) -> Result<Por
                 },
                 // The old one may be on a node that never answers.
                 () = another(&mut spec, &target) => continue,
-                () = tokio::time::sleep_until(deadline) => silent(&target),
+                // What was answered before tells more than silence.
+                () = tokio::time::sleep_until(deadline) => last.unwrap_or_else(|| silent(&target)),
             },
             None => Failure::environment("no pod is running to forward to"),
         };
-        if Instant::now() >= deadline {
+        if Instant::now() >= deadline || is_forbidden(&failure) {
             return Err(failure);
         }
         tokio::select! {
@@ -193,6 +195,7 @@ async fn open(forwarder: &Forwarder, mut spec: Receiver<TaskSpec>) -> Result<Por
             changed = spec.changed() => if changed.is_err() { return Err(failure) },
             () = tokio::time::sleep(PAUSE) => {}
         }
+        last = Some(failure);
     }
 }
 
