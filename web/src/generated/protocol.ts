@@ -260,6 +260,20 @@ detail?: string, begin: Timestamp, end?: Timestamp | null, };
 
 export type StageKind = "wait" | "load" | "build" | "push" | "deploy" | "run" | "live_update" | "schedule" | "pull" | "start" | "ready";
 
+export type RunningSession = { 
+/**
+ * Of the folder that its Tiltfile is in.
+ */
+name: string, tiltfile: string, port: number, 
+/**
+ * Its page, with what lets this user's browser in.
+ */
+link: string, 
+/**
+ * It is the one that answers.
+ */
+current: boolean, };
+
 /** Where lilt says more than Tilt's fields can hold. */
 export const annotation = {
   hold: "lilt.dev/hold",

@@ -24,10 +24,12 @@ function useStateFilter(): (name: string) => boolean {
   const kept = useRef({ state, names: new Set<string>() });
   if (kept.current.state !== state) kept.current = { state, names: new Set() };
   return (name) => {
+    // Without a look at the resource, so that not every change of one draws the table anew.
+    if (state === undefined && showDisabled.value) return true;
     const resource = session.resource(name)?.value;
     if (!resource) return false;
     const now = overall(resource);
-    if (state === undefined) return now !== "disabled" || showDisabled.value;
+    if (state === undefined) return now !== "disabled";
     if (now === state) kept.current.names.add(name);
     return kept.current.names.has(name);
   };
