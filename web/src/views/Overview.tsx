@@ -1,5 +1,5 @@
-import { signal } from "@preact/signals";
-import { useMemo, useRef } from "preact/hooks";
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { recall, remember } from "../model/memory";
 import { sorted } from "../model/order";
 import type { Group } from "../model/session";
@@ -49,6 +49,33 @@ function useGroups(): Group[] {
   }, [groups, column, descending, turn, starred]);
 }
 
+/** Rows drawn at once, so that the first ones are seen before all of a thousand are there. */
+const FIRST_ROWS = 60;
+const MORE_ROWS = 150;
+
+/** How many rows to draw: more with every frame until all are there. */
+function useRoom(wanted: number): number {
+  const room = useSignal(FIRST_ROWS);
+  useEffect(() => {
+    if (room.value >= wanted) return;
+    const frame = requestAnimationFrame(() => (room.value += MORE_ROWS));
+    return () => cancelAnimationFrame(frame);
+  }, [room.value, wanted]);
+  return room.value;
+}
+
+/** The first rows of all groups. */
+function cut(groups: readonly Group[], most: number): Group[] {
+  let left = most;
+  return groups
+    .map((group) => {
+      const names = group.names.slice(0, Math.max(0, left));
+      left -= names.length;
+      return { ...group, names, total: group.names.length };
+    })
+    .filter((group) => group.names.length > 0);
+}
+
 export function Overview() {
   const hasState = useStateFilter();
   const all = session.names.value.length;
@@ -56,6 +83,7 @@ export function Overview() {
     .map((group) => ({ ...group, names: group.names.filter((name) => matchesName(name) && hasState(name)) }))
     .filter((group) => group.names.length > 0);
   const shown = new Set(groups.flatMap((group) => group.names)).size;
+  const room = useRoom(groups.reduce((sum, group) => sum + group.names.length, 0));
   const state = stateFilter.value;
   return (
     <main id="main" class="overview">
@@ -80,7 +108,7 @@ export function Overview() {
         ) : null}
         <Tools groups={groups} />
       </div>
-      {groups.length > 0 ? <Table groups={groups} /> : <Empty all={all} />}
+      {groups.length > 0 ? <Table groups={cut(groups, room)} /> : <Empty all={all} />}
     </main>
   );
 }
