@@ -95,7 +95,8 @@ pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
 /// What it means to listen where others can reach it.
 fn reachable(host: &str, asks: bool) -> Option<String> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let loopback = bare.parse::<std::net::IpAddr>().map_or(bare == DEFAULT_HOST, |address| address.is_loopback());
+    let loopback =
+        bare.parse::<std::net::IpAddr>().map_or(bare == DEFAULT_HOST, |address| address.is_loopback());
     let who = if asks { "who has the link above" } else { "everybody there" };
     (!loopback).then(|| {
         format!(

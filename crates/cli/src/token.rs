@@ -36,7 +36,10 @@ pub(crate) fn of_session(port: u16, chosen: bool) -> Result<Option<Arc<str>>, Fa
     // Without a home it is for this session only.
     if let Some(path) = file(port).filter(|_| chosen) {
         files::save_private(&path, token.as_bytes()).map_err(|error| {
-            Failure::environment(format!("cannot keep the token of the web port in {}: {error}", path.display()))
+            Failure::environment(format!(
+                "cannot keep the token of the web port in {}: {error}",
+                path.display()
+            ))
         })?;
     }
     Ok(Some(token))

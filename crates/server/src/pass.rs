@@ -62,10 +62,7 @@ impl Pass {
     }
 
     fn cookie(&self, token: &str) -> String {
-        format!(
-            "{}={token}; Path=/; Max-Age={REMEMBERED_SECONDS}; HttpOnly; SameSite=Strict",
-            self.cookie
-        )
+        format!("{}={token}; Path=/; Max-Age={REMEMBERED_SECONDS}; HttpOnly; SameSite=Strict", self.cookie)
     }
 }
 
@@ -94,7 +91,8 @@ fn refuse(words: &'static str) -> Response {
 }
 
 fn only_reads(request: &Request) -> bool {
-    matches!(*request.method(), Method::GET | Method::HEAD) && !request.headers().contains_key(header::UPGRADE)
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        && !request.headers().contains_key(header::UPGRADE)
 }
 
 fn is_page(path: &str) -> bool {
@@ -113,7 +111,8 @@ fn admit(pass: &Pass, token: &str, address: &Uri) -> Response {
         return (StatusCode::UNAUTHORIZED, [(header::CACHE_CONTROL, "no-store")], Html(page)).into_response();
     }
     let rest = rest.join("&");
-    let target = if rest.is_empty() { address.path().to_owned() } else { format!("{}?{rest}", address.path()) };
+    let target =
+        if rest.is_empty() { address.path().to_owned() } else { format!("{}?{rest}", address.path()) };
     let mut response = Redirect::to(&target).into_response();
     if let Ok(value) = HeaderValue::from_str(&pass.cookie(token)) {
         response.headers_mut().insert(header::SET_COOKIE, value);

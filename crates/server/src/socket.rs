@@ -184,8 +184,7 @@ impl<'s> Sender<'s> {
             let message = following.look(&logs);
             (following, message)
         });
-        let (following, message) =
-            looked.await.map_err(|_| axum::Error::new("the log could not be read"))?;
+        let (following, message) = looked.await.map_err(|_| axum::Error::new("the log could not be read"))?;
         self.following = Some(following);
         match message {
             Some(message) => self.put(&message).await,

@@ -10,9 +10,9 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use lilt_model::{ResourceName, Timestamp};
 use lilt_model::api::UIResource;
 use lilt_model::log::{Level, Line};
+use lilt_model::{ResourceName, Timestamp};
 use lilt_store::Reader;
 use serde_json::json;
 

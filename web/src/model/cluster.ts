@@ -43,13 +43,14 @@ export interface Forward {
   host?: string;
   name?: string;
   error?: string;
-  startedAt?: string;
+  /** Somebody listens on it for a pod. */
+  open: boolean;
 }
 
 interface PortForward {
   metadata: { annotations?: Record<string, string> };
-  spec?: { podName?: string; forwards?: Forward[] };
-  status?: { forwardStatuses?: { localPort: number; error?: string; startedAt?: string | null }[] };
+  spec?: { podName?: string; forwards?: Omit<Forward, "open">[] };
+  status?: { forwardStatuses?: { localPort: number; error?: string; addresses?: string[] }[] };
 }
 
 export interface ClusterFacts {
@@ -78,11 +79,8 @@ export async function fetchClusterFacts(resource: string): Promise<ClusterFacts>
 function forwardsOf(object: PortForward): Forward[] {
   return (object.spec?.forwards ?? []).map((forward) => {
     const state = object.status?.forwardStatuses?.find(({ localPort }) => localPort === forward.localPort);
-    return {
-      ...forward,
-      ...(state?.error && { error: state.error }),
-      ...(state?.startedAt && { startedAt: state.startedAt }),
-    };
+    const { error } = state ?? {};
+    return { ...forward, open: !error && (state?.addresses ?? []).length > 0, ...(error && { error }) };
   });
 }
 

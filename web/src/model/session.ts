@@ -13,6 +13,8 @@ export interface Group {
   /** Unique among the groups. */
   label: string;
   names: string[];
+  /** How many there are, if not all of them are here. */
+  total?: number;
   /** Needs no heading: its only resource says it. */
   bare?: boolean;
 }

@@ -101,9 +101,9 @@ function Forwards({ forwards }: { forwards: readonly Forward[] }) {
       <ul class="conditions">
         {forwards.map((forward) => (
           <li key={forward.localPort}>
-            <Mark shape={forward.error ? "error" : forward.startedAt ? "ok" : "waiting"} />
+            <Mark shape={forward.error ? "error" : forward.open ? "ok" : "waiting"} />
             {forward.host || "localhost"}:{forward.localPort} → {forward.containerPort}
-            <span class="muted"> {forward.error || (forward.startedAt ? "open" : "waits for a pod")}</span>
+            <span class="muted"> {forward.error || (forward.open ? "open" : "waits for a pod")}</span>
           </li>
         ))}
       </ul>

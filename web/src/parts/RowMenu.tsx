@@ -1,5 +1,6 @@
 /** What else can be done with a resource. */
 
+import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { UIResource } from "../generated/protocol";
 import { TILTFILE } from "../model/session";
@@ -8,6 +9,8 @@ import { cancel, setEnabled, setManual, trigger } from "../page";
 
 export function RowMenu({ resource }: { resource: UIResource }) {
   const menu = useRef<HTMLDetailsElement>(null);
+  // With a thousand rows, what is not seen is not drawn.
+  const open = useSignal(false);
   const name = resource.metadata.name;
   const disabled = isDisabled(resource);
   const actions: { words: string; run: () => void; off?: boolean }[] = [
@@ -29,6 +32,7 @@ export function RowMenu({ resource }: { resource: UIResource }) {
     <details
       class="menu row-menu"
       ref={menu}
+      onToggle={(event) => (open.value = event.currentTarget.open)}
       onFocusOut={(event) => {
         if (!menu.current?.contains(event.relatedTarget as Node | null)) close();
       }}
@@ -42,22 +46,24 @@ export function RowMenu({ resource }: { resource: UIResource }) {
       <summary aria-label={`More for ${name}`} title="More">
         <span aria-hidden="true">⋯</span>
       </summary>
-      <div class="menu-body">
-        {actions.map(({ words, run, off }) => (
-          <button
-            key={words}
-            type="button"
-            class="quiet"
-            disabled={off === true}
-            onClick={() => {
-              close();
-              run();
-            }}
-          >
-            {words}
-          </button>
-        ))}
-      </div>
+      {open.value ? (
+        <div class="menu-body">
+          {actions.map(({ words, run, off }) => (
+            <button
+              key={words}
+              type="button"
+              class="quiet"
+              disabled={off === true}
+              onClick={() => {
+                close();
+                run();
+              }}
+            >
+              {words}
+            </button>
+          ))}
+        </div>
+      ) : null}
     </details>
   );
 }

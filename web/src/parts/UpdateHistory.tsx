@@ -85,7 +85,7 @@ function Update({ update }: { update: UpdateRecord }) {
             <span class="track" aria-hidden="true">
               <span
                 class={`bar ${bar.stage.stage}${bar.running ? " running" : ""}`}
-                style={{ left: `${bar.left * 100}%`, width: `${bar.width * 100}%` }}
+                style={{ left: `min(${bar.left * 100}%, 100% - 3px)`, width: `${bar.width * 100}%` }}
               />
             </span>
             <span class="stage-time">{duration(bar.milliseconds)}</span>

@@ -1,5 +1,5 @@
-import { signal } from "@preact/signals";
-import { useMemo, useRef } from "preact/hooks";
+import { signal, useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { recall, remember } from "../model/memory";
 import { sorted } from "../model/order";
 import type { Group } from "../model/session";
@@ -24,10 +24,12 @@ function useStateFilter(): (name: string) => boolean {
   const kept = useRef({ state, names: new Set<string>() });
   if (kept.current.state !== state) kept.current = { state, names: new Set() };
   return (name) => {
+    // Without a look at the resource, so that not every change of one draws the table anew.
+    if (state === undefined && showDisabled.value) return true;
     const resource = session.resource(name)?.value;
     if (!resource) return false;
     const now = overall(resource);
-    if (state === undefined) return now !== "disabled" || showDisabled.value;
+    if (state === undefined) return now !== "disabled";
     if (now === state) kept.current.names.add(name);
     return kept.current.names.has(name);
   };
@@ -47,6 +49,33 @@ function useGroups(): Group[] {
   }, [groups, column, descending, turn, starred]);
 }
 
+/** Rows drawn at once, so that the first ones are seen before all of a thousand are there. */
+const FIRST_ROWS = 60;
+const MORE_ROWS = 150;
+
+/** How many rows to draw: more with every frame until all are there. */
+function useRoom(wanted: number): number {
+  const room = useSignal(FIRST_ROWS);
+  useEffect(() => {
+    if (room.value >= wanted) return;
+    const frame = requestAnimationFrame(() => (room.value += MORE_ROWS));
+    return () => cancelAnimationFrame(frame);
+  }, [room.value, wanted]);
+  return room.value;
+}
+
+/** The first rows of all groups. */
+function cut(groups: readonly Group[], most: number): Group[] {
+  let left = most;
+  return groups
+    .map((group) => {
+      const names = group.names.slice(0, Math.max(0, left));
+      left -= names.length;
+      return { ...group, names, total: group.names.length };
+    })
+    .filter((group) => group.names.length > 0);
+}
+
 export function Overview() {
   const hasState = useStateFilter();
   const all = session.names.value.length;
@@ -54,6 +83,7 @@ export function Overview() {
     .map((group) => ({ ...group, names: group.names.filter((name) => matchesName(name) && hasState(name)) }))
     .filter((group) => group.names.length > 0);
   const shown = new Set(groups.flatMap((group) => group.names)).size;
+  const room = useRoom(groups.reduce((sum, group) => sum + group.names.length, 0));
   const state = stateFilter.value;
   return (
     <main id="main" class="overview">
@@ -78,7 +108,7 @@ export function Overview() {
         ) : null}
         <Tools groups={groups} />
       </div>
-      {groups.length > 0 ? <Table groups={groups} /> : <Empty all={all} />}
+      {groups.length > 0 ? <Table groups={cut(groups, room)} /> : <Empty all={all} />}
     </main>
   );
 }

@@ -103,7 +103,7 @@ function Body({ group }: { group: Group }) {
                 <path d="M5 6.5l3 3 3-3" class="stroke" />
               </svg>
               {group.label}
-              <span class="group-count">{group.names.length}</span>
+              <span class="group-count">{group.total ?? group.names.length}</span>
             </button>
             <Troubles names={group.names} />
           </th>

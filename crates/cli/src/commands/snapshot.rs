@@ -102,8 +102,12 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     {
         terminal::aside(&words);
     }
-    let options =
-        ServeOptions { allowed_hosts: vec![host], version: arguments::version().to_owned(), token, ..ServeOptions::default() };
+    let options = ServeOptions {
+        allowed_hosts: vec![host],
+        version: arguments::version().to_owned(),
+        token,
+        ..ServeOptions::default()
+    };
     // Nothing can be asked of a snapshot: with the receiver gone the server refuses every request.
     let (requests, _) = mpsc::channel(1);
     lilt_server::serve(listener, options, reader, requests, cancel).await;

@@ -37,7 +37,9 @@ fn the_printed_link_and_the_own_commands_come_in_and_nobody_else() {
     let pair = cookie.split(';').next().expect("name and value");
     assert_eq!(ask(port, "GET", RESOURCES, &format!("Cookie: {pair}\r\n"), "").0, 200);
 
-    for arguments in [&["trigger", "one"][..], &["logs", "one"], &["alpha", "tree-view"], &["dump", "webview"]] {
+    for arguments in
+        [&["trigger", "one"][..], &["logs", "one"], &["alpha", "tree-view"], &["dump", "webview"]]
+    {
         let ended = Start::new(&project, arguments).beside(&lilt).without("TILT_DISABLE_HUD_AUTH").run();
         assert_eq!(ended.code(), Some(0), "{arguments:?}: {}", ended.output());
     }

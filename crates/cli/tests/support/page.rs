@@ -78,7 +78,8 @@ impl Page {
 
     /// Presses the button of a resource.
     pub(crate) fn trigger(&mut self, resource: &str) {
-        let message = json!({"type": "ask", "request": {"type": "trigger", "resource": resource}}).to_string();
+        let message =
+            json!({"type": "ask", "request": {"type": "trigger", "resource": resource}}).to_string();
         self.socket.send(Message::text(message)).expect("the page's socket is open");
     }
 }

@@ -57,7 +57,8 @@ impl Buttons {
 /// The page has its own for what these two of every resource do.
 fn is_shown(button: &Snapshot) -> bool {
     let name = &button.key.name;
-    !name.ends_with("-stopbuild") && !(name.starts_with("toggle-") && name.ends_with("-disable"))
+    let switches = name.starts_with("toggle-") && name.ends_with("-disable");
+    !switches && !name.ends_with("-stopbuild")
 }
 
 /// The store holds nothing but objects.

@@ -149,7 +149,12 @@ fn visitors(port: u16) -> Vec<(&'static str, String, bool, bool)> {
         ("half a token", format!("X-Tilt-Token: {}\r\n", &TOKEN[..16]), false, false),
         ("an empty token", format!("X-Tilt-Token: \r\nCookie: lilt-token-{port}=\r\n"), false, false),
         ("another port's cookie", format!("Cookie: lilt-token-1={TOKEN}\r\n{own}"), false, false),
-        ("a wrong header beside a right cookie", format!("X-Tilt-Token: {wrong}\r\n{cookie}{own}"), false, false),
+        (
+            "a wrong header beside a right cookie",
+            format!("X-Tilt-Token: {wrong}\r\n{cookie}{own}"),
+            false,
+            false,
+        ),
         ("as a bearer", format!("Authorization: Bearer {TOKEN}\r\n{own}"), false, false),
         ("the header, as scripts do", header.clone(), true, true),
         ("the header and the own origin", format!("{header}{own}"), true, true),

@@ -31,7 +31,7 @@ impl Field {
             && serde_json::from_str::<Value>(line).is_ok_and(|object| {
                 find(&object, &self.path).is_some_and(|found| match found {
                     Value::String(text) => *text == self.value,
-                    other => other.to_string() == self.value,
+                    other => serde_json::to_string(other).is_ok_and(|text| text == self.value),
                 })
             })
     }

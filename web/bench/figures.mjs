@@ -1,0 +1,195 @@
+/**
+ * The page's figures in Chromium, against a made-up session of 1,000 resources and a million lines: `npm run bench`.
+ * It measures and prints, and asserts nothing: what a machine can do is no test of the code.
+ */
+
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { chromium } from "@playwright/test";
+
+const RESOURCES = 1_000;
+const LINES = 1_000_000;
+const STORM_SECONDS = 10;
+
+const root = join(import.meta.dirname, "../..");
+const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
+const sample = ["release", "debug"]
+  .map((profile) => join(target, profile, "examples/sample"))
+  .find((path) => existsSync(path));
+if (!sample) throw new Error("no sample: run `cargo build --release -p lilt-server --example sample`");
+
+async function freePort() {
+  return new Promise((found) => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => found(port));
+    });
+  });
+}
+
+/** A made-up session that answers. */
+async function start(storm) {
+  const port = await freePort();
+  const child = spawn(sample, [port, RESOURCES, LINES, storm ? 1 : 0].map(String), { stdio: "ignore" });
+  const address = `http://localhost:${port}`;
+  const deadline = Date.now() + 120_000;
+  for (;;) {
+    try {
+      if ((await fetch(`${address}/favicon.svg`)).ok) break;
+    } catch {
+      if (Date.now() > deadline || child.exitCode !== null) throw new Error("the sample does not answer");
+    }
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  const end = () =>
+    new Promise((done) => {
+      child.once("exit", done);
+      child.kill("SIGINT");
+    });
+  return { address, end };
+}
+
+const rows = [];
+function tell(work, figure, most) {
+  rows.push([work, figure, most]);
+  console.log(`${work.padEnd(62)} ${figure.padStart(12)}   ${most}`);
+}
+
+const milliseconds = (value) => `${value.toFixed(0)} ms`;
+
+/** From the beginning of the navigation until something that matches has been painted. */
+async function firstPaint(page, address, selector) {
+  await page.addInitScript((wanted) => {
+    const look = () => {
+      if (!document.querySelector(wanted)) return requestAnimationFrame(look);
+      requestAnimationFrame(() => (window.painted = performance.now()));
+    };
+    requestAnimationFrame(look);
+  }, selector);
+  await page.goto(address);
+  await page.waitForFunction(() => window.painted !== undefined);
+  return page.evaluate(() => window.painted);
+}
+
+/** Scrolls for some seconds, through page after page of lines; the time between frames. */
+async function scroll(page, step) {
+  return page.evaluate(async (by) => {
+    const element = document.getElementById("log-lines");
+    const frames = [];
+    let last = performance.now();
+    const until = last + 8_000;
+    let gone = 0;
+    while (performance.now() < until) {
+      await new Promise((done) => requestAnimationFrame(done));
+      const now = performance.now();
+      frames.push(now - last);
+      last = now;
+      const before = element.scrollTop;
+      element.scrollTop = before + by;
+      gone += Math.abs(element.scrollTop - before) / 20;
+    }
+    frames.sort((one, other) => one - other);
+    return {
+      longest: frames.at(-1),
+      most: frames[Math.floor(frames.length * 0.99)],
+      lines: Math.round(gone),
+    };
+  }, step);
+}
+
+/** What script and document take, after the browser has tidied up. */
+async function memory(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  const {
+    usedSize,
+    embedderHeapUsedSize = 0,
+    backingStorageSize = 0,
+  } = await session.send("Runtime.getHeapUsage");
+  return (usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6;
+}
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu"],
+});
+const fresh = async () => (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
+
+console.log(`${sample}\n`);
+const calm = await start(false);
+let page = await fresh();
+const paint = await firstPaint(page, `${calm.address}/overview`, "tr[data-resource]");
+tell("first useful paint, 1,000 resources, 1 million lines", milliseconds(paint), "400 ms");
+
+page = await fresh();
+const lines = await firstPaint(page, `${calm.address}/r/(all)/overview`, ".line");
+tell("first lines of the log", milliseconds(lines), "");
+await page.locator("#log-lines").focus();
+for (const [name, step] of [
+  ["slow", -40],
+  ["by the wheel", -400],
+  ["wild", -2_000],
+]) {
+  const { longest, most, lines } = await scroll(page, step);
+  tell(`scroll, ${name}: longest frame of ${lines.toLocaleString()} lines`, milliseconds(longest), "32 ms");
+  tell(`scroll, ${name}: 99 of 100 frames within`, milliseconds(most), "");
+}
+for (let part = 0; part <= 10; part++) {
+  const box = await page.getByRole("scrollbar").boundingBox();
+  await page.mouse.click(box.x + 5, box.y + (box.height - 1) * (part / 10));
+  await page.waitForTimeout(100);
+}
+tell("memory of the page after that", `${(await memory(page)).toFixed(0)} MB`, "150 MB");
+
+page = await fresh();
+await page.goto(`${calm.address}/overview`);
+await page.locator("tr[data-resource=api]").waitFor();
+const seen = await page.evaluate(async () => {
+  const row = document.querySelector("tr[data-resource=api]");
+  const changed = new Promise((done) => {
+    new MutationObserver(() => {
+      if (row.textContent.includes("Updating")) requestAnimationFrame(() => done(performance.now()));
+    }).observe(row, { subtree: true, childList: true, characterData: true });
+  });
+  const asked = performance.now();
+  row.querySelector(".trigger").click();
+  return (await changed) - asked;
+});
+tell("a click, the change in the session, and visible", milliseconds(seen), "100 ms");
+await calm.end();
+
+const stormy = await start(true);
+page = await fresh();
+let closed = 0;
+page.on("websocket", (socket) => socket.on("close", () => closed++));
+await page.goto(`${stormy.address}/overview`);
+await page.locator("tr[data-resource=api]").waitFor();
+const delays = await page.evaluate(async (seconds) => {
+  const found = [];
+  const star = document.querySelector("tr[data-resource=api] .star");
+  for (let turn = 0; turn < seconds * 5; turn++) {
+    await new Promise((done) => setTimeout(done, 200));
+    const begin = performance.now();
+    // As a click of the mouse it waits for what the page is doing.
+    await new Promise((done) => setTimeout(done, 0));
+    star.click();
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    found.push(performance.now() - begin);
+  }
+  return found.sort((one, other) => one - other);
+}, STORM_SECONDS);
+tell("1,000 resources change 10 times a second: longest click", milliseconds(delays.at(-1)), "100 ms");
+tell("1,000 resources change 10 times a second: usual click", milliseconds(delays[delays.length >> 1]), "");
+tell("connections lost in that time", String(closed), "0");
+await page.close();
+await stormy.end();
+
+const assets = join(import.meta.dirname, "../dist/assets");
+const size = readdirSync(assets)
+  .filter((name) => name.endsWith(".js.gz"))
+  .reduce((sum, name) => sum + statSync(join(assets, name)).size, 0);
+tell("JavaScript, compressed", `${(size / 1000).toFixed(0)} kB`, "100 kB");
+await browser.close();
