@@ -1,6 +1,7 @@
 //! Copies a directory of the image to where it can be written: with modes, links and times.
 
 use std::fs::{self, File, FileTimes, Metadata, Permissions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use crate::problem::{About, Problem};
 /// container may be.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Problem> {
     match fs::metadata(from) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => make_open_directory(to),
+        Err(error) if error.kind() == ErrorKind::NotFound => make_open_directory(to),
         Err(error) => Err(error).about(from),
         // The root of what is copied may be a link; what counts is where it leads.
         Ok(about) if about.is_dir() => {
@@ -26,10 +27,20 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Problem> {
 }
 
 fn copy_content(from: &Path, to: &Path) -> Result<(), Problem> {
-    for entry in fs::read_dir(from).about(from)? {
+    let entries = match fs::read_dir(from) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return skip(from),
+        entries => entries.about(from)?,
+    };
+    for entry in entries {
         let name = entry.about(from)?.file_name();
         copy_entry(&from.join(&name), &to.join(&name))?;
     }
+    Ok(())
+}
+
+/// What this user cannot read, the container's process cannot either.
+fn skip(path: &Path) -> Result<(), Problem> {
+    eprintln!("lilt-agent: {} cannot be read by this user and is left out", path.display());
     Ok(())
 }
 
@@ -64,7 +75,10 @@ fn copy_link(from: &Path, to: &Path, about: &Metadata) -> Result<(), Problem> {
 
 /// Content, mode and time of one file.
 pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<(), Problem> {
-    let mut source = File::open(from).about(from)?;
+    let mut source = match File::open(from) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return skip(from),
+        source => source.about(from)?,
+    };
     let about = source.metadata().about(from)?;
     if fs::symlink_metadata(to).is_ok() {
         fs::remove_file(to).about(to)?;
