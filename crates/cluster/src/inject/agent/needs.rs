@@ -30,13 +30,8 @@ pub(super) fn decide(spec: &Value, container: &Value, offer: &AgentOffer) -> Ver
     let argv = argv(container, offer);
     let security = Security::of(spec, container, offer.facts.identity);
     let own_volume = |target: &&SyncTarget| !is_mounted(container, &target.directory);
-    let closed: Vec<&SyncTarget> = offer
-        .facts
-        .targets
-        .iter()
-        .filter(own_volume)
-        .filter(|target| !security.may_write(target))
-        .collect();
+    let closed: Vec<&SyncTarget> =
+        offer.facts.targets.iter().filter(own_volume).filter(|target| !security.may_write(target)).collect();
     let Some(reason) = reason(offer, &security, &closed) else { return Verdict::Alone };
     let Some(program) = argv.first() else {
         return Verdict::Impossible("neither the image nor the manifest says what it runs".to_owned());

@@ -58,7 +58,8 @@ fn a_container_that_can_do_nothing_runs_under_the_agent() {
     let (template, notes) = added(container, &offer);
     assert_eq!(used(&notes), "its image has no sh");
     let spec = &template["spec"];
-    let small = json!({"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}});
+    let small =
+        json!({"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}});
     let init = |name: &str, image: &str, command: Value| {
         json!({"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "command": command,
             "resources": small, "securityContext": security,
@@ -139,7 +140,10 @@ fn a_file_that_can_be_nowhere_is_told() {
     let offer = offer(vec![target("/", Some("/settings.json"))]);
     let (template, notes) = added(json!({}), &offer);
     let [AgentNote::Impossible { reason, .. }] = notes.as_slice() else { panic!("{notes:?}") };
-    assert_eq!(reason, "nothing can be mounted where /settings.json lies, and it is not what the container starts");
+    assert_eq!(
+        reason,
+        "nothing can be mounted where /settings.json lies, and it is not what the container starts"
+    );
     assert_eq!(template["spec"].get("initContainers"), None);
 }
 
@@ -155,8 +159,12 @@ fn restarts_have_their_own_settings() {
     let limits = json!({"limits": {"cpu": "1", "nvidia.com/gpu": "1"}});
     let (template, notes) = added(json!({"resources": limits}), &offer);
     assert_eq!(used(&notes), "its process is started anew in place");
-    let command = json!(["/.lilt/agent", "run", "--restart-file", "/tmp/.restart", "--wait", "--", "/web", "$$(port)"]);
+    let command =
+        json!(["/.lilt/agent", "run", "--restart-file", "/tmp/.restart", "--wait", "--", "/web", "$$(port)"]);
     assert_eq!(template["spec"]["containers"][1]["command"], command);
     let init = &template["spec"]["initContainers"];
-    assert_eq!((init.as_array().unwrap().len(), &init[0]["resources"]), (1, &json!({"limits": {"cpu": "1"}})));
+    assert_eq!(
+        (init.as_array().unwrap().len(), &init[0]["resources"]),
+        (1, &json!({"limits": {"cpu": "1"}}))
+    );
 }
