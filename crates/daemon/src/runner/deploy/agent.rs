@@ -33,6 +33,10 @@ pub(super) async fn bring(
     objects: &mut [Value],
     steps: &mut Steps,
 ) -> Result<(), Failure> {
+    if job.kubernetes.without_agent {
+        tell_what_is_lost(job, steps);
+        return Ok(());
+    }
     let mut candidates = Vec::new();
     for (name, deployed) in references {
         let Some(target) = job.kubernetes.image(name) else { continue };
@@ -57,6 +61,18 @@ pub(super) async fn bring(
         provide(context, job, candidate, steps).await?;
     }
     Ok(())
+}
+
+fn tell_what_is_lost(job: &DeployJob, steps: &mut Steps) {
+    let restarts = |image: &&ImageTarget| live_updates(image).is_some_and(|it| it.restart_process.is_some());
+    for image in job.kubernetes.images.iter().filter(restarts) {
+        let words = format!(
+            "WARNING: the process of {} is not started anew in place, changes are built and deployed: \
+             live_update_agent=False forbids what it needs",
+            image.name
+        );
+        steps.span().print(Level::Warn, &words);
+    }
 }
 
 async fn candidate(
