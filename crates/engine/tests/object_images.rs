@@ -39,7 +39,10 @@ fn an_image_is_built_after_those_it_builds_on_and_again_with_them() {
     let mut script = Script::loaded(vec![]);
     let script = &mut script;
     put(script, "DockerImage", "web", json!({"ref": "web", "imageMaps": ["base"]}));
-    assert_eq!(status(script, "DockerImage", "web")["waiting"]["reason"], "waiting for the ImageMap \"base\": there is none");
+    assert_eq!(
+        status(script, "DockerImage", "web")["waiting"]["reason"],
+        "waiting for the ImageMap \"base\": there is none"
+    );
     put(script, "ImageMap", "base", json!({"selector": "base"}));
     put(script, "ImageMap", "web", json!({"selector": "web"}));
     assert_eq!(build(script, "web"), None);

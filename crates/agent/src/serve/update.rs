@@ -95,7 +95,7 @@ impl Transaction {
                 }
                 Kind::Link { target, modified } => {
                     let aside = self.room_for(&path)?;
-                    aside::link(&aside, target, *modified)?;
+                    aside::link(&aside, &path, target, *modified)?;
                     self.steps.push(Step::Rename { aside, path });
                 }
                 Kind::File { mode, modified, size, digest } => {
@@ -114,7 +114,7 @@ impl Transaction {
             return Ok(None);
         }
         let room = self.room_for(&path)?;
-        let mut aside = Aside::create(&room, file)?;
+        let mut aside = Aside::create(&room, &path, file)?;
         self.steps.push(Step::Rename { aside: room, path: path.clone() });
         match old {
             Old::Same { .. } => aside.copy_from(&path).map(|()| None),

@@ -1,4 +1,5 @@
 //! Random edits for a while, then the trees are equal.
+#![allow(clippy::print_stderr, reason = "a test that fails shows what differed")]
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use lilt_testbed_env::{Bed, eventually};
 
-use crate::small::{restarts, shell, site, with_steps};
+use crate::small::{lock, restarts, shell, site, with_steps};
 use crate::support::chance::Chance;
 
 const ROUNDS: usize = 12;
@@ -16,6 +17,7 @@ const EDITS: usize = 15;
 fn random_edits_arrive() {
     let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
     let site = site("live-edits", &base, "65532:65532");
+    lock(&site);
     with_steps(&site, "sync('app/www', '/www')");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
@@ -31,6 +33,7 @@ fn random_edits_arrive() {
         fs::write(root.join("index.html"), format!("round {round}\n")).expect("it can be written");
         site.serves(&format!("round {round}"));
         let expected = tree(&root);
+        let mut told = Vec::new();
         eventually(&format!("the trees are equal after round {round}"), || {
             let line = "cd /www && find . -mindepth 1 | while IFS= read -r p; do if [ -L \"$p\" ]; then \
                 echo \"$p -> $(readlink \"$p\")\"; elif [ -d \"$p\" ]; then echo \"$p/\"; else \
@@ -42,7 +45,14 @@ fn random_edits_arrive() {
                 .fold(line, |line, tool| line.replace(&format!("$({tool}"), &format!("$(/busybox {tool}")));
             let mut seen: Vec<String> = shell(&site, &pod, &line).lines().map(str::to_owned).collect();
             seen.sort();
-            (seen == expected).then_some(())
+            let missing = expected.iter().filter(|line| !seen.contains(line)).map(|line| format!("- {line}"));
+            let more = seen.iter().filter(|line| !expected.contains(line)).map(|line| format!("+ {line}"));
+            let difference: Vec<String> = missing.chain(more).collect();
+            if difference != told {
+                eprintln!("round {round}:\n{}", difference.join("\n"));
+                told.clone_from(&difference);
+            }
+            difference.is_empty().then_some(())
         });
     }
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));

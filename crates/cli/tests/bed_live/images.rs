@@ -2,12 +2,13 @@
 
 use lilt_testbed_env::{Bed, eventually};
 
-use crate::small::{init_containers, restarts, shell, site, with_steps};
+use crate::small::{init_containers, lock, restarts, site, with_steps};
 use crate::support::bed::Site;
 use crate::support::page::get;
 
 /// No shell, no tar, nobody's user, a root that cannot be written, and a namespace that allows nothing.
 fn takes_changes(site: &Site) {
+    lock(site);
     with_steps(site, "sync('app/www', '/www')");
     site.project.write("app/www/old.html", "old\n");
     let lilt = site.up().start();
@@ -30,7 +31,9 @@ fn takes_changes(site: &Site) {
     assert_eq!((site.only_pod(), restarts(site, &pod)), (pod.clone(), "0".to_owned()));
 
     // A container that is started again has what was changed.
-    shell(site, &pod, "kill -9 $(pidof busybox) || kill -9 7");
+    let everybody = ["exec", &pod, "-c", "main", "--", "/busybox", "kill", "-9", "-1"];
+    // It does not live to tell.
+    let _ = site.namespace.try_kubectl(&everybody);
     eventually("it was started again", || (restarts(site, &pod) == "1").then_some(()));
     site.serves("two");
     lilt.quit();
@@ -54,7 +57,6 @@ fn debian_as_somebody_else() {
     let base = format!("{}/library/debian:bookworm-slim", Bed::get().registry());
     let site = site("live-debian", &base, "1000");
     with_steps(&site, "sync('app/www', '/www'), run('echo ran as $(id -u); test ! -e /www/bad.html')");
-    site.project.write("web.yaml", &site.yaml("web", site.image()));
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one");

@@ -2,7 +2,7 @@
 
 use lilt_testbed_env::{Bed, eventually};
 
-use crate::small::{restarts, shell, site, with_steps};
+use crate::small::{lock, restarts, shell, site, with_steps};
 use crate::support::bed::Site;
 
 /// The program of a container, at a place where nothing can be written or mounted, as controllers have it.
@@ -10,6 +10,7 @@ use crate::support::bed::Site;
 fn a_program_in_the_root_directory_is_replaced() {
     let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
     let site = site("live-program", &base, "65532:65532");
+    lock(&site);
     with_steps(&site, "sync('app/busybox', '/busybox'), restart_process()");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");

@@ -24,7 +24,6 @@ pub(crate) fn site(topic: &str, base: &str, user: &str) -> Site {
         site.image()
     );
     site.project.write("app/Dockerfile", &dockerfile);
-    lock(&site);
     site
 }
 

@@ -1,6 +1,7 @@
 //! Brings lilt's agent into pods whose containers cannot take live updates alone: a volume, init containers that fill it,
 //! and a command that starts under it. Pure; whether it is needed is decided from what is known, not by trial.
 
+mod aside;
 mod needs;
 mod pod;
 
@@ -9,6 +10,7 @@ use lilt_model::image_facts::ImageFacts;
 use serde_json::Value;
 
 use super::{hash, labels, pod_spec, template};
+pub(crate) use aside::{mentions_the_agent, set_aside};
 use needs::Verdict;
 
 /// How containers of an image could run under the agent.

@@ -23,6 +23,7 @@ pub(super) fn name(path: &Path) -> String {
 }
 
 pub(super) struct Aside {
+    /// The place that it is for: what people know.
     path: PathBuf,
     file: File,
     hasher: blake3::Hasher,
@@ -39,10 +40,10 @@ struct Position {
 }
 
 impl Aside {
-    pub(super) fn create(path: &Path, wanted: &Wanted) -> Result<Self, Problem> {
-        clear(path)?;
+    pub(super) fn create(aside: &Path, path: &Path, wanted: &Wanted) -> Result<Self, Problem> {
+        clear(aside).about(path)?;
         let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600).open(path).about(path)?;
+        let file = options.write(true).create_new(true).mode(0o600).open(aside).about(path)?;
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -117,11 +118,11 @@ impl Aside {
     }
 }
 
-/// A link, aside.
-pub(super) fn link(path: &Path, target: &str, modified: i64) -> Result<(), Problem> {
-    clear(path)?;
-    symlink(target, path).about(path)?;
-    set_time(path, modified).about(path)
+/// A link for a place, aside.
+pub(super) fn link(aside: &Path, path: &Path, target: &str, modified: i64) -> Result<(), Problem> {
+    clear(aside).about(path)?;
+    symlink(target, aside).about(path)?;
+    set_time(aside, modified).about(path)
 }
 
 /// Of a link itself, not of what it leads to.
@@ -131,9 +132,9 @@ pub(super) fn set_time(path: &Path, modified: i64) -> nix::Result<()> {
 }
 
 /// What an agent left that was killed.
-fn clear(path: &Path) -> Result<(), Problem> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).about(path),
+fn clear(aside: &Path) -> std::io::Result<()> {
+    match fs::remove_file(aside) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }

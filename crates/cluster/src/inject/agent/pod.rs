@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::AgentOffer;
 use super::needs::Plan;
 
-const VOLUME: &str = "lilt-agent";
+pub(super) const VOLUME: &str = "lilt-agent";
 /// Where init containers have the whole volume.
 const WHOLE: &str = HOME;
 /// Names in a pod are labels.
@@ -89,6 +89,12 @@ fn init(name: &str, image: &str, command: Value, like: &Value) -> Value {
         container["securityContext"] = like["securityContext"].clone();
     }
     container
+}
+
+/// Whether an init container is one of these.
+pub(super) fn is_ours(container: &Value) -> bool {
+    let mounts = container["volumeMounts"].as_array().into_iter().flatten();
+    mounts.into_iter().any(|mount| mount["name"] == VOLUME && mount["mountPath"] == WHOLE)
 }
 
 fn resources(like: &Value) -> Value {

@@ -168,3 +168,20 @@ fn restarts_have_their_own_settings() {
         (1, &json!({"limits": {"cpu": "1"}}))
     );
 }
+
+#[test]
+fn comparisons_see_nothing_of_it() {
+    let offer = offer(vec![target("/www", None)]);
+    let mounts = json!([{"name": "x", "mountPath": "/x"}]);
+    let plain = deployment(json!({"args": ["x"], "volumeMounts": mounts}));
+    let mut with = vec![plain.clone()];
+    assert_eq!(add(&mut with, std::slice::from_ref(&offer)).len(), 1);
+    let (mut with, mut without) = (with.remove(0), plain.clone());
+    set_aside(&mut with, &mut without);
+    assert_eq!(with, without);
+    assert_eq!(without["spec"]["template"]["spec"]["containers"][1]["volumeMounts"], mounts);
+    // Where there is none, nothing changes.
+    let (mut one, mut other) = (plain.clone(), deployment(json!({})));
+    set_aside(&mut one, &mut other);
+    assert_eq!((one, other), (plain, deployment(json!({}))));
+}
