@@ -4,28 +4,16 @@ use bytes::Bytes;
 use lilt_model::{Failure, Timestamp};
 
 /// Files by their absolute path in the container. Directories above a file need not be named.
-pub struct Archive {
+pub(crate) struct Archive {
     builder: tar::Builder<Vec<u8>>,
 }
 
-impl std::fmt::Debug for Archive {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Archive")
-    }
-}
-
-impl Default for Archive {
-    fn default() -> Self {
+impl Archive {
+    pub(crate) fn new() -> Self {
         Self { builder: tar::Builder::new(Vec::new()) }
     }
-}
 
-impl Archive {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    pub fn add_file(
+    pub(crate) fn add_file(
         &mut self,
         path: &str,
         mode: u32,
@@ -37,7 +25,12 @@ impl Archive {
         self.builder.append_data(&mut header, relative(path)?, content).map_err(|error| refused(path, &error))
     }
 
-    pub fn add_directory(&mut self, path: &str, mode: u32, modified: Timestamp) -> Result<(), Failure> {
+    pub(crate) fn add_directory(
+        &mut self,
+        path: &str,
+        mode: u32,
+        modified: Timestamp,
+    ) -> Result<(), Failure> {
         let mut header = header(tar::EntryType::Directory, mode, modified);
         header.set_size(0);
         self.builder
@@ -45,13 +38,13 @@ impl Archive {
             .map_err(|error| refused(path, &error))
     }
 
-    pub fn add_link(&mut self, path: &str, target: &str, modified: Timestamp) -> Result<(), Failure> {
+    pub(crate) fn add_link(&mut self, path: &str, target: &str, modified: Timestamp) -> Result<(), Failure> {
         let mut header = header(tar::EntryType::Symlink, 0o777, modified);
         header.set_size(0);
         self.builder.append_link(&mut header, relative(path)?, target).map_err(|error| refused(path, &error))
     }
 
-    pub fn finish(self) -> Result<Bytes, Failure> {
+    pub(crate) fn finish(self) -> Result<Bytes, Failure> {
         let archive = self.builder.into_inner();
         archive
             .map(Bytes::from)

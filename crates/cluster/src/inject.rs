@@ -2,6 +2,7 @@
 //!
 //! Pure. Follows Tilt: the same labels, the same places, the same pull policy.
 
+pub mod agent;
 mod locators;
 
 use lilt_model::locator::ImageLocator;

@@ -24,13 +24,12 @@ mod probe;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, Preview, Remark, is_create_once};
-pub use archive::Archive;
 pub use connect::{Cluster, ConnectOptions, Selection, WITHIN, current_context, kubeconfig_files, selection};
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
 pub use error::{is_forbidden, is_unreachable};
 pub use forward::{Forwarder, PortStream};
-pub use live::{LiveChannel, Output};
+pub use live::{Changes, Content, LiveChannel, Output, Put, Way};
 pub use logs::{LogChunk, LogStream};
 pub use marks::{Remembered, digest};
 pub use watch::{NamespaceFact, NamespaceWatch, ObjectFact};

@@ -92,11 +92,17 @@ fn translate_container(spec: &core::Container, init: bool, statuses: &[core::Con
         previous: status.and_then(previous_run),
         previous_exit: status.and_then(previous_exit),
         image: spec.image.clone().unwrap_or_default(),
+        agent: runs_under_the_agent(spec),
         ports: ports.iter().filter_map(|port| u16::try_from(port.container_port).ok()).collect(),
         state: status.and_then(|status| status.state.as_ref()).map_or_else(not_yet, translate_state),
         ready: status.is_some_and(|status| status.ready),
         restarts: status.map_or(0, |status| u32::try_from(status.restart_count).unwrap_or(0)),
     }
+}
+
+fn runs_under_the_agent(spec: &core::Container) -> bool {
+    let program = spec.command.as_ref().and_then(|command| command.first());
+    program.is_some_and(|program| program == lilt_agent::PROGRAM)
 }
 
 fn previous_run(status: &core::ContainerStatus) -> Option<ContainerId> {

@@ -9,7 +9,7 @@
 mod space;
 
 use bytes::Bytes;
-use lilt_cluster::{Archive, LiveChannel, Output};
+use lilt_cluster::{Changes, Content, LiveChannel, Output, Put, Way};
 use lilt_model::cluster::ContainerState;
 use lilt_model::{Class, Timestamp};
 use serde_json::json;
@@ -22,17 +22,22 @@ const MODIFIED: Timestamp = Timestamp(1_700_000_000_000_000);
 
 async fn open(space: &Space, image: &str) -> LiveChannel {
     let pod = space.start(image, "trap 'exit 0' TERM; sleep 100000 & wait", running).await;
-    LiveChannel::open(&space.cluster, &pod.reference(), "main")
+    LiveChannel::open(&space.cluster, &pod.reference(), "main", Way::Shell)
         .await
         .unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-fn archive(files: &[(&str, u32, &[u8])]) -> Bytes {
-    let mut archive = Archive::new();
-    for (path, mode, content) in files {
-        archive.add_file(path, *mode, MODIFIED, content).unwrap();
-    }
-    archive.finish().unwrap()
+fn files(files: &[(&str, u32, &[u8])]) -> Changes {
+    let put = |(path, mode, content): &(&str, u32, &[u8])| Put {
+        path: (*path).to_owned(),
+        modified: MODIFIED,
+        what: Content::File { mode: *mode, bytes: Bytes::copy_from_slice(content) },
+    };
+    Changes { removals: Vec::new(), puts: files.iter().map(put).collect() }
+}
+
+fn removals(paths: &[&str]) -> Changes {
+    Changes { removals: words(paths), puts: Vec::new() }
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -57,7 +62,7 @@ async fn everything_works(image: &str) {
     let mut channel = open(&space, image).await;
 
     channel
-        .put(&archive(&[("/app/new/a.txt", 0o640, b"one\n"), ("/app/run.sh", 0o755, b"#!/bin/sh\n")]))
+        .update(&files(&[("/app/new/a.txt", 0o640, b"one\n"), ("/app/run.sh", 0o755, b"#!/bin/sh\n")]))
         .await
         .unwrap();
     let (_, listing, _) =
@@ -67,7 +72,8 @@ async fn everything_works(image: &str) {
     // Replaced and removed in one request; strange names; what is not there is no error.
     let removals = words(&["/app/run.sh", "/not/there", "/app/it's a \"file\"\nwith $all"]);
     shell(&mut channel, "touch '/app/it'\\''s a \"file\"\nwith $all'").await;
-    channel.update(Some(&archive(&[("/app/new/a.txt", 0o644, b"two\n")])), &removals).await.unwrap();
+    let changes = Changes { removals, ..files(&[("/app/new/a.txt", 0o644, b"two\n")]) };
+    channel.update(&changes).await.unwrap();
     let (_, listing, _) = shell(&mut channel, "cat /app/new/a.txt; ls /app").await;
     assert_eq!(listing, "two\nnew\n");
 
@@ -94,7 +100,7 @@ async fn everything_works(image: &str) {
     let all_bytes: Vec<u8> = (0..=255).collect();
     for size in [0, 1, 255, 261_000, 262_144, 524_288, 5_000_000] {
         let content: Vec<u8> = all_bytes.iter().copied().cycle().take(size).collect();
-        channel.put(&archive(&[("/app/bytes", 0o644, &content)])).await.unwrap();
+        channel.update(&files(&[("/app/bytes", 0o644, &content)])).await.unwrap();
         let (_, size_seen, _) = shell(&mut channel, "wc -c </app/bytes").await;
         assert_eq!(size_seen.trim().parse::<usize>().unwrap(), size);
     }
@@ -113,11 +119,11 @@ async fn everything_works(image: &str) {
     expected.clear();
 
     // What tar cannot write is told in its words, and the channel goes on.
-    let failure = channel.put(&archive(&[("/proc/nothing/here", 0o644, b"x")])).await.unwrap_err();
+    let failure = channel.update(&files(&[("/proc/nothing/here", 0o644, b"x")])).await.unwrap_err();
     assert_eq!(failure.class, Class::User);
     assert!(failure.detail.as_deref().unwrap_or_default().contains("proc/nothing"), "{failure}");
-    let garbage = Bytes::from(vec![b'x'; 600_000]);
-    channel.put(&garbage).await.unwrap_err();
+    let big = vec![b'x'; 600_000];
+    channel.update(&files(&[("/proc/nothing/big", 0o644, &big)])).await.unwrap_err();
     let (code, stdout, _) = shell(&mut channel, "echo still here").await;
     assert_eq!((code, stdout.as_str()), (0, "still here\n"));
 }
@@ -137,7 +143,7 @@ async fn output_comes_while_the_command_runs() {
     let space = Space::new("stream").await;
     let mut channel = open(&space, "busybox").await;
     let pod = space.pod("main");
-    let mut other = LiveChannel::open(&space.cluster, &pod, "main").await.unwrap();
+    let mut other = LiveChannel::open(&space.cluster, &pod, "main", Way::Shell).await.unwrap();
     // The first command ends only when the second one, started after its output was seen, makes a file.
     let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
     let command = words(&["sh", "-c", "echo started; until [ -e /go ]; do sleep 0.01; done"]);
@@ -146,7 +152,7 @@ async fn output_comes_while_the_command_runs() {
     });
     let second = async {
         seen.recv().await.expect("output comes before the end");
-        other.put(&archive(&[("/go", 0o644, b"")])).await.unwrap();
+        other.update(&files(&[("/go", 0o644, b"")])).await.unwrap();
     };
     let both = async { tokio::join!(first, second) };
     let (code, ()) = tokio::time::timeout(space::DEADLINE, both).await.expect("both end");
@@ -158,7 +164,7 @@ async fn nothing_is_left_in_the_container_when_dropped() {
     let space = Space::new("dropped").await;
     let channel = open(&space, "busybox").await;
     let pod = space.pod("main");
-    let mut other = LiveChannel::open(&space.cluster, &pod, "main").await.unwrap();
+    let mut other = LiveChannel::open(&space.cluster, &pod, "main", Way::Shell).await.unwrap();
     // The loops' command lines, and not the one that looks for them.
     let count = "grep -l 'lilt_bloc[k]() ' /proc/[0-9]*/cmdline 2>/dev/null | wc -l";
     assert_eq!(shell(&mut other, count).await.1.trim(), "2");
@@ -182,7 +188,7 @@ async fn a_cancelled_request_breaks_the_channel_and_says_so() {
             _ = seen.recv() => {}
         }
     }
-    let failure = channel.remove(&words(&["/x"])).await.unwrap_err();
+    let failure = channel.update(&removals(&["/x"])).await.unwrap_err();
     assert!(failure.message.contains("lost the live update channel"), "{failure}");
 }
 
@@ -194,14 +200,15 @@ async fn a_deleted_pod_breaks_the_channel() {
     // The container outlives the object by a moment.
     let broken = async {
         loop {
-            if let Err(failure) = channel.remove(&words(&["/x"])).await {
+            if let Err(failure) = channel.update(&removals(&["/x"])).await {
                 return failure;
             }
         }
     };
     let failure = tokio::time::timeout(space::DEADLINE, broken).await.expect("the channel breaks");
     assert_eq!(failure.class, Class::Environment, "{failure}");
-    let failure = LiveChannel::open(&space.cluster, &space.pod("main"), "main").await.unwrap_err();
+    let failure =
+        LiveChannel::open(&space.cluster, &space.pod("main"), "main", Way::Shell).await.unwrap_err();
     assert!(failure.message.contains("gone"), "{failure}");
 }
 
@@ -213,8 +220,8 @@ async fn who_may_not_write_is_told() {
     let mut watch = space.watch();
     space.apply(object).await;
     let pod = space::until_pod(&mut watch, running).await;
-    let mut channel = LiveChannel::open(&space.cluster, &pod.reference(), "main").await.unwrap();
-    let failure = channel.put(&archive(&[("/etc/hosts2", 0o644, b"x")])).await.unwrap_err();
+    let mut channel = LiveChannel::open(&space.cluster, &pod.reference(), "main", Way::Shell).await.unwrap();
+    let failure = channel.update(&files(&[("/etc/hosts2", 0o644, b"x")])).await.unwrap_err();
     assert!(failure.to_string().contains("Permission denied"), "{failure}");
     assert!(failure.hint.is_some());
 }
@@ -229,6 +236,6 @@ async fn a_container_without_a_shell_says_so() {
     let pod =
         space::until_pod(&mut watch, |pod| matches!(pod.containers[0].state, ContainerState::Running { .. }))
             .await;
-    let failure = LiveChannel::open(&space.cluster, &pod.reference(), "main").await.unwrap_err();
+    let failure = LiveChannel::open(&space.cluster, &pod.reference(), "main", Way::Shell).await.unwrap_err();
     assert!(failure.message.contains("needs `sh`"), "{failure}");
 }

@@ -270,6 +270,12 @@ impl Engine {
         transport::send(&self.address, method, &path, headers, payload).await
     }
 
+    /// A request with something to say.
+    pub(crate) async fn say(&self, path: &str, words: &serde_json::Value) -> Result<Response, Failure> {
+        let path = self.versioned(path).await?;
+        transport::send_body(&self.address, Method::POST, &path, HeaderMap::new(), words.to_string()).await
+    }
+
     /// The path under the API version that both sides speak.
     pub(crate) async fn versioned(&self, path: &str) -> Result<String, Failure> {
         let ApiVersion(major, minor) = self.ping().await?.version;

@@ -1,7 +1,7 @@
 //! Commands in containers of the engine: how a cluster is reached whose nodes are containers.
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::HeaderMap;
 use hyper_util::rt::TokioIo;
 use lilt_model::Failure;
 use serde::Deserialize;
@@ -79,10 +79,8 @@ impl Engine {
         let wanted = serde_json::json!({
             "AttachStdin": input.is_some(), "AttachStdout": true, "AttachStderr": true, "Cmd": argv,
         });
-        let path = self.versioned(&format!("/containers/{}/exec", encode_path(container))).await?;
-        let body = wanted.to_string();
-        let response =
-            transport::send_body(&self.address, Method::POST, &path, HeaderMap::new(), body).await?;
+        let path = format!("/containers/{}/exec", encode_path(container));
+        let response = self.say(&path, &wanted).await?;
         if !response.status.is_success() {
             return Err(
                 refusal(response, &format!("cannot run a command in the container {container}")).await

@@ -6,6 +6,7 @@
 pub mod build;
 pub mod credentials;
 pub mod engine;
+pub mod look;
 
 mod address;
 mod builder;

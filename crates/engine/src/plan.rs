@@ -225,6 +225,7 @@ fn plan_syncs(
                 pod: progress.pod.clone(),
                 container: progress.name.clone(),
                 id: id.clone(),
+                agent: progress.agent,
                 live_update: live_update.clone(),
                 job,
             };

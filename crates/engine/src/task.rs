@@ -281,6 +281,8 @@ pub struct SyncTask {
     /// The container's name in the pod.
     pub container: String,
     pub id: ContainerId,
+    /// It runs under lilt's agent.
+    pub agent: bool,
     pub live_update: LiveUpdate,
     /// What to bring in now.
     pub job: Option<SyncJob>,

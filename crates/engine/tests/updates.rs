@@ -364,3 +364,27 @@ fn modes_and_starts_can_be_mixed() {
     script.succeed("late").trigger("by-hand").succeed("by-hand").trigger("by-hand");
     assert_eq!(updating(&script), ["by-hand"], "also without pending changes");
 }
+
+/// Its process is to be started anew.
+fn restarting(name: &str) -> lilt_model::resource::Resource {
+    let mut resource = workload(name);
+    if let lilt_model::resource::Body::Kubernetes(kubernetes) = &mut resource.body
+        && let Some(live_update) = &mut kubernetes.images[0].live_update
+    {
+        live_update.restart_process = Some(lilt_model::image::RestartProcess::default());
+    }
+    resource
+}
+
+#[test]
+fn a_process_is_started_anew_in_place_where_the_pod_has_the_agent() {
+    for agent in [true, false] {
+        let mut script = Script::loaded(vec![restarting("web")]);
+        let mut pod = running("web", "web-1", "one", "c1");
+        pod.containers[0].agent = agent;
+        script.connect().deploy("web", "one").pod(pod);
+        script.save_image("web", "web", "/p/web/src/main");
+        let expected = if agent { r#"sync web c1: ["/p/web/src/main"]"# } else { "(build web, deploy)" };
+        assert!(script.show().contains(expected), "{agent}: {}", script.show());
+    }
+}

@@ -66,6 +66,11 @@ fn read_all(path: &Path) -> io::Result<Found> {
     })
 }
 
+/// Whether a path leads to a directory; none if it leads nowhere.
+pub fn is_directory(path: &Path) -> Option<bool> {
+    std::fs::metadata(path).ok().map(|about| about.is_dir())
+}
+
 /// Writes a file and the folders above it, at once: a reader sees the old text or the new one.
 pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));

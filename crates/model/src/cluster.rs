@@ -148,6 +148,9 @@ pub struct Container {
     pub previous_exit: Option<(i32, String)>,
     /// The image as the pod's spec names it.
     pub image: String,
+    /// It runs under lilt's agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub agent: bool,
     /// Declared ports, in order.
     pub ports: Vec<u16>,
     pub state: ContainerState,

@@ -200,12 +200,14 @@ fn is_empty_path(path: &std::path::Path) -> bool {
 /// How the process of a container is started anew, without a change to the image or to the container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestartProcess {
-    /// The process: what the container runs.
+    /// The process, where it is not what the container runs anyway.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub argv: Vec<String>,
     /// Only if one of these (absolute paths; a directory means all below) changed; empty means always.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<PathBuf>,
-    /// A write to this file in the container asks for it, too.
+    /// A write to this file in the container asks for it, too; empty: none does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub restart_file: String,
     /// When the process ends by itself, wait for the next live update; the container ends otherwise.
     #[serde(default, skip_serializing_if = "is_false")]

@@ -43,6 +43,9 @@ pub struct KubernetesResource {
     /// Commands that deploy in place of `objects`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_deploy: Option<CustomDeploy>,
+    /// lilt's agent must not be added to its pods.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_agent: bool,
 }
 
 /// Commands of the user's that deploy and delete.

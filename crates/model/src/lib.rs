@@ -13,6 +13,7 @@ pub mod failure;
 pub mod files;
 pub mod ignore;
 pub mod image;
+pub mod image_facts;
 pub mod json_path;
 pub mod kubernetes;
 pub mod locator;

@@ -50,6 +50,7 @@ pub(crate) struct Surroundings {
 struct Defaults<'d> {
     trigger_mode: TriggerMode,
     timeout: u32,
+    live_update_agent: bool,
     kinds: &'d Kinds,
 }
 
@@ -99,7 +100,12 @@ pub(crate) fn assemble(
     let mut resources = Vec::new();
     let default_mode = declared.trigger_mode.as_ref().map_or(TriggerMode::Auto, |(mode, _)| *mode);
     let timeout = declared.upsert_timeout_secs.unwrap_or(UPSERT_TIMEOUT_SECS);
-    let defaults = Defaults { trigger_mode: default_mode, timeout, kinds: &declared.kinds };
+    let defaults = Defaults {
+        trigger_mode: default_mode,
+        timeout,
+        live_update_agent: declared.live_update_agent.unwrap_or(true),
+        kinds: &declared.kinds,
+    };
     for mut workload in workloads {
         dependencies.add(&workload.name, &workload.resource_deps);
         if let Some(deploy) = &mut workload.custom_deploy {
@@ -187,6 +193,7 @@ fn kubernetes_resource(
             discovery_strategy: workload.discovery_strategy,
             custom_deploy: workload.custom_deploy,
             apply_timeout_secs: defaults.timeout,
+            without_agent: !workload.live_update_agent.unwrap_or(defaults.live_update_agent),
         }),
     }
 }
@@ -207,8 +214,7 @@ fn refuse_restarts(
         problems.add(
             place,
             failure.hint(
-                "use the extension that restarts the process: \
-                 load('ext://restart_process', 'docker_build_with_restart')",
+                "use restart_process() in its place: it starts the process anew, and nothing that was synced is lost",
             ),
         );
     }

@@ -81,6 +81,7 @@ pub(crate) enum Step {
     Sync { local: PathBuf, container: String },
     Run { argv: Vec<String>, triggers: Vec<String>, echo_off: bool },
     RestartContainer,
+    RestartProcess { triggers: Vec<String> },
 }
 
 /// One step of `live_update`, as `sync()`, `run()` and the like return it.
@@ -112,6 +113,7 @@ impl fmt::Display for LiveUpdateStep {
                 }
             }
             Step::RestartContainer => f.write_str("restart_container step"),
+            Step::RestartProcess { .. } => f.write_str("restart_process step"),
         }
     }
 }

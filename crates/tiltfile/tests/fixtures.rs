@@ -258,6 +258,7 @@ cases! {
     error_registry_twice
     error_reserved
     error_restart_container
+    error_restart_process_last
     error_secret
     error_selectors
     error_struct
@@ -304,6 +305,7 @@ cases! {
     probes
     registry
     resource_deps_unknown
+    restart_process
     secrets
     secrets_shown
     settings

@@ -12,6 +12,7 @@ use super::{AT_ONCE, reference, refusal};
 use crate::connect::Cluster;
 use crate::difference::{FieldChange, differences};
 use crate::error::{causes_of_status, is_missing};
+use crate::inject::agent::{mentions_the_agent, set_aside};
 
 /// What would become of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +121,12 @@ impl Target<'_> {
         let manner = Manner { merge, overwrite: true, dry: true };
         let after = self.write(body, Some(&before.metadata), manner, &mut Vec::new()).await?;
         let value = |object| serde_json::to_value(object).map_err(kube::Error::SerdeError);
-        Ok(differences(&value(before)?, &value(after)?))
+        let (mut before, mut after) = (value(before)?, value(after)?);
+        // A manifest knows nothing of what live updates need in its pods.
+        if !mentions_the_agent(body) {
+            set_aside(&mut before, &mut after);
+        }
+        Ok(differences(&before, &after))
     }
 
     async fn preview_creation(

@@ -1,5 +1,6 @@
 //! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
 
+mod agent;
 mod base;
 mod built;
 pub(super) mod by_command;
@@ -17,7 +18,7 @@ mod yaml;
 
 use lilt_cluster::inject::Injection;
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
-use lilt_model::image::ImageTarget;
+use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::{Failure, ImageName, ResourceName};
@@ -132,8 +133,8 @@ fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
             "initial_sync(): only files that change go into containers",
         ),
         (
-            kubernetes.images.iter().any(restart),
-            "restart_process: changes are not updated in place, they are built and deployed anew",
+            kubernetes.custom_deploy.is_some() && kubernetes.images.iter().any(restart),
+            "restart_process where a command deploys: changes are not updated in place, they are built and deployed anew",
         ),
     ];
     for (_, words) in missing.iter().filter(|(asked, _)| *asked) {
@@ -149,6 +150,13 @@ pub(crate) fn in_pods(
     let bases: Vec<&ImageName> = kubernetes.images.iter().flat_map(|image| &image.depends_on).collect();
     references.retain(|(name, _)| !bases.contains(&name) || uses_image(kubernetes, name));
     references
+}
+
+/// What is done in place, if anything is.
+fn live_updates(image: &ImageTarget) -> Option<&LiveUpdate> {
+    image.live_update.as_ref().filter(|update| {
+        !update.syncs.is_empty() || !update.runs.is_empty() || update.restart_process.is_some()
+    })
 }
 
 /// Whether a pod runs this image, besides others that build on it.

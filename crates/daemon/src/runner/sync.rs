@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lilt_cluster::{Archive, Cluster, LiveChannel, Output};
+use lilt_cluster::{Changes, Cluster, Content, LiveChannel, Output, Put, Way};
 use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
 use lilt_host::files::{Found, look_at};
-use lilt_model::image::{LiveUpdate, Run, Sync};
+use lilt_model::image::{LiveUpdate, RestartProcess, Run, Sync};
 use lilt_model::log::Level;
 use lilt_model::{Class, Failure, ResourceName};
 use lilt_store::Span;
@@ -80,7 +80,10 @@ impl Target {
     async fn channel(&mut self, task: &SyncTask) -> Result<&mut LiveChannel, Failure> {
         let open = match self.channel.take() {
             Some(open) => open,
-            None => LiveChannel::open(&self.cluster, &task.pod, &task.container).await?,
+            None => {
+                let way = if task.agent { Way::Agent } else { Way::Shell };
+                LiveChannel::open(&self.cluster, &task.pod, &task.container, way).await?
+            }
         };
         Ok(self.channel.insert(open))
     }
@@ -97,10 +100,13 @@ async fn update(
         report::begin(span, cause);
     }
     let name = format!("{}/{}", task.pod.name, task.container);
-    let changes = Changes::read(&task.live_update, &job.paths).map_err(SyncFault::Transport)?;
-    changes.tell(&name, span);
-    let result = match copy(target, task, changes).await {
-        Ok(()) => run_steps(target, task, job, span).await,
+    let changed = Changed::read(&task.live_update, &job.paths).map_err(SyncFault::Transport)?;
+    changed.tell(&name, span);
+    let result = match copy(target, task, &changed.changes).await {
+        Ok(()) => match run_steps(target, task, job, span).await {
+            Ok(()) => restart(target, task, job, span).await,
+            failed => failed,
+        },
         Err(failure) => Err(SyncFault::Transport(failure)),
     };
     match &result {
@@ -116,14 +122,12 @@ async fn update(
     result
 }
 
-async fn copy(target: &mut Target, task: &SyncTask, changes: Changes) -> Result<(), Failure> {
-    let archive = if changes.copied.is_empty() { None } else { Some(changes.archive.finish()?) };
-    let removed: Vec<String> = changes.removed.into_iter().map(|(_, path)| path).collect();
+async fn copy(target: &mut Target, task: &SyncTask, changes: &Changes) -> Result<(), Failure> {
     let mut attempt = 1;
     let deadline = Instant::now() + PATIENCE;
     loop {
         let result = match target.channel(task).await {
-            Ok(channel) => channel.update(archive.as_ref(), &removed).await,
+            Ok(channel) => channel.update(changes).await,
             Err(failure) => Err(failure),
         };
         match result {
@@ -150,7 +154,8 @@ async fn run_steps(
     job: &SyncJob,
     span: &mut Span,
 ) -> Result<(), SyncFault> {
-    let due: Vec<&Run> = task.live_update.runs.iter().filter(|run| is_due(run, &job.paths)).collect();
+    let due: Vec<&Run> =
+        task.live_update.runs.iter().filter(|run| is_due(&run.triggers, &job.paths)).collect();
     for (index, run) in due.iter().enumerate() {
         if !run.echo_off {
             span.info(&format!("[CMD {}/{}] {}", index + 1, due.len(), run.argv.join(" ")));
@@ -174,61 +179,83 @@ async fn run_steps(
     Ok(())
 }
 
-fn is_due(run: &Run, paths: &[PathBuf]) -> bool {
-    run.triggers.is_empty() || paths.iter().any(|path| run.triggers.iter().any(|it| path.starts_with(it)))
+/// Starts the process anew, if that is asked for.
+async fn restart(
+    target: &mut Target,
+    task: &SyncTask,
+    job: &SyncJob,
+    span: &mut Span,
+) -> Result<(), SyncFault> {
+    let restart = task.live_update.restart_process.as_ref();
+    if !restart.is_some_and(|RestartProcess { triggers, .. }| is_due(triggers, &job.paths)) {
+        return Ok(());
+    }
+    let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
+    let restarted = channel.restart().await;
+    if let Err(failure) = restarted {
+        target.channel = None;
+        return Err(SyncFault::Transport(failure));
+    }
+    span.info("  → Process started anew");
+    Ok(())
 }
 
-/// What must happen in the container.
-struct Changes {
-    archive: Archive,
-    copied: Vec<(PathBuf, String)>,
-    removed: Vec<(PathBuf, String)>,
+fn is_due(triggers: &[PathBuf], paths: &[PathBuf]) -> bool {
+    triggers.is_empty() || paths.iter().any(|path| triggers.iter().any(|it| path.starts_with(it)))
 }
 
-impl Changes {
+/// What must happen in the container, and because of which files.
+#[derive(Default)]
+struct Changed {
+    changes: Changes,
+    copied: Vec<PathBuf>,
+    removed: Vec<PathBuf>,
+}
+
+impl Changed {
     fn read(live_update: &LiveUpdate, paths: &[PathBuf]) -> Result<Self, Failure> {
-        let mut changes = Changes { archive: Archive::new(), copied: Vec::new(), removed: Vec::new() };
+        let mut changed = Self::default();
         for path in paths {
             if let Some(destination) = destination(live_update, path) {
-                changes.add(path, destination)?;
+                changed.add(path, destination)?;
             }
         }
-        Ok(changes)
+        Ok(changed)
     }
 
     fn add(&mut self, path: &Path, destination: String) -> Result<(), Failure> {
         let found = look_at(path)
             .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
-        match found {
+        let (modified, what) = match found {
             Found::Nothing => {
-                self.removed.push((path.to_owned(), destination));
+                self.removed.push(path.to_owned());
+                self.changes.removals.push(destination);
                 return Ok(());
             }
             Found::File { mode, modified, content } => {
-                self.archive.add_file(&destination, mode, modified, &content)?;
+                (modified, Content::File { mode, bytes: content.into() })
             }
-            Found::Directory { mode, modified } => {
-                self.archive.add_directory(&destination, mode, modified)?
-            }
+            Found::Directory { mode, modified } => (modified, Content::Directory { mode }),
             Found::Link { target, modified } => {
-                self.archive.add_link(&destination, &target.to_string_lossy(), modified)?;
+                (modified, Content::Link { target: target.to_string_lossy().into_owned() })
             }
             Found::Other => return Ok(()),
-        }
-        self.copied.push((path.to_owned(), destination));
+        };
+        self.copied.push(path.to_owned());
+        self.changes.puts.push(Put { path: destination, modified, what });
         Ok(())
     }
 
     fn tell(&self, name: &str, span: &mut Span) {
         if !self.copied.is_empty() {
             span.info(&format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
-            for (path, destination) in &self.copied {
+            for (path, Put { path: destination, .. }) in self.copied.iter().zip(&self.changes.puts) {
                 span.info(&format!("- '{}' --> '{destination}'", path.display()));
             }
         }
         if !self.removed.is_empty() {
             span.info(&format!("Will delete {} file(s) from container: [{name}]", self.removed.len()));
-            for (path, destination) in &self.removed {
+            for (path, destination) in self.removed.iter().zip(&self.changes.removals) {
                 span.info(&format!("- '{}' (matched local path: '{}')", destination, path.display()));
             }
         }
@@ -280,14 +307,10 @@ mod tests {
 
     #[test]
     fn steps_with_triggers_run_only_for_their_files() {
-        let run = |triggers: &[&str]| Run {
-            argv: vec!["true".into()],
-            triggers: triggers.iter().map(PathBuf::from).collect(),
-            echo_off: false,
-        };
+        let triggers = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         let changed = [PathBuf::from("/p/requirements.txt")];
-        assert!(is_due(&run(&[]), &changed));
-        assert!(is_due(&run(&["/p/requirements.txt"]), &changed));
-        assert!(!is_due(&run(&["/p/require"]), &changed));
+        assert!(is_due(&triggers(&[]), &changed));
+        assert!(is_due(&triggers(&["/p/requirements.txt"]), &changed));
+        assert!(!is_due(&triggers(&["/p/require"]), &changed));
     }
 }

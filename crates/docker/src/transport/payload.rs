@@ -22,8 +22,8 @@ impl Payload {
         Self::Whole(None)
     }
 
-    pub(crate) fn whole(text: String) -> Self {
-        Self::Whole(Some(Bytes::from(text)).filter(|text| !text.is_empty()))
+    pub(crate) fn whole(text: impl Into<Bytes>) -> Self {
+        Self::Whole(Some(text.into()).filter(|text| !text.is_empty()))
     }
 
     /// Ends when the sender is dropped.

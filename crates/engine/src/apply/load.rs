@@ -290,6 +290,7 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
             let finds_pods =
                 |it: &KubernetesResource| (it.extra_pod_selectors.clone(), it.discovery_strategy);
             old.objects != new.objects
+                || !takes_updates_alike(old, new)
                 || finds_pods(old) != finds_pods(new)
                 || command(old) != command(new)
                 || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
@@ -297,6 +298,18 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
         (Body::Compose(old), Body::Compose(new)) => old != new,
         _ => true,
     }
+}
+
+/// Whether pods that are made for the live updates of one take those of the other: the agent in them knows places and
+/// ways.
+fn takes_updates_alike(old: &KubernetesResource, new: &KubernetesResource) -> bool {
+    let way = |image: &ImageTarget| {
+        let update = image.live_update.as_ref()?;
+        let places: Vec<String> = update.syncs.iter().map(|sync| sync.container.clone()).collect();
+        let restart = update.restart_process.as_ref();
+        Some((places, restart.map(|restart| (restart.restart_file.clone(), restart.wait_when_ended))))
+    };
+    old.without_agent == new.without_agent && old.images.iter().map(way).eq(new.images.iter().map(way))
 }
 
 /// Keeps what is known of images whose recipe is unchanged.

@@ -154,6 +154,7 @@ fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>])
                 let progress = known.remove(&id).unwrap_or_else(|| Progress {
                     pod: pod.reference(),
                     name: container.name.clone(),
+                    agent: container.agent,
                     has: image.built,
                     tried: image.built,
                 });

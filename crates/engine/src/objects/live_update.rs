@@ -41,11 +41,21 @@ pub(crate) struct LiveRun {
 struct Target {
     pod: PodRef,
     name: String,
+    /// It runs under lilt's agent.
+    agent: bool,
     /// It has all saves up to this number.
     has: u64,
     synced: Option<Timestamp>,
     job: Option<Job>,
     error: Option<String>,
+}
+
+/// A container that was found.
+struct Running {
+    id: ContainerId,
+    pod: PodRef,
+    name: String,
+    agent: bool,
 }
 
 /// What is being copied.
@@ -114,8 +124,8 @@ fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveR
     let known = std::mem::take(&mut run.containers);
     run.containers = found
         .into_iter()
-        .map(|(id, pod, name)| {
-            let fresh = || Target { pod, name, has: 0, synced: None, job: None, error: None };
+        .map(|Running { id, pod, name, agent }| {
+            let fresh = || Target { pod, name, agent, has: 0, synced: None, job: None, error: None };
             let target = known.get(&id).cloned().unwrap_or_else(fresh);
             (id, target)
         })
@@ -130,7 +140,7 @@ fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveR
 }
 
 /// The running containers that are meant.
-fn containers(state: &State, object: &Object) -> Result<Vec<(ContainerId, PodRef, String)>, Trouble> {
+fn containers(state: &State, object: &Object) -> Result<Vec<Running>, Trouble> {
     let name = object.text("/spec/selector/kubernetes/discoveryName");
     let key = ObjectKey::new("KubernetesDiscovery", name);
     let resource = state.resources.get(&ResourceName::new(name)).and_then(|resource| resource.kubernetes());
@@ -145,9 +155,12 @@ fn containers(state: &State, object: &Object) -> Result<Vec<(ContainerId, PodRef
     };
     let is_meant = chosen(state, object)?;
     let running = |container: &&Container| matches!(container.state, ContainerState::Running { .. });
-    let of_pod = |pod: &&Pod| -> Vec<(ContainerId, PodRef, String)> {
+    let of_pod = |pod: &&Pod| -> Vec<Running> {
         let containers = pod.containers.iter().filter(|it| !it.init && is_meant(it)).filter(running);
-        let told = |it: &Container| Some((it.id.clone()?, pod.reference(), it.name.clone()));
+        let told = |it: &Container| {
+            let (pod, name) = (pod.reference(), it.name.clone());
+            Some(Running { id: it.id.clone()?, pod, name, agent: it.agent })
+        };
         containers.filter_map(told).collect()
     };
     Ok(pods.iter().filter(|pod| !pod.deleting).flat_map(of_pod).collect())
@@ -268,6 +281,7 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRu
             pod: target.pod.clone(),
             container: target.name.clone(),
             id: id.clone(),
+            agent: target.agent,
             live_update: live_update.clone(),
             job,
         };

@@ -57,15 +57,19 @@ pub(super) fn needs_build(image: &ImageTarget, state: Option<&ImageState>) -> bo
     }
     match &image.live_update {
         None => !state.changes.is_empty(),
-        Some(live_update) => !state.changes.keys().all(|path| in_place(live_update, path)),
+        Some(live_update) => {
+            // Where there is no agent, only a new pod starts the process anew.
+            let cannot_restart = live_update.restart_process.is_some()
+                && !state.changes.is_empty()
+                && state.containers.values().any(|container| !container.agent);
+            cannot_restart || !state.changes.keys().all(|path| in_place(live_update, path))
+        }
     }
 }
 
 /// Whether a change to this file can be copied.
 pub(crate) fn in_place(live_update: &LiveUpdate, path: &Path) -> bool {
-    // Starting the process anew is not supported yet: a full build and a new pod do as well.
-    live_update.restart_process.is_none()
-        && !live_update.stop_paths.iter().any(|stop| path.starts_with(stop))
+    !live_update.stop_paths.iter().any(|stop| path.starts_with(stop))
         && live_update.syncs.iter().any(|sync| path.starts_with(&sync.local))
 }
 

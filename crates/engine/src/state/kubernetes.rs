@@ -133,6 +133,8 @@ pub(crate) struct Progress {
     pub(crate) pod: PodRef,
     /// Its name in the pod.
     pub(crate) name: String,
+    /// It runs under lilt's agent.
+    pub(crate) agent: bool,
     /// It has all changes up to this number.
     pub(crate) has: u64,
     /// Changes up to this number were tried; those that it lacks alone start nothing again.

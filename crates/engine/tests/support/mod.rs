@@ -472,6 +472,7 @@ pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
             previous: None,
             previous_exit: None,
             image: format!("{resource}:{tag}"),
+            agent: false,
             ports: vec![80],
             state: ContainerState::Running { since: Timestamp(1) },
             ready: true,

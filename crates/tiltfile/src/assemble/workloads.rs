@@ -33,6 +33,7 @@ pub(super) struct Workload {
     pub(super) pod_readiness: Option<PodReadiness>,
     pub(super) extra_pod_selectors: Vec<BTreeMap<String, String>>,
     pub(super) discovery_strategy: Option<DiscoveryStrategy>,
+    pub(super) live_update_agent: Option<bool>,
     pub(super) trigger_mode: Option<TriggerMode>,
     pub(super) auto_init: bool,
     pub(super) resource_deps: Vec<(String, Place)>,
@@ -54,6 +55,7 @@ impl Workload {
             pod_readiness: None,
             extra_pod_selectors: Vec::new(),
             discovery_strategy: None,
+            live_update_agent: None,
             trigger_mode: None,
             auto_init: true,
             resource_deps: Vec::new(),
@@ -390,6 +392,7 @@ impl Workload {
         self.pod_readiness = options.pod_readiness.or(self.pod_readiness);
         self.extra_pod_selectors.extend(options.extra_pod_selectors.iter().cloned());
         self.discovery_strategy = options.discovery_strategy.or(self.discovery_strategy);
+        self.live_update_agent = options.live_update_agent.or(self.live_update_agent);
         let deps = options.resource_deps.iter().map(|name| (name.clone(), options.place.clone()));
         self.resource_deps.extend(deps);
         self.links.extend(options.links.iter().cloned());

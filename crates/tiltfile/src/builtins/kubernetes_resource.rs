@@ -40,6 +40,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// * `links`: addresses to show, as strings or `link()`
     /// * `labels`: groups it is shown in
     /// * `discovery_strategy`: `'default'`, or `'selectors-only'` to find pods by `extra_pod_selectors` alone
+    /// * `live_update_agent`: whether lilt's agent may be added to its pods where live updates need it; without it, what
+    ///   `update_settings()` says
     fn k8s_resource<'v>(
         workload: Option<Value<'v>>,
         new_name: Option<Value<'v>>,
@@ -53,6 +55,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         links: Option<Value<'v>>,
         labels: Option<Value<'v>>,
         discovery_strategy: Option<Value<'v>>,
+        live_update_agent: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("k8s_resource");
@@ -70,6 +73,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             pod_readiness: readiness(argument("pod_readiness", pod_readiness))?,
             extra_pod_selectors: selectors(argument("extra_pod_selectors", extra_pod_selectors))?,
             discovery_strategy: strategy(argument("discovery_strategy", discovery_strategy))?,
+            live_update_agent: argument("live_update_agent", live_update_agent).boolean()?,
             links: argument("links", links).links()?,
             labels: argument("labels", labels).labels()?,
         };

@@ -1,6 +1,6 @@
 //! The steps of `live_update` and the rules of their order.
 
-use lilt_model::image::{LiveUpdate, Run, Sync};
+use lilt_model::image::{LiveUpdate, RestartProcess, Run, Sync};
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
@@ -70,8 +70,21 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         note(Step::Run { argv, triggers, echo_off }, eval)
     }
 
-    /// A live update step: restarts the container at the end. For Docker Compose only; on Kubernetes use the extension
-    /// `restart_process`.
+    /// A live update step: starts the container's own process anew at the end, without a restart of the container. For
+    /// Kubernetes, with any image: lilt brings what it needs into the pod. Must be the last step.
+    ///
+    /// # Arguments
+    /// * `trigger`: only if one of these files changed
+    fn restart_process<'v>(
+        trigger: Option<Value<'v>>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<LiveUpdateStep> {
+        let triggers = Function("restart_process").argument("trigger", trigger).strings()?;
+        note(Step::RestartProcess { triggers }, eval)
+    }
+
+    /// A live update step: restarts the container at the end. For Docker Compose only; on Kubernetes use
+    /// `restart_process()`.
     fn restart_container<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<LiveUpdateStep> {
         note(Step::RestartContainer, eval)
     }
@@ -85,7 +98,7 @@ fn note(step: Step, eval: &mut Evaluator<'_, '_, '_>) -> starlark::Result<LiveUp
 }
 
 /// Takes the steps of an image, in the order that is allowed: `initial_sync`, `fall_back_on`, `sync`, `run`,
-/// `restart_container`.
+/// `restart_container` or `restart_process`.
 pub(super) fn live_update(
     argument: Argument<'_>,
     session: &Session<'_>,
@@ -113,6 +126,9 @@ pub(super) fn live_update(
 }
 
 fn add(update: &mut LiveUpdate, step: Step, index: usize) -> Result<(), &'static str> {
+    if update.restart_process.is_some() {
+        return Err("restart_process must be the last step");
+    }
     match step {
         Step::InitialSync if index > 0 => {
             return Err("initial_sync must be the first step, and there can be one only");
@@ -134,6 +150,13 @@ fn add(update: &mut LiveUpdate, step: Step, index: usize) -> Result<(), &'static
             update.runs.push(Run { argv, triggers, echo_off });
         }
         Step::RestartContainer => update.restart = true,
+        Step::RestartProcess { .. } if update.restart => {
+            return Err("restart_container and restart_process do not go together");
+        }
+        Step::RestartProcess { triggers } => {
+            let triggers = triggers.iter().map(|path| clean(&update.base.join(path))).collect();
+            update.restart_process = Some(RestartProcess { triggers, ..RestartProcess::default() });
+        }
     }
     Ok(())
 }

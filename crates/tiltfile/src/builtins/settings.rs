@@ -28,11 +28,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// * `k8s_upsert_timeout_secs`: how long one apply may take, at least 1
     /// * `suppress_unused_image_warnings`: images that need not be used by anything; `'*'` for all
     /// * `k8s_server_side_apply`: `'true'`, `'false'` or `'auto'`
+    /// * `live_update_agent`: whether lilt's agent may be added to pods whose images cannot take live updates alone
     fn update_settings<'v>(
         max_parallel_updates: Option<Value<'v>>,
         k8s_upsert_timeout_secs: Option<Value<'v>>,
         suppress_unused_image_warnings: Option<Value<'v>>,
         k8s_server_side_apply: Option<Value<'v>>,
+        live_update_agent: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("update_settings");
@@ -48,7 +50,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             "false" => Some(ServerSideApply::Never),
             other => return Err(apply.refuse(format!("it must be 'true', 'false' or 'auto', not {other:?}"))),
         };
+        let agent = function.argument("live_update_agent", live_update_agent).boolean()?;
         let mut declared = session(eval).declared.borrow_mut();
+        declared.live_update_agent = agent.or(declared.live_update_agent);
         declared.upsert_timeout_secs = timeout.or(declared.upsert_timeout_secs);
         let settings = &mut declared.settings;
         settings.max_parallel_updates = parallel.unwrap_or(settings.max_parallel_updates);

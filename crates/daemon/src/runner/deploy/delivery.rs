@@ -30,14 +30,27 @@ pub(crate) async fn deliver(
     } else if !job.delivered.contains(&target.name) {
         steps.detail("Skipping push: base image does not need deploy");
     } else {
-        match &job.delivery {
-            Delivery::Shared => steps.detail("Skipping push: building on cluster's container runtime"),
-            Delivery::Load(nodes) => load::load(context, nodes, reference, steps).await?,
-            Delivery::Push => push(context, image::engine(context)?, job, built, steps).await?,
-        }
+        bring(context, job, built, steps).await?;
     }
     steps.end().await;
     Ok(())
+}
+
+/// The same as a part of another stage.
+pub(crate) async fn bring(
+    context: &Context,
+    job: &DeployJob,
+    built: &Built,
+    steps: &mut Steps,
+) -> Result<(), Failure> {
+    match &job.delivery {
+        Delivery::Shared => {
+            steps.detail("Skipping push: building on cluster's container runtime");
+            Ok(())
+        }
+        Delivery::Load(nodes) => load::load(context, nodes, &built.local, steps).await,
+        Delivery::Push => push(context, image::engine(context)?, job, built, steps).await,
+    }
 }
 
 fn brings_itself(target: &ImageTarget) -> bool {

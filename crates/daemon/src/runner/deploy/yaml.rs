@@ -9,6 +9,7 @@ use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, yaml};
 use serde_json::Value;
 
+use super::agent;
 use super::patience;
 use super::remembered::Memory;
 use super::steps::Steps;
@@ -22,7 +23,8 @@ pub(super) async fn apply(
     steps: &mut Steps,
 ) -> Result<Deployed, Failure> {
     steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
-    let objects = prepared(job, references)?;
+    let mut objects = prepared(job, references)?;
+    agent::bring(context, job, references, &mut objects, steps).await?;
     steps.detail("Applying YAML to cluster");
     let cluster = context.cluster()?;
     let memory = Memory::of(context, steps.resource(), cluster.server());

@@ -1,0 +1,78 @@
+//! The container's own process.
+#![allow(unsafe_code, reason = "what runs between fork and exec cannot be checked by the language")]
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::unistd::{Pid, tcsetpgrp};
+
+use super::Options;
+use crate::home::kept;
+use crate::problem::{Problem, cause};
+
+pub(super) struct Child {
+    pid: Pid,
+}
+
+impl Child {
+    /// In a process group of its own, so that all of it can be ended; with the terminal, if there is one.
+    pub(super) fn start(options: &Options) -> Result<Self, Problem> {
+        let failed =
+            |error: &std::io::Error| Problem::new(format!("cannot start {}", options.program), cause(error));
+        let mut command = Command::new(find(&options.program, std::env::var_os("PATH")));
+        command.arg0(&options.program).args(&options.arguments).process_group(0);
+        // SAFETY: between fork and exec only this one system call is made, on a set that was made before; nothing is
+        // allocated and no lock is taken.
+        unsafe { command.pre_exec(unblock_signals) };
+        let child = command.spawn().map_err(|error| failed(&error))?;
+        let pid = Pid::from_raw(child.id().cast_signed());
+        let stdin = std::io::stdin();
+        if stdin.is_terminal() {
+            // It may have ended already; then there is nobody to give it to.
+            let _ = tcsetpgrp(&stdin, pid);
+        }
+        Ok(Self { pid })
+    }
+
+    pub(super) fn is(&self, pid: Pid) -> bool {
+        self.pid == pid
+    }
+
+    /// It may be gone in the same moment.
+    pub(super) fn signal(&self, signal: Signal) {
+        let _ = kill(self.pid, signal);
+    }
+
+    /// It and what it started.
+    pub(super) fn kill_group(&self) {
+        let _ = killpg(self.pid, Signal::SIGKILL);
+    }
+}
+
+/// The agent blocks them, to wait for them; a child would inherit that.
+fn unblock_signals() -> std::io::Result<()> {
+    Ok(SigSet::empty().thread_set_mask()?)
+}
+
+/// The file of a program: as the system looks for it, but a newer one in the volume goes first.
+fn find(program: &str, path: Option<OsString>) -> PathBuf {
+    let newest = |file: PathBuf| {
+        let kept = kept(&file);
+        if kept.is_file() { kept } else { file }
+    };
+    if program.contains('/') {
+        return newest(PathBuf::from(program));
+    }
+    let path = path.unwrap_or_else(|| "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into());
+    let found = std::env::split_paths(&path).map(|folder| newest(folder.join(program)));
+    found.into_iter().find(|file| is_executable(file)).unwrap_or_else(|| PathBuf::from(program))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,259 @@
+//! One burst of changes. Contents are written aside first; when all are there, they are put in their places by renames.
+//! What fails before that leaves everything as it was.
+
+mod aside;
+mod settle;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File, Metadata};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use lilt_agent::Digest;
+use lilt_agent::chunks::{self, Chunk};
+use lilt_agent::protocol::{Entry, Kind, Piece, Update, Want};
+use nix::unistd::{AccessFlags, access};
+
+use super::exists;
+use super::place::Places;
+use crate::problem::{About, Problem};
+use aside::Aside;
+
+pub(super) struct Transaction {
+    removals: Vec<PathBuf>,
+    /// What will not be there any more, or not as what it is, when everything is put in its place.
+    vanishing: HashSet<PathBuf>,
+    steps: Vec<Step>,
+    /// Files whose content is coming, by their place among the entries.
+    coming: BTreeMap<u32, Aside>,
+    /// Directories that were made for what is written aside, outermost first.
+    made: Vec<PathBuf>,
+    /// What went wrong first; from then on everything is ignored.
+    problem: Option<Problem>,
+}
+
+/// One entry, ready to be put in its place.
+enum Step {
+    Directory {
+        path: PathBuf,
+        mode: u32,
+        modified: i64,
+    },
+    /// A file or a link lies aside.
+    Rename {
+        aside: PathBuf,
+        path: PathBuf,
+    },
+    /// The content is right.
+    Adjust {
+        path: PathBuf,
+        mode: u32,
+        modified: i64,
+    },
+}
+
+impl Transaction {
+    pub(super) fn begin(update: &Update, places: &Places) -> (Self, Vec<Want>) {
+        let mut transaction = Self {
+            removals: update.removals.iter().map(|path| places.of(path)).collect(),
+            vanishing: HashSet::new(),
+            steps: Vec::new(),
+            coming: BTreeMap::new(),
+            made: Vec::new(),
+            problem: None,
+        };
+        let mut wants = Vec::new();
+        if let Err(problem) = transaction.prepare(update, places, &mut wants) {
+            transaction.problem = Some(problem);
+            wants.clear();
+        }
+        (transaction, wants)
+    }
+
+    fn prepare(&mut self, update: &Update, places: &Places, wants: &mut Vec<Want>) -> Result<(), Problem> {
+        for path in &self.removals {
+            may_be_removed(path)?;
+        }
+        self.vanishing.extend(self.removals.iter().cloned());
+        let others = update.entries.iter().map(|entry| (places.of(&entry.path), &entry.kind));
+        self.vanishing.extend(others.filter(|(path, kind)| changes_kind(path, kind)).map(|(path, _)| path));
+        // What is below goes with it; or it is a link that goes, and what it leads to is not meant.
+        let goes = |path: &Path| path.ancestors().skip(1).any(|above| self.vanishing.contains(above));
+        self.removals.retain(|path| !goes(path));
+        let leaves: HashSet<PathBuf> =
+            update.entries.iter().filter(|entry| is_leaf(entry)).map(path_of).collect();
+        for (entry, index) in update.entries.iter().zip(0..) {
+            // Below a file there is nothing, and what is below a link has another path, too.
+            if Path::new(&entry.path).ancestors().skip(1).any(|above| leaves.contains(above)) {
+                continue;
+            }
+            let path = places.of(&entry.path);
+            match &entry.kind {
+                Kind::Directory { mode, modified } => {
+                    self.steps.push(Step::Directory { path, mode: *mode, modified: *modified });
+                }
+                Kind::Link { target, modified } => {
+                    let aside = self.room_for(&path)?;
+                    aside::link(&aside, &path, target, *modified)?;
+                    self.steps.push(Step::Rename { aside, path });
+                }
+                Kind::File { mode, modified, size, digest } => {
+                    let file = Wanted { mode: *mode, modified: *modified, size: *size, digest: *digest };
+                    wants.extend(self.prepare_file(path, index, &file)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare_file(&mut self, path: PathBuf, entry: u32, file: &Wanted) -> Result<Option<Want>, Problem> {
+        let old = Old::look(&path, file);
+        if matches!(&old, Old::Same { own: true }) {
+            self.steps.push(Step::Adjust { path, mode: file.mode, modified: file.modified });
+            return Ok(None);
+        }
+        let room = self.room_for(&path)?;
+        let mut aside = Aside::create(&room, &path, file)?;
+        self.steps.push(Step::Rename { aside: room, path: path.clone() });
+        match old {
+            Old::Same { .. } => aside.copy_from(&path).map(|()| None),
+            Old::Other { has } => {
+                if !has.is_empty() {
+                    aside.builds_on(&path, &has)?;
+                }
+                self.coming.insert(entry, aside);
+                Ok(Some(Want { entry, has }))
+            }
+        }
+    }
+
+    /// Where something for this path can be written aside: in the directory it will be in, so that a rename does it. If
+    /// that cannot be made yet, because something is in its way, in the nearest one that is there and stays.
+    fn room_for(&mut self, path: &Path) -> Result<PathBuf, Problem> {
+        let mut room = Path::new("/");
+        let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+        above.reverse();
+        for folder in above {
+            if self.vanishing.contains(folder) || (exists(folder) && !folder.is_dir()) {
+                break;
+            }
+            if !folder.is_dir() {
+                fs::create_dir(folder).about(folder)?;
+                self.made.push(folder.to_owned());
+            }
+            room = folder;
+        }
+        Ok(room.join(aside::name(path)))
+    }
+
+    pub(super) fn take(&mut self, piece: &Piece) {
+        if self.problem.is_none() {
+            self.problem = self.write(piece).err();
+        }
+    }
+
+    fn write(&mut self, piece: &Piece) -> Result<(), Problem> {
+        let (Piece::Fresh { entry, .. } | Piece::Old { entry, .. }) = piece;
+        let unknown = || Problem::new("a piece of a file came", "that file was not asked for");
+        self.coming.get_mut(entry).ok_or_else(unknown)?.write(piece)
+    }
+
+    /// Puts everything in its place, or nothing.
+    pub(super) fn commit(mut self) -> Result<(), Problem> {
+        if let Some(problem) = self.problem.take() {
+            return Err(problem);
+        }
+        for (_, aside) in std::mem::take(&mut self.coming) {
+            aside.finish()?;
+        }
+        self.made.clear();
+        settle::settle(&self.removals, &std::mem::take(&mut self.steps))
+    }
+}
+
+impl Drop for Transaction {
+    /// What was not committed leaves nothing behind. There is nobody left to tell what cannot be removed; the next update
+    /// of the same file writes to the same place.
+    fn drop(&mut self) {
+        for step in &self.steps {
+            if let Step::Rename { aside, .. } = step {
+                let _ = fs::remove_file(aside);
+            }
+        }
+        for directory in self.made.iter().rev() {
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
+/// How a file shall be.
+struct Wanted {
+    mode: u32,
+    modified: i64,
+    size: u64,
+    digest: Digest,
+}
+
+/// What lies where a file shall be.
+enum Old {
+    /// The same content; whether its mode and time can be changed.
+    Same { own: bool },
+    /// Something else, or nothing; its chunks, where they help.
+    Other { has: Vec<Chunk> },
+}
+
+impl Old {
+    /// What cannot be read is as good as not there.
+    fn look(path: &Path, file: &Wanted) -> Self {
+        let nothing = Self::Other { has: Vec::new() };
+        let Ok(about) = fs::symlink_metadata(path) else { return nothing };
+        let worth_cutting = |size: u64| size >= chunks::WORTH_CUTTING as u64;
+        let comparable = about.len() == file.size || (worth_cutting(about.len()) && worth_cutting(file.size));
+        if !about.is_file() || !comparable {
+            return nothing;
+        }
+        let Ok(content) = fs::read(path) else { return nothing };
+        if about.len() == file.size && lilt_agent::digest(&content) == file.digest {
+            return Self::Same { own: is_own(&about) };
+        }
+        match worth_cutting(about.len()) && worth_cutting(file.size) {
+            true => Self::Other { has: chunks::cut(&content).map(Chunk::of).collect() },
+            false => nothing,
+        }
+    }
+}
+
+fn is_own(about: &Metadata) -> bool {
+    let user = nix::unistd::geteuid();
+    user.is_root() || about.uid() == user.as_raw()
+}
+
+fn is_leaf(entry: &Entry) -> bool {
+    !matches!(entry.kind, Kind::Directory { .. })
+}
+
+fn path_of(entry: &Entry) -> PathBuf {
+    PathBuf::from(&entry.path)
+}
+
+/// Whether something else lies there, which must go first.
+fn changes_kind(path: &Path, kind: &Kind) -> bool {
+    let about = fs::symlink_metadata(path);
+    about.is_ok_and(|about| about.is_dir() != matches!(kind, Kind::Directory { .. }))
+}
+
+/// Told before anything is changed.
+fn may_be_removed(path: &Path) -> Result<(), Problem> {
+    match path.parent() {
+        Some(folder) if exists(path) => access(folder, AccessFlags::W_OK).about(path),
+        _ => Ok(()),
+    }
+}
+
+/// All of a file, and no more than it had when it was looked at.
+fn read_range(file: &mut File, length: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,151 @@
+//! The agent in the place of a container's first process, on this machine.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and uses this machine as it is"
+)]
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use lilt_agent::protocol::Request;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use support::{Serving, eventually, home, one};
+
+fn start(program: &Path, options: &[&str], argv: &[&str]) -> Child {
+    let mut command = Command::new(program);
+    command.arg("run").args(options).arg("--").args(argv).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_raw(child.id().cast_signed())
+}
+
+fn read(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'))
+}
+
+#[test]
+fn exit_codes_and_deaths_are_those_of_the_process() {
+    let (_home, program) = home();
+    for (line, code) in [("exit 0", 0), ("exit 42", 42), ("kill -KILL $$", 137), ("kill -TERM $$", 143)] {
+        let mut child = start(&program, &[], &["sh", "-c", line]);
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{line}");
+    }
+    let output = Command::new(&program).args(["run", "--", "/no/such/program"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(words, "lilt-agent: cannot start /no/such/program: No such file or directory\n");
+}
+
+#[test]
+fn stdin_and_output_are_the_process_s_own() {
+    let (_home, program) = home();
+    let mut child = start(&program, &[], &["cat"]);
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"through\n").unwrap();
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"through\n");
+}
+
+#[test]
+fn signals_go_to_the_process() {
+    let (home, program) = home();
+    let (ready, heard) = (home.path().join("ready"), home.path().join("heard"));
+    let line = format!(
+        "trap 'echo USR1 > {0}' USR1; trap 'exit 9' TERM; echo ready > {1}; while :; do sleep 0.05; done",
+        heard.display(),
+        ready.display()
+    );
+    let mut child = start(&program, &[], &["sh", "-c", &line]);
+    eventually("it is ready", || read(&ready));
+    kill(pid_of(&child), Signal::SIGUSR1).unwrap();
+    eventually("it heard the signal", || read(&heard));
+    kill(pid_of(&child), Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+}
+
+#[test]
+fn orphans_are_collected() {
+    let (home, program) = home();
+    let orphan = home.path().join("orphan");
+    let line = format!("(sh -c 'echo $$ > {}; exec sleep 0.1' &) ; exec sleep 100", orphan.display());
+    let mut child = start(&program, &[], &["sh", "-c", &line]);
+    let pid = eventually("there is an orphan", || read(&orphan));
+    eventually("it is gone, not a zombie", || (!Path::new("/proc").join(pid.trim()).exists()).then_some(()));
+    kill(pid_of(&child), Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+#[test]
+fn the_process_is_started_anew_with_what_was_kept() {
+    let (home, program) = home();
+    let (tool, log) = (home.path().join("tool"), home.path().join("log"));
+    let script = |words: &str| format!("#!/bin/sh\necho {words} $1 >> {}\nexec sleep 100\n", log.display());
+    fs::write(&tool, script("first")).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let tool = tool.to_str().unwrap();
+    let mut child = start(&program, &["--keep", tool], &[tool, "argument"]);
+    eventually("it has begun", || read(&log).filter(|text| text == "first argument\n"));
+
+    // Where it lies, nothing can be written: what comes is kept elsewhere, and started.
+    let mut agent = Serving::start(&program);
+    let (mut update, contents) = one(Path::new(tool), script("second").as_bytes());
+    if let lilt_agent::protocol::Kind::File { mode, .. } = &mut update.entries[0].kind {
+        *mode = 0o755;
+    }
+    agent.update(&update, &contents).unwrap();
+    assert!(fs::read_to_string(tool).unwrap().contains("first"));
+    agent.say(&Request::Restart);
+    agent.outcome().unwrap();
+    eventually("the new one has begun", || read(&log).filter(|text| text.ends_with("second argument\n")));
+    agent.say(&Request::Restart);
+    agent.outcome().unwrap();
+    eventually("and again", || read(&log).filter(|text| text.lines().count() == 3));
+    assert_eq!(child.try_wait().unwrap(), None);
+    kill(pid_of(&child), Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    agent.say(&Request::Restart);
+    assert!(agent.outcome().unwrap_err().starts_with("the container's process: "));
+}
+
+#[test]
+fn a_process_that_crashes_after_a_restart_ends_the_container() {
+    let (home, program) = home();
+    let marker = home.path().join("marker");
+    let line = format!("test -e {0} && exit 3; echo begun > {0}; exec sleep 100", marker.display());
+    let mut child = start(&program, &[], &["sh", "-c", &line]);
+    eventually("it has begun", || read(&marker));
+    let mut agent = Serving::start(&program);
+    agent.say(&Request::Restart);
+    agent.outcome().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn it_may_wait_for_the_next_update_and_for_a_file() {
+    let (home, program) = home();
+    let (log, file) = (home.path().join("log"), home.path().join("restart"));
+    let line = format!("echo run >> {}", log.display());
+    let options = ["--wait", "--restart-file", file.to_str().unwrap()];
+    let mut child = start(&program, &options, &["sh", "-c", &line]);
+    let runs = |count: usize| {
+        eventually("it ran", || read(&log).filter(|text| text.lines().count() == count));
+    };
+    runs(1);
+    let mut agent = Serving::start(&program);
+    agent.say(&Request::Restart);
+    agent.outcome().unwrap();
+    runs(2);
+    fs::write(&file, "now").unwrap();
+    runs(3);
+    assert_eq!(child.try_wait().unwrap(), None);
+    kill(pid_of(&child), Signal::SIGTERM).unwrap();
+    let status = child.wait().unwrap();
+    assert!(status.code().is_some() && status.signal().is_none(), "{status:?}");
+}

@@ -1,0 +1,357 @@
+//! Changes of files, on this machine.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may panic, and uses this machine as it is"
+)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use lilt_agent::protocol::{Answer, Entry, Kind, Request, Update};
+use proptest::prelude::*;
+use support::{Serving, file, home, noise, one, tree};
+use tempfile::TempDir;
+
+#[test]
+fn only_what_differs_travels() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("deep/er/binary");
+    let mut agent = Serving::start(&program);
+    let content = noise(8 << 20, 1);
+    let (update, contents) = one(&path, &content);
+    agent.update(&update, &contents).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), content);
+    assert!(agent.sent > content.len() / 2);
+
+    agent.sent = 0;
+    agent.update(&update, &contents).unwrap();
+    assert!(agent.sent < 500, "nothing differs, and {} bytes travelled", agent.sent);
+
+    // One percent of it, in one place, and something more before it.
+    let mut changed = content.clone();
+    changed.splice(3_000_000..3_000_000, noise(80_000, 2));
+    agent.sent = 0;
+    let (update, contents) = one(&path, &changed);
+    agent.update(&update, &contents).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), changed);
+    assert!(agent.sent < 300_000, "{} bytes travelled", agent.sent);
+
+    // What is the same many times over is sent and found once.
+    let zeros = vec![0; 4 << 20];
+    agent.sent = 0;
+    let (update, contents) = one(&path, &zeros);
+    agent.update(&update, &contents).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), zeros);
+    assert!(agent.sent < 100_000, "{} bytes travelled", agent.sent);
+}
+
+#[test]
+fn all_files_of_an_update_come_at_once_or_none() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let (a, b) = (folder.path().join("a"), folder.path().join("new/b"));
+    fs::write(&a, "old").unwrap();
+    let mut agent = Serving::start(&program);
+    let entries = vec![file(&a, 0o644, b"new"), file(&b, 0o600, b"other")];
+    let update = Update { removals: Vec::new(), entries };
+    let wants = agent.begin(&update);
+    assert_eq!(wants.len(), 2);
+    for piece in lilt_agent::transfer::pieces(b"new", &wants[0]) {
+        agent.say(&Request::Piece(piece));
+    }
+    // Half of it is there; a question in between shows that the agent has taken all that came before.
+    agent.say(&Request::Run(vec!["true".into()]));
+    assert_eq!(agent.answer(), Some(Answer::Exited(0)));
+    assert_eq!(fs::read(&a).unwrap(), b"old");
+    agent.kill();
+    assert_eq!(fs::read(&a).unwrap(), b"old");
+    assert!(!b.exists());
+
+    // The next one does it, and finds what was left.
+    let mut agent = Serving::start(&program);
+    agent.update(&update, &[b"new".to_vec(), b"other".to_vec()]).unwrap();
+    assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"new".to_vec(), b"other".to_vec()));
+    assert_eq!(tree(folder.path()).len(), 3, "nothing is left aside: {:?}", tree(folder.path()));
+
+    // A content that is not what was told does not get in.
+    let wrong =
+        Update { removals: vec![b.to_str().unwrap().into()], entries: vec![file(&a, 0o644, b"right")] };
+    let error = agent.update(&wrong, &[b"wrong".to_vec()]).unwrap_err();
+    assert!(error.ends_with("its content did not arrive whole"), "{error}");
+    assert_eq!((fs::read(&a).unwrap(), b.exists()), (b"new".to_vec(), true));
+    assert_eq!(tree(folder.path()).len(), 3, "{:?}", tree(folder.path()));
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_files() {
+    if !nix::unistd::geteuid().is_root() {
+        // Only root can mount; `make test` runs as root, and there it counts.
+        return;
+    }
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let mount = |arguments: &[&str]| {
+        assert!(
+            Command::new(arguments[0]).args(&arguments[1..]).arg(folder.path()).status().unwrap().success()
+        );
+    };
+    mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]);
+    let (small, big) = (folder.path().join("small"), folder.path().join("big"));
+    fs::write(&small, "old").unwrap();
+    let mut agent = Serving::start(&program);
+    let content = noise(3 << 20, 4);
+    let update = Update {
+        removals: Vec::new(),
+        entries: vec![file(&small, 0o644, b"new"), file(&big, 0o644, &content)],
+    };
+    let outcome = agent.update(&update, &[b"new".to_vec(), content]);
+    let left = tree(folder.path());
+    let old = fs::read(&small).unwrap();
+    drop(agent);
+    mount(&["umount"]);
+    let error = outcome.unwrap_err();
+    assert!(error.contains("No space left on device") && error.starts_with(big.to_str().unwrap()), "{error}");
+    assert_eq!(old, b"old");
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn what_may_not_be_written_is_told_with_its_path() {
+    let (_home, program) = home();
+    let mut agent = Serving::start(&program);
+    let (update, contents) = one(Path::new("/proc/lilt/file"), b"x");
+    let error = agent.update(&update, &contents).unwrap_err();
+    assert!(error.starts_with("/proc/lilt: "), "{error}");
+    let (update, contents) = one(Path::new("/proc/self/status/file"), b"x");
+    assert!(agent.update(&update, &contents).is_err());
+}
+
+#[test]
+fn commands_run_without_a_shell() {
+    let (_home, program) = home();
+    let mut agent = Serving::start(&program);
+    let mut run = |words: &[&str]| {
+        agent.say(&Request::Run(words.iter().map(ToString::to_string).collect()));
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        loop {
+            match agent.answer() {
+                Some(Answer::Stdout(bytes)) => stdout.extend(bytes),
+                Some(Answer::Stderr(bytes)) => stderr.extend(bytes),
+                Some(Answer::Exited(code)) => {
+                    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+                    return (code, text(stdout), text(stderr));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    assert_eq!(
+        run(&["sh", "-c", "echo out; cat; echo err >&2; exit 7"]),
+        (7, "out\n".into(), "err\n".into())
+    );
+    assert_eq!(run(&["sh", "-c", "kill -9 $$"]), (137, String::new(), String::new()));
+    let (code, _, stderr) = run(&["no-such-program"]);
+    assert_eq!((code, stderr.as_str()), (127, "no-such-program: No such file or directory\n"));
+    let (code, stdout, _) = run(&["seq", "50000"]);
+    assert_eq!((code, stdout.lines().count()), (0, 50_000));
+}
+
+#[test]
+fn a_directory_is_copied_with_modes_links_and_times() {
+    let (_home, program) = home();
+    let (from, to) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let source = from.path().join("data");
+    fs::create_dir_all(source.join("sub/empty")).unwrap();
+    fs::write(source.join("sub/tool"), "#!").unwrap();
+    fs::set_permissions(source.join("sub/tool"), fs::Permissions::from_mode(0o751)).unwrap();
+    fs::set_permissions(source.join("sub"), fs::Permissions::from_mode(0o555)).unwrap();
+    symlink("sub/tool", source.join("link")).unwrap();
+    symlink("nowhere", source.join("dangling")).unwrap();
+    let copy = || {
+        let status = Command::new(&program).arg("copy").arg(&source).arg(to.path().join("a")).status();
+        assert!(status.unwrap().success());
+    };
+    copy();
+    let mut expected = tree(&source);
+    // The copy's owner can change it.
+    expected.iter_mut().for_each(|line| *line = line.replace("sub/ 555", "sub/ 755"));
+    assert_eq!(tree(&to.path().join("a")), expected);
+    // An init container may run again.
+    copy();
+    assert_eq!(tree(&to.path().join("a")), expected);
+    fs::set_permissions(source.join("sub"), fs::Permissions::from_mode(0o755)).unwrap();
+
+    // What the image does not have is an empty directory that anybody may fill.
+    let status = Command::new(&program).args(["copy", "/no/such/thing"]).arg(to.path().join("b")).status();
+    assert!(status.unwrap().success());
+    assert_eq!(fs::metadata(to.path().join("b")).unwrap().mode() & 0o777, 0o777);
+}
+
+/// An edit of a tree.
+#[derive(Clone, Debug)]
+enum Edit {
+    Write(PathBuf, usize, u64),
+    Remove(PathBuf),
+    Directory(PathBuf),
+    Link(PathBuf, PathBuf),
+    Mode(PathBuf, u32),
+    Rename(PathBuf, PathBuf),
+}
+
+fn path() -> impl Strategy<Value = PathBuf> {
+    // Few names, so that files become directories and the other way round.
+    prop::collection::vec("[abc]", 1..4).prop_map(|parts| parts.iter().collect())
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let size = prop_oneof![Just(0), 1..5000_usize, 100_000..400_000_usize];
+    prop_oneof![
+        4 => (path(), size, any::<u64>()).prop_map(|(path, size, seed)| Edit::Write(path, size, seed | 1)),
+        2 => path().prop_map(Edit::Remove),
+        1 => path().prop_map(Edit::Directory),
+        1 => (path(), path()).prop_map(|(path, target)| Edit::Link(path, target)),
+        1 => (path(), prop_oneof![Just(0o755), Just(0o600), Just(0o444)]).prop_map(|(path, mode)| Edit::Mode(path, mode)),
+        2 => (path(), path()).prop_map(|(from, to)| Edit::Rename(from, to)),
+    ]
+}
+
+/// Does it, as far as it can be done, and gives the paths that it touched.
+fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
+    let clear = |path: &Path| match path.symlink_metadata() {
+        Ok(about) if about.is_dir() => fs::remove_dir_all(path).unwrap(),
+        Ok(_) => fs::remove_file(path).unwrap(),
+        Err(_) => {}
+    };
+    // Above a path there are directories, and nothing of it leads out of the tree.
+    let open = |path: &Path| {
+        let mut above = root.to_owned();
+        for part in path.parent().unwrap().components() {
+            above.push(part);
+            if !above.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+                clear(&above);
+                fs::create_dir(&above).unwrap();
+            }
+        }
+        root.join(path)
+    };
+    match edit {
+        Edit::Write(path, size, seed) => {
+            let target = open(path);
+            if target.symlink_metadata().is_ok_and(|about| !about.is_file()) {
+                clear(&target);
+            }
+            let mut content = fs::read(&target).unwrap_or_default();
+            // Sometimes a part of what is there changes, sometimes all.
+            if *seed % 3 == 0 {
+                content.splice(..content.len().min(100), noise(50, *seed));
+            } else {
+                content = noise(*size, *seed)
+            }
+            clear(&target);
+            fs::write(&target, content).unwrap();
+        }
+        Edit::Remove(path) => clear(&root.join(path)),
+        Edit::Directory(path) => {
+            let target = open(path);
+            if !target.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+                clear(&target);
+                fs::create_dir(target).unwrap();
+            }
+        }
+        Edit::Link(path, to) => {
+            let target = open(path);
+            clear(&target);
+            symlink(to, target).unwrap();
+        }
+        Edit::Mode(path, mode) => {
+            let target = root.join(path);
+            if target.symlink_metadata().is_ok_and(|about| about.is_file()) {
+                fs::set_permissions(target, fs::Permissions::from_mode(*mode)).unwrap();
+            }
+        }
+        Edit::Rename(from, to) => {
+            if root.join(from).symlink_metadata().is_ok() && !to.starts_with(from) && !from.starts_with(to) {
+                let target = open(to);
+                clear(&target);
+                fs::rename(root.join(from), target).unwrap();
+            }
+            return vec![from.clone(), to.clone()];
+        }
+    }
+    let (Edit::Write(path, ..)
+    | Edit::Remove(path)
+    | Edit::Directory(path)
+    | Edit::Link(path, _)
+    | Edit::Mode(path, _)) = edit
+    else {
+        return Vec::new();
+    };
+    vec![path.clone()]
+}
+
+/// What a watcher would tell: each touched path, with what is above and below it.
+fn difference(from: &Path, to: &Path, touched: &BTreeSet<PathBuf>) -> (Update, Vec<Vec<u8>>) {
+    let mut paths = BTreeSet::new();
+    for path in touched {
+        paths.extend(path.ancestors().filter(|path| !path.as_os_str().is_empty()).map(Path::to_owned));
+        below(&from.join(path), path, &mut paths);
+        // What was there before.
+        below(&to.join(path), path, &mut paths);
+    }
+    let (mut update, mut contents) = (Update::default(), Vec::new());
+    for path in paths {
+        let (local, remote) = (from.join(&path), to.join(&path).to_str().unwrap().to_owned());
+        let Ok(about) = local.symlink_metadata() else {
+            update.removals.push(remote);
+            continue;
+        };
+        let modified = about.mtime() * 1_000_000 + about.mtime_nsec() / 1000;
+        let mode = about.mode() & 0o7777;
+        let mut content = Vec::new();
+        let kind = if about.is_dir() {
+            Kind::Directory { mode, modified }
+        } else if about.is_symlink() {
+            Kind::Link { target: local.read_link().unwrap().to_str().unwrap().to_owned(), modified }
+        } else {
+            content = fs::read(&local).unwrap();
+            Kind::File { mode, modified, size: content.len() as u64, digest: lilt_agent::digest(&content) }
+        };
+        update.entries.push(Entry { path: remote, kind });
+        contents.push(content);
+    }
+    (update, contents)
+}
+
+fn below(local: &Path, path: &Path, paths: &mut BTreeSet<PathBuf>) {
+    if local.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+        for entry in fs::read_dir(local).unwrap() {
+            let name = entry.unwrap().file_name();
+            paths.insert(path.join(&name));
+            below(&local.join(&name), &path.join(&name), paths);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn trees_become_equal(bursts in prop::collection::vec(prop::collection::vec(edit(), 1..8), 1..6)) {
+        let (_home, program) = home();
+        let (local, remote) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let mut agent = Serving::start(&program);
+        for burst in bursts {
+            let touched: BTreeSet<PathBuf> = burst.iter().flat_map(|edit| apply(local.path(), edit)).collect();
+            let (update, contents) = difference(local.path(), remote.path(), &touched);
+            agent.update(&update, &contents).map_err(TestCaseError::fail)?;
+            prop_assert_eq!(tree(local.path()), tree(remote.path()), "after {:?}", update);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Random edits for a while, then the trees are equal.
+#![allow(clippy::print_stderr, reason = "a test that fails shows what differed")]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
+
+use lilt_testbed_env::{Bed, eventually};
+
+use crate::small::{lock, restarts, shell, site, with_steps};
+use crate::support::chance::Chance;
+
+const ROUNDS: usize = 12;
+const EDITS: usize = 15;
+
+#[test]
+fn random_edits_arrive() {
+    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+    let site = site("live-edits", &base, "65532:65532");
+    lock(&site);
+    with_steps(&site, "sync('app/www', '/www')");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+    let root = site.project.file("app/www");
+    let mut chance = Chance::new(8);
+    for round in 0..ROUNDS {
+        for _ in 0..EDITS {
+            edit(&root, &mut chance);
+        }
+        // The last of the round: what was before it has arrived when it has.
+        fs::write(root.join("index.html"), format!("round {round}\n")).expect("it can be written");
+        site.serves(&format!("round {round}"));
+        let expected = tree(&root);
+        let mut told = Vec::new();
+        eventually(&format!("the trees are equal after round {round}"), || {
+            let line = "cd /www && find . -mindepth 1 | while IFS= read -r p; do if [ -L \"$p\" ]; then \
+                echo \"$p -> $(readlink \"$p\")\"; elif [ -d \"$p\" ]; then echo \"$p/\"; else \
+                echo \"$p $(stat -c '%a %Y' \"$p\") $(md5sum < \"$p\")\"; fi; done | sort";
+            let line = line.replace("find ", "/busybox find ").replace("| sort", "| /busybox sort");
+            let tools = ["readlink", "stat", "md5sum"];
+            let line = tools
+                .iter()
+                .fold(line, |line, tool| line.replace(&format!("$({tool}"), &format!("$(/busybox {tool}")));
+            let mut seen: Vec<String> = shell(&site, &pod, &line).lines().map(str::to_owned).collect();
+            seen.sort();
+            let missing = expected.iter().filter(|line| !seen.contains(line)).map(|line| format!("- {line}"));
+            let more = seen.iter().filter(|line| !expected.contains(line)).map(|line| format!("+ {line}"));
+            let difference: Vec<String> = missing.chain(more).collect();
+            if difference != told {
+                eprintln!("round {round}:\n{}", difference.join("\n"));
+                told.clone_from(&difference);
+            }
+            difference.is_empty().then_some(())
+        });
+    }
+    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
+    lilt.has_lines("STEP 1/3", 1);
+    lilt.quit();
+}
+
+/// One edit, as far as it can be done.
+fn edit(root: &Path, chance: &mut Chance) {
+    let names = ["a", "b", "c"];
+    let depth = 1 + chance.below(3);
+    let path: std::path::PathBuf = (0..depth).map(|_| *chance.of(&names)).collect();
+    let path = root.join(path);
+    let parent = path.parent().expect("it is below the root");
+    // Above a path there are real directories, or nothing is done.
+    if parent.symlink_metadata().is_ok_and(|about| !about.is_dir()) || fs::create_dir_all(parent).is_err() {
+        return;
+    }
+    let above_is_real = parent.ancestors().take_while(|it| *it != root).all(|it| !it.is_symlink());
+    if !above_is_real {
+        return;
+    }
+    match chance.below(8) {
+        0..=2 => {
+            let size = *chance.of(&[0, 1, 100, 10_000, 300_000]);
+            let content: Vec<u8> = (0..size).map(|at| ((at * 31 + depth) % 251) as u8).collect();
+            if !path.is_dir() && !path.is_symlink() {
+                fs::write(&path, content).expect("it can be written");
+            }
+        }
+        3 => drop(fs::create_dir(&path)),
+        4 => drop(symlink(*chance.of(&names), &path)),
+        5 if path.is_file() && !path.is_symlink() => {
+            let mode = *chance.of(&[0o644, 0o755, 0o600]);
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        }
+        6 => drop(fs::rename(&path, root.join(*chance.of(&names)))),
+        _ => match path.symlink_metadata() {
+            Ok(about) if about.is_dir() => fs::remove_dir_all(&path).expect("it is ours"),
+            Ok(_) => fs::remove_file(&path).expect("it is ours"),
+            Err(_) => {}
+        },
+    }
+}
+
+fn tree(root: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    walk(root, root, &mut lines);
+    lines.sort();
+    lines
+}
+
+fn walk(root: &Path, folder: &Path, lines: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("it is there") {
+        let path = entry.expect("it can be read").path();
+        let about = path.symlink_metadata().expect("it is there");
+        let name = format!("./{}", path.strip_prefix(root).expect("it is below").display());
+        if about.is_symlink() {
+            let target = path.read_link().expect("it is a link");
+            lines.push(format!("{name} -> {}", target.display()));
+        } else if about.is_dir() {
+            lines.push(format!("{name}/"));
+            walk(root, &path, lines);
+        } else {
+            let sum = std::process::Command::new("md5sum").arg(&path).output().expect("it runs").stdout;
+            let sum = String::from_utf8(sum).expect("it is text");
+            let sum = sum.split_whitespace().next().expect("it says a sum").to_owned();
+            lines.push(format!("{name} {:o} {} {sum}  -", about.mode() & 0o7777, about.mtime()));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Which images take changes, and how.
+
+use lilt_testbed_env::{Bed, eventually};
+
+use crate::small::{init_containers, lock, restarts, site, with_steps};
+use crate::support::bed::Site;
+use crate::support::page::get;
+
+/// No shell, no tar, nobody's user, a root that cannot be written, and a namespace that allows nothing.
+fn takes_changes(site: &Site) {
+    lock(site);
+    with_steps(site, "sync('app/www', '/www')");
+    site.project.write("app/www/old.html", "old\n");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    lilt.wait_for_words(
+        "web",
+        "     Live updates of the container main go through lilt's agent, which is added to its pod: its image has no sh",
+    );
+    assert_eq!(init_containers(site), "lilt-agent lilt-copy-main");
+    let pod = site.only_pod();
+    site.project.write("app/www/index.html", "two\n");
+    site.serves("two");
+    // What was in the image is still there; new files and directories come, removed ones go.
+    assert_eq!(get(site.port, "/old.html").as_deref(), Some("old\n"));
+    site.project.write("app/www/deep/new.html", "new\n");
+    site.project.remove("app/www/old.html");
+    eventually("a new file is served", || get(site.port, "/deep/new.html").filter(|page| page == "new\n"));
+    eventually("a removed file is gone", || get(site.port, "/old.html").is_none().then_some(()));
+    assert_eq!((site.only_pod(), restarts(site, &pod)), (pod.clone(), "0".to_owned()));
+
+    // A container that is started again has what was changed.
+    let everybody = ["exec", &pod, "-c", "main", "--", "/busybox", "kill", "-9", "-1"];
+    // It does not live to tell.
+    let _ = site.namespace.try_kubectl(&everybody);
+    eventually("it was started again", || (restarts(site, &pod) == "1").then_some(()));
+    site.serves("two");
+    lilt.quit();
+    site.down().run().clean(0);
+}
+
+#[test]
+fn distroless_in_a_restricted_namespace() {
+    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+    takes_changes(&site("live-distroless", &base, "65532:65532"));
+}
+
+#[test]
+fn scratch_in_a_restricted_namespace() {
+    takes_changes(&site("live-scratch", "scratch", "1234"));
+}
+
+/// It has all tools, and may not write: also steps run, as its user.
+#[test]
+fn debian_as_somebody_else() {
+    let base = format!("{}/library/debian:bookworm-slim", Bed::get().registry());
+    let site = site("live-debian", &base, "1000");
+    with_steps(&site, "sync('app/www', '/www'), run('echo ran as $(id -u); test ! -e /www/bad.html')");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    lilt.wait_for_line("which is added to its pod: its user 1000 may not write to /www");
+    let place = lilt.place();
+    site.project.write("app/www/index.html", "two\n");
+    site.serves("two");
+    lilt.wait_for_words_after(place, "web", "ran as 1000");
+
+    // A step that fails is shown, and the next save recovers.
+    site.project.write("app/www/bad.html", "bad\n");
+    lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
+    site.project.remove("app/www/bad.html");
+    lilt.wait_until_ready("web");
+    lilt.quit();
+}
+
+/// Where nothing is in the way, nothing is added; and where it is forbidden, neither.
+#[test]
+fn nothing_is_added_without_need_or_against_the_users_will() {
+    let site = Site::new("live-plain");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    assert_eq!(init_containers(&site), "");
+
+    // Read-only, it needs the agent. The objects that others see are as the user wrote them.
+    let container = format!("- {{name: main, image: {}}}", site.image());
+    let locked = container.replace('}', ", securityContext: {readOnlyRootFilesystem: true}}");
+    site.project.write("web.yaml", &site.yaml("web", site.image()).replace(&container, &locked));
+    lilt.wait_for_line("which is added to its pod: its root file system is read-only");
+    eventually("it is added", || (init_containers(&site) == "lilt-agent lilt-copy-main").then_some(()));
+    let result =
+        crate::support::lilt::Start::new(&site.project, &["alpha", "tiltfile-result"]).on(&site.namespace);
+    assert!(!result.run().stdout().contains("lilt-agent"));
+
+    let tiltfile = site.tiltfile().replace("labels=", "live_update_agent=False, labels=");
+    site.project.write("Tiltfile", &tiltfile);
+    eventually("it is gone", || init_containers(&site).is_empty().then_some(()));
+    lilt.quit();
+}

@@ -1,0 +1,10 @@
+//! Live updates of images that cannot take them alone, on a real cluster.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+#[path = "../support/support.rs"]
+mod support;
+
+mod edits;
+mod images;
+mod restart;
+mod small;

@@ -1,0 +1,104 @@
+//! The container's process is started anew, and nothing else.
+
+use lilt_testbed_env::{Bed, eventually};
+
+use crate::small::{lock, restarts, shell, site, with_steps};
+use crate::support::bed::Site;
+
+/// The program of a container, at a place where nothing can be written or mounted, as controllers have it.
+#[test]
+fn a_program_in_the_root_directory_is_replaced() {
+    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+    let site = site("live-program", &base, "65532:65532");
+    lock(&site);
+    with_steps(&site, "sync('app/busybox', '/busybox'), restart_process()");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+    let running = |pod: &str| shell(&site, pod, "for p in /proc/[0-9]*; do readlink $p/exe; done");
+    assert!(!running(&pod).contains("/.lilt/kept/busybox"));
+
+    // What is behind the end of a program changes nothing of what it does.
+    let program = site.project.file("app/busybox");
+    let mut content = std::fs::read(&program).expect("it is there");
+    content.extend(b"more");
+    std::fs::write(&program, &content).expect("it can be written");
+    lilt.wait_for_words("web", "  → Process started anew");
+    eventually("the new program runs", || running(&pod).contains("/.lilt/kept/busybox").then_some(()));
+    let size = shell(&site, &pod, "wc -c < /.lilt/kept/busybox");
+    assert_eq!(size.trim(), content.len().to_string());
+    site.serves("one");
+    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
+    lilt.quit();
+}
+
+/// A site whose server is started by a script that is synced.
+fn scripted(topic: &str, build: &str) -> Site {
+    let site = Site::new(topic);
+    let dockerfile = format!(
+        "FROM busybox\nLABEL test={}\nCOPY app /app\nCMD [\"sh\", \"/app/start.sh\"]\n",
+        site.image()
+    );
+    site.project.write("app/Dockerfile", &dockerfile);
+    site.project.write("app/app/start.sh", &script("one"));
+    let image = site.image();
+    site.project.write(
+        "Tiltfile",
+        &format!(
+            "{}k8s_yaml('web.yaml')\nk8s_resource('web', port_forwards='{}:8080')\n",
+            build.replace("IMAGE", image),
+            site.port
+        ),
+    );
+    site
+}
+
+fn script(word: &str) -> String {
+    format!("mkdir -p /tmp/www\necho {word} > /tmp/www/index.html\nexec httpd -f -p 8080 -h /tmp/www\n")
+}
+
+#[test]
+fn a_crash_after_an_update_is_shown_and_the_next_save_recovers() {
+    let site = scripted(
+        "live-crash",
+        "docker_build('IMAGE', 'app', live_update=[sync('app/app', '/app'), restart_process()])\n",
+    );
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+    site.project.write("app/app/start.sh", &script("two"));
+    site.serves("two");
+    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod.clone(), "0".to_owned()));
+
+    site.project.write("app/app/start.sh", "echo about to fail\nexit 3\n");
+    eventually("Kubernetes says so", || {
+        let exit = ".status.containerStatuses[0].lastState.terminated.exitCode";
+        (site.read(&format!("pod/{pod}"), exit) == "3").then_some(())
+    });
+    lilt.wait_until("web", "has crashed", |web| web["status"]["runtimeStatus"] == "error");
+    site.project.write("app/app/start.sh", &script("three"));
+    site.serves("three");
+    lilt.wait_until_ready("web");
+    lilt.quit();
+}
+
+/// Tilt's extension has the same forms here, without another image and without tools in it.
+#[test]
+fn the_extension_does_the_same() {
+    let site = scripted(
+        "live-extension",
+        "load('ext://restart_process', 'docker_build_with_restart')\n\
+         docker_build_with_restart('IMAGE', 'app', ['sh', '/app/start.sh'], live_update=[sync('app/app', '/app'), \
+         run('touch /tmp/.restart-proc', trigger='app/app/touch')])\n",
+    );
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+    site.project.write("app/app/start.sh", &script("two"));
+    site.serves("two");
+    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
+    lilt.quit();
+}

@@ -1,0 +1,79 @@
+//! Brings lilt's agent into pods whose containers cannot take live updates alone: a volume, init containers that fill it,
+//! and a command that starts under it. Pure; whether it is needed is decided from what is known, not by trial.
+
+mod aside;
+mod needs;
+mod pod;
+
+use lilt_model::image::RestartProcess;
+use lilt_model::image_facts::ImageFacts;
+use serde_json::Value;
+
+use super::{hash, labels, pod_spec, template};
+pub(crate) use aside::{mentions_the_agent, set_aside};
+use needs::Verdict;
+
+/// How containers of an image could run under the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOffer {
+    /// As the containers name the image.
+    pub deployed: String,
+    /// The image of the agent.
+    pub agent_image: String,
+    /// Where the agent lies in it.
+    pub agent_program: String,
+    pub facts: ImageFacts,
+    pub restart: Option<RestartProcess>,
+}
+
+/// What was found of a container that takes live updates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentNote {
+    /// It runs under the agent; why.
+    Used { container: String, reason: String },
+    /// It would have to, and that cannot be; why.
+    Impossible { container: String, reason: String },
+}
+
+/// Adds the agent where it is needed. `objects` are prepared: their images are in place.
+pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
+    let mut notes = Vec::new();
+    for object in objects {
+        let Some(spec) = pod_spec(object) else { continue };
+        let mut plans = Vec::new();
+        for (index, container) in containers(spec).iter().enumerate() {
+            let image = container["image"].as_str().unwrap_or_default();
+            let Some(offer) = offers.iter().find(|offer| offer.deployed == image) else { continue };
+            let name = container["name"].as_str().unwrap_or_default().to_owned();
+            match needs::decide(spec, container, offer) {
+                Verdict::Alone => {}
+                Verdict::Agent { reason, plan } => {
+                    notes.push(AgentNote::Used { container: name, reason });
+                    plans.push((index, offer, plan));
+                }
+                Verdict::Impossible(reason) => notes.push(AgentNote::Impossible { container: name, reason }),
+            }
+        }
+        if !plans.is_empty() {
+            pod::add(spec, &plans);
+            mark(object);
+        }
+    }
+    notes
+}
+
+fn containers(spec: &Value) -> &[Value] {
+    spec["containers"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The template is another one now.
+fn mark(object: &mut Value) {
+    if let Some(template) = template(object) {
+        labels(template).remove(super::TEMPLATE_HASH);
+        let hash = hash(template);
+        labels(template).insert(super::TEMPLATE_HASH.to_owned(), hash.into());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Two versions of an object without what the agent is to its pods: for comparisons with manifests, which know nothing
+//! of it.
+
+use lilt_agent::PROGRAM;
+use serde_json::Value;
+
+use super::super::{TEMPLATE_HASH, labels, pod_spec, template};
+use super::pod::{VOLUME, is_ours};
+
+/// Whether containers of this object run under the agent.
+pub(crate) fn mentions_the_agent(object: &Value) -> bool {
+    pod_spec(&mut object.clone()).is_some_and(|spec| !names(spec).is_empty())
+}
+
+/// The containers that do.
+fn names(spec: &Value) -> Vec<Value> {
+    let containers = spec["containers"].as_array().into_iter().flatten();
+    let running = containers.filter(|container| container["command"][0] == PROGRAM);
+    running.map(|container| container["name"].clone()).collect()
+}
+
+/// Takes the agent out of the object in the cluster, and what it stands for out of the other.
+pub(crate) fn set_aside(in_cluster: &mut Value, other: &mut Value) {
+    let Some(spec) = pod_spec(in_cluster) else { return };
+    let names = names(spec);
+    if names.is_empty() {
+        return;
+    }
+    for object in [in_cluster, other] {
+        if let Some(spec) = pod_spec(object) {
+            clear(spec, &names);
+        }
+        if let Some(template) = template(object) {
+            labels(template).remove(TEMPLATE_HASH);
+        }
+    }
+}
+
+fn clear(spec: &mut Value, names: &[Value]) {
+    retain(spec, "volumes", |volume| volume["name"] != VOLUME);
+    retain(spec, "initContainers", |container| !is_ours(container));
+    for container in spec["containers"].as_array_mut().into_iter().flatten() {
+        if !names.contains(&container["name"]) {
+            continue;
+        }
+        retain(container, "volumeMounts", |mount| mount["name"] != VOLUME);
+        if let Some(fields) = container.as_object_mut() {
+            // The agent starts what these say; which of it the manifest said cannot be seen any more.
+            fields.remove("command");
+            fields.remove("args");
+        }
+    }
+}
+
+fn retain(of: &mut Value, field: &str, keep: impl FnMut(&Value) -> bool) {
+    let Some(items) = of.get_mut(field).and_then(Value::as_array_mut) else { return };
+    items.retain(keep);
+    if items.is_empty()
+        && let Some(fields) = of.as_object_mut()
+    {
+        fields.remove(field);
+    }
+}

@@ -1,0 +1,131 @@
+//! A pod with the agent in it.
+//!
+//! One volume for all containers. Each has directories of its own there: one with the agent, mounted at
+//! [`lilt_agent::HOME`], and one for each directory of its image that must become writable.
+
+use lilt_agent::{HOME, PROGRAM};
+use serde_json::{Value, json};
+
+use super::AgentOffer;
+use super::needs::Plan;
+
+pub(super) const VOLUME: &str = "lilt-agent";
+/// Where init containers have the whole volume.
+const WHOLE: &str = HOME;
+/// Names in a pod are labels.
+const LONGEST_NAME: usize = 63;
+
+pub(super) fn add(spec: &mut Value, plans: &[(usize, &AgentOffer, Plan)]) {
+    let mut first = Vec::new();
+    let mut homes = Vec::new();
+    for (index, offer, plan) in plans {
+        let container = &mut spec["containers"][*index];
+        let name = container["name"].as_str().unwrap_or_default().to_owned();
+        homes.push(format!("{WHOLE}/{}/agent", home(&name)));
+        if !plan.mounts.is_empty() {
+            first.push(copier(container, &name, plan));
+        }
+        if homes.len() == 1 {
+            let command = json!([offer.agent_program, "install"]);
+            first.insert(0, init("lilt-agent", &offer.agent_image, command, container));
+        }
+        run_under_the_agent(container, &name, offer, plan);
+    }
+    let install = first[0]["command"].as_array_mut().expect("invariant: made so above");
+    install.extend(homes.into_iter().map(Value::from));
+    list(spec, "initContainers").splice(0..0, first);
+    list(spec, "volumes").push(json!({"name": VOLUME, "emptyDir": {}}));
+}
+
+fn run_under_the_agent(container: &mut Value, name: &str, offer: &AgentOffer, plan: &Plan) {
+    let mut command: Vec<String> = vec![PROGRAM.to_owned(), "run".to_owned()];
+    let mut option = |words: &[&str]| command.extend(words.iter().map(ToString::to_string));
+    for path in &plan.kept {
+        option(&["--keep", path]);
+    }
+    if let Some(restart) = &offer.restart {
+        if !restart.restart_file.is_empty() {
+            option(&["--restart-file", &restart.restart_file]);
+        }
+        if restart.wait_when_ended {
+            option(&["--wait"]);
+        }
+    }
+    option(&["--"]);
+    command.extend(plan.argv.iter().cloned());
+    container["command"] = command.into();
+    if let Some(fields) = container.as_object_mut() {
+        fields.remove("args");
+    }
+    let mounts = list(container, "volumeMounts");
+    mounts.push(json!({"name": VOLUME, "mountPath": HOME, "subPath": home(name)}));
+    for (index, directory) in plan.mounts.iter().enumerate() {
+        mounts.push(json!({"name": VOLUME, "mountPath": directory, "subPath": copy(name, index)}));
+    }
+}
+
+/// Fills the directories that are mounted over those of the image, in the image itself and as its user.
+fn copier(container: &Value, name: &str, plan: &Plan) -> Value {
+    let mut command = vec![format!("{WHOLE}/{}/agent", home(name)), "copy".to_owned()];
+    for (index, directory) in plan.mounts.iter().enumerate() {
+        command.extend([directory.clone(), format!("{WHOLE}/{}", copy(name, index))]);
+    }
+    let image = container["image"].as_str().unwrap_or_default();
+    let label: String = format!("lilt-copy-{name}").chars().take(LONGEST_NAME).collect();
+    init(label.trim_end_matches('-'), image, command.into(), container)
+}
+
+/// A container of ours, with the rights and within the limits of the one it is for: what admits that one admits it.
+fn init(name: &str, image: &str, command: Value, like: &Value) -> Value {
+    let mut container = json!({
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": command,
+        "resources": resources(&like["resources"]),
+        "volumeMounts": [{"name": VOLUME, "mountPath": WHOLE}],
+    });
+    if like["securityContext"].is_object() {
+        container["securityContext"] = like["securityContext"].clone();
+    }
+    container
+}
+
+/// Whether an init container is one of these.
+pub(super) fn is_ours(container: &Value) -> bool {
+    let mounts = container["volumeMounts"].as_array().into_iter().flatten();
+    mounts.into_iter().any(|mount| mount["name"] == VOLUME && mount["mountPath"] == WHOLE)
+}
+
+fn resources(like: &Value) -> Value {
+    let mut resources = json!({});
+    for list in ["requests", "limits"] {
+        for kind in ["cpu", "memory", "ephemeral-storage"] {
+            if let Some(amount) = like[list].get(kind) {
+                resources[list][kind] = amount.clone();
+            }
+        }
+    }
+    match resources.as_object().is_some_and(|lists| lists.is_empty()) {
+        true => json!({
+            "requests": {"cpu": "10m", "memory": "16Mi"},
+            "limits": {"cpu": "500m", "memory": "64Mi"},
+        }),
+        false => resources,
+    }
+}
+
+fn home(container: &str) -> String {
+    format!("{container}-home")
+}
+
+fn copy(container: &str, index: usize) -> String {
+    format!("{container}-copy-{index}")
+}
+
+fn list<'a>(of: &'a mut Value, field: &str) -> &'a mut Vec<Value> {
+    if !of[field].is_array() {
+        of[field] = json!([]);
+    }
+    of[field].as_array_mut().expect("invariant: just made a list")
+}

@@ -1,0 +1,187 @@
+use lilt_model::image_facts::{Access, Identity, SyncTarget};
+use serde_json::json;
+
+use super::*;
+
+const NOBODY: Identity = Identity { user: 65532, group: 65532 };
+
+fn target(directory: &str, file: Option<&str>) -> SyncTarget {
+    let access = Access { owner: Identity { user: 0, group: 0 }, mode: 0o755 };
+    SyncTarget { directory: directory.into(), file: file.map(Into::into), access }
+}
+
+/// Distroless: no shell, nobody's user, everything root's.
+fn offer(targets: Vec<SyncTarget>) -> AgentOffer {
+    AgentOffer {
+        deployed: "registry/web:tilt-1".into(),
+        agent_image: "registry/web:lilt-agent-1".into(),
+        agent_program: "/lilt-agent".into(),
+        facts: ImageFacts {
+            entrypoint: vec!["/web".into()],
+            command: vec!["$(port)".into()],
+            identity: NOBODY,
+            has_shell: false,
+            has_tar: false,
+            targets,
+        },
+        restart: None,
+    }
+}
+
+fn deployment(container: Value) -> Value {
+    let mut container = container;
+    container["name"] = "main".into();
+    container["image"] = "registry/web:tilt-1".into();
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"template": {"metadata": {"labels": {"tilt.dev/pod-template-hash": "old"}},
+            "spec": {"containers": [{"name": "other", "image": "busybox"}, container]}}}})
+}
+
+fn added(container: Value, offer: &AgentOffer) -> (Value, Vec<AgentNote>) {
+    let mut objects = vec![deployment(container)];
+    let notes = add(&mut objects, std::slice::from_ref(offer));
+    (objects[0]["spec"]["template"].take(), notes)
+}
+
+fn used(notes: &[AgentNote]) -> &str {
+    match notes {
+        [AgentNote::Used { container, reason }] if container == "main" => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_container_that_can_do_nothing_runs_under_the_agent() {
+    let security = json!({"runAsNonRoot": true, "capabilities": {"drop": ["ALL"]}});
+    let container = json!({"securityContext": security, "volumeMounts": [{"name": "x", "mountPath": "/x"}]});
+    let offer = offer(vec![target("/www", None), target("/www/deep", None), target("/", Some("/web"))]);
+    let (template, notes) = added(container, &offer);
+    assert_eq!(used(&notes), "its image has no sh");
+    let spec = &template["spec"];
+    let small =
+        json!({"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}});
+    let init = |name: &str, image: &str, command: Value| {
+        json!({"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "command": command,
+            "resources": small, "securityContext": security,
+            "volumeMounts": [{"name": "lilt-agent", "mountPath": "/.lilt"}]})
+    };
+    let install = json!(["/lilt-agent", "install", "/.lilt/main-home/agent"]);
+    let copy = json!(["/.lilt/main-home/agent", "copy", "/www", "/.lilt/main-copy-0"]);
+    assert_eq!(
+        spec["initContainers"],
+        json!([
+            init("lilt-agent", "registry/web:lilt-agent-1", install),
+            init("lilt-copy-main", "registry/web:tilt-1", copy)
+        ])
+    );
+    assert_eq!(spec["volumes"], json!([{"name": "lilt-agent", "emptyDir": {}}]));
+    let main = &spec["containers"][1];
+    let command = json!(["/.lilt/agent", "run", "--keep", "/web", "--", "/web", "$$(port)"]);
+    assert_eq!(main["command"], command);
+    assert_eq!(
+        main["volumeMounts"],
+        json!([
+            {"name": "x", "mountPath": "/x"},
+            {"name": "lilt-agent", "mountPath": "/.lilt", "subPath": "main-home"},
+            {"name": "lilt-agent", "mountPath": "/www", "subPath": "main-copy-0"},
+        ])
+    );
+    assert_eq!(spec["containers"][0], json!({"name": "other", "image": "busybox"}));
+    let hash = template["metadata"]["labels"]["tilt.dev/pod-template-hash"].as_str().unwrap();
+    assert_eq!(hash.len(), 20, "of the new template: {hash}");
+}
+
+#[test]
+fn what_an_image_can_do_alone_is_left_alone() {
+    let mut offer = offer(vec![target("/www", None)]);
+    (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
+    offer.facts.identity = Identity::default();
+    let (template, notes) = added(json!({}), &offer);
+    assert_eq!(notes, []);
+    assert_eq!(template["spec"].get("initContainers"), None);
+    assert_eq!(template["metadata"]["labels"]["tilt.dev/pod-template-hash"], "old");
+
+    // The manifest takes away what the image could.
+    let reason = |container: Value| used(&added(container, &offer).1).to_owned();
+    assert_eq!(
+        reason(json!({"securityContext": {"readOnlyRootFilesystem": true}})),
+        "its root file system is read-only"
+    );
+    let words = "its user 7 may not write to /www";
+    assert_eq!(reason(json!({"securityContext": {"runAsUser": 7, "runAsGroup": 7}})), words);
+    // A directory in a volume of the user's is none of our business.
+    let volume = json!([{"name": "x", "mountPath": "/www/"}]);
+    let security = json!({"readOnlyRootFilesystem": true});
+    assert_eq!(added(json!({"volumeMounts": volume, "securityContext": security}), &offer).1, []);
+    // Root may write without the right to override where it owns.
+    assert_eq!(added(json!({"securityContext": {"capabilities": {"drop": ["ALL"]}}}), &offer).1, []);
+    offer.facts.has_tar = false;
+    assert_eq!(used(&added(json!({}), &offer).1), "its image has no tar");
+}
+
+#[test]
+fn the_command_is_what_kubernetes_would_start() {
+    let offer = offer(vec![]);
+    let command = |container: Value| {
+        let (mut template, _) = added(container, &offer);
+        let main = template["spec"]["containers"][1].take();
+        assert_eq!(main.get("args"), None);
+        let words: Vec<String> = serde_json::from_value(main["command"].clone()).unwrap();
+        words[words.iter().position(|word| word == "--").unwrap() + 1..].join(" ")
+    };
+    assert_eq!(command(json!({})), "/web $$(port)");
+    assert_eq!(command(json!({"args": ["$(PORT)"]})), "/web $(PORT)");
+    assert_eq!(command(json!({"command": ["/other"]})), "/other");
+    assert_eq!(command(json!({"command": ["/other"], "args": ["x"]})), "/other x");
+}
+
+#[test]
+fn a_file_that_can_be_nowhere_is_told() {
+    let offer = offer(vec![target("/", Some("/settings.json"))]);
+    let (template, notes) = added(json!({}), &offer);
+    let [AgentNote::Impossible { reason, .. }] = notes.as_slice() else { panic!("{notes:?}") };
+    assert_eq!(
+        reason,
+        "nothing can be mounted where /settings.json lies, and it is not what the container starts"
+    );
+    assert_eq!(template["spec"].get("initContainers"), None);
+}
+
+#[test]
+fn restarts_have_their_own_settings() {
+    let mut offer = offer(vec![]);
+    offer.facts.has_shell = true;
+    offer.restart = Some(RestartProcess {
+        restart_file: "/tmp/.restart".into(),
+        wait_when_ended: true,
+        ..RestartProcess::default()
+    });
+    let limits = json!({"limits": {"cpu": "1", "nvidia.com/gpu": "1"}});
+    let (template, notes) = added(json!({"resources": limits}), &offer);
+    assert_eq!(used(&notes), "its process is started anew in place");
+    let command =
+        json!(["/.lilt/agent", "run", "--restart-file", "/tmp/.restart", "--wait", "--", "/web", "$$(port)"]);
+    assert_eq!(template["spec"]["containers"][1]["command"], command);
+    let init = &template["spec"]["initContainers"];
+    assert_eq!(
+        (init.as_array().unwrap().len(), &init[0]["resources"]),
+        (1, &json!({"limits": {"cpu": "1"}}))
+    );
+}
+
+#[test]
+fn comparisons_see_nothing_of_it() {
+    let offer = offer(vec![target("/www", None)]);
+    let mounts = json!([{"name": "x", "mountPath": "/x"}]);
+    let plain = deployment(json!({"args": ["x"], "volumeMounts": mounts}));
+    let mut with = vec![plain.clone()];
+    assert_eq!(add(&mut with, std::slice::from_ref(&offer)).len(), 1);
+    let (mut with, mut without) = (with.remove(0), plain.clone());
+    set_aside(&mut with, &mut without);
+    assert_eq!(with, without);
+    assert_eq!(without["spec"]["template"]["spec"]["containers"][1]["volumeMounts"], mounts);
+    // Where there is none, nothing changes.
+    let (mut one, mut other) = (plain.clone(), deployment(json!({})));
+    set_aside(&mut one, &mut other);
+    assert_eq!((one, other), (plain, deployment(json!({}))));
+}

@@ -1,0 +1,188 @@
+//! The way that needs nothing of the image: lilt's agent, with which the pod was made.
+
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
+use lilt_agent::protocol::{Answer, Entry, Kind, Request, Update, Want};
+use lilt_agent::{PROGRAM, VERSION, frame, transfer};
+use lilt_model::Failure;
+use lilt_model::cluster::PodRef;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::exec::{Exec, Streams};
+use super::{Changes, Content, Output, Put};
+use crate::connect::Cluster;
+
+pub(super) struct AgentChannel {
+    exec: Exec,
+    streams: Streams,
+    buffer: BytesMut,
+    /// A request was begun and not finished: what comes next belongs to it.
+    busy: bool,
+}
+
+impl fmt::Debug for AgentChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentChannel").field("place", &self.exec.place).finish_non_exhaustive()
+    }
+}
+
+impl AgentChannel {
+    pub(super) async fn open(cluster: &Cluster, pod: &PodRef, container: &str) -> Result<Self, Failure> {
+        let (exec, streams) = Exec::open(cluster, pod, container, &[PROGRAM, "serve"]).await?;
+        let mut channel = Self { exec, streams, buffer: BytesMut::new(), busy: false };
+        match channel.answer().await? {
+            Answer::Hello { version: VERSION } => Ok(channel),
+            Answer::Hello { version } => Err(Failure::user(format!(
+                "the agent in the pod {} speaks version {version}, and this lilt version {VERSION}",
+                pod.name
+            ))
+            .hint("it was made by another lilt: trigger an update of the resource to have it made anew")),
+            other => Err(channel.unexpected(&other)),
+        }
+    }
+
+    pub(super) async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
+        let update =
+            Update { removals: changes.removals.clone(), entries: changes.puts.iter().map(entry).collect() };
+        self.begin()?;
+        self.say(&Request::Update(update)).await?;
+        let wants = match self.answer().await? {
+            Answer::Wants(wants) => wants,
+            other => return Err(self.unexpected(&other)),
+        };
+        for want in &wants {
+            let Some(content) = content(changes, want) else {
+                return Err(Failure::internal(format!(
+                    "the agent wants a file that is none: {}",
+                    want.entry
+                )));
+            };
+            for piece in transfer::pieces(&content, want) {
+                self.say(&Request::Piece(piece)).await?;
+            }
+        }
+        self.say(&Request::Commit).await?;
+        let outcome = self.outcome().await?;
+        outcome.map_err(|(what, cause)| self.exec.place.not_written(&format!("{what}: {cause}")))
+    }
+
+    pub(super) async fn run(
+        &mut self,
+        argv: &[String],
+        mut on_output: impl FnMut(Output<'_>) + Send,
+    ) -> Result<i32, Failure> {
+        self.begin()?;
+        self.say(&Request::Run(argv.to_vec())).await?;
+        loop {
+            match self.answer().await? {
+                Answer::Stdout(bytes) => on_output(Output::Stdout(&bytes)),
+                Answer::Stderr(bytes) => on_output(Output::Stderr(&bytes)),
+                Answer::Exited(code) => {
+                    self.busy = false;
+                    return Ok(code);
+                }
+                other => return Err(self.unexpected(&other)),
+            }
+        }
+    }
+
+    pub(super) async fn restart(&mut self) -> Result<(), Failure> {
+        self.begin()?;
+        self.say(&Request::Restart).await?;
+        let outcome = self.outcome().await?;
+        outcome.map_err(|(what, cause)| {
+            let place = &self.exec.place;
+            Failure::user(format!(
+                "cannot start the process of the container {} of the pod {} anew",
+                place.container, place.pod
+            ))
+            .detail(format!("{what}: {cause}"))
+        })
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        if self.busy {
+            return Err(self.exec.place.broken("an earlier request was not finished"));
+        }
+        self.busy = true;
+        Ok(())
+    }
+
+    async fn outcome(&mut self) -> Result<Result<(), (String, String)>, Failure> {
+        let outcome = match self.answer().await? {
+            Answer::Done => Ok(()),
+            Answer::Failed { what, cause } => Err((what, cause)),
+            other => return Err(self.unexpected(&other)),
+        };
+        self.busy = false;
+        Ok(outcome)
+    }
+
+    async fn say(&mut self, request: &Request) -> Result<(), Failure> {
+        let frame = frame::wrap(&request.encode());
+        let stdin = &mut self.streams.stdin;
+        let write = async {
+            stdin.write_all(&frame).await?;
+            stdin.flush().await
+        };
+        let written = tokio::select! {
+            biased;
+            written = write => written.is_ok(),
+            () = self.exec.end.reached() => false,
+        };
+        if written { Ok(()) } else { Err(self.ended().await) }
+    }
+
+    async fn answer(&mut self) -> Result<Answer, Failure> {
+        loop {
+            let malformed = |error: lilt_agent::protocol::Malformed| Failure::internal(error.to_string());
+            if let Some((message, length)) = frame::unwrap(&self.buffer).map_err(malformed)? {
+                let answer = Answer::decode(message).map_err(malformed)?;
+                let _ = self.buffer.split_to(length);
+                return Ok(answer);
+            }
+            let read = tokio::select! {
+                biased;
+                read = self.streams.stdout.read_buf(&mut self.buffer) => read.unwrap_or(0),
+                () = self.exec.end.reached() => 0,
+            };
+            if read == 0 {
+                return Err(self.ended().await);
+            }
+        }
+    }
+
+    /// The agent is gone; its own words say more than the status.
+    async fn ended(&mut self) -> Failure {
+        let status = self.exec.last_words().await.to_owned();
+        let mut words = BytesMut::new();
+        let read = self.streams.stderr.read_buf(&mut words);
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(100), read).await;
+        let words = String::from_utf8_lossy(&words);
+        self.exec.place.broken(if words.trim().is_empty() { &status } else { words.trim() })
+    }
+
+    fn unexpected(&self, answer: &Answer) -> Failure {
+        Failure::internal(format!("the agent in the pod {} answered {answer:?}", self.exec.place.pod))
+    }
+}
+
+fn entry(put: &Put) -> Entry {
+    let modified = put.modified.0;
+    let kind = match &put.what {
+        Content::File { mode, bytes } => {
+            Kind::File { mode: *mode, modified, size: bytes.len() as u64, digest: lilt_agent::digest(bytes) }
+        }
+        Content::Directory { mode } => Kind::Directory { mode: *mode, modified },
+        Content::Link { target } => Kind::Link { target: target.clone(), modified },
+    };
+    Entry { path: put.path.clone(), kind }
+}
+
+fn content(changes: &Changes, want: &Want) -> Option<Bytes> {
+    match &changes.puts.get(usize::try_from(want.entry).ok()?)?.what {
+        Content::File { bytes, .. } => Some(bytes.clone()),
+        Content::Directory { .. } | Content::Link { .. } => None,
+    }
+}

@@ -1,0 +1,149 @@
+//! An exec in a container that stays open, and what is told when it does not.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use kube::Api;
+use kube::api::{AttachParams, AttachedProcess};
+use lilt_model::Failure;
+use lilt_model::cluster::PodRef;
+use tokio::io::{ReadHalf, SimplexStream, WriteHalf};
+
+use crate::connect::Cluster;
+
+const BUFFER: usize = 256 << 10;
+
+/// The running command and its streams. Dropping it closes it.
+pub(super) struct Exec {
+    /// Its task moves the bytes.
+    _process: AttachedProcess,
+    pub(super) end: End,
+    pub(super) place: Place,
+}
+
+/// The streams of an exec.
+pub(super) struct Streams {
+    pub(super) stdin: WriteHalf<SimplexStream>,
+    pub(super) stdout: ReadHalf<SimplexStream>,
+    pub(super) stderr: ReadHalf<SimplexStream>,
+}
+
+/// Which container, in words.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) pod: String,
+    pub(super) container: String,
+}
+
+impl Exec {
+    pub(super) async fn open(
+        cluster: &Cluster,
+        pod: &PodRef,
+        container: &str,
+        command: &[&str],
+    ) -> Result<(Self, Streams), Failure> {
+        let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &pod.namespace);
+        let parameters = AttachParams::default()
+            .container(container)
+            .stdin(true)
+            .stdout(true)
+            .stderr(true)
+            .max_stdin_buf_size(BUFFER)
+            .max_stdout_buf_size(BUFFER)
+            .max_stderr_buf_size(BUFFER);
+        let mut process = match pods.exec(&pod.name, command.iter().copied(), &parameters).await {
+            Ok(process) => process,
+            Err(error) => return Err(not_opened(cluster, pod, container, &error)),
+        };
+        let asked = "invariant: asked for when attaching";
+        let streams = Streams {
+            stdin: process.stdin().expect(asked),
+            stdout: process.stdout().expect(asked),
+            stderr: process.stderr().expect(asked),
+        };
+        let end = End::of(process.take_status());
+        let place = Place { pod: pod.name.clone(), container: container.to_owned() };
+        Ok((Self { _process: process, end, place }, streams))
+    }
+
+    /// What the status says; the streams may end a moment before it comes.
+    pub(super) async fn last_words(&mut self) -> &str {
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.end.reached()).await;
+        self.end.message()
+    }
+}
+
+impl Place {
+    pub(super) fn broken(&self, cause: &str) -> Failure {
+        Failure::environment(format!(
+            "lost the live update channel to the container {} of the pod {}",
+            self.container, self.pod
+        ))
+        .detail(if cause.is_empty() { "the connection closed" } else { cause }.to_owned())
+    }
+
+    /// Files could not be changed; what the other side said of it.
+    pub(super) fn not_written(&self, complaints: &str) -> Failure {
+        let failure = Failure::user(format!(
+            "cannot change files in the container {} of the pod {}",
+            self.container, self.pod
+        ))
+        .detail(complaints.to_owned());
+        let hint = if complaints.contains("Permission denied") || complaints.contains("not permitted") {
+            "the container's user may not write there: check USER and ownership in the Dockerfile"
+        } else if complaints.contains("Read-only") {
+            "the container's file system is read-only: mount a writable volume there, or drop readOnlyRootFilesystem"
+        } else if complaints.contains("No space left") {
+            "the container's disk is full"
+        } else {
+            return failure;
+        };
+        failure.hint(hint)
+    }
+}
+
+/// The end of the exec. A lost connection does not end its streams: their other ends are dropped without a word, and
+/// only the status tells.
+pub(super) enum End {
+    Ahead(Pin<Box<dyn Future<Output = Option<Status>> + Send>>),
+    /// With what the status says, if there is one.
+    Reached(Option<String>),
+}
+
+impl End {
+    pub(super) fn of(status: Option<impl Future<Output = Option<Status>> + Send + 'static>) -> Self {
+        match status {
+            Some(status) => Self::Ahead(Box::pin(status)),
+            None => Self::Reached(None),
+        }
+    }
+
+    pub(super) async fn reached(&mut self) {
+        if let Self::Ahead(status) = self {
+            let status = status.await;
+            *self = Self::Reached(status.and_then(|status| status.message));
+        }
+    }
+
+    pub(super) fn message(&self) -> &str {
+        match self {
+            Self::Reached(Some(message)) => message,
+            _ => "",
+        }
+    }
+}
+
+fn not_opened(cluster: &Cluster, pod: &PodRef, container: &str, error: &kube::Error) -> Failure {
+    match crate::error::code(error) {
+        Some(404) => Failure::environment(format!("cannot update: the pod {} is gone", pod.name)),
+        Some(403) => cluster.forbidden(&format!("to run commands in pod {} (pods/exec)", pod.name), error),
+        Some(code) => {
+            Failure::environment(format!("cannot enter the container {container} of the pod {}", pod.name))
+                .detail(format!("the API server answered {code}"))
+                .hint("is the container running?")
+        }
+        None => cluster.failure(&format!("entering pod {}", pod.name), error),
+    }
+}

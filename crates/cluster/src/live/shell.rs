@@ -1,0 +1,200 @@
+//! The way that needs `sh` in the container, and `tar` for files: a shell loop ([`script`]) reads requests and answers
+//! in frames ([`frames`]); it ends by itself when the channel closes.
+
+use std::fmt;
+
+use bytes::Bytes;
+use lilt_model::Failure;
+use lilt_model::cluster::PodRef;
+use tokio::io::{AsyncWriteExt, ReadHalf, SimplexStream, WriteHalf};
+
+use super::Output;
+use super::exec::{Exec, Streams};
+use super::frames::{Frames, Piece};
+use super::script;
+use crate::connect::Cluster;
+
+/// Removing more paths at once might exceed what a command line may hold.
+const REMOVALS_AT_ONCE: usize = 1000;
+/// As much of a command's complaints as a failure shows.
+const MOST_DETAIL: usize = 16 << 10;
+
+pub(super) struct ShellChannel {
+    exec: Exec,
+    stdin: WriteHalf<SimplexStream>,
+    stdout: Frames<ReadHalf<SimplexStream>>,
+    stderr: Frames<ReadHalf<SimplexStream>>,
+    has_tar: bool,
+    /// A request was begun and not finished: what comes next on the streams belongs to it.
+    busy: bool,
+}
+
+impl fmt::Debug for ShellChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShellChannel").field("place", &self.exec.place).finish_non_exhaustive()
+    }
+}
+
+impl ShellChannel {
+    pub(super) async fn open(cluster: &Cluster, pod: &PodRef, container: &str) -> Result<Self, Failure> {
+        let marker = script::new_marker();
+        let command = ["sh", "-c", &script::serve(&marker)];
+        let (exec, Streams { stdin, stdout, stderr }) = Exec::open(cluster, pod, container, &command).await?;
+        let mut channel = Self {
+            exec,
+            stdin,
+            stdout: Frames::new(stdout, &marker),
+            stderr: Frames::new(stderr, &marker),
+            has_tar: false,
+            busy: false,
+        };
+        let hello = channel.hello().await?;
+        channel.has_tar = script::says_tar(&hello);
+        Ok(channel)
+    }
+
+    /// Removes `removals`, then unpacks `archive` in `/`, in one round trip.
+    pub(super) async fn update(
+        &mut self,
+        archive: Option<&Bytes>,
+        removals: &[String],
+    ) -> Result<(), Failure> {
+        if archive.is_some() && !self.has_tar {
+            return Err(self.lacks("tar"));
+        }
+        let batches = removals.len().div_ceil(REMOVALS_AT_ONCE).max(1);
+        for batch in 0..batches {
+            let from = batch * REMOVALS_AT_ONCE;
+            let paths = &removals[from..removals.len().min(from + REMOVALS_AT_ONCE)];
+            let data = archive.filter(|_| batch + 1 == batches);
+            let mut complaints = Vec::new();
+            let request = script::update(paths, data.map(Bytes::len));
+            let data = data.map(Bytes::as_ref).unwrap_or_default();
+            let status = self.request(&request, data, |output| gather(&mut complaints, output)).await?;
+            if status != 0 {
+                return Err(self.not_written(&complaints, status));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn run(
+        &mut self,
+        argv: &[String],
+        on_output: impl FnMut(Output<'_>) + Send,
+    ) -> Result<i32, Failure> {
+        self.request(&script::run(argv), &[], on_output).await
+    }
+
+    async fn request(
+        &mut self,
+        request: &str,
+        data: &[u8],
+        mut on_output: impl FnMut(Output<'_>) + Send,
+    ) -> Result<i32, Failure> {
+        if self.busy {
+            return Err(self.exec.place.broken("an earlier request was not finished"));
+        }
+        self.busy = true;
+        let (stdin, stdout, stderr) = (&mut self.stdin, &mut self.stdout, &mut self.stderr);
+        let write = async {
+            stdin.write_all(request.as_bytes()).await.ok()?;
+            stdin.write_all(data).await.ok()?;
+            stdin.flush().await.ok()
+        };
+        let read = async {
+            let (mut end_of_stdout, mut end_of_stderr) = (None, None);
+            while end_of_stdout.is_none() || end_of_stderr.is_none() {
+                tokio::select! {
+                    piece = stdout.next(), if end_of_stdout.is_none() => match piece? {
+                        Piece::Bytes(bytes) => on_output(Output::Stdout(&bytes)),
+                        Piece::End(text) => end_of_stdout = Some(text),
+                    },
+                    piece = stderr.next(), if end_of_stderr.is_none() => match piece? {
+                        Piece::Bytes(bytes) => on_output(Output::Stderr(&bytes)),
+                        Piece::End(text) => end_of_stderr = Some(text),
+                    },
+                }
+            }
+            end_of_stdout
+        };
+        let answer = async {
+            tokio::pin!(write, read);
+            tokio::select! {
+                biased;
+                answer = &mut read => answer,
+                // All is sent, or cannot be sent: either way the answer says more.
+                _ = &mut write => read.await,
+            }
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = answer => answer,
+            // What came before the end was read above.
+            () = self.exec.end.reached() => None,
+        };
+        let Some(text) = answer else { return Err(self.ended().await) };
+        let Ok(status) = text.trim().parse() else {
+            return Err(Failure::internal(format!("the live update channel answered {text:?}")));
+        };
+        self.busy = false;
+        Ok(status)
+    }
+
+    async fn hello(&mut self) -> Result<String, Failure> {
+        loop {
+            let piece = tokio::select! {
+                biased;
+                piece = self.stdout.next() => piece,
+                () = self.exec.end.reached() => None,
+            };
+            match piece {
+                Some(Piece::End(text)) => return Ok(text),
+                Some(Piece::Bytes(_)) => {}
+                None => return Err(self.ended().await),
+            }
+        }
+    }
+
+    /// The exec ended; its status says why.
+    async fn ended(&mut self) -> Failure {
+        let message = self.exec.last_words().await.to_owned();
+        if message.contains("executable file not found") || message.contains("no such file or directory") {
+            return self.lacks("sh");
+        }
+        self.exec.place.broken(&message)
+    }
+
+    fn lacks(&self, program: &str) -> Failure {
+        let place = &self.exec.place;
+        Failure::user(format!(
+            "live update needs `{program}`, which the container {} of the pod {} does not have",
+            place.container, place.pod
+        ))
+        .hint(format!(
+            "add `{program}` to the image, or remove live_update to rebuild the image on every change"
+        ))
+    }
+
+    pub(super) fn cannot_restart(&self) -> Failure {
+        let place = &self.exec.place;
+        Failure::user(format!(
+            "the process of the container {} of the pod {} cannot be started anew: the pod has no agent of lilt's",
+            place.container, place.pod
+        ))
+    }
+
+    fn not_written(&self, complaints: &[u8], status: i32) -> Failure {
+        let complaints = String::from_utf8_lossy(complaints);
+        match complaints.trim_end() {
+            "" => self.exec.place.not_written(&format!("exit code {status}")),
+            complaints => self.exec.place.not_written(complaints),
+        }
+    }
+}
+
+fn gather(complaints: &mut Vec<u8>, output: Output<'_>) {
+    let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
+    let room = MOST_DETAIL.saturating_sub(complaints.len());
+    complaints.extend_from_slice(&bytes[..bytes.len().min(room)]);
+}

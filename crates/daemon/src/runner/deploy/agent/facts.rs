@@ -1,0 +1,149 @@
+//! Looks into an image for what decides whether its containers can take live updates alone.
+
+use std::path::Path;
+
+use lilt_docker::Engine;
+use lilt_docker::look::{Found, ImageConfiguration, Look};
+use lilt_host::files;
+use lilt_model::Failure;
+use lilt_model::image::{LiveUpdate, Sync};
+use lilt_model::image_facts::{Access, Identity, ImageFacts, SyncTarget};
+
+/// As runtimes set it where an image does not.
+const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+pub(super) async fn find(
+    engine: &Engine,
+    configuration: &ImageConfiguration,
+    live_update: &LiveUpdate,
+) -> Result<ImageFacts, Failure> {
+    let look = engine.look_into(&configuration.id).await?;
+    let facts = examine(&look, configuration, live_update).await;
+    look.close().await?;
+    facts
+}
+
+async fn examine(
+    look: &Look<'_>,
+    configuration: &ImageConfiguration,
+    live_update: &LiveUpdate,
+) -> Result<ImageFacts, Failure> {
+    let mut targets = Vec::new();
+    for sync in &live_update.syncs {
+        targets.push(target(look, sync).await?);
+    }
+    Ok(ImageFacts {
+        entrypoint: configuration.entrypoint.clone(),
+        command: configuration.command.clone(),
+        identity: identity(look, &configuration.user).await?,
+        has_shell: has(look, configuration, "sh").await?,
+        has_tar: has(look, configuration, "tar").await?,
+        targets,
+    })
+}
+
+async fn has(look: &Look<'_>, configuration: &ImageConfiguration, program: &str) -> Result<bool, Failure> {
+    let path = configuration.environment.iter().find_map(|variable| variable.strip_prefix("PATH="));
+    for folder in path.unwrap_or(USUAL_PATH).split(':').filter(|folder| folder.starts_with('/')) {
+        let found = look.find(&format!("{folder}/{program}")).await?;
+        if found.is_some_and(|found| !found.directory && found.mode & 0o111 != 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Where a sync writes. What it is on this machine decides; where there is nothing yet, what it is in the image.
+async fn target(look: &Look<'_>, sync: &Sync) -> Result<SyncTarget, Failure> {
+    let path = sync.container.trim_end_matches('/');
+    let name = sync.local.file_name().map(|name| name.to_string_lossy().into_owned());
+    let in_image = look.find(if path.is_empty() { "/" } else { path }).await?;
+    let is_directory = match files::is_directory(&sync.local) {
+        Some(is_directory) => is_directory,
+        None => in_image.as_ref().is_none_or(|found| found.directory),
+    };
+    let file = match (is_directory, sync.container.ends_with('/'), name) {
+        (true, ..) => None,
+        (false, true, Some(name)) => Some(format!("{path}/{name}")),
+        (false, ..) => Some(path.to_owned()),
+    };
+    let directory = match &file {
+        Some(file) => file.rsplit_once('/').map_or("", |(folder, _)| folder),
+        None => path,
+    };
+    let directory = if directory.is_empty() { "/" } else { directory }.to_owned();
+    let access = access(look, &directory).await?;
+    Ok(SyncTarget { directory, file, access })
+}
+
+/// Who may write to a directory: if the image lacks it, who may make it.
+async fn access(look: &Look<'_>, directory: &str) -> Result<Access, Failure> {
+    for path in Path::new(directory).ancestors() {
+        if let Some(Found { mode, user, group, .. }) = look.find(&path.to_string_lossy()).await? {
+            return Ok(Access { owner: Identity { user, group }, mode });
+        }
+    }
+    Ok(Access::default())
+}
+
+/// Who an image's user is: numbers, or names that it knows itself.
+async fn identity(look: &Look<'_>, user: &str) -> Result<Identity, Failure> {
+    let (user, group) = user.split_once(':').unwrap_or((user, ""));
+    let users = match (user.parse::<u64>(), user) {
+        (Ok(_), _) if !group.is_empty() => String::new(),
+        _ => look.read("/etc/passwd").await?.unwrap_or_default(),
+    };
+    let groups = match group.parse::<u64>() {
+        Err(_) if !group.is_empty() => look.read("/etc/group").await?.unwrap_or_default(),
+        _ => String::new(),
+    };
+    Ok(resolve(user, group, &users, &groups))
+}
+
+/// Nobody's name is root's: the image would not start.
+fn resolve(user: &str, group: &str, users: &str, groups: &str) -> Identity {
+    let entry = |line: &str| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let numbers =
+            (fields.get(2)?.parse::<u64>().ok()?, fields.get(3).and_then(|it| it.parse::<u64>().ok()));
+        Some((fields[0].to_owned(), numbers))
+    };
+    let known = users
+        .lines()
+        .filter_map(entry)
+        .find(|(name, (number, _))| name == user || user.parse::<u64>().is_ok_and(|user| user == *number));
+    let number = match (user, &known) {
+        ("", _) => 0,
+        (_, Some((_, (number, _)))) => *number,
+        (user, None) => user.parse().unwrap_or(0),
+    };
+    let named =
+        || groups.lines().filter_map(entry).find(|(name, _)| name == group).map(|(_, (number, _))| number);
+    let group = match group {
+        "" => known.and_then(|(_, (_, group))| group).unwrap_or(0),
+        group => group.parse().ok().or_else(named).unwrap_or(0),
+    };
+    Identity { user: number, group }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_numbers_or_names_of_the_image() {
+        let users =
+            "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65533:nonroot:/home:/sbin/nologin\n";
+        let groups = "root:x:0:\nstaff:x:50:\n";
+        let who = |user: &str, group: &str| {
+            let Identity { user, group } = resolve(user, group, users, groups);
+            (user, group)
+        };
+        assert_eq!(who("", ""), (0, 0));
+        assert_eq!(who("65532", ""), (65532, 65533));
+        assert_eq!(who("1234", ""), (1234, 0));
+        assert_eq!(who("nonroot", ""), (65532, 65533));
+        assert_eq!(who("nonroot", "staff"), (65532, 50));
+        assert_eq!(who("1234", "7"), (1234, 7));
+    }
+}

@@ -1,0 +1,212 @@
+//! What an image says of itself and what lies in it, without starting anything; and images that are made elsewhere.
+
+use http::{HeaderMap, Method, StatusCode};
+use lilt_model::Failure;
+use serde::Deserialize;
+
+use crate::engine::{Engine, Query, encode_path, refusal};
+use crate::messages::Messages;
+use crate::transport::{self, Payload};
+
+/// The beginning of an archive that surely has the header of its first file.
+const HEADERS: usize = 4096;
+/// More than this is no list of users.
+const LONGEST_TEXT: usize = 1 << 20;
+/// More links in a row are a loop.
+const MOST_LINKS: usize = 16;
+
+/// How an image starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageConfiguration {
+    pub id: String,
+    /// Such as `amd64`.
+    pub architecture: String,
+    /// As the Dockerfile says it.
+    pub user: String,
+    pub environment: Vec<String>,
+    pub entrypoint: Vec<String>,
+    pub command: Vec<String>,
+}
+
+/// A file or directory of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub directory: bool,
+    pub mode: u32,
+    pub user: u64,
+    pub group: u64,
+}
+
+/// A look into an image, through a container that never starts.
+#[derive(Debug)]
+pub struct Look<'a> {
+    engine: &'a Engine,
+    container: String,
+}
+
+impl Engine {
+    /// None if the engine does not hold the image.
+    pub async fn image_configuration(&self, reference: &str) -> Result<Option<ImageConfiguration>, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Image {
+            id: String,
+            #[serde(default)]
+            architecture: String,
+            #[serde(default)]
+            config: Option<Config>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "PascalCase", default)]
+        struct Config {
+            user: Option<String>,
+            env: Option<Vec<String>>,
+            entrypoint: Option<Vec<String>>,
+            cmd: Option<Vec<String>>,
+        }
+        let path = format!("/images/{}/json", encode_path(reference));
+        let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
+        match response.status {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND => return Ok(None),
+            _ => return Err(refusal(response, &format!("cannot look up the image {reference}")).await),
+        }
+        let image: Image = self.read(&path, response).await?;
+        let config = image.config.unwrap_or_default();
+        Ok(Some(ImageConfiguration {
+            id: image.id,
+            architecture: image.architecture,
+            user: config.user.unwrap_or_default(),
+            environment: config.env.unwrap_or_default(),
+            entrypoint: config.entrypoint.unwrap_or_default(),
+            command: config.cmd.unwrap_or_default(),
+        }))
+    }
+
+    /// Opens an image. One that was given up halfway is found again: its name tells whose it is.
+    pub async fn look_into(&self, id: &str) -> Result<Look<'_>, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Created {
+            id: String,
+        }
+        let digits: String = id.trim_start_matches("sha256:").chars().take(24).collect();
+        let name = format!("lilt-look-{digits}");
+        let query = Query::new().add("name", &name).finish();
+        let path = format!("/containers/create?{query}");
+        // It is never started: any command will do, where the image has none.
+        let wanted = serde_json::json!({ "Image": id, "Entrypoint": ["/"], "NetworkDisabled": true });
+        let response = self.say(&path, &wanted).await?;
+        match response.status {
+            StatusCode::CONFLICT => Ok(Look { engine: self, container: name }),
+            status if status.is_success() => {
+                let Created { id } = self.read(&path, response).await?;
+                Ok(Look { engine: self, container: id })
+            }
+            _ => Err(refusal(response, &format!("cannot look into the image {id}")).await),
+        }
+    }
+
+    /// Takes an image from an archive as `docker save` writes it.
+    pub async fn load(&self, archive: Vec<u8>) -> Result<(), Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/x-tar"));
+        let payload = Payload::whole(archive);
+        let response = self.send(Method::POST, "/images/load?quiet=1", headers, payload).await?;
+        if !response.status.is_success() {
+            return Err(refusal(response, "cannot load an image").await);
+        }
+        let mut messages = Messages::new(response, self.address.clone());
+        while let Some(message) = messages.next().await? {
+            if message.error.is_some() || message.error_detail.is_some() {
+                let cause = message.into_error().unwrap_or_default();
+                return Err(Failure::environment(format!("cannot load an image: {cause}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Look<'_> {
+    /// What lies at a path of the image, links followed; none if nothing does.
+    pub async fn find(&self, path: &str) -> Result<Option<Found>, Failure> {
+        Ok(self.follow(path, HEADERS).await?.map(|(found, _)| found))
+    }
+
+    /// What a text file of the image says; none if there is none.
+    pub async fn read(&self, path: &str) -> Result<Option<String>, Failure> {
+        let text = |archive: Vec<u8>| {
+            let mut archive = tar::Archive::new(archive.as_slice());
+            let mut text = String::new();
+            let file = archive.entries().ok()?.next()?.ok()?;
+            std::io::Read::read_to_string(&mut { file }, &mut text).ok()?;
+            Some(text)
+        };
+        Ok(self.follow(path, LONGEST_TEXT).await?.and_then(|(_, archive)| text(archive)))
+    }
+
+    /// Ends the look.
+    pub async fn close(self) -> Result<(), Failure> {
+        let path = format!("/containers/{}?force=1", encode_path(&self.container));
+        let response = self.engine.request(Method::DELETE, &path, HeaderMap::new()).await?;
+        match response.status {
+            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(()),
+            _ => Err(refusal(response, "cannot end a look into an image").await),
+        }
+    }
+
+    async fn follow(&self, path: &str, most: usize) -> Result<Option<(Found, Vec<u8>)>, Failure> {
+        let mut path = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            let Some(archive) = self.archive(&path, most).await? else { return Ok(None) };
+            let Some((found, link)) = first(&archive) else {
+                return Err(Failure::environment(format!("cannot understand what the image has at {path}")));
+            };
+            match link {
+                None => return Ok(Some((found, archive))),
+                Some(target) if target.starts_with('/') => path = target,
+                // The engine understands `..` as it is meant in the image.
+                Some(target) => {
+                    path = format!("{}/{target}", path.rsplit_once('/').map_or("", |(folder, _)| folder));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The beginning of an archive of a path; none if the image has none.
+    async fn archive(&self, path: &str, most: usize) -> Result<Option<Vec<u8>>, Failure> {
+        let query = Query::new().add("path", path).finish();
+        let request = format!("/containers/{}/archive?{query}", encode_path(&self.container));
+        let mut response = self.engine.request(Method::GET, &request, HeaderMap::new()).await?;
+        match response.status {
+            StatusCode::NOT_FOUND => return Ok(None),
+            status if status.is_success() => {}
+            _ => return Err(refusal(response, &format!("cannot read {path} in an image")).await),
+        }
+        let mut archive = Vec::new();
+        while archive.len() < most {
+            let chunk = response.chunk().await;
+            match chunk.map_err(|error| transport::lost(&self.engine.address, &error))? {
+                Some(chunk) => archive.extend_from_slice(&chunk),
+                None => break,
+            }
+        }
+        Ok(Some(archive))
+    }
+}
+
+/// The first entry of an archive, and where it leads if it is a link.
+fn first(archive: &[u8]) -> Option<(Found, Option<String>)> {
+    let mut archive = tar::Archive::new(archive);
+    let entry = archive.entries().ok()?.next()?.ok()?;
+    let header = entry.header();
+    let found = Found {
+        directory: header.entry_type().is_dir(),
+        mode: header.mode().ok()?,
+        user: header.uid().ok()?,
+        group: header.gid().ok()?,
+    };
+    let target = || Some(entry.link_name().ok()??.to_string_lossy().into_owned());
+    Some((found, if header.entry_type().is_symlink() { target() } else { None }))
+}
