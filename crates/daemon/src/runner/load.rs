@@ -248,7 +248,8 @@ mod tests {
     fn what_has_no_effect_yet_is_told() {
         let api_objects = [
             "ToggleButton",
-            "DockerImage",
+            "DockerComposeService",
+            "DockerComposeService",
             "DockerImage",
             "PortForward",
             "Extension",
@@ -261,7 +262,7 @@ mod tests {
         .to_vec();
         let project = Project { resources: vec![server("a")], api_objects, ..Project::default() };
         let told = missing(&project);
-        assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (DockerImage)"]);
+        assert_eq!(told, ["not supported yet: objects of v1alpha1 have no effect (DockerComposeService)"]);
         assert!(missing(&Project::default()).is_empty());
     }
 
