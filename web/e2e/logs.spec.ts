@@ -219,7 +219,7 @@ local_resource('third', cmd='echo third')
     await page.locator("summary", { hasText: "All resources" }).click();
     await page.getByRole("checkbox", { name: "other" }).check();
     await page.getByRole("checkbox", { name: "third" }).check();
-    await expect(page.locator("summary")).toHaveText("2 resources");
+    await expect(page.locator(".log-tools summary")).toHaveText("2 resources");
     await expect(log).not.toContainText("started");
     await expect(log.locator(".who", { hasText: "other" }).first()).toBeVisible();
     await expect(log.locator(".who", { hasText: "third" }).first()).toBeVisible();
