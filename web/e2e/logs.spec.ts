@@ -219,7 +219,7 @@ local_resource('third', cmd='echo third')
     await page.locator("summary", { hasText: "All resources" }).click();
     await page.getByRole("checkbox", { name: "other" }).check();
     await page.getByRole("checkbox", { name: "third" }).check();
-    await expect(page.locator("summary")).toHaveText("2 resources");
+    await expect(page.locator(".log-tools summary")).toHaveText("2 resources");
     await expect(log).not.toContainText("started");
     await expect(log.locator(".who", { hasText: "other" }).first()).toBeVisible();
     await expect(log.locator(".who", { hasText: "third" }).first()).toBeVisible();
@@ -240,5 +240,26 @@ local_resource('third', cmd='echo third')
     // No row lies over another.
     const [one, other] = [await wide.boundingBox(), await after.boundingBox()];
     expect((one?.y ?? 0) + (one?.height ?? 0)).toBeLessThanOrEqual((other?.y ?? 0) + 1);
+  });
+});
+
+test.describe("a flood of ten thousand lines a second", () => {
+  test.use({
+    tiltfile: `
+local_resource('flood', serve_cmd='while true; do seq 1 500; sleep 0.05; done')
+local_resource('odd 🎉', cmd='echo "🎉 שלום عالم"')
+`,
+  });
+
+  test("is followed with little in memory, and the page answers", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/r/flood/overview`);
+    const log = page.getByRole("log");
+    await expect(log).toHaveAttribute("data-following", "true");
+    const first = async () => Number(await log.getAttribute("data-first"));
+    await expect.poll(first).toBeGreaterThan(10_000);
+    expect(Number(await log.getAttribute("data-lines"))).toBeLessThanOrEqual(4_000);
+    await page.getByRole("link", { name: "odd 🎉" }).click();
+    await expect(log).toContainText("🎉 שלום عالم");
+    await expect(page.locator("[data-connection=open]")).toBeVisible();
   });
 });

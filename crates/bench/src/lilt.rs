@@ -49,6 +49,8 @@ impl Lilt {
                 command.env_remove(name);
             }
         }
+        // Its page is read here as a plain client does, and tokens of the ports are not kept.
+        command.env("TILT_DISABLE_HUD_AUTH", "1");
         command
     }
 

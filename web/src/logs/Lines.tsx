@@ -92,8 +92,7 @@ export function Lines({
     }
     const wanted = place.value;
     const at = wanted ? indexOf(window.rows, wanted.seq) : -1;
-    const there = window.rows[at]?.seq === wanted?.seq || !window.loading.peek();
-    if (wanted && wanted !== known.place && there) {
+    if (wanted && wanted !== known.place) {
       const top = startOf(rows, Math.max(0, at));
       // What is linked to is shown with what led to it.
       element.scrollTop = wanted.seq === target.peek() ? top - element.clientHeight / 3 : top;
@@ -102,8 +101,8 @@ export function Lines({
       element.scrollTop = element.scrollHeight;
     } else if (!other) {
       const index = indexOf(window.rows, known.seq);
-      // With what the reader has scrolled since.
-      const moved = element.scrollTop - known.top;
+      // With what the reader has scrolled since, but not what the browser has for lack of lines.
+      const moved = known.top > end ? 0 : element.scrollTop - known.top;
       if (index >= 0) element.scrollTop = startOf(rows, index) - known.offset + moved;
     }
     anchor.current = { ...known, window, pinned: following.peek() ? element.scrollTop : 0 };

@@ -39,7 +39,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     if (wanted === undefined) {
       following.value = true;
       void window.openAtEnd();
-    } else jump(wanted);
+    } else void jump(wanted);
     return () => window.close();
   }, [window]);
   // What failed for lack of a connection is asked for again when there is one.
@@ -59,14 +59,14 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     const now = readFilter(said, own);
     if (writeFilter(now, resource !== undefined).toString() !== shown.toString()) filter.value = now;
     const line = lineIn(said);
-    if (line !== undefined && line !== target.peek()) jump(line);
+    if (line !== undefined && line !== target.peek()) void jump(line);
   });
 
-  const jump = (seq: number, mark = true) => {
+  const jump = async (seq: number, mark = true) => {
     following.value = false;
     target.value = mark ? seq : undefined;
+    if (!window.has(seq) && !(await window.openAt(seq))) return;
     place.value = { seq };
-    void window.openAt(seq);
   };
   const follow = () => {
     target.value = undefined;
@@ -81,7 +81,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     const question = what.endsWith("error") ? errorsOf(settled.peek()) : matchesOf(filter.peek());
     try {
       const found = await window.find(question, way);
-      if (found !== undefined) jump(found);
+      if (found !== undefined) await jump(found);
       else notify(`There is no ${what}.`);
     } catch (error) {
       if (!(error instanceof DOMException)) notify(error instanceof Error ? error.message : String(error));
@@ -142,7 +142,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
         place={place}
         following={following}
         empty={narrowed ? "No line matches." : floor > 0 ? "Cleared. New lines come here." : "No lines yet."}
-        onJump={(seq) => jump(seq, false)}
+        onJump={(seq) => void jump(seq, false)}
         onFollow={follow}
         onLink={(seq) => void link(seq)}
         onField={(field) => {

@@ -24,6 +24,8 @@ export const MOST_ROWS = 4_000;
 export const MOST_TEXT = 6_000_000;
 /** Rows fetched at once. */
 export const PAGE = 500;
+/** And when one match is looked for, since headlines may come with it. */
+const FOUND = 20;
 /** Before the line that one jumps to. */
 const CONTEXT = 150;
 /** Pieces are not put together beyond this length. A row draws only the beginning of a long line (see LogRow). */
@@ -85,9 +87,14 @@ export class LogWindow {
     });
   }
 
-  /** Shows this line, or where it would be, with what is around it. */
-  async openAt(seq: number): Promise<void> {
-    await this.#open(async (abort) => {
+  /** The line is among the rows. */
+  has(seq: number): boolean {
+    return this.rows[indexOf(this.rows, seq)]?.seq === seq;
+  }
+
+  /** Shows this line, or where it would be, with what is around it. False: something else was asked for meanwhile. */
+  async openAt(seq: number): Promise<boolean> {
+    return this.#open(async (abort) => {
       const [before, after] = await Promise.all([
         this.source.page(this.query, { before: seq }, CONTEXT, abort),
         this.source.page(this.query, { from: seq }, PAGE, abort),
@@ -129,11 +136,14 @@ export class LogWindow {
   async find(query: string, way: Way): Promise<number | undefined> {
     let next: Way | undefined = way;
     while (next) {
-      const page: LogPage = await this.source.page(query, next, 1, this.#abort.signal);
-      const found = page.lines[0];
+      const page: LogPage = await this.source.page(query, next, FOUND, this.#abort.signal);
+      const forwards: boolean = "from" in next;
+      // Where updates begin is told with any level, but is not what is looked for.
+      const lines: Line[] = page.lines.filter((line) => line.headline !== true);
+      const found = forwards ? lines[0] : lines.at(-1);
       if (found) return found.seq >= this.floor ? found.seq : undefined;
       if (page.next === undefined) return undefined;
-      next = "from" in next ? { from: page.next } : { before: page.next };
+      next = forwards ? { from: page.next } : { before: page.next };
     }
     return undefined;
   }
@@ -144,7 +154,7 @@ export class LogWindow {
     this.#unfollow = undefined;
   }
 
-  async #open(fetch: (abort: AbortSignal) => Promise<Opened>): Promise<void> {
+  async #open(fetch: (abort: AbortSignal) => Promise<Opened>): Promise<boolean> {
     this.close();
     this.#abort = new AbortController();
     this.#busy = { before: true, after: true };
@@ -165,6 +175,7 @@ export class LogWindow {
       this.atEnd = opened.atEnd;
       if (this.atEnd) this.#follow();
     });
+    return !abort.aborted;
   }
 
   async #load(side: "before" | "after", work: (abort: AbortSignal) => Promise<void>): Promise<void> {

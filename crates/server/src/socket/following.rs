@@ -27,9 +27,12 @@ impl Following {
     /// The next lines. None: none of those that came is wanted.
     pub(super) fn look(&mut self, logs: &LogReader) -> Option<ServerMessage> {
         let end = logs.end();
-        let gap = end.saturating_sub(self.next) > FOLLOWED_BEHIND;
-        if gap {
-            self.next = logs.tail(&self.filter, LINES_AFTER_GAP, &|| true).max(self.next);
+        let mut gap = false;
+        if end.saturating_sub(self.next) > FOLLOWED_BEHIND {
+            let newest = logs.tail(&self.filter, LINES_AFTER_GAP, &|| true);
+            // Few wanted lines among many others are all sent.
+            gap = newest > self.next;
+            self.next = newest.max(self.next);
         }
         let (lines, next) = forwards(logs, &self.filter, self.next, LINES_PER_PAGE);
         self.next = next.unwrap_or_else(|| lines.last().map_or(end, |last: &Line| end.max(last.seq + 1)));

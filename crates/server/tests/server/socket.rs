@@ -168,6 +168,24 @@ async fn a_page_far_behind_gets_the_newest_lines() {
 }
 
 #[tokio::test]
+async fn of_few_wanted_lines_among_many_none_is_passed_over() {
+    let server = Server::start().await;
+    let (mut wanted, mut other) = (server.span("a"), server.span("b"));
+    wanted.info("first");
+    let mut page = server.page().await.greeted().await;
+    page.follow(1, "resource=a", 0).await;
+    page.lines_until(1, 0).await;
+    (0..FOLLOWED_BEHIND + 10).for_each(|_| other.info("x"));
+    wanted.info("second");
+    loop {
+        if let ServerMessage::Lines { lines, gap, .. } = page.expect().await {
+            assert_eq!((lines.len(), gap), (1, false), "the first one is still right");
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn long_lines_do_not_make_long_messages() {
     let server = Server::start().await;
     let mut span = server.span("a");
