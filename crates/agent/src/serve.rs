@@ -110,7 +110,13 @@ fn stream(child: &mut Child) -> Result<(), Problem> {
         scope.spawn(move || forward(stdout, &sender, Answer::Stdout));
         scope.spawn(move || forward(stderr, &other, Answer::Stderr));
         // When nobody listens any more the rest is read all the same, so that the command can end.
-        pieces.iter().fold(Ok(()), |heard, piece| heard.and_then(|()| say(&piece)))
+        let mut heard = Ok(());
+        for piece in pieces {
+            if heard.is_ok() {
+                heard = say(&piece);
+            }
+        }
+        heard
     })
 }
 
