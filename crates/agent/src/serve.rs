@@ -112,7 +112,9 @@ fn stream(child: &mut Child) -> Result<(), Problem> {
         // When nobody listens any more the rest is read all the same, so that the command can end.
         let mut heard = Ok(());
         for piece in pieces {
-            heard = heard.and_then(|()| say(&piece));
+            if heard.is_ok() {
+                heard = say(&piece);
+            }
         }
         heard
     })
