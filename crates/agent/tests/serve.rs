@@ -241,6 +241,8 @@ fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
         }
         root.join(path)
     };
+    // What is found through a link has another path, by which a watcher would tell of it.
+    let leads_elsewhere = |path: &Path| path.ancestors().skip(1).any(|above| root.join(above).is_symlink());
     match edit {
         Edit::Write(path, size, seed) => {
             let target = open(path);
@@ -256,6 +258,9 @@ fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
             }
             clear(&target);
             fs::write(&target, content).unwrap();
+        }
+        Edit::Remove(path) | Edit::Mode(path, _) | Edit::Rename(path, _) if leads_elsewhere(path) => {
+            return Vec::new();
         }
         Edit::Remove(path) => clear(&root.join(path)),
         Edit::Directory(path) => {

@@ -295,8 +295,11 @@ fn a_terminal_that_takes_nothing_stops_nothing() {
     command.env("HOME", home.path()).env("XDG_CACHE_HOME", home.file("cache")).env_remove("KUBECONFIG");
     // Nobody reads it.
     let mut session = command.stdout(Stdio::piped()).spawn().expect("lilt starts");
+    let tail = ["logs", "--port", &port, "--tail", "1", "many"];
     eventually("all lines are kept", || {
-        let ended = Start::new(&project, &["logs", "--port", &port, "--tail", "1", "many"]).run();
+        // Of the same user, who has the token.
+        let client = Start::new(&project, &tail).variable("HOME", home.path());
+        let ended = client.variable("XDG_CACHE_HOME", home.file("cache")).run();
         (ended.code() == Some(0) && ended.stdout() == "done\n").then_some(())
     });
     let pid = Pid::from_raw(i32::try_from(session.id()).expect("process ids are small"));

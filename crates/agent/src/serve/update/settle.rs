@@ -37,13 +37,12 @@ fn remove(path: &Path) -> io::Result<()> {
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
-    match removed {
-        // A part of it that was removed with the rest, or its directory is a file by now.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(())
-        }
-        Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) && path.is_dir() => Ok(()),
-        other => other,
+    let Err(error) = removed else { return Ok(()) };
+    match error.raw_os_error().map(Errno::from_raw) {
+        // A part of it that was removed with the rest, or its directory is by now a file, or a link to itself.
+        Some(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => Ok(()),
+        Some(Errno::EBUSY) if path.is_dir() => Ok(()),
+        _ => Err(error),
     }
 }
 
