@@ -78,12 +78,19 @@ fn refusing(status: &'static str, header: &'static str) -> u16 {
                     return;
                 }
                 let mut lines = BufReader::new(reader).lines().map_while(Result::ok);
-                while lines.find(String::is_empty).is_some() {
+                while let Some(request) = lines.next() {
+                    if lines.find(String::is_empty).is_none() {
+                        return;
+                    }
                     let body = r#"{"errors":[{"code":"DENIED","message":"requested access to the resource is denied"}]}"#;
-                    let answer = format!(
-                        "HTTP/1.1 {status}\r\n{header}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                    let mut answer = format!(
+                        "HTTP/1.1 {status}\r\n{header}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
                         body.len()
                     );
+                    // What follows would be taken for the next answer.
+                    if !request.starts_with("HEAD ") {
+                        answer.push_str(body);
+                    }
                     if client.write_all(answer.as_bytes()).is_err() {
                         return;
                     }
