@@ -76,7 +76,8 @@ export class Lilt {
     let failure: string | undefined;
     child.once("error", (error) => (failure = error.message));
     const deadline = Date.now() + 20_000;
-    while (!(await this.#answers())) {
+    // The port may answer before the link to it is printed.
+    while (!(await this.#answers()) || !this.#output.includes("?token=")) {
       if (child.exitCode !== null) failure = `exit code ${child.exitCode}`;
       if (failure !== undefined || Date.now() > deadline) {
         throw new Error(`lilt did not come up: ${failure ?? "no answer"}\n${this.#output}`);
