@@ -78,20 +78,14 @@ const TABLE: [u64; 256] = {
 };
 
 #[cfg(test)]
+#[path = "../tests/support/noise.rs"]
+mod noise;
+
+#[cfg(test)]
 mod tests {
+    use super::noise::noise;
     use super::*;
     use std::collections::HashSet;
-
-    /// Bytes that look like nothing in particular.
-    fn noise(length: usize, mut seed: u64) -> Vec<u8> {
-        let next = || {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed >> 32) as u8
-        };
-        std::iter::repeat_with(next).take(length).collect()
-    }
 
     #[test]
     fn chunks_are_all_of_the_content_in_sizes_around_the_usual() {

@@ -15,7 +15,8 @@ use std::process::Command;
 
 use lilt_agent::protocol::{Answer, Entry, Kind, Request, Update};
 use proptest::prelude::*;
-use support::{Serving, file, home, noise, one, tree};
+use support::noise::noise;
+use support::{Serving, file, home, one, tree};
 use tempfile::TempDir;
 
 #[test]

@@ -6,21 +6,14 @@ mod support;
 
 use lilt_testbed_env::{Bed, eventually};
 
-use support::bed::Site;
+use support::bed::{Site, ticks_on};
 
 /// Status, logs, forward and live update go on by themselves when the API server is back.
 #[test]
 fn a_session_survives_a_restart_of_the_api_server() {
     let bed = Bed::get();
     let _alone = bed.alone();
-    let site = Site::new("faults");
-    let ticking = site.shell("ticking", "i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.1; done");
-    site.project.write("ticking.yaml", &ticking);
-    site.project.write("Tiltfile", &format!("{}k8s_yaml('ticking.yaml')\n", site.tiltfile()));
-    let lilt = site.up().start();
-    lilt.wait_until_ready("web");
-    lilt.wait_until_ready("ticking");
-    site.serves("one");
+    let (site, lilt) = Site::ticking("faults");
     lilt.wait_for_words("ticking", "tick 5");
     let pods = site.pods();
 
@@ -34,14 +27,7 @@ fn a_session_survives_a_restart_of_the_api_server() {
     lilt.wait_until_ready("web");
     assert_eq!(site.pods(), pods, "nothing was deployed anew");
 
-    // The log goes on, without a gap and without a line twice.
-    let place = lilt.place();
-    lilt.wait_for_line_after(place, "ticking │ tick ");
-    let printed = lilt.output();
-    let ticks: Vec<u32> =
-        printed.lines().filter_map(|line| line.strip_prefix("      ticking │ tick ")?.parse().ok()).collect();
-    let expected: Vec<u32> = (1..=ticks.len()).map(|tick| u32::try_from(tick).expect("few")).collect();
-    assert_eq!(ticks, expected);
+    ticks_on(&lilt);
 
     // Status: what happens to the pods now is seen.
     site.namespace.kubectl(&["scale", "deployment/web", "--replicas=0"]);

@@ -6,7 +6,7 @@ mod support;
 
 use lilt_testbed_env::Bed;
 
-use support::bed::Site;
+use support::bed::{Site, ticks_on};
 use support::lilt::Start;
 use support::workload::{SLEEP, deployment, project};
 
@@ -43,14 +43,7 @@ fn an_api_server_that_restarts_in_the_middle_of_an_apply() {
 fn a_kubelet_that_is_away_for_a_while() {
     let bed = Bed::get();
     let _alone = bed.alone();
-    let site = Site::new("faults-node");
-    let ticking = site.shell("ticking", "i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.1; done");
-    site.project.write("ticking.yaml", &ticking);
-    site.project.write("Tiltfile", &format!("{}k8s_yaml('ticking.yaml')\n", site.tiltfile()));
-    let lilt = site.up().start();
-    lilt.wait_until_ready("web");
-    lilt.wait_until_ready("ticking");
-    site.serves("one");
+    let (site, lilt) = Site::ticking("faults-node");
 
     let stopped = bed.stop("kubelet");
     // A new image needs a new pod, which nobody starts now.
@@ -67,13 +60,7 @@ fn a_kubelet_that_is_away_for_a_while() {
     });
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
-    // The log goes on without a gap.
-    let place = lilt.place();
-    lilt.wait_for_line_after(place, "ticking │ tick ");
-    let printed = lilt.output();
-    let ticks: Vec<usize> =
-        printed.lines().filter_map(|line| line.strip_prefix("      ticking │ tick ")?.parse().ok()).collect();
-    assert_eq!(ticks, (1..=ticks.len()).collect::<Vec<_>>());
+    ticks_on(&lilt);
     lilt.wait_until_ready("ticking");
     lilt.quit();
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "a test uses this machine as it is")]
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod noise;
+
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -128,17 +130,6 @@ pub(crate) fn file(path: &Path, mode: u32, content: &[u8]) -> Entry {
 /// An update of one file.
 pub(crate) fn one(path: &Path, content: &[u8]) -> (Update, Vec<Vec<u8>>) {
     (Update { removals: Vec::new(), entries: vec![file(path, 0o644, content)] }, vec![content.to_vec()])
-}
-
-/// Bytes that do not compress.
-pub(crate) fn noise(length: usize, mut seed: u64) -> Vec<u8> {
-    let next = || {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        (seed >> 32) as u8
-    };
-    std::iter::repeat_with(next).take(length).collect()
 }
 
 /// What lies below a directory, but for the times of directories, in order.

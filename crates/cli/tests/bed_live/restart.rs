@@ -4,6 +4,7 @@ use lilt_testbed_env::{Bed, eventually};
 
 use crate::small::{lock, restarts, shell, site, with_steps};
 use crate::support::bed::Site;
+use crate::support::lilt::Lilt;
 
 /// The program of a container, at a place where nothing can be written or mounted, as controllers have it.
 #[test]
@@ -58,19 +59,25 @@ fn script(word: &str) -> String {
     format!("mkdir -p /tmp/www\necho {word} > /tmp/www/index.html\nexec httpd -f -p 8080 -h /tmp/www\n")
 }
 
-#[test]
-fn a_crash_after_an_update_is_shown_and_the_next_save_recovers() {
-    let site = scripted(
-        "live-crash",
-        "docker_build('IMAGE', 'app', live_update=[sync('app/app', '/app'), restart_process()])\n",
-    );
+/// A session in which another script was started in the same pod, whose name it gives.
+fn updated_in_place(site: &Site) -> (Lilt, String) {
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one");
     let pod = site.only_pod();
     site.project.write("app/app/start.sh", &script("two"));
     site.serves("two");
-    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod.clone(), "0".to_owned()));
+    assert_eq!((site.only_pod(), restarts(site, &pod)), (pod.clone(), "0".to_owned()));
+    (lilt, pod)
+}
+
+#[test]
+fn a_crash_after_an_update_is_shown_and_the_next_save_recovers() {
+    let site = scripted(
+        "live-crash",
+        "docker_build('IMAGE', 'app', live_update=[sync('app/app', '/app'), restart_process()])\n",
+    );
+    let (lilt, pod) = updated_in_place(&site);
 
     site.project.write("app/app/start.sh", "echo about to fail\nexit 3\n");
     eventually("Kubernetes says so", || {
@@ -93,12 +100,6 @@ fn the_extension_does_the_same() {
          docker_build_with_restart('IMAGE', 'app', ['sh', '/app/start.sh'], live_update=[sync('app/app', '/app'), \
          run('touch /tmp/.restart-proc', trigger='app/app/touch')])\n",
     );
-    let lilt = site.up().start();
-    lilt.wait_until_ready("web");
-    site.serves("one");
-    let pod = site.only_pod();
-    site.project.write("app/app/start.sh", &script("two"));
-    site.serves("two");
-    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
+    let (lilt, _) = updated_in_place(&site);
     lilt.quit();
 }

@@ -1,6 +1,6 @@
 //! What is kept of what programs print, and `lilt logs`.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use lilt_testbed_env::{Project, eventually};
 use nix::sys::signal::{Signal, kill};
@@ -285,6 +285,17 @@ exit 3''')
     live.lilt.quit();
 }
 
+/// A session whose output nobody takes. It ends with the test, however that ends: who reads the test's own complaints
+/// would wait for it.
+struct Unread(Child);
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn a_terminal_that_takes_nothing_stops_nothing() {
     let project = Project::new(&[("Tiltfile", "local_resource('many', 'seq 100000; echo done')\n")]);
@@ -294,7 +305,7 @@ fn a_terminal_that_takes_nothing_stops_nothing() {
     command.args(["up", "--stream", "--port", &port]).current_dir(project.path()).stdin(Stdio::null());
     command.env("HOME", home.path()).env("XDG_CACHE_HOME", home.file("cache")).env_remove("KUBECONFIG");
     // Nobody reads it.
-    let mut session = command.stdout(Stdio::piped()).spawn().expect("lilt starts");
+    let mut session = Unread(command.stdout(Stdio::piped()).spawn().expect("lilt starts"));
     let tail = ["logs", "--port", &port, "--tail", "1", "many"];
     eventually("all lines are kept", || {
         // Of the same user, who has the token.
@@ -302,8 +313,8 @@ fn a_terminal_that_takes_nothing_stops_nothing() {
         let ended = client.variable("XDG_CACHE_HOME", home.file("cache")).run();
         (ended.code() == Some(0) && ended.stdout() == "done\n").then_some(())
     });
-    let pid = Pid::from_raw(i32::try_from(session.id()).expect("process ids are small"));
+    let pid = Pid::from_raw(i32::try_from(session.0.id()).expect("process ids are small"));
     kill(pid, Signal::SIGINT).expect("it runs");
-    let status = eventually("it ends", || session.try_wait().expect("a child can be waited for"));
+    let status = eventually("it ends", || session.0.try_wait().expect("a child can be waited for"));
     assert!(status.success(), "{status}");
 }

@@ -2,7 +2,7 @@
 
 use lilt_testbed_env::{Bed, Namespace, Project, eventually, free_port};
 
-use super::lilt::Start;
+use super::lilt::{Lilt, Start};
 use super::page::get;
 
 /// A project that builds and deploys a web server, in a namespace, an image and a port of its own.
@@ -36,6 +36,19 @@ impl Site {
         site.project.write("web.yaml", &site.yaml("web", site.image()));
         site.project.write("Tiltfile", &site.tiltfile());
         site
+    }
+
+    /// A site with a second pod, `ticking`, that counts aloud, and a session in which both are ready.
+    pub(crate) fn ticking(topic: &str) -> (Site, Lilt) {
+        let site = Site::new(topic);
+        let ticking = site.shell("ticking", "i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.1; done");
+        site.project.write("ticking.yaml", &ticking);
+        site.project.write("Tiltfile", &format!("{}k8s_yaml('ticking.yaml')\n", site.tiltfile()));
+        let lilt = site.up().start();
+        lilt.wait_until_ready("web");
+        lilt.wait_until_ready("ticking");
+        site.serves("one");
+        (site, lilt)
     }
 
     /// Nobody else has an image of this name.
@@ -127,6 +140,15 @@ spec:
     pub(crate) fn exists(&self, object: &str) -> bool {
         self.namespace.try_kubectl(&["get", object]).is_ok()
     }
+}
+
+/// The log of `ticking` goes on, without a gap and without a line twice.
+pub(crate) fn ticks_on(lilt: &Lilt) {
+    lilt.wait_for_line_after(lilt.place(), "ticking │ tick ");
+    let printed = lilt.output();
+    let ticks: Vec<usize> =
+        printed.lines().filter_map(|line| line.strip_prefix("      ticking │ tick ")?.parse().ok()).collect();
+    assert_eq!(ticks, (1..=ticks.len()).collect::<Vec<_>>());
 }
 
 impl Drop for Site {
