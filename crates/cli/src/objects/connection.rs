@@ -51,6 +51,14 @@ struct Open {
     _driver: AbortOnDropHandle<()>,
 }
 
+impl Open {
+    /// The connection once it takes the next question: right after an answer its driver may not have seen the end of
+    /// that yet. None if it has ended.
+    async fn free(mut self) -> Option<Open> {
+        self.sender.ready().await.is_ok().then_some(self)
+    }
+}
+
 /// An answer that goes on; the connection is its own.
 pub(crate) struct Stream {
     body: Incoming,
@@ -115,8 +123,11 @@ impl Line {
     /// Asks and reads the whole answer. The connection stays for the next question.
     pub(crate) async fn ask(&mut self, question: &Question) -> Result<Response<Bytes>, Problem> {
         let mut open = match self.open.take() {
-            Some(open) if !open.sender.is_closed() => open,
-            _ => self.connect().await?,
+            Some(open) => match open.free().await {
+                Some(open) => open,
+                None => self.connect().await?,
+            },
+            None => self.connect().await?,
         };
         let response = self.send(&mut open, question).await?;
         let (head, body) = response.into_parts();
