@@ -27,6 +27,13 @@ fn tag(lilt: &Lilt) -> String {
     line.rsplit_once(":tilt-").expect("it has a tag").1.to_owned()
 }
 
+/// What another test changes at the same second must not make the same layer: the node would have it already.
+fn say_two(site: &Site) {
+    let words = format!("two of {}", site.image());
+    site.project.write("app/www/index.html", &format!("{words}\n"));
+    site.serves(&words);
+}
+
 /// The second image differs in one file that is copied last.
 #[test]
 fn only_the_changed_layer_goes_into_the_node() {
@@ -64,8 +71,7 @@ fn only_the_changed_layer_goes_into_the_node() {
     );
 
     let place = lilt.place();
-    site.project.write("app/www/index.html", "two\n");
-    site.serves("two");
+    say_two(&site);
     lilt.wait_for_line_after(place, "web │      node-ctr: sent ");
     let told = lilt.output_after(place);
     lilt.quit();
@@ -122,8 +128,7 @@ fn goes_into_containers(site: &Site, maker: &str, node: &str) {
     lilt.wait_for_line(&format!("web │      Loading image to {maker}"));
     lilt.wait_for_line(&format!("web │      {node}: sent "));
     let place = lilt.place();
-    site.project.write("app/www/index.html", "two\n");
-    site.serves("two");
+    say_two(site);
     lilt.wait_for_line_after(place, &format!("web │      {node}: sent 3 of "));
     lilt.quit();
     let image = site.read("deployment/web", ".spec.template.spec.containers[0].image");
