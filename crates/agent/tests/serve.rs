@@ -123,6 +123,23 @@ fn a_full_disk_leaves_the_old_files() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
+/// A link that becomes another still leads elsewhere when the update begins.
+#[test]
+fn nothing_is_removed_through_a_link() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("other")).unwrap();
+    fs::write(path("other/kept"), "").unwrap();
+    symlink("other", path("link")).unwrap();
+    let kind = Kind::Link { target: "nowhere".into(), modified: 0 };
+    let entries = vec![Entry { path: path("link").to_str().unwrap().into(), kind }];
+    let removals = vec![path("link/kept").to_str().unwrap().into()];
+    Serving::start(&program).update(&Update { removals, entries }, &[Vec::new()]).unwrap();
+    assert!(path("other/kept").exists());
+    assert_eq!(path("link").read_link().unwrap(), Path::new("nowhere"));
+}
+
 #[test]
 fn what_may_not_be_written_is_told_with_its_path() {
     let (_home, program) = home();

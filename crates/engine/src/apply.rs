@@ -40,6 +40,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             load::ended(state, load, files, contents, outcome);
         }
         Event::Watching { watch, version } => files::watching(state, &watch, version),
+        Event::ChangesLost { watch } => files::lost(state, &watch),
         Event::FilesChanged { watch, paths, written } => files::changed(state, watch, paths, written),
         Event::StageBegan { resource, update, stage, detail } => {
             timeline::stage_began(state, &resource, update, stage, detail);

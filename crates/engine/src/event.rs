@@ -42,6 +42,10 @@ pub enum Event {
         #[serde(default)]
         written: Option<Timestamp>,
     },
+    /// Of what was deleted from these files, not everything can be told: only a build knows what is left.
+    ChangesLost {
+        watch: WatchId,
+    },
     UpdateEnded {
         resource: ResourceName,
         update: u64,

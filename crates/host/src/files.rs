@@ -1,7 +1,7 @@
 //! Reading single files and what they are.
 
 use std::fs::OpenOptions;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,18 +27,44 @@ pub enum Found {
         target: PathBuf,
         modified: Timestamp,
     },
-    /// A socket, a device: nothing that can be copied.
+    /// A socket, a device, something behind a link: nothing that can be copied.
     Other,
 }
 
+/// How often something may become something else while it is looked at.
+const LOOKS: usize = 100;
+
 /// Reads what lies at a path. One that vanishes meanwhile is nothing.
 pub fn look_at(path: &Path) -> io::Result<Found> {
-    match read_all(path) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(Found::Nothing)
+    look_below(path, path)
+}
+
+/// The same for a path below a root: what is behind a link is none of its files, because it has another path. The root
+/// itself may be a link.
+pub fn look_below(root: &Path, path: &Path) -> io::Result<Found> {
+    let above = path.ancestors().skip(1).take_while(|above| above.starts_with(root) && *above != root);
+    let mut looks = 0;
+    loop {
+        if above.clone().any(Path::is_symlink) {
+            return Ok(Found::Other);
         }
-        found => found,
+        looks += 1;
+        match read_all(path) {
+            Err(error) if is_nowhere(&error) => return Ok(Found::Nothing),
+            // It was a file, and is a link or a directory by now.
+            Err(error) if looks < LOOKS && became_another(&error) => {}
+            found => return found,
+        }
     }
+}
+
+fn is_nowhere(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn became_another(error: &io::Error) -> bool {
+    let loops = error.raw_os_error() == Some(nix::libc::ELOOP);
+    loops || matches!(error.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput)
 }
 
 /// When what lies at a path was last written, if it is there.
@@ -53,17 +79,34 @@ fn modified(about: &std::fs::Metadata) -> io::Result<Timestamp> {
 
 fn read_all(path: &Path) -> io::Result<Found> {
     let about = std::fs::symlink_metadata(path)?;
+    if about.is_file() {
+        return read_file(path);
+    }
     let modified = modified(&about)?;
-    let mode = about.permissions().mode() & 0o7777;
-    Ok(if about.is_file() {
-        Found::File { mode, modified, content: std::fs::read(path)? }
-    } else if about.is_dir() {
-        Found::Directory { mode, modified }
+    Ok(if about.is_dir() {
+        Found::Directory { mode: mode(&about), modified }
     } else if about.is_symlink() {
         Found::Link { target: std::fs::read_link(path)?, modified }
     } else {
         Found::Other
     })
+}
+
+/// Not through a link that has taken its place, and without waiting for whoever writes to a pipe.
+fn read_file(path: &Path) -> io::Result<Found> {
+    let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let mut content = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
+    file.read_to_end(&mut content)?;
+    Ok(Found::File { mode: mode(&about), modified: modified(&about)?, content })
+}
+
+fn mode(about: &std::fs::Metadata) -> u32 {
+    about.permissions().mode() & 0o7777
 }
 
 /// Whether a path leads to a directory; none if it leads nowhere.
@@ -160,5 +203,29 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Somebody else may have taken it away as left over.
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_is_behind_a_link_is_none_of_a_roots_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("real/deep")).expect("directories");
+        std::fs::write(path("real/deep/file"), "text").expect("a file");
+        symlink("real", path("link")).expect("a link");
+        symlink("self", path("self")).expect("a link");
+        let look = |root: &str, name: &str| look_below(&path(root), &path(name)).expect("it can be read");
+        assert!(matches!(look("real", "real/deep/file"), Found::File { content, .. } if content == b"text"));
+        assert!(matches!(look("link", "link/deep/file"), Found::File { .. }), "the root is a link");
+        assert_eq!(look("", "link/deep/file"), Found::Other);
+        assert_eq!(look("", "self/file"), Found::Other);
+        assert!(matches!(look("", "self"), Found::Link { .. }));
+        assert_eq!(look("", "real/deep/file/below"), Found::Nothing);
+        assert_eq!(look("", "real/gone/file"), Found::Nothing);
     }
 }

@@ -35,8 +35,11 @@ use tokio::sync::oneshot;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// Files that were changed, created or deleted; sorted, each once. Directories are named only when they are gone
-    /// (deleted or moved away with all that was in them) or when events were lost and entries of theirs may be gone.
+    /// (deleted or moved away with all that was in them; by now others may be in their places, whose files are named) or
+    /// when events were lost and entries of theirs may be gone.
     pub paths: Vec<PathBuf>,
+    /// Events were lost: what was deleted meanwhile is not named.
+    pub lost: bool,
     /// From now on changes may be missed, for this reason. Told once.
     pub problem: Option<Failure>,
     /// From now on some files are looked at again and again, because the system does not tell of their changes. Told

@@ -174,6 +174,23 @@ async fn directories_moved_in_and_out_take_their_contents_along() {
     assert_eq!(changes.until(&renamed).await, set([&renamed]));
 }
 
+/// The watcher may hear of the first only when the second is there: what the first held is gone all the same.
+#[tokio::test]
+async fn a_directory_that_takes_the_place_of_another_is_told() {
+    let bench = Bench::new();
+    bench.write("watched/a/old", "1");
+    bench.write("elsewhere/a/new", "1");
+    let mut changes = bench.watch(&["watched"], vec![]).await;
+    for round in 0..20 {
+        let (here, there, away) = (bench.path("watched/a"), bench.path("elsewhere/a"), bench.path("away"));
+        fs::rename(&here, &away).expect("a rename out");
+        fs::rename(&there, &here).expect("a rename in");
+        fs::rename(&away, &there).expect("a rename");
+        let arrived = here.join(if round % 2 == 0 { "new" } else { "old" });
+        assert_eq!(changes.until_all(&[here.clone(), arrived.clone()]).await, set([&here, &arrived]));
+    }
+}
+
 #[tokio::test]
 async fn files_in_directories_made_a_moment_ago_are_found() {
     let bench = Bench::new();

@@ -78,11 +78,11 @@ impl Transaction {
         self.vanishing.extend(self.removals.iter().cloned());
         let others = update.entries.iter().map(|entry| (places.of(&entry.path), &entry.kind));
         self.vanishing.extend(others.filter(|(path, kind)| changes_kind(path, kind)).map(|(path, _)| path));
-        // What is below goes with it; or it is a link that goes, and what it leads to is not meant.
-        let goes = |path: &Path| path.ancestors().skip(1).any(|above| self.vanishing.contains(above));
-        self.removals.retain(|path| !goes(path));
         let leaves: HashSet<PathBuf> =
             update.entries.iter().filter(|entry| is_leaf(entry)).map(path_of).collect();
+        // What is below goes with it; or it is a link that goes or becomes another, and what it leads to is not meant.
+        let settled = |above: &Path| self.vanishing.contains(above) || leaves.contains(above);
+        self.removals.retain(|path| !path.ancestors().skip(1).any(settled));
         for (entry, index) in update.entries.iter().zip(0..) {
             // Below a file there is nothing, and what is below a link has another path, too.
             if Path::new(&entry.path).ancestors().skip(1).any(|above| leaves.contains(above)) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lilt_cluster::{Changes, Cluster, Content, LiveChannel, Output, Put, Way};
 use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
-use lilt_host::files::{Found, look_at};
+use lilt_host::files::{Found, look_below};
 use lilt_model::image::{LiveUpdate, RestartProcess, Run, Sync};
 use lilt_model::log::Level;
 use lilt_model::{Class, Failure, ResourceName};
@@ -100,15 +100,7 @@ async fn update(
         report::begin(span, cause);
     }
     let name = format!("{}/{}", task.pod.name, task.container);
-    let changed = Changed::read(&task.live_update, &job.paths).map_err(SyncFault::Transport)?;
-    changed.tell(&name, span);
-    let result = match copy(target, task, &changed.changes).await {
-        Ok(()) => match run_steps(target, task, job, span).await {
-            Ok(()) => restart(target, task, job, span).await,
-            failed => failed,
-        },
-        Err(failure) => Err(SyncFault::Transport(failure)),
-    };
+    let result = bring(target, task, job, &name, span).await;
     match &result {
         Ok(()) => span.info(&format!("  → Container {name} updated!")),
         Err(SyncFault::Gone) => span.info(&format!("  → Container {name} is gone")),
@@ -120,6 +112,20 @@ async fn update(
         }
     }
     result
+}
+
+async fn bring(
+    target: &mut Target,
+    task: &SyncTask,
+    job: &SyncJob,
+    name: &str,
+    span: &mut Span,
+) -> Result<(), SyncFault> {
+    let changed = Changed::read(&task.live_update, &job.paths).map_err(SyncFault::Transport)?;
+    changed.tell(name, span);
+    copy(target, task, &changed.changes).await.map_err(SyncFault::Transport)?;
+    run_steps(target, task, job, span).await?;
+    restart(target, task, job, span).await
 }
 
 async fn copy(target: &mut Target, task: &SyncTask, changes: &Changes) -> Result<(), Failure> {
@@ -209,33 +215,41 @@ fn is_due(triggers: &[PathBuf], paths: &[PathBuf]) -> bool {
 struct Changed {
     changes: Changes,
     copied: Vec<PathBuf>,
-    removed: Vec<PathBuf>,
+    removed: Vec<(PathBuf, String)>,
 }
 
 impl Changed {
     fn read(live_update: &LiveUpdate, paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut changed = Self::default();
         for path in paths {
-            if let Some(destination) = destination(live_update, path) {
-                changed.add(path, destination)?;
+            if let Some((sync, destination)) = destination(live_update, path) {
+                changed.add(sync, path, destination)?;
             }
         }
         Ok(changed)
     }
 
-    fn add(&mut self, path: &Path, destination: String) -> Result<(), Failure> {
-        let found = look_at(path)
+    fn add(&mut self, sync: &Sync, path: &Path, mut destination: String) -> Result<(), Failure> {
+        let found = look_below(&sync.local, path)
             .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
         let (modified, what) = match found {
             Found::Nothing => {
-                self.removed.push(path.to_owned());
+                self.removed.push((path.to_owned(), destination.clone()));
                 self.changes.removals.push(destination);
                 return Ok(());
             }
             Found::File { mode, modified, content } => {
                 (modified, Content::File { mode, bytes: content.into() })
             }
-            Found::Directory { mode, modified } => (modified, Content::Directory { mode }),
+            // Told of only if it took the place of something else: of another directory with other files, perhaps. What
+            // is in it now is told of, too.
+            Found::Directory { mode, modified } => {
+                if path == sync.local {
+                    destination.clone_from(&sync.container);
+                }
+                self.changes.removals.push(destination.clone());
+                (modified, Content::Directory { mode })
+            }
             Found::Link { target, modified } => {
                 (modified, Content::Link { target: target.to_string_lossy().into_owned() })
             }
@@ -255,27 +269,29 @@ impl Changed {
         }
         if !self.removed.is_empty() {
             span.info(&format!("Will delete {} file(s) from container: [{name}]", self.removed.len()));
-            for (path, destination) in self.removed.iter().zip(&self.changes.removals) {
-                span.info(&format!("- '{}' (matched local path: '{}')", destination, path.display()));
+            for (path, destination) in &self.removed {
+                span.info(&format!("- '{destination}' (matched local path: '{}')", path.display()));
             }
         }
     }
 }
 
-/// Where a file goes: the sync with the longest local path decides.
-fn destination(live_update: &LiveUpdate, path: &Path) -> Option<String> {
+/// Where a file goes, and by which sync: the one with the longest local path decides.
+fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync, String)> {
     let matching = live_update.syncs.iter().filter(|sync| path.starts_with(&sync.local));
-    let Sync { local, container } = matching.max_by_key(|sync| sync.local.components().count())?;
-    let rest = path.strip_prefix(local).ok()?;
-    let base = container.trim_end_matches('/');
-    if rest.as_os_str().is_empty() {
+    let sync = matching.max_by_key(|sync| sync.local.components().count())?;
+    let rest = path.strip_prefix(&sync.local).ok()?;
+    let base = sync.container.trim_end_matches('/');
+    let place = if !rest.as_os_str().is_empty() {
+        format!("{base}/{}", rest.to_string_lossy())
+    } else {
         // A single file: into a directory if the target says it is one.
-        return Some(match (container.ends_with('/'), path.file_name()) {
+        match (sync.container.ends_with('/'), path.file_name()) {
             (true, Some(name)) => format!("{base}/{}", name.to_string_lossy()),
-            _ => container.clone(),
-        });
-    }
-    Some(format!("{base}/{}", rest.to_string_lossy()))
+            _ => sync.container.clone(),
+        }
+    };
+    Some((sync, place))
 }
 
 #[cfg(test)]
@@ -287,7 +303,7 @@ mod tests {
             .iter()
             .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
         let live_update = LiveUpdate { syncs: syncs.collect(), ..LiveUpdate::default() };
-        destination(&live_update, Path::new(path))
+        destination(&live_update, Path::new(path)).map(|(_, place)| place)
     }
 
     #[test]

@@ -58,8 +58,16 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
         let mut span = span(context, id);
         span.print(Level::Warn, &format!("WARNING: {notice}"));
     }
-    if !batch.paths.is_empty() {
-        changed(context, id, batch.paths).await;
+    let mut paths = batch.paths;
+    if batch.lost {
+        if let WatchId::Object(_) = id {
+            // To an object, a directory is one that is gone or took the place of another.
+            paths.retain(|path| files::is_directory(path) != Some(true));
+        }
+        context.tell(Event::ChangesLost { watch: id.clone() }).await;
+    }
+    if !paths.is_empty() {
+        changed(context, id, paths).await;
     }
 }
 

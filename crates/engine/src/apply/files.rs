@@ -55,6 +55,16 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     give_up_outdated(state, &name);
 }
 
+/// A directory may lack files that containers still have: they are built anew.
+pub(super) fn lost(state: &mut State, watch: &WatchId) {
+    let WatchId::Image(name, image) = watch else { return };
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    if let Some(image) = resource.kubernetes_mut().and_then(|it| it.images.get_mut(image)) {
+        image.stale |= image.reference.is_some();
+        state.touch(name);
+    }
+}
+
 /// What the `FileWatch` of a resource or of the Tiltfile tells; what starts anew with it does.
 fn note_event(state: &mut State, watch: &WatchId, paths: &[PathBuf]) {
     let now = state.now;

@@ -52,6 +52,7 @@ pub(super) struct Delivery {
 #[derive(Debug, Default)]
 struct Mailbox {
     changes: BTreeMap<PathBuf, Content>,
+    lost: bool,
     problem: Option<Failure>,
     notice: Option<Failure>,
     since: Option<Instant>,
@@ -87,6 +88,14 @@ impl Delivery {
             }
         }
         self.gather(id);
+    }
+
+    /// What was deleted is not known.
+    pub(super) fn lost(&mut self, id: SubscriptionId) {
+        if let Some(mailbox) = self.mailboxes.get_mut(&id) {
+            mailbox.lost = true;
+            self.gather(id);
+        }
     }
 
     pub(super) fn problem(&mut self, id: SubscriptionId, failure: &Failure) {
@@ -175,7 +184,8 @@ impl Mailbox {
         }
         let Some(reply) = self.waiting.take() else { return };
         let paths = std::mem::take(&mut self.changes).into_keys().collect();
-        let batch = Batch { paths, problem: self.problem.take(), notice: self.notice.take() };
+        let (problem, notice) = (self.problem.take(), self.notice.take());
+        let batch = Batch { paths, lost: self.lost, problem, notice };
         *self = Mailbox::default();
         // A receiver that is gone has dropped its subscription: nobody is left to tell.
         let _ = reply.send(batch);

@@ -136,7 +136,9 @@ impl State {
             if !ignored {
                 self.push_job(id, path.to_path_buf(), Report::Everything, Links::Refuse);
             }
-        } else if mask.intersects(DISAPPEARED) && !path.exists() {
+        } else if mask.intersects(DISAPPEARED) && (mask.intersects(EventMask::MOVED_FROM) || !path.exists()) {
+            // What was moved away with it is not told of one by one, also if there is another directory by now. What is
+            // deleted is, and the directory only in the end.
             self.report(id, path, Content::Complete);
         }
     }

@@ -120,7 +120,8 @@ fn events_that_the_kernel_drops_are_made_up_for() {
     fs::remove_file(&doomed).expect("a removal");
     bench.turn();
 
-    let paths = bench.take(id).paths;
+    let Batch { paths, lost: is_told, .. } = bench.take(id);
+    assert!(is_told);
     for path in [&first, &second, &lost, &early, &bench.path("doomed")] {
         assert!(paths.contains(path), "{} is not among {paths:?}", path.display());
     }

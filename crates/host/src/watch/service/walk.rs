@@ -194,6 +194,7 @@ impl State {
             && job.report.wants(&job.directory)
         {
             // Entries may have been deleted; which ones is not known.
+            region.subscribers.iter().for_each(|subscription| self.delivery.lost(*subscription));
             self.report(id, &job.directory, Content::Complete);
         }
         for entry in entries.flatten() {
