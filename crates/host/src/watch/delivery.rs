@@ -33,11 +33,23 @@ const LONGEST_GIT: Duration = Duration::from_secs(120);
 /// How often a burst is looked at.
 const BURST_LOOK: Duration = Duration::from_millis(5);
 
-/// Whether a file is complete or may be in the middle of being written.
+/// What is known of a changed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Complete,
+    /// It may be in the middle of being written.
     Writing,
+    /// It was not there before, and may be in the middle of being written.
+    New,
+    /// It was deleted, or moved to another name.
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Change {
+    content: Content,
+    /// It was not there when this batch began.
+    new: bool,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +63,7 @@ pub(super) struct Delivery {
 
 #[derive(Debug, Default)]
 struct Mailbox {
-    changes: BTreeMap<PathBuf, Content>,
+    changes: BTreeMap<PathBuf, Change>,
     lost: bool,
     problem: Option<Failure>,
     notice: Option<Failure>,
@@ -81,12 +93,7 @@ impl Delivery {
 
     pub(super) fn change(&mut self, id: SubscriptionId, path: &Path, content: Content) {
         let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
-        match mailbox.changes.get_mut(path) {
-            Some(known) => *known = content,
-            None => {
-                mailbox.changes.insert(path.to_path_buf(), content);
-            }
-        }
+        mailbox.change(path, content);
         self.gather(id);
     }
 
@@ -144,6 +151,10 @@ impl Delivery {
                 later = Some(later.map_or(look, |other: Instant| other.min(look)));
                 return true;
             }
+            if mailbox.is_empty() {
+                *mailbox = Mailbox { waiting: mailbox.waiting.take(), ..Mailbox::default() };
+                return false;
+            }
             mailbox.ripe = true;
             mailbox.deliver();
             false
@@ -153,6 +164,25 @@ impl Delivery {
 }
 
 impl Mailbox {
+    /// What comes and goes within one batch was never there: programs write a file under another name first, and
+    /// the subscriber could only wonder what that was.
+    fn change(&mut self, path: &Path, content: Content) {
+        match self.changes.get_mut(path) {
+            Some(known) if known.new && content == Content::Gone => {
+                self.changes.remove(path);
+            }
+            Some(known) => known.content = content,
+            None => {
+                let change = Change { content, new: content == Content::New };
+                self.changes.insert(path.to_path_buf(), change);
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty() && !self.lost && self.problem.is_none() && self.notice.is_none()
+    }
+
     /// When it is to be delivered, and how soon to ask again.
     fn due(&mut self, now: Instant) -> Option<(Instant, Duration)> {
         let (since, last) = (self.since?, self.last?);
@@ -167,7 +197,8 @@ impl Mailbox {
             let longest = if self.git { LONGEST_GIT } else { LONGEST_BURST };
             return Some(((last + PASSED).min(since + longest), BURST_LOOK));
         }
-        let writing = self.changes.values().any(|content| *content == Content::Writing);
+        let writing =
+            self.changes.values().any(|change| matches!(change.content, Content::Writing | Content::New));
         Some((since + if writing { WRITING } else { GATHERING }, LOOK))
     }
 
@@ -198,7 +229,8 @@ mod tests {
 
     /// A mailbox with so many changes, the first and the last of them so many milliseconds after `begin`.
     fn mailbox(begin: Instant, count: usize, first: u64, last: u64) -> Mailbox {
-        let changes = (0..count).map(|index| (PathBuf::from(format!("/p/{index}")), Content::Complete));
+        let complete = Change { content: Content::Complete, new: false };
+        let changes = (0..count).map(|index| (PathBuf::from(format!("/p/{index}")), complete));
         Mailbox {
             changes: changes.collect(),
             since: Some(begin + Duration::from_millis(first)),
@@ -219,9 +251,22 @@ mod tests {
         let begin = Instant::now();
         let mut one = mailbox(begin, 1, 0, 0);
         assert_eq!((due(&mut one, begin, 0), due(&mut one, begin, 3)), (2, 2));
-        *one.changes.values_mut().next().expect("a change") = Content::Writing;
+        one.changes.values_mut().next().expect("a change").content = Content::Writing;
         assert_eq!(due(&mut one, begin, 3), 8, "it may be in the middle of being written");
         assert_eq!(due(&mut mailbox(begin, MANY, 0, 40), begin, 41), 2, "a few files are no burst");
+    }
+
+    #[test]
+    fn what_came_and_went_was_never_there() {
+        let told = |contents: &[Content]| {
+            let mut mailbox = Mailbox::default();
+            contents.iter().for_each(|content| mailbox.change(Path::new("/p"), *content));
+            !mailbox.is_empty()
+        };
+        assert!(!told(&[Content::New, Content::Writing, Content::Complete, Content::Gone]));
+        assert!(told(&[Content::New, Content::Gone, Content::New]), "it is there in the end");
+        assert!(told(&[Content::Gone, Content::New, Content::Gone]), "it was there before");
+        assert!(told(&[Content::Complete, Content::Gone]), "it may have taken the place of another");
     }
 
     #[test]

@@ -145,5 +145,13 @@ impl State {
 }
 
 fn content(mask: EventMask) -> Content {
-    if mask.intersects(EventMask::CREATE | EventMask::MODIFY) { Content::Writing } else { Content::Complete }
+    if mask.contains(EventMask::CREATE) {
+        Content::New
+    } else if mask.contains(EventMask::MODIFY) {
+        Content::Writing
+    } else if mask.intersects(DISAPPEARED) {
+        Content::Gone
+    } else {
+        Content::Complete
+    }
 }
