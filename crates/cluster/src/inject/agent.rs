@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{hash, labels, pod_spec, template};
 pub(crate) use aside::{mentions_the_agent, set_aside};
 use needs::Verdict;
+pub use pod::is_added;
 
 /// How containers of an image could run under the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]

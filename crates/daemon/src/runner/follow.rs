@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use lilt_cluster::Cluster;
+use lilt_cluster::inject::agent::is_added;
 use lilt_engine::{Mode, Notices, TaskSpec, is_heard};
 use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodRef};
 use lilt_model::log::Level;
@@ -205,7 +206,7 @@ impl View {
             cluster: self.cluster.clone(),
             pod: pod.reference(),
             span: context.runtime_span(&self.resource, id),
-            prefix: if pod.containers.len() > 1 { format!("[{name}] ") } else { String::new() },
+            prefix: if is_one_of_many(pod) { format!("[{name}] ") } else { String::new() },
             since: self.since.or(is_older(pod, context).then_some(context.started)),
             container: name.clone(),
         };
@@ -229,6 +230,11 @@ impl View {
         }
         while self.streams.join_next().await.is_some() {}
     }
+}
+
+/// The containers that bring the agent and end are not the user's.
+fn is_one_of_many(pod: &Pod) -> bool {
+    pod.containers.iter().filter(|container| !is_added(&container.name)).nth(1).is_some()
 }
 
 fn has_ended(container: &Container) -> bool {

@@ -10,10 +10,18 @@ use super::AgentOffer;
 use super::needs::Plan;
 
 pub(super) const VOLUME: &str = "lilt-agent";
+const INSTALLER: &str = "lilt-agent";
+const COPIER: &str = "lilt-copy-";
 /// Where init containers have the whole volume.
 const WHOLE: &str = HOME;
 /// Names in a pod are labels.
 const LONGEST_NAME: usize = 63;
+
+/// Whether a container of that name is one that was added here.
+#[must_use]
+pub fn is_added(container: &str) -> bool {
+    container == INSTALLER || container.starts_with(COPIER)
+}
 
 pub(super) fn add(spec: &mut Value, plans: &[(usize, &AgentOffer, Plan)]) {
     let mut first = Vec::new();
@@ -27,7 +35,7 @@ pub(super) fn add(spec: &mut Value, plans: &[(usize, &AgentOffer, Plan)]) {
         }
         if homes.len() == 1 {
             let command = json!([offer.agent_program, "install"]);
-            first.insert(0, init("lilt-agent", &offer.agent_image, command, container));
+            first.insert(0, init(INSTALLER, &offer.agent_image, command, container));
         }
         run_under_the_agent(container, &name, offer, plan);
     }
@@ -71,7 +79,7 @@ fn copier(container: &Value, name: &str, plan: &Plan) -> Value {
         command.extend([directory.clone(), format!("{WHOLE}/{}", copy(name, index))]);
     }
     let image = container["image"].as_str().unwrap_or_default();
-    let label: String = format!("lilt-copy-{name}").chars().take(LONGEST_NAME).collect();
+    let label: String = format!("{COPIER}{name}").chars().take(LONGEST_NAME).collect();
     init(label.trim_end_matches('-'), image, command.into(), container)
 }
 
