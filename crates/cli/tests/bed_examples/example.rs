@@ -1,0 +1,82 @@
+//! A copy of an example, in a namespace of its own.
+
+use std::path::Path;
+
+use lilt_testbed_env::{Bed, Namespace, Project, eventually, free_port};
+
+use crate::support::lilt::Start;
+use crate::support::page::get;
+
+pub(crate) struct Example {
+    pub(crate) namespace: Namespace,
+    pub(crate) project: Project,
+    /// What its Tiltfile takes the local end of its forward from.
+    port: (&'static str, u16),
+}
+
+impl Example {
+    pub(crate) fn new(name: &str, port: &'static str) -> Example {
+        let project = Project::new(&[]);
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        copy(&examples.join(name), project.path());
+        Example { namespace: Bed::get().namespace(name), project, port: (port, free_port()) }
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Start {
+        let (variable, port) = self.port;
+        Start::new(&self.project, arguments).on(&self.namespace).variable(variable, port.to_string())
+    }
+
+    /// As an editor saves: beside the file first, then in its place.
+    pub(crate) fn edit(&self, file: &str, from: &str, to: &str) {
+        let text = self.project.read(file);
+        assert!(text.contains(from), "{file} has no {from:?}");
+        let aside = format!("{file}.being-written");
+        self.project.write(&aside, &text.replacen(from, to, 1));
+        std::fs::rename(self.project.file(&aside), self.project.file(file)).expect("a rename");
+    }
+
+    /// Waits until an answer through the forward has these words in it.
+    pub(crate) fn serves(&self, path: &str, words: &str) {
+        eventually(&format!("{path} answers {words:?}"), || {
+            get(self.port.1, path).filter(|answer| answer.contains(words))
+        });
+    }
+
+    /// The pod of a deployment that has one.
+    pub(crate) fn pod(&self, app: &str) -> String {
+        eventually(&format!("{app} has one pod"), || {
+            let label = format!("app={app}");
+            let names = self.namespace.kubectl(&["get", "pods", "-l", &label, "-o", "name"]);
+            (names.lines().count() == 1).then(|| names.trim().to_owned())
+        })
+    }
+
+    /// Waits until nothing is left that a person would miss or stumble over.
+    pub(crate) fn leaves_nothing(&self) {
+        let kinds = "deployments,services,pods,jobs,secrets,configmaps,roles,rolebindings,serviceaccounts";
+        eventually("nothing is left in the namespace", || {
+            let left = self.namespace.kubectl(&["get", kinds, "-o", "name"]);
+            let ours =
+                |line: &&str| !matches!(*line, "configmap/kube-root-ca.crt" | "serviceaccount/default");
+            left.lines().filter(ours).next().is_none().then_some(())
+        });
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("an example") {
+        let entry = entry.expect("an entry");
+        let (path, name) = (entry.path(), entry.file_name());
+        // What somebody built by hand.
+        if name == "bin" || name == ".pycache" {
+            continue;
+        }
+        if path.is_dir() {
+            copy(&path, &to.join(name));
+        } else {
+            std::fs::copy(&path, to.join(name)).expect("a copy");
+        }
+    }
+}

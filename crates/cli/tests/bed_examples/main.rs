@@ -1,0 +1,8 @@
+//! The projects in `examples/`, each through its whole story on a real cluster.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+#[path = "../support/support.rs"]
+mod support;
+
+mod example;
+mod myapp;

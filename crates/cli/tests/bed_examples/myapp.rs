@@ -1,0 +1,74 @@
+//! Two services and a database: what hot reload, process restart, waiting and manual triggers are to a beginner.
+
+use lilt_testbed_env::eventually;
+
+use crate::example::Example;
+use crate::support::lilt::Lilt;
+
+fn session() -> (Example, Lilt) {
+    let example = Example::new("myapp", "MYAPP_PORT");
+    example.start(&["ci", "--port", "0"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
+    let lilt = example.start(&["up", "--stream", "--port", "0"]).start();
+    for resource in ["db", "greeter", "myapp"] {
+        lilt.wait_until_ready(resource);
+    }
+    (example, lilt)
+}
+
+#[test]
+fn its_whole_story() {
+    let (example, lilt) = session();
+    example.serves("/", "\"visits\":");
+    example.serves("/hello/bob", "Hello, bob!");
+    let pods = || ["myapp", "greeter"].map(|app| example.pod(app));
+    let before = pods();
+
+    // uvicorn sees the file; the greeter is started again.
+    example.edit("app/main.py", "\"Welcome\"", "\"Salve\"");
+    example.serves("/", "Salve");
+    example.edit("greeter/greeter.py", "\"Hello\"", "\"Ciao\"");
+    example.serves("/hello/bob", "Ciao, bob!");
+    assert_eq!(pods(), before, "nothing was built, and nothing replaced");
+
+    a_mistake_is_shown_and_mended(&example, &lilt);
+    a_requirement_that_nobody_has(&example, &lilt);
+    saved_changes_wait_for_the_button(&example, &lilt);
+
+    lilt.quit();
+    example.start(&["down"]).run().clean(0);
+    example.leaves_nothing();
+}
+
+fn a_mistake_is_shown_and_mended(example: &Example, lilt: &Lilt) {
+    example.edit("greeter/greeter.py", "\"Ciao\"", "\"Ciao");
+    lilt.wait_for_words("greeter", "SyntaxError: unterminated string literal");
+    lilt.wait_until("greeter", "not ready any more", |it| it["status"]["runtimeStatus"] != "ok");
+    example.edit("greeter/greeter.py", "\"Ciao\n", "\"Salut\"\n");
+    lilt.wait_until_ready("greeter");
+    example.serves("/hello/bob", "Salut, bob!");
+}
+
+fn a_requirement_that_nobody_has(example: &Example, lilt: &Lilt) {
+    let place = lilt.place();
+    example.edit("requirements.txt", "uvicorn", "nothing_of_that_name==0\nuvicorn");
+    lilt.wait_for_words_after(place, "myapp", "ERROR: Build Failed: run step");
+    lilt.wait_until("myapp", "failed", |it| it["status"]["updateStatus"] == "error");
+    example.serves("/", "Salve");
+    example.edit("requirements.txt", "nothing_of_that_name==0\n", "");
+    lilt.wait_until_ready("myapp");
+    lilt.wait_for_words_after(place, "myapp", "requirements: fastapi,uvicorn");
+}
+
+fn saved_changes_wait_for_the_button(example: &Example, lilt: &Lilt) {
+    lilt.click("checks");
+    lilt.wait_until("checks", "done", |it| it["status"]["updateStatus"] == "ok");
+    example.edit("db/db.py", "def do_GET", "def do_GET ");
+    lilt.wait_until("checks", "waiting with changes", |it| it["status"]["hasPendingChanges"] == true);
+    let place = lilt.place();
+    lilt.click("checks");
+    lilt.wait_for_words_after(place, "checks", "Running cmd: python3 -m py_compile");
+    eventually("the changes are taken", || {
+        let it = lilt.wait_until("checks", "done", |it| it["status"]["updateStatus"] == "ok");
+        (it["status"]["hasPendingChanges"] != true).then_some(())
+    });
+}

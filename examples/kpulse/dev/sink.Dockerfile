@@ -1,0 +1,4 @@
+FROM scratch
+COPY sink /sink
+USER 65532
+ENTRYPOINT ["/sink"]

@@ -1,0 +1,3 @@
+module example.com/kpulse
+
+go 1.24
