@@ -44,6 +44,15 @@ fn only_what_differs_travels() {
     assert_eq!(fs::read(&path).unwrap(), changed);
     assert!(agent.sent < 300_000, "{} bytes travelled", agent.sent);
 
+    // Another name for it, also in another directory.
+    let moved = folder.path().join("elsewhere/moved");
+    agent.sent = 0;
+    let (mut update, contents) = one(&moved, &changed);
+    update.removals = vec![folder.path().join("deep").to_str().unwrap().into()];
+    agent.update(&update, &contents).unwrap();
+    assert_eq!((fs::read(&moved).unwrap(), path.exists()), (changed, false));
+    assert!(agent.sent < 500, "it only moved, and {} bytes travelled", agent.sent);
+
     // What is the same many times over is sent and found once.
     let zeros = vec![0; 4 << 20];
     agent.sent = 0;

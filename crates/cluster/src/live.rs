@@ -3,6 +3,7 @@
 
 mod agent;
 mod changes;
+mod container;
 mod exec;
 mod frames;
 mod script;
@@ -52,9 +53,23 @@ impl LiveChannel {
 
     /// Removes, then writes.
     pub async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
+        self.send(changes).await?;
+        self.commit().await
+    }
+
+    /// Brings changes to the container. Where the agent is, nothing has changed yet; the shell writes them at once.
+    pub async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         match &mut self.0 {
             Kind::Shell(channel) => channel.update(changes.archive()?.as_ref(), &changes.removals).await,
-            Kind::Agent(channel) => channel.update(changes).await,
+            Kind::Agent(channel) => channel.send(changes).await,
+        }
+    }
+
+    /// Puts what was sent in its place.
+    pub async fn commit(&mut self) -> Result<(), Failure> {
+        match &mut self.0 {
+            Kind::Shell(_) => Ok(()),
+            Kind::Agent(channel) => channel.commit().await,
         }
     }
 

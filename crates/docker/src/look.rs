@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, Method, StatusCode};
 use lilt_model::Failure;
+use lilt_model::reference::Reference;
 use serde::Deserialize;
 
 use crate::engine::{Engine, Query, encode_path, refusal};
@@ -12,6 +13,8 @@ use crate::transport::{self, Payload};
 const HEADERS: usize = 4096;
 /// More than this is no list of users.
 const LONGEST_TEXT: usize = 1 << 20;
+/// As much of a directory as is read to see whose the directories in it are.
+const LARGEST_TREE: usize = 64 << 20;
 /// More links in a row are a loop.
 const MOST_LINKS: usize = 16;
 
@@ -83,6 +86,36 @@ impl Engine {
         }))
     }
 
+    /// Fetches an image from the registry in its name.
+    pub async fn pull(&self, reference: &str) -> Result<(), Failure> {
+        let parsed = Reference::parse(reference)?;
+        let mut headers = HeaderMap::new();
+        let auth = self.credentials.registry_auth(parsed.domain()).await;
+        let auth = http::HeaderValue::try_from(auth).expect("invariant: base64 is a header value");
+        headers.insert("X-Registry-Auth", auth);
+        let query = Query::new()
+            .add("fromImage", &parsed.familiar_name())
+            .add("tag", parsed.tag().unwrap_or("latest"))
+            .finish();
+        let response = self.request(Method::POST, &format!("/images/create?{query}"), headers).await?;
+        if !response.status.is_success() {
+            return Err(refusal(response, &format!("cannot pull {reference}")).await);
+        }
+        self.hear(response, &format!("cannot pull {reference}")).await
+    }
+
+    /// Reads what the engine tells of a long request; an error in it is one.
+    async fn hear(&self, response: transport::Response, what: &str) -> Result<(), Failure> {
+        let mut messages = Messages::new(response, self.address.clone());
+        while let Some(message) = messages.next().await? {
+            if message.error.is_some() || message.error_detail.is_some() {
+                let cause = message.into_error().unwrap_or_default();
+                return Err(Failure::environment(format!("{what}: {cause}")));
+            }
+        }
+        Ok(())
+    }
+
     /// Opens an image. One that was given up halfway is found again: its name tells whose it is.
     pub async fn look_into(&self, id: &str) -> Result<Look<'_>, Failure> {
         #[derive(Deserialize)]
@@ -116,14 +149,7 @@ impl Engine {
         if !response.status.is_success() {
             return Err(refusal(response, "cannot load an image").await);
         }
-        let mut messages = Messages::new(response, self.address.clone());
-        while let Some(message) = messages.next().await? {
-            if message.error.is_some() || message.error_detail.is_some() {
-                let cause = message.into_error().unwrap_or_default();
-                return Err(Failure::environment(format!("cannot load an image: {cause}")));
-            }
-        }
-        Ok(())
+        self.hear(response, "cannot load an image").await
     }
 }
 
@@ -131,6 +157,16 @@ impl Look<'_> {
     /// What lies at a path of the image, links followed; none if nothing does.
     pub async fn find(&self, path: &str) -> Result<Option<Found>, Failure> {
         Ok(self.follow(path, HEADERS).await?.map(|(found, _)| found))
+    }
+
+    /// The directories at and below a path of the image, as far as a look at so much content finds them.
+    pub async fn directories(&self, path: &str) -> Result<Vec<Found>, Failure> {
+        let content = self.follow(path, LARGEST_TREE).await?.map(|(_, archive)| archive).unwrap_or_default();
+        let mut archive = tar::Archive::new(content.as_slice());
+        let Ok(entries) = archive.entries() else { return Ok(Vec::new()) };
+        // The last one may be cut off.
+        let headers = entries.map_while(Result::ok).filter_map(|entry| found(entry.header()));
+        Ok(headers.filter(|found| found.directory).collect())
     }
 
     /// What a text file of the image says; none if there is none.
@@ -196,17 +232,21 @@ impl Look<'_> {
     }
 }
 
+fn found(header: &tar::Header) -> Option<Found> {
+    Some(Found {
+        directory: header.entry_type().is_dir(),
+        mode: header.mode().ok()?,
+        user: header.uid().ok()?,
+        group: header.gid().ok()?,
+    })
+}
+
 /// The first entry of an archive, and where it leads if it is a link.
 fn first(archive: &[u8]) -> Option<(Found, Option<String>)> {
     let mut archive = tar::Archive::new(archive);
     let entry = archive.entries().ok()?.next()?.ok()?;
     let header = entry.header();
-    let found = Found {
-        directory: header.entry_type().is_dir(),
-        mode: header.mode().ok()?,
-        user: header.uid().ok()?,
-        group: header.gid().ok()?,
-    };
+    let found = found(header)?;
     let target = || Some(entry.link_name().ok()??.to_string_lossy().into_owned());
     Some((found, if header.entry_type().is_symlink() { target() } else { None }))
 }

@@ -22,6 +22,8 @@ pub enum Cause {
     Dependencies(Vec<ResourceName>),
     /// A container started from the image again and lacks what was copied into the one before.
     Replaced,
+    /// A container started, and is to get all synced files.
+    Started,
     /// Files could not be copied into the running container.
     LiveUpdateFailed,
     /// Somebody deleted or changed what was applied; what, in words.
@@ -44,6 +46,7 @@ impl Cause {
             }
             Cause::Triggered => "Triggered by Hand".into(),
             Cause::Replaced => "Container Replaced: copying what changed since its image was built".into(),
+            Cause::Started => "Initial Sync: copying all synced files".into(),
             Cause::Drift(words) => format!("Put Right: {words}"),
             Cause::LiveUpdateFailed => {
                 "Full Build: the running container could not be updated in place".into()

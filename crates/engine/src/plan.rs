@@ -214,12 +214,14 @@ fn plan_syncs(
     let run = kubernetes.live_update.as_ref().zip(resource.update.as_ref());
     for image in &spec.images {
         let Some(live_update) = &image.live_update else { continue };
+        let files = &image.files;
         let Some(image) = kubernetes.images.get(&image.name) else { continue };
         for (id, progress) in &image.containers {
             let job = run.and_then(|(run, update)| {
-                let (_, paths) = run.jobs.get(id)?;
+                let job = run.jobs.get(id)?;
                 let cause = (run.speaker == *id).then(|| update.cause.clone());
-                Some(SyncJob { update: update.id, cause, paths: paths.clone() })
+                let everything = job.everything.then(|| files.clone());
+                Some(SyncJob { update: update.id, cause, paths: job.paths.clone(), everything })
             });
             let task = SyncTask {
                 pod: progress.pod.clone(),

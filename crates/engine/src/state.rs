@@ -29,7 +29,9 @@ use crate::event::WatchId;
 use crate::notices::Notices;
 use crate::objects::{FileEvents, Objects};
 use crate::prune::PruneState;
-pub(crate) use kubernetes::{BuiltImage, Destination, ImageState, KubernetesState, LiveUpdateRun, Progress};
+pub(crate) use kubernetes::{
+    BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
+};
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;

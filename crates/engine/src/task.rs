@@ -294,4 +294,6 @@ pub struct SyncJob {
     /// Set for one container of the update: it writes what is said once.
     pub cause: Option<Cause>,
     pub paths: Vec<PathBuf>,
+    /// All synced files are brought in, changed or not, but for what is ignored here.
+    pub everything: Option<FileSet>,
 }

@@ -17,11 +17,19 @@ const LONGEST_DETAIL: usize = 120;
 /// An update has started.
 pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
     let now = state.now;
-    let Some(update) = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut()) else {
-        return;
-    };
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let saved = resource.saved.take();
+    let containers =
+        resource.kubernetes().and_then(|it| it.live_update.as_ref()).map_or(0, |it| it.jobs.len());
+    let Some(update) = resource.update.as_mut() else { return };
     let first = match &update.kind {
-        UpdateKind::Live => Some(Stage::new(StageKind::LiveUpdate, "", now)),
+        UpdateKind::Live => {
+            let detect =
+                |(at, noticed)| Stage { end: Some(noticed), ..Stage::new(StageKind::Detect, "", at) };
+            update.stages.extend(saved.map(detect));
+            let detail = if containers > 1 { format!("to {containers} containers") } else { String::new() };
+            Some(Stage::new(StageKind::Send, detail, now))
+        }
         UpdateKind::Job(job) => match &**job {
             UpdateJob::Local(local) => {
                 let command = local.command.as_ref();
@@ -75,15 +83,30 @@ fn running(update: &RunningUpdate) -> UpdateRecord {
     let waited = update.waited_since.filter(|since| *since < update.started);
     let wait =
         waited.map(|since| Stage { end: Some(update.started), ..Stage::new(StageKind::Wait, "", since) });
+    let (before, own): (Vec<Stage>, Vec<Stage>) =
+        update.stages.iter().cloned().partition(|stage| stage.stage == StageKind::Detect);
+    let stages: Vec<Stage> = before.into_iter().chain(wait).chain(own).collect();
+    let begin = stages.first().map_or(update.started, |first| first.begin.min(update.started));
     UpdateRecord {
         update: update.id,
         cause: update.cause.headline(),
-        begin: waited.unwrap_or(update.started),
+        begin,
         end: None,
         outcome: Outcome::Running,
         error: None,
-        stages: wait.into_iter().chain(update.stages.iter().cloned()).collect(),
+        stages,
     }
+}
+
+/// A container that a live update was for is gone: its successor will get what it lacks.
+pub(crate) fn container_missed(state: &mut State, name: &ResourceName, place: String) {
+    let now = state.now;
+    let Some(update) = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut()) else {
+        return;
+    };
+    update.stages.push(Stage { end: Some(now), ..Stage::new(StageKind::Missed, place, now) });
+    let record = running(update);
+    state.tell_record(name, record);
 }
 
 /// An update has ended. What follows a deployment is added to the record as it happens.

@@ -454,6 +454,35 @@ fn a_replaced_pod_gets_all_changes_since_its_image_was_built() {
 }
 
 #[test]
+fn a_container_gets_all_synced_files_first_if_asked_for() {
+    let mut resource = workload("web");
+    if let lilt_model::resource::Body::Kubernetes(spec) = &mut resource.body
+        && let Some(update) = &mut spec.images[0].live_update
+    {
+        update.initial_sync = true;
+    }
+    let mut script = Script::loaded(vec![resource]);
+    script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
+    assert!(script.show().contains("sync web c1: []"), "{}", script.show());
+    script.synced("web", "c1", Err(SyncFault::Step(Failure::user("run step failed"))));
+    assert!(script.show().contains("sync web c1: idle"), "it is not tried again by itself");
+    script.save_image("web", "web", "/p/web/src/one").synced("web", "c1", Ok(()));
+    assert_eq!(script.status("web"), "Ok/Ok");
+    assert!(script.show().contains("sync web c1: idle"), "{}", script.show());
+    // Each container that comes later, too.
+    script.pod(running("web", "web-2", "one", "c2"));
+    assert!(script.show().contains(r#"sync web c2: ["/p/web/src/one"]"#), "{}", script.show());
+}
+
+#[test]
+fn after_lost_events_containers_are_built_anew() {
+    let mut script = up();
+    script.event(Event::ChangesLost { watch: lilt_engine::WatchId::Image("web".into(), "web".into()) });
+    script.save_image("web", "web", "/p/web/src");
+    assert!(script.show().contains("(build web, deploy)"), "{}", script.show());
+}
+
+#[test]
 fn a_container_that_vanishes_during_a_live_update_does_not_hold_it_up() {
     let mut script = up();
     script.save_image("web", "web", "/p/web/src/one");

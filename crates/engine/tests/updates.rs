@@ -275,6 +275,26 @@ fn stages(record: &UpdateRecord) -> String {
 }
 
 #[test]
+fn the_timeline_tells_the_stages_of_a_live_update() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one");
+    script.pod(running("w", "w-1", "one", "c1")).pod(running("w", "w-2", "one", "c2"));
+    let watch = lilt_engine::WatchId::Image("w".into(), "w".into());
+    let written = Some(Timestamp(script.time * 1_000_000));
+    script.event(Event::FilesChanged { watch, paths: vec!["/p/w/src/one".into()], written });
+    let update = script.update_of("w").expect("it runs");
+    for (stage, detail) in [(StageKind::Write, ""), (StageKind::Run, "make"), (StageKind::Restart, "")] {
+        script.event(Event::StageBegan { resource: "w".into(), update, stage, detail: detail.into() });
+    }
+    script.synced("w", "c2", Err(lilt_engine::SyncFault::Gone));
+    script.synced("w", "c1", Ok(()));
+    let records = script.state.take_records();
+    let (_, last) = records.iter().rfind(|(name, _)| name.as_str() == "w").expect("it is told");
+    assert_eq!(last.outcome, Outcome::Ok);
+    assert_snapshot!(stages(last), @"detect 6-7, send to 2 containers 7-8, write 8-9, run make 9-10, restart 10-12, missed w-2/main 11-11");
+}
+
+#[test]
 fn the_timeline_tells_the_stages_of_a_deployment() {
     let mut script = Script::loaded(vec![local("a"), workload("w")]);
     script.connect().succeed("a");

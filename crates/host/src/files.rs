@@ -169,6 +169,33 @@ pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
+/// What lies at and below a path, but for folders themselves and what is in those that are not wanted. Links are not
+/// followed, unless the path itself is one.
+pub fn all_below(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut open = Vec::new();
+    match is_directory(root) {
+        Some(true) => open.push(root.to_owned()),
+        Some(false) => found.push(root.to_owned()),
+        None => {}
+    }
+    while let Some(folder) = open.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if is_nowhere(&error) => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.extend(wanted(&path).then_some(path)),
+                _ => found.push(path),
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Makes a symbolic link, and the folders above it.
 pub fn link(target: &Path, path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {

@@ -28,6 +28,8 @@ pub struct SyncTarget {
     pub file: Option<String>,
     /// Of the directory, or of the nearest one above that the image has.
     pub access: Access,
+    /// Of the directories in it, where they differ; each once.
+    pub inner: Vec<Access>,
 }
 
 /// Who may write to something.

@@ -63,8 +63,16 @@ pub enum StageKind {
     Deploy,
     /// A local command.
     Run,
-    /// Files go into running containers.
-    LiveUpdate,
+    /// From the save of a file to its being noticed.
+    Detect,
+    /// Files go to running containers …
+    Send,
+    /// … and are put in their places there.
+    Write,
+    /// A container's process is started anew.
+    Restart,
+    /// A container that was gone before the files were in it.
+    Missed,
     /// The pod looks for a node.
     Schedule,
     /// The node fetches images.
@@ -84,7 +92,11 @@ impl StageKind {
             StageKind::Push => "push",
             StageKind::Deploy => "deploy",
             StageKind::Run => "run",
-            StageKind::LiveUpdate => "live update",
+            StageKind::Detect => "detect",
+            StageKind::Send => "send",
+            StageKind::Write => "write",
+            StageKind::Restart => "restart",
+            StageKind::Missed => "missed",
             StageKind::Schedule => "schedule",
             StageKind::Pull => "pull",
             StageKind::Start => "start",

@@ -258,7 +258,7 @@ export type Stage = { stage: StageKind,
  */
 detail?: string, begin: Timestamp, end?: Timestamp | null, };
 
-export type StageKind = "wait" | "load" | "build" | "push" | "deploy" | "run" | "live_update" | "schedule" | "pull" | "start" | "ready";
+export type StageKind = "wait" | "load" | "build" | "push" | "deploy" | "run" | "detect" | "send" | "write" | "restart" | "missed" | "schedule" | "pull" | "start" | "ready";
 
 export type RunningSession = { 
 /**

@@ -4,7 +4,7 @@
 mod aside;
 mod settle;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -27,6 +27,8 @@ pub(super) struct Transaction {
     steps: Vec<Step>,
     /// Files whose content is coming, by their place among the entries.
     coming: BTreeMap<u32, Aside>,
+    /// Big files that will be removed, by their size: one that only gets another name need not travel again.
+    leaving: HashMap<u64, Vec<PathBuf>>,
     /// Directories that were made for what is written aside, outermost first.
     made: Vec<PathBuf>,
     /// What went wrong first; from then on everything is ignored.
@@ -60,6 +62,7 @@ impl Transaction {
             vanishing: HashSet::new(),
             steps: Vec::new(),
             coming: BTreeMap::new(),
+            leaving: HashMap::new(),
             made: Vec::new(),
             problem: None,
         };
@@ -83,6 +86,7 @@ impl Transaction {
         // What is below goes with it; or it is a link that goes or becomes another, and what it leads to is not meant.
         let settled = |above: &Path| self.vanishing.contains(above) || leaves.contains(above);
         self.removals.retain(|path| !path.ancestors().skip(1).any(settled));
+        self.leaving = big_files(&self.removals);
         for (entry, index) in update.entries.iter().zip(0..) {
             // Below a file there is nothing, and what is below a link has another path, too.
             if Path::new(&entry.path).ancestors().skip(1).any(|above| leaves.contains(above)) {
@@ -119,6 +123,9 @@ impl Transaction {
         match old {
             Old::Same { .. } => aside.copy_from(&path).map(|()| None),
             Old::Other { has } => {
+                if let Some(other) = self.same_content(file) {
+                    return aside.copy_from(&other).map(|()| None);
+                }
                 if !has.is_empty() {
                     aside.builds_on(&path, &has)?;
                 }
@@ -126,6 +133,13 @@ impl Transaction {
                 Ok(Some(Want { entry, has }))
             }
         }
+    }
+
+    /// A file with this content that is on its way out.
+    fn same_content(&self, file: &Wanted) -> Option<PathBuf> {
+        let is_it =
+            |path: &&PathBuf| fs::read(path).is_ok_and(|content| lilt_agent::digest(&content) == file.digest);
+        self.leaving.get(&file.size)?.iter().find(is_it).cloned()
     }
 
     /// Where something for this path can be written aside: in the directory it will be in, so that a rename does it. If
@@ -227,6 +241,21 @@ impl Old {
 fn is_own(about: &Metadata) -> bool {
     let user = nix::unistd::geteuid();
     user.is_root() || about.uid() == user.as_raw()
+}
+
+/// The files at and below some paths that are worth some effort, by their size. What cannot be read is of no use.
+fn big_files(paths: &[PathBuf]) -> HashMap<u64, Vec<PathBuf>> {
+    let mut found: HashMap<u64, Vec<PathBuf>> = HashMap::new();
+    let mut open = paths.to_vec();
+    while let Some(path) = open.pop() {
+        let Ok(about) = fs::symlink_metadata(&path) else { continue };
+        if about.is_dir() {
+            open.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+        } else if about.is_file() && about.len() >= chunks::WORTH_CUTTING as u64 {
+            found.entry(about.len()).or_default().push(path);
+        }
+    }
+    found
 }
 
 fn is_leaf(entry: &Entry) -> bool {

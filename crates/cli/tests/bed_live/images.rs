@@ -56,6 +56,11 @@ fn scratch_in_a_restricted_namespace() {
 fn debian_as_somebody_else() {
     let base = format!("{}/library/debian:bookworm-slim", Bed::get().registry());
     let site = site("live-debian", &base, "1000");
+    // Its own, but for a directory in it.
+    let dockerfile = std::fs::read_to_string(site.project.file("app/Dockerfile")).expect("it is there");
+    let own = dockerfile.replace("COPY www /www", "COPY --chown=1000 www /www\nCOPY inner /www/inner");
+    site.project.write("app/Dockerfile", &own);
+    site.project.write("app/inner/page.html", "root's\n");
     with_steps(&site, "sync('app/www', '/www'), run('echo ran as $(id -u); test ! -e /www/bad.html')");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
@@ -65,6 +70,8 @@ fn debian_as_somebody_else() {
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
     lilt.wait_for_words_after(place, "web", "ran as 1000");
+    site.project.write("app/www/inner/page.html", "mine\n");
+    eventually("also there", || get(site.port, "/inner/page.html").filter(|page| page == "mine\n"));
 
     // A step that fails is shown, and the next save recovers.
     site.project.write("app/www/bad.html", "bad\n");

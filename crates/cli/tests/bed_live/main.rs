@@ -5,6 +5,8 @@
 mod support;
 
 mod edits;
+mod faults;
 mod images;
+mod many;
 mod restart;
 mod small;

@@ -42,7 +42,8 @@ impl AgentChannel {
         }
     }
 
-    pub(super) async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
+    /// Brings what the container lacks, and changes nothing.
+    pub(super) async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         let update =
             Update { removals: changes.removals.clone(), entries: changes.puts.iter().map(entry).collect() };
         self.begin()?;
@@ -62,6 +63,11 @@ impl AgentChannel {
                 self.say(&Request::Piece(piece)).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Puts what was sent in its place.
+    pub(super) async fn commit(&mut self) -> Result<(), Failure> {
         self.say(&Request::Commit).await?;
         let outcome = self.outcome().await?;
         outcome.map_err(|(what, cause)| self.exec.place.not_written(&format!("{what}: {cause}")))

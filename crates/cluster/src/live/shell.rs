@@ -172,7 +172,8 @@ impl ShellChannel {
             place.container, place.pod
         ))
         .hint(format!(
-            "add `{program}` to the image, or remove live_update to rebuild the image on every change"
+            "add `{program}` to the image: the pod is without lilt's agent, which is not added where a command or an \
+             operator makes the pod, or where the Tiltfile forbids it"
         ))
     }
 
@@ -182,6 +183,7 @@ impl ShellChannel {
             "the process of the container {} of the pod {} cannot be started anew: the pod has no agent of lilt's",
             place.container, place.pod
         ))
+        .hint("it is not added where a command or an operator makes the pod, or where the Tiltfile forbids it")
     }
 
     fn not_written(&self, complaints: &[u8], status: i32) -> Failure {

@@ -111,7 +111,9 @@ async fn deploy(
     steps: &mut Steps,
     outcome: &mut UpdateOutcome,
 ) -> Result<Deployed, Failure> {
-    tell_what_is_missing(job, steps);
+    if job.kubernetes.custom_deploy.is_some() {
+        tell_what_a_command_cannot(job, steps);
+    }
     let built = build(context, job, steps, outcome).await?;
     let references: Vec<(ImageName, String)> =
         built.into_iter().map(|(name, built)| (name, built.in_cluster)).collect();
@@ -121,24 +123,16 @@ async fn deploy(
     yaml::apply(context, job, &in_pods(&job.kubernetes, references), steps).await
 }
 
-/// What the Tiltfile asks for and lilt does not do yet.
-fn tell_what_is_missing(job: &DeployJob, steps: &mut Steps) {
-    let kubernetes = &job.kubernetes;
-    let initial_sync = |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.initial_sync);
-    let restart =
-        |image: &ImageTarget| image.live_update.as_ref().is_some_and(|it| it.restart_process.is_some());
-    let missing = [
-        (
-            kubernetes.images.iter().any(initial_sync),
-            "initial_sync(): only files that change go into containers",
-        ),
-        (
-            kubernetes.custom_deploy.is_some() && kubernetes.images.iter().any(restart),
-            "restart_process where a command deploys: changes are not updated in place, they are built and deployed anew",
-        ),
-    ];
-    for (_, words) in missing.iter().filter(|(asked, _)| *asked) {
-        steps.span().print(Level::Warn, &format!("WARNING: not supported yet: {words}"));
+/// What the Tiltfile asks for and pods that lilt does not apply itself cannot do.
+fn tell_what_a_command_cannot(job: &DeployJob, steps: &mut Steps) {
+    let restarts = |image: &&ImageTarget| live_updates(image).is_some_and(|it| it.restart_process.is_some());
+    for image in job.kubernetes.images.iter().filter(restarts) {
+        let words = format!(
+            "WARNING: the process of {} is not started anew in place, changes are deployed anew: a command deploys it, \
+             and lilt adds what it needs only to pods that it applies itself",
+            image.name
+        );
+        steps.span().print(Level::Warn, &words);
     }
 }
 

@@ -1,13 +1,15 @@
 //! Copies changes into one container over a connection that stays open, so that a save costs no new exec.
 
-use std::path::{Path, PathBuf};
+mod changed;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_cluster::{Changes, Cluster, Content, LiveChannel, Output, Put, Way};
+use lilt_cluster::{Changes, Cluster, LiveChannel, Output, Way};
 use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
-use lilt_host::files::{Found, look_below};
-use lilt_model::image::{LiveUpdate, RestartProcess, Run, Sync};
+use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
+use lilt_model::timeline::StageKind;
 use lilt_model::{Class, Failure, ResourceName};
 use lilt_store::Span;
 use tokio::sync::watch::Receiver;
@@ -15,6 +17,7 @@ use tokio::time::Instant;
 
 use super::report;
 use crate::context::Context;
+use changed::{Changed, all_files};
 
 /// A connection that breaks is made anew this often before the container counts as out of reach.
 const ATTEMPTS: u32 = 4;
@@ -44,7 +47,9 @@ pub(crate) async fn run(
             {
                 done = job.update;
                 let mut span = context.update_span(&resource, job.update);
-                let outcome = update(&mut target, &task, job, &mut span).await;
+                let told = job.cause.as_ref().filter(|_| object.is_none()).map(|_| job.update);
+                let stages = Stages { context: &context, resource: &resource, update: told };
+                let outcome = update(&mut target, &task, job, &stages, &mut span).await;
                 drop(span);
                 let (update, container) = (job.update, task.id.clone());
                 context
@@ -94,13 +99,20 @@ async fn update(
     target: &mut Target,
     task: &SyncTask,
     job: &SyncJob,
+    stages: &Stages<'_>,
     span: &mut Span,
 ) -> Result<(), SyncFault> {
     if let Some(cause) = &job.cause {
         report::begin(span, cause);
     }
     let name = format!("{}/{}", task.pod.name, task.container);
-    let result = bring(target, task, job, &name, span).await;
+    let mut result = bring(target, task, job, stages, &name, span).await;
+    if let Err(SyncFault::Step(_) | SyncFault::Transport(_)) = &result
+        && matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false))
+    {
+        // Whatever went wrong, it was because of that.
+        result = Err(SyncFault::Gone);
+    }
     match &result {
         Ok(()) => span.info(&format!("  → Container {name} updated!")),
         Err(SyncFault::Gone) => span.info(&format!("  → Container {name} is gone")),
@@ -118,34 +130,70 @@ async fn bring(
     target: &mut Target,
     task: &SyncTask,
     job: &SyncJob,
+    stages: &Stages<'_>,
     name: &str,
     span: &mut Span,
 ) -> Result<(), SyncFault> {
-    let changed = Changed::read(&task.live_update, &job.paths).map_err(SyncFault::Transport)?;
+    let paths = match &job.everything {
+        Some(files) => all_files(&task.live_update, files, &job.paths).map_err(SyncFault::Transport)?,
+        None => job.paths.clone(),
+    };
+    let changed = Changed::read(&task.live_update, &paths).map_err(SyncFault::Transport)?;
     changed.tell(name, span);
-    copy(target, task, &changed.changes).await.map_err(SyncFault::Transport)?;
-    run_steps(target, task, job, span).await?;
-    restart(target, task, job, span).await
+    copy(target, task, &changed.changes, stages).await?;
+    run_steps(target, task, &paths, stages, span).await?;
+    restart(target, task, &paths, stages, span).await
 }
 
-async fn copy(target: &mut Target, task: &SyncTask, changes: &Changes) -> Result<(), Failure> {
+/// Tells how far the update is, for one of its containers.
+struct Stages<'a> {
+    context: &'a Context,
+    resource: &'a ResourceName,
+    /// None: another container tells it.
+    update: Option<u64>,
+}
+
+impl Stages<'_> {
+    async fn begin(&self, stage: StageKind, detail: &str) {
+        if let Some(update) = self.update {
+            let (resource, detail) = (self.resource.clone(), detail.to_owned());
+            self.context.tell(Event::StageBegan { resource, update, stage, detail }).await;
+        }
+    }
+}
+
+async fn copy(
+    target: &mut Target,
+    task: &SyncTask,
+    changes: &Changes,
+    stages: &Stages<'_>,
+) -> Result<(), SyncFault> {
     let mut attempt = 1;
     let deadline = Instant::now() + PATIENCE;
     loop {
         let result = match target.channel(task).await {
-            Ok(channel) => channel.update(changes).await,
+            Ok(channel) => match channel.send(changes).await {
+                Ok(()) => {
+                    stages.begin(StageKind::Write, "").await;
+                    channel.commit().await
+                }
+                failed => failed,
+            },
             Err(failure) => Err(failure),
         };
         match result {
             Ok(()) => return Ok(()),
-            // A lost connection heals; a container without tar does not.
+            // A lost connection heals; a container without tar does not, nor one that is gone.
             Err(failure) => {
                 target.channel = None;
+                if matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false)) {
+                    return Err(SyncFault::Gone);
+                }
                 let worth_it = failure.class == Class::Environment
                     && (attempt < ATTEMPTS
                         || (Instant::now() < deadline && target.cluster.probe().await.is_err()));
                 if !worth_it {
-                    return Err(failure);
+                    return Err(SyncFault::Transport(failure));
                 }
             }
         }
@@ -157,12 +205,13 @@ async fn copy(target: &mut Target, task: &SyncTask, changes: &Changes) -> Result
 async fn run_steps(
     target: &mut Target,
     task: &SyncTask,
-    job: &SyncJob,
+    paths: &[PathBuf],
+    stages: &Stages<'_>,
     span: &mut Span,
 ) -> Result<(), SyncFault> {
-    let due: Vec<&Run> =
-        task.live_update.runs.iter().filter(|run| is_due(&run.triggers, &job.paths)).collect();
+    let due: Vec<&Run> = task.live_update.runs.iter().filter(|run| is_due(&run.triggers, paths)).collect();
     for (index, run) in due.iter().enumerate() {
+        stages.begin(StageKind::Run, &run.argv.join(" ")).await;
         if !run.echo_off {
             span.info(&format!("[CMD {}/{}] {}", index + 1, due.len(), run.argv.join(" ")));
         }
@@ -189,13 +238,15 @@ async fn run_steps(
 async fn restart(
     target: &mut Target,
     task: &SyncTask,
-    job: &SyncJob,
+    paths: &[PathBuf],
+    stages: &Stages<'_>,
     span: &mut Span,
 ) -> Result<(), SyncFault> {
     let restart = task.live_update.restart_process.as_ref();
-    if !restart.is_some_and(|RestartProcess { triggers, .. }| is_due(triggers, &job.paths)) {
+    if !restart.is_some_and(|RestartProcess { triggers, .. }| is_due(triggers, paths)) {
         return Ok(());
     }
+    stages.begin(StageKind::Restart, "").await;
     let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
     let restarted = channel.restart().await;
     if let Err(failure) = restarted {
@@ -210,116 +261,9 @@ fn is_due(triggers: &[PathBuf], paths: &[PathBuf]) -> bool {
     triggers.is_empty() || paths.iter().any(|path| triggers.iter().any(|it| path.starts_with(it)))
 }
 
-/// What must happen in the container, and because of which files.
-#[derive(Default)]
-struct Changed {
-    changes: Changes,
-    copied: Vec<PathBuf>,
-    removed: Vec<(PathBuf, String)>,
-}
-
-impl Changed {
-    fn read(live_update: &LiveUpdate, paths: &[PathBuf]) -> Result<Self, Failure> {
-        let mut changed = Self::default();
-        for path in paths {
-            if let Some((sync, destination)) = destination(live_update, path) {
-                changed.add(sync, path, destination)?;
-            }
-        }
-        Ok(changed)
-    }
-
-    fn add(&mut self, sync: &Sync, path: &Path, mut destination: String) -> Result<(), Failure> {
-        let found = look_below(&sync.local, path)
-            .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
-        let (modified, what) = match found {
-            Found::Nothing => {
-                self.removed.push((path.to_owned(), destination.clone()));
-                self.changes.removals.push(destination);
-                return Ok(());
-            }
-            Found::File { mode, modified, content } => {
-                (modified, Content::File { mode, bytes: content.into() })
-            }
-            // Told of only if it took the place of something else: of another directory with other files, perhaps. What
-            // is in it now is told of, too.
-            Found::Directory { mode, modified } => {
-                if path == sync.local {
-                    destination.clone_from(&sync.container);
-                }
-                self.changes.removals.push(destination.clone());
-                (modified, Content::Directory { mode })
-            }
-            Found::Link { target, modified } => {
-                (modified, Content::Link { target: target.to_string_lossy().into_owned() })
-            }
-            Found::Other => return Ok(()),
-        };
-        self.copied.push(path.to_owned());
-        self.changes.puts.push(Put { path: destination, modified, what });
-        Ok(())
-    }
-
-    fn tell(&self, name: &str, span: &mut Span) {
-        if !self.copied.is_empty() {
-            span.info(&format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
-            for (path, Put { path: destination, .. }) in self.copied.iter().zip(&self.changes.puts) {
-                span.info(&format!("- '{}' --> '{destination}'", path.display()));
-            }
-        }
-        if !self.removed.is_empty() {
-            span.info(&format!("Will delete {} file(s) from container: [{name}]", self.removed.len()));
-            for (path, destination) in &self.removed {
-                span.info(&format!("- '{destination}' (matched local path: '{}')", path.display()));
-            }
-        }
-    }
-}
-
-/// Where a file goes, and by which sync: the one with the longest local path decides.
-fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync, String)> {
-    let matching = live_update.syncs.iter().filter(|sync| path.starts_with(&sync.local));
-    let sync = matching.max_by_key(|sync| sync.local.components().count())?;
-    let rest = path.strip_prefix(&sync.local).ok()?;
-    let base = sync.container.trim_end_matches('/');
-    let place = if !rest.as_os_str().is_empty() {
-        format!("{base}/{}", rest.to_string_lossy())
-    } else {
-        // A single file: into a directory if the target says it is one.
-        match (sync.container.ends_with('/'), path.file_name()) {
-            (true, Some(name)) => format!("{base}/{}", name.to_string_lossy()),
-            _ => sync.container.clone(),
-        }
-    };
-    Some((sync, place))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn to(syncs: &[(&str, &str)], path: &str) -> Option<String> {
-        let syncs = syncs
-            .iter()
-            .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
-        let live_update = LiveUpdate { syncs: syncs.collect(), ..LiveUpdate::default() };
-        destination(&live_update, Path::new(path)).map(|(_, place)| place)
-    }
-
-    #[test]
-    fn files_go_below_the_target_of_the_nearest_sync() {
-        let syncs = [
-            ("/p", "/app"),
-            ("/p/www", "/srv/www/"),
-            ("/p/one.txt", "/etc/one.txt"),
-            ("/p/two.txt", "/etc/"),
-        ];
-        assert_eq!(to(&syncs, "/p/a/b.py").as_deref(), Some("/app/a/b.py"));
-        assert_eq!(to(&syncs, "/p/www/index.html").as_deref(), Some("/srv/www/index.html"));
-        assert_eq!(to(&syncs, "/p/one.txt").as_deref(), Some("/etc/one.txt"));
-        assert_eq!(to(&syncs, "/p/two.txt").as_deref(), Some("/etc/two.txt"));
-        assert_eq!(to(&syncs, "/q/a"), None);
-    }
 
     #[test]
     fn steps_with_triggers_run_only_for_their_files() {

@@ -15,11 +15,14 @@ use crate::state::{BodyState, State};
 
 /// Changes that are told so soon after an update ended were most likely made while it ran.
 const AFTERWARDS: Duration = Duration::from_millis(500);
+/// Nobody's save waits so long to be noticed.
+const LONG_AGO: Duration = Duration::from_secs(10);
 /// How exactly file systems tell the time.
 const GRAIN: Duration = Duration::from_millis(20);
 
 pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, written: Option<Timestamp>) {
     let sequence = state.next_sequence();
+    let now = state.now;
     note_loop(state, &watch, &paths, written);
     note_event(state, &watch, &paths);
     let changes = paths.into_iter().map(|path| (path, sequence));
@@ -51,6 +54,8 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
         (BodyState::Kubernetes(kubernetes), WatchId::Deploy(_)) => kubernetes.changes.extend(changes),
         _ => return,
     }
+    // Files that were moved or unpacked bring old times with them.
+    resource.saved = written.filter(|at| *at <= now && now.since(*at) <= LONG_AGO).map(|at| (at, now));
     state.touch(&name);
     give_up_outdated(state, &name);
 }

@@ -10,7 +10,7 @@ use lilt_model::{ResourceName, Uid};
 
 use crate::apply::{notices, update};
 use crate::objects;
-use crate::state::{ImageState, Progress, State};
+use crate::state::{ImageState, InitialSync, Progress, State};
 
 /// All pods of a namespace: what is not among them is gone.
 pub(super) fn listed(state: &mut State, namespace: &str, pods: Vec<Pod>) {
@@ -147,6 +147,8 @@ fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>])
         Some(reference) => container.image == *reference,
         None => target.selects(&container.name, &container.image),
     };
+    let asked = target.live_update.as_ref().is_some_and(|live_update| live_update.initial_sync);
+    let initial_sync = if asked { InitialSync::Due } else { InitialSync::Done };
     for pod in pods.iter().filter(|pod| !pod.deleting) {
         for container in pod.containers.iter().filter(|container| !container.init) {
             let running = matches!(container.state, ContainerState::Running { .. });
@@ -157,6 +159,7 @@ fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>])
                     agent: container.agent,
                     has: image.built,
                     tried: image.built,
+                    initial_sync,
                 });
                 image.containers.insert(id, progress);
             }

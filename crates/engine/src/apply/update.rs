@@ -1,6 +1,6 @@
 //! Updates end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
@@ -13,10 +13,11 @@ use crate::event::{Deployed, SyncFault, UpdateOutcome};
 use crate::objects;
 use crate::prune;
 use crate::state::{
-    BodyState, FinishedUpdate, ResourceState, RunningUpdate, Serve, ServeState, State, UpdateKind,
+    BodyState, ContainerJob, FinishedUpdate, InitialSync, ResourceState, RunningUpdate, Serve, ServeState,
+    State, UpdateKind,
 };
 use crate::task::CleanupReason;
-use crate::timeline::{self, Outcome};
+use crate::timeline::{self, Outcome, container_missed};
 
 /// Tilt's words: scripts look for them.
 pub(super) const CANCELLED: &str = "build canceled";
@@ -198,7 +199,7 @@ pub(super) fn synced(
     };
     let Some(kubernetes) = resource.kubernetes_mut() else { return };
     let Some(run) = &mut kubernetes.live_update else { return };
-    let Some((image, _)) = run.jobs.remove(container) else { return };
+    let Some(job) = run.jobs.remove(container) else { return };
     match &outcome {
         Ok(()) | Err(SyncFault::Gone) => {}
         Err(SyncFault::Step(failure)) => run.failure = Some(failure.clone()),
@@ -207,14 +208,20 @@ pub(super) fn synced(
             kubernetes.fall_back = true;
         }
     }
-    if let Some(image) = kubernetes.images.get_mut(&image) {
+    if let Some(image) = kubernetes.images.get_mut(&job.image) {
         image.stale |= matches!(outcome, Err(SyncFault::Transport(_)));
         if let Some(progress) = image.containers.get_mut(container) {
             progress.tried = snapshot;
             if outcome.is_ok() {
                 progress.has = snapshot;
             }
+            if job.everything {
+                progress.initial_sync = if outcome.is_ok() { InitialSync::Done } else { InitialSync::Tried };
+            }
         }
+    }
+    if outcome == Err(SyncFault::Gone) {
+        container_missed(state, name, job.place);
     }
     state.touch(name);
     finish_live_update(state, name);
@@ -227,8 +234,15 @@ pub(super) fn drop_lost_jobs(state: &mut State, name: &ResourceName) {
     };
     let Some(run) = &mut kubernetes.live_update else { return };
     let images = &kubernetes.images;
-    run.jobs
-        .retain(|id, (image, _)| images.get(image).is_some_and(|image| image.containers.contains_key(id)));
+    let is_there = |id: &ContainerId, job: &ContainerJob| {
+        images.get(&job.image).is_some_and(|image| image.containers.contains_key(id))
+    };
+    let (left, lost) = std::mem::take(&mut run.jobs).into_iter().partition(|(id, job)| is_there(id, job));
+    run.jobs = left;
+    let lost: BTreeMap<ContainerId, ContainerJob> = lost;
+    for job in lost.into_values() {
+        container_missed(state, name, job.place);
+    }
     finish_live_update(state, name);
 }
 

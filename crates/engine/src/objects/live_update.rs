@@ -276,6 +276,7 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRu
             update: job.run,
             cause: Some(Cause::Files(job.paths.iter().map(|path| state.shown(path)).collect())),
             paths: job.paths.clone(),
+            everything: None,
         });
         let task = SyncTask {
             pod: target.pod.clone(),

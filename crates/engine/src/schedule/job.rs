@@ -11,7 +11,9 @@ use lilt_model::resource::Body;
 
 use crate::cause::Cause;
 use crate::runtime::current_pods;
-use crate::state::{BodyState, ImageState, KubernetesState, LiveUpdateRun, ResourceState, State};
+use crate::state::{
+    BodyState, ContainerJob, ImageState, InitialSync, KubernetesState, LiveUpdateRun, ResourceState, State,
+};
 use crate::task::{DeployJob, LocalJob, UpdateJob};
 
 use super::images::{delivered, image_jobs};
@@ -43,7 +45,8 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     let snapshot = if takes_new { state.sequence } else { resource.attempted };
     let jobs = jobs(kubernetes, snapshot);
     if let Some(speaker) = jobs.keys().next().cloned() {
-        let cause = live_cause(state, resource);
+        let everything = jobs.values().any(|job| job.everything);
+        let cause = live_cause(state, resource, everything);
         return Choice::LiveUpdate(LiveUpdateRun { jobs, failure: None, speaker }, cause, snapshot);
     }
     if resource.triggered.is_none() && is_starting(state, kubernetes) { Choice::Wait } else { Choice::Deploy }
@@ -73,27 +76,27 @@ pub(crate) fn in_place(live_update: &LiveUpdate, path: &Path) -> bool {
         && live_update.syncs.iter().any(|sync| path.starts_with(&sync.local))
 }
 
-fn jobs(
-    kubernetes: &KubernetesState,
-    snapshot: u64,
-) -> BTreeMap<lilt_model::ContainerId, (lilt_model::ImageName, Vec<PathBuf>)> {
+fn jobs(kubernetes: &KubernetesState, snapshot: u64) -> BTreeMap<lilt_model::ContainerId, ContainerJob> {
     let mut jobs = BTreeMap::new();
     for (name, image) in &kubernetes.images {
         for (id, progress) in &image.containers {
             let paths: Vec<PathBuf> = image.changes_between(progress.has, snapshot).cloned().collect();
-            if !paths.is_empty() {
-                jobs.insert(id.clone(), (name.clone(), paths));
+            let everything = progress.initial_sync != InitialSync::Done;
+            if everything || !paths.is_empty() {
+                let place = format!("{}/{}", progress.pod.name, progress.name);
+                jobs.insert(id.clone(), ContainerJob { image: name.clone(), paths, everything, place });
             }
         }
     }
     jobs
 }
 
-fn live_cause(state: &State, resource: &ResourceState) -> Cause {
+fn live_cause(state: &State, resource: &ResourceState, everything: bool) -> Cause {
     let files: Vec<String> = new_changes(resource).map(|path| state.shown(path)).collect();
     match (files.is_empty(), resource.triggered) {
         (false, _) => Cause::Files(files),
         (true, Some(_)) => Cause::Triggered,
+        (true, None) if everything => Cause::Started,
         (true, None) => Cause::Replaced,
     }
 }

@@ -139,15 +139,37 @@ pub(crate) struct Progress {
     pub(crate) has: u64,
     /// Changes up to this number were tried; those that it lacks alone start nothing again.
     pub(crate) tried: u64,
+    pub(crate) initial_sync: InitialSync,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LiveUpdateRun {
     /// What each container is given; answered ones are taken out.
-    pub(crate) jobs: BTreeMap<ContainerId, (ImageName, Vec<PathBuf>)>,
+    pub(crate) jobs: BTreeMap<ContainerId, ContainerJob>,
     pub(crate) failure: Option<Failure>,
     /// The one that writes what is said once.
     pub(crate) speaker: ContainerId,
+}
+
+/// What one container is given.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct ContainerJob {
+    pub(crate) image: ImageName,
+    pub(crate) paths: Vec<PathBuf>,
+    /// All synced files, changed or not.
+    pub(crate) everything: bool,
+    /// Pod and name of the container, for people.
+    pub(crate) place: String,
+}
+
+/// Whether a container must get all synced files first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum InitialSync {
+    /// It has them, or need not.
+    Done,
+    Due,
+    /// Tried without success: that alone starts nothing again.
+    Tried,
 }
 
 impl KubernetesState {
@@ -166,7 +188,10 @@ impl ImageState {
     /// Containers that lack a change which was taken up before, such as one that started again.
     pub(crate) fn is_behind(&self, attempted: u64) -> bool {
         let behind = |progress: &Progress| progress.has.max(progress.tried);
-        self.containers.values().any(|it| self.changes_between(behind(it), attempted).next().is_some())
+        self.containers.values().any(|it| {
+            it.initial_sync == InitialSync::Due
+                || self.changes_between(behind(it), attempted).next().is_some()
+        })
     }
 
     pub(crate) fn newest_change(&self) -> u64 {

@@ -64,6 +64,8 @@ pub(crate) struct ResourceState {
     pub(crate) superseded: u32,
     /// The last deployment, until its pods are ready.
     pub(crate) rollout: Option<UpdateRecord>,
+    /// When the newest of its changes was saved, as files tell, and when that was noticed.
+    pub(crate) saved: Option<(Timestamp, Timestamp)>,
     /// Has been ready at some time since it was defined.
     pub(crate) ready_once: bool,
     /// Asked for by hand, not started yet.
@@ -190,6 +192,7 @@ impl ResourceState {
             unmet: BTreeSet::new(),
             queued: None,
             unwatched: None,
+            saved: None,
             pending_since: None,
             hold: None,
         }

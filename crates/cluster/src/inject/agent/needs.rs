@@ -141,7 +141,8 @@ impl Security {
     }
 
     fn may_write(&self, target: &SyncTarget) -> bool {
-        !self.read_only && (self.overrides || target.access.lets_write(self.identity))
+        let all = || std::iter::once(&target.access).chain(&target.inner);
+        !self.read_only && (self.overrides || all().all(|access| access.lets_write(self.identity)))
     }
 }
 

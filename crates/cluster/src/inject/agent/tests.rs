@@ -7,7 +7,7 @@ const NOBODY: Identity = Identity { user: 65532, group: 65532 };
 
 fn target(directory: &str, file: Option<&str>) -> SyncTarget {
     let access = Access { owner: Identity { user: 0, group: 0 }, mode: 0o755 };
-    SyncTarget { directory: directory.into(), file: file.map(Into::into), access }
+    SyncTarget { directory: directory.into(), file: file.map(Into::into), access, inner: Vec::new() }
 }
 
 /// Distroless: no shell, nobody's user, everything root's.
@@ -115,6 +115,13 @@ fn what_an_image_can_do_alone_is_left_alone() {
     assert_eq!(added(json!({"volumeMounts": volume, "securityContext": security}), &offer).1, []);
     // Root may write without the right to override where it owns.
     assert_eq!(added(json!({"securityContext": {"capabilities": {"drop": ["ALL"]}}}), &offer).1, []);
+    // A directory of root's in one that is the user's own.
+    let own = |user: u64| Access { owner: Identity { user, group: user }, mode: 0o755 };
+    offer.facts.identity = Identity { user: 7, group: 7 };
+    (offer.facts.targets[0].access, offer.facts.targets[0].inner) = (own(7), vec![own(7)]);
+    assert_eq!(added(json!({}), &offer).1, []);
+    offer.facts.targets[0].inner.push(own(0));
+    assert_eq!(used(&added(json!({}), &offer).1), words);
     offer.facts.has_tar = false;
     assert_eq!(used(&added(json!({}), &offer).1), "its image has no tar");
 }

@@ -93,7 +93,18 @@ async fn candidate(
             steps.span().print(Level::Warn, &words);
         }
     };
-    let Some(configuration) = engine.image_configuration(&local).await? else {
+    let configuration = match engine.image_configuration(&local).await? {
+        Some(configuration) => Some(configuration),
+        // A command of the user's may have left it in the registry alone.
+        None => match engine.pull(&local).await {
+            Ok(()) => engine.image_configuration(&local).await?,
+            Err(failure) => {
+                unknown(&format!("lilt cannot look into the image: {failure}"));
+                return Ok(None);
+            }
+        },
+    };
+    let Some(configuration) = configuration else {
         unknown("the image is not in the local engine, where lilt could look into it");
         return Ok(None);
     };

@@ -73,7 +73,23 @@ async fn target(look: &Look<'_>, sync: &Sync) -> Result<SyncTarget, Failure> {
     };
     let directory = if directory.is_empty() { "/" } else { directory }.to_owned();
     let access = access(look, &directory).await?;
-    Ok(SyncTarget { directory, file, access })
+    let inner = match (&file, in_image) {
+        (None, Some(_)) => inner(look, &directory, access).await?,
+        _ => Vec::new(),
+    };
+    Ok(SyncTarget { directory, file, access, inner })
+}
+
+/// Who may write to the directories in one, where that is somebody else.
+async fn inner(look: &Look<'_>, directory: &str, outer: Access) -> Result<Vec<Access>, Failure> {
+    let mut inner: Vec<Access> = Vec::new();
+    for Found { mode, user, group, .. } in look.directories(directory).await? {
+        let access = Access { owner: Identity { user, group }, mode };
+        if access != outer && !inner.contains(&access) {
+            inner.push(access);
+        }
+    }
+    Ok(inner)
 }
 
 /// Who may write to a directory: if the image lacks it, who may make it.

@@ -1,0 +1,141 @@
+//! What lies on this machine now where something changed, and where it goes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use lilt_cluster::{Changes, Content, Put};
+use lilt_host::files::{self, Found, look_below};
+use lilt_model::Failure;
+use lilt_model::files::FileSet;
+use lilt_model::ignore::Matcher;
+use lilt_model::image::{LiveUpdate, Sync};
+use lilt_store::Span;
+
+/// All that the syncs name, and what changed besides: something may be gone.
+pub(super) fn all_files(
+    update: &LiveUpdate,
+    files: &FileSet,
+    changed: &[PathBuf],
+) -> Result<Vec<PathBuf>, Failure> {
+    let matcher = Matcher::new(&files.ignores).map_err(|error| Failure::user(error.to_string()))?;
+    let mut found: BTreeSet<PathBuf> = changed.iter().cloned().collect();
+    for Sync { local, .. } in &update.syncs {
+        let unreadable = |error| Failure::environment(format!("cannot read {}: {error}", local.display()));
+        let folder = |path: &Path| !matcher.ignores_all_below(path);
+        found.extend(files::all_below(local, folder).map_err(unreadable)?);
+    }
+    found.retain(|path| !matcher.ignores(path));
+    Ok(found.into_iter().collect())
+}
+
+/// What must happen in the container, and because of which files.
+#[derive(Default)]
+pub(super) struct Changed {
+    pub(super) changes: Changes,
+    copied: Vec<PathBuf>,
+    removed: Vec<(PathBuf, String)>,
+}
+
+impl Changed {
+    pub(super) fn read(live_update: &LiveUpdate, paths: &[PathBuf]) -> Result<Self, Failure> {
+        let mut changed = Self::default();
+        for path in paths {
+            if let Some((sync, destination)) = destination(live_update, path) {
+                changed.add(sync, path, destination)?;
+            }
+        }
+        Ok(changed)
+    }
+
+    fn add(&mut self, sync: &Sync, path: &Path, mut destination: String) -> Result<(), Failure> {
+        let found = look_below(&sync.local, path)
+            .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
+        let (modified, what) = match found {
+            Found::Nothing => {
+                self.removed.push((path.to_owned(), destination.clone()));
+                self.changes.removals.push(destination);
+                return Ok(());
+            }
+            Found::File { mode, modified, content } => {
+                (modified, Content::File { mode, bytes: content.into() })
+            }
+            // Told of only if it took the place of something else: of another directory with other files, perhaps. What
+            // is in it now is told of, too.
+            Found::Directory { mode, modified } => {
+                if path == sync.local {
+                    destination.clone_from(&sync.container);
+                }
+                self.changes.removals.push(destination.clone());
+                (modified, Content::Directory { mode })
+            }
+            Found::Link { target, modified } => {
+                (modified, Content::Link { target: target.to_string_lossy().into_owned() })
+            }
+            Found::Other => return Ok(()),
+        };
+        self.copied.push(path.to_owned());
+        self.changes.puts.push(Put { path: destination, modified, what });
+        Ok(())
+    }
+
+    pub(super) fn tell(&self, name: &str, span: &mut Span) {
+        if !self.copied.is_empty() {
+            span.info(&format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
+            for (path, Put { path: destination, .. }) in self.copied.iter().zip(&self.changes.puts) {
+                span.info(&format!("- '{}' --> '{destination}'", path.display()));
+            }
+        }
+        if !self.removed.is_empty() {
+            span.info(&format!("Will delete {} file(s) from container: [{name}]", self.removed.len()));
+            for (path, destination) in &self.removed {
+                span.info(&format!("- '{destination}' (matched local path: '{}')", path.display()));
+            }
+        }
+    }
+}
+
+/// Where a file goes, and by which sync: the one with the longest local path decides.
+fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync, String)> {
+    let matching = live_update.syncs.iter().filter(|sync| path.starts_with(&sync.local));
+    let sync = matching.max_by_key(|sync| sync.local.components().count())?;
+    let rest = path.strip_prefix(&sync.local).ok()?;
+    let base = sync.container.trim_end_matches('/');
+    let place = if !rest.as_os_str().is_empty() {
+        format!("{base}/{}", rest.to_string_lossy())
+    } else {
+        // A single file: into a directory if the target says it is one.
+        match (sync.container.ends_with('/'), path.file_name()) {
+            (true, Some(name)) => format!("{base}/{}", name.to_string_lossy()),
+            _ => sync.container.clone(),
+        }
+    };
+    Some((sync, place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(syncs: &[(&str, &str)], path: &str) -> Option<String> {
+        let syncs = syncs
+            .iter()
+            .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
+        let live_update = LiveUpdate { syncs: syncs.collect(), ..LiveUpdate::default() };
+        destination(&live_update, Path::new(path)).map(|(_, place)| place)
+    }
+
+    #[test]
+    fn files_go_below_the_target_of_the_nearest_sync() {
+        let syncs = [
+            ("/p", "/app"),
+            ("/p/www", "/srv/www/"),
+            ("/p/one.txt", "/etc/one.txt"),
+            ("/p/two.txt", "/etc/"),
+        ];
+        assert_eq!(to(&syncs, "/p/a/b.py").as_deref(), Some("/app/a/b.py"));
+        assert_eq!(to(&syncs, "/p/www/index.html").as_deref(), Some("/srv/www/index.html"));
+        assert_eq!(to(&syncs, "/p/one.txt").as_deref(), Some("/etc/one.txt"));
+        assert_eq!(to(&syncs, "/p/two.txt").as_deref(), Some("/etc/two.txt"));
+        assert_eq!(to(&syncs, "/q/a"), None);
+    }
+}
