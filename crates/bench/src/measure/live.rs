@@ -3,8 +3,10 @@
 //! The forward is asked again and again without a pause, over a new connection each time because the server closes
 //! them; what one such request takes by itself is told for comparison, and is part of what is measured.
 
+mod big;
+
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use lilt_testbed_env::{Bed, Project, free_port};
@@ -38,6 +40,12 @@ spec:
 ";
 
 pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
+    let mut figures = small(lilt, effort);
+    figures.extend(big::measure(lilt, effort));
+    figures
+}
+
+fn small(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     let bed = Bed::get();
     let namespace = bed.namespace("bench");
     let port = free_port();
@@ -61,13 +69,13 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     });
     let saves = Samples::collect(effort.samples(50), |index| {
         std::thread::sleep(PAUSE);
-        let text = format!("save number {index}");
+        let text = format!("save number {index:04} {}", "x".repeat(1000));
         let begin = Instant::now();
         project.write(PAGE, &text);
         milliseconds(wait_until_served(port, &text, begin, Duration::ZERO))
     });
     drop(session);
-    remove_images(bed);
+    remove_images(bed, "bench-web");
     vec![
         Figure::new(
             "live-update",
@@ -75,7 +83,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
             Unit::Milliseconds,
             saves,
         )
-        .at_most(60.0),
+        .at_most(40.0),
         Figure::new("live-request", "    one request through the forward by itself", Unit::Milliseconds, ask),
         Figure::new(
             "cold-up",
@@ -99,9 +107,13 @@ fn wait_until_served(port: u16, text: &str, begin: Instant, pause: Duration) -> 
 /// The page's text; none if there is no answer. Read by its length, as browsers do: that a pod has closed a connection
 /// is told a second late by containerd.
 fn fetch(port: u16) -> Option<String> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    fetch_from(("127.0.0.1", port), "/index.html")
+}
+
+fn fetch_from(address: impl ToSocketAddrs, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
-    stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n").ok()?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).ok()?;
     let mut answer = Vec::new();
     let mut piece = [0; 4096];
     loop {
@@ -124,8 +136,8 @@ fn whole_page(answer: &[u8]) -> Option<Option<String>> {
     (length.parse() == Ok(body.len())).then(|| Some(body.to_owned()))
 }
 
-fn remove_images(bed: &Bed) {
-    let reference = format!("reference={}/bench-web", bed.registry());
+fn remove_images(bed: &Bed, name: &str) {
+    let reference = format!("reference={}/{name}", bed.registry());
     let images = bed.docker(&["image", "ls", "-q", "--filter", &reference]);
     for image in images.lines() {
         // A layer that something else uses stays.

@@ -1,0 +1,177 @@
+//! Many files, a big one, and several pods: through lilt's agent, which `restart_process()` brings into the pods.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use lilt_testbed_env::{Bed, Namespace, Project};
+
+use super::{PATIENCE, PAUSE, fetch_from, remove_images};
+use crate::Effort;
+use crate::figure::{Figure, Unit};
+use crate::lilt::Lilt;
+use crate::samples::{Samples, milliseconds};
+
+const MANY: usize = 1000;
+const BINARY: usize = 100 << 20;
+/// What names a version of the binary, at its end.
+const MARK: usize = 16;
+const PORT: u16 = 8080;
+
+/// The page of the process that started last is the end of its program; a script counts the files with a given text.
+const DOCKERFILE: &str = r#"FROM busybox
+COPY app /app
+COPY www /www
+CMD ["sh", "-c", "tail -c 16 /app/busybox > /www/mark.txt; exec /app/busybox httpd -f -p 8080 -h /www"]
+"#;
+const COUNT: &str = "#!/bin/sh\nn=$(grep -l \"^round $QUERY_STRING \" -r /www/many | wc -l)\n\
+    printf 'Content-Length: %d\\r\\n\\r\\n%s' ${#n} $n\n";
+
+const YAML: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: big}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: big}}
+  template:
+    metadata: {labels: {app: big}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: big, image: bench-big}]
+";
+
+const TILTFILE: &str = "docker_build('bench-big', '.', live_update=[sync('app', '/app'), sync('www', '/www'), \
+    restart_process(trigger='app')])\nk8s_yaml('big.yaml')\n";
+
+pub(super) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
+    let bed = Bed::get();
+    let namespace = bed.namespace("bench-big");
+    let files =
+        [("Tiltfile", TILTFILE), ("Dockerfile", DOCKERFILE), ("big.yaml", YAML), ("www/index.html", "-")];
+    let project = Project::new(&files);
+    project.write("www/cgi-bin/count", COUNT);
+    let script = project.file("www/cgi-bin/count");
+    fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    // Where the binary is linked, so to speak.
+    let staging = Project::new(&[]);
+    let mut binary = program(bed);
+    save_binary(&staging, &project, &mut binary, 0);
+    save_many(&project, 0);
+    let session = lilt.up(&project, namespace.variables());
+    let pods = addresses(&namespace);
+    let all = |path: &str, text: &str, begin: Instant| {
+        for pod in &pods {
+            wait(pod, path, text, begin);
+        }
+        milliseconds(begin.elapsed())
+    };
+    all("/mark.txt", &mark(0), Instant::now());
+    // The channels into the containers are opened when the pods are there.
+    std::thread::sleep(Duration::from_secs(2));
+    let three = Samples::collect(effort.samples(50), |index| {
+        std::thread::sleep(PAUSE);
+        let text = format!("save number {index:04} {}", "x".repeat(1000));
+        let begin = Instant::now();
+        project.write("www/index.html", &text);
+        all("/index.html", &text, begin)
+    });
+    let many = Samples::collect(effort.samples(20), |index| {
+        std::thread::sleep(PAUSE);
+        let begin = save_many(&project, index + 1);
+        all(&format!("/cgi-bin/count?{}", index + 1), &MANY.to_string(), begin)
+    });
+    let restarted = Samples::collect(effort.samples(20), |index| {
+        std::thread::sleep(PAUSE);
+        let begin = save_binary(&staging, &project, &mut binary, index + 1);
+        all("/mark.txt", &mark(index + 1), begin)
+    });
+    drop(session);
+    remove_images(bed, "bench-big");
+    let figure = |id, words, samples| Figure::new(id, words, Unit::Milliseconds, samples);
+    vec![
+        figure("live-replicas", "    the same in three replicas, asked directly", three).at_most(40.0),
+        figure("live-many", "1,000 files of 10 kB saved → all there, in three replicas", many).at_most(500.0),
+        figure("live-binary", "1% of 100 MB changed → process restarted, in three replicas", restarted)
+            .at_most(1000.0),
+    ]
+}
+
+/// A program that is big because of what lies behind it.
+fn program(bed: &Bed) -> Vec<u8> {
+    let container = bed.docker(&["create", "busybox"]);
+    let folder = Project::new(&[]);
+    let path = folder.file("busybox");
+    let from = format!("{}:/bin/busybox", container.trim());
+    bed.docker(&["cp", "-L", &from, path.to_str().expect("a plain path")]);
+    bed.docker(&["rm", container.trim()]);
+    let mut program = fs::read(path).expect("it was copied");
+    let mut state: u64 = 1;
+    while program.len() < BINARY {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        program.extend(state.to_le_bytes());
+    }
+    program
+}
+
+fn mark(round: usize) -> String {
+    format!("{round:0MARK$}")
+}
+
+/// One percent of it becomes something else, in one place; says when it was saved.
+fn save_binary(staging: &Project, project: &Project, binary: &mut [u8], round: usize) -> Instant {
+    let begin = BINARY / 2 + (round % 40) * (BINARY / 100);
+    for byte in &mut binary[begin..begin + BINARY / 100] {
+        *byte = byte.wrapping_mul(31).wrapping_add(7);
+    }
+    let end = binary.len() - MARK;
+    binary[end..].copy_from_slice(mark(round).as_bytes());
+    // As linkers do it: what is there is replaced when all is written.
+    let (aside, path) = (staging.file("busybox"), project.file("app/busybox"));
+    fs::create_dir_all(project.file("app")).expect("a directory");
+    fs::write(&aside, &*binary).expect("it can be written");
+    fs::set_permissions(&aside, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let saved = Instant::now();
+    fs::rename(aside, path).expect("it can be renamed");
+    saved
+}
+
+/// Says when the first of them was saved.
+fn save_many(project: &Project, round: usize) -> Instant {
+    let rest = "x".repeat(10 << 10);
+    let begin = Instant::now();
+    for number in 0..MANY {
+        project.write(&format!("www/many/{number}.txt"), &format!("round {round} {number} {rest}\n"));
+    }
+    begin
+}
+
+/// Where the pods are, once all run.
+fn addresses(namespace: &Namespace) -> Vec<String> {
+    let begin = Instant::now();
+    loop {
+        let running = [
+            "get",
+            "pods",
+            "--field-selector=status.phase=Running",
+            "-o",
+            "jsonpath={.items[*].status.podIP}",
+        ];
+        let found = namespace.kubectl(&running);
+        let found: Vec<String> = found.split_whitespace().map(str::to_owned).collect();
+        if found.len() == 3 {
+            return found;
+        }
+        assert!(begin.elapsed() < 2 * PATIENCE, "the pods do not run: {found:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn wait(pod: &str, path: &str, text: &str, begin: Instant) {
+    let mut last = None;
+    while last.as_deref() != Some(text) {
+        assert!(begin.elapsed() < PATIENCE, "{pod}{path} is not {text:.60}, but {last:?}");
+        last = fetch_from((pod, PORT), path);
+    }
+}
