@@ -41,7 +41,7 @@ fn its_whole_story() {
 
 fn a_mistake_is_shown_and_mended(example: &Example, lilt: &Lilt) {
     example.edit("greeter/greeter.py", "\"Ciao\"", "\"Ciao");
-    lilt.wait_for_words("greeter", "SyntaxError: unterminated string literal");
+    lilt.wait_for_line("greeter │ SyntaxError: unterminated string literal");
     lilt.wait_until("greeter", "not ready any more", |it| it["status"]["runtimeStatus"] != "ok");
     example.edit("greeter/greeter.py", "\"Ciao\n", "\"Salut\"\n");
     lilt.wait_until_ready("greeter");
@@ -51,7 +51,7 @@ fn a_mistake_is_shown_and_mended(example: &Example, lilt: &Lilt) {
 fn a_requirement_that_nobody_has(example: &Example, lilt: &Lilt) {
     let place = lilt.place();
     example.edit("requirements.txt", "uvicorn", "nothing_of_that_name==0\nuvicorn");
-    lilt.wait_for_words_after(place, "myapp", "ERROR: Build Failed: run step");
+    lilt.wait_for_line_after(place, "myapp │ ERROR: Build Failed: run step");
     lilt.wait_until("myapp", "failed", |it| it["status"]["updateStatus"] == "error");
     example.serves("/", "Salve");
     example.edit("requirements.txt", "nothing_of_that_name==0\n", "");
@@ -66,7 +66,7 @@ fn saved_changes_wait_for_the_button(example: &Example, lilt: &Lilt) {
     lilt.wait_until("checks", "waiting with changes", |it| it["status"]["hasPendingChanges"] == true);
     let place = lilt.place();
     lilt.click("checks");
-    lilt.wait_for_words_after(place, "checks", "Running cmd: python3 -m py_compile");
+    lilt.wait_for_line_after(place, "checks │ Running cmd: python3 -m py_compile");
     eventually("the changes are taken", || {
         let it = lilt.wait_until("checks", "done", |it| it["status"]["updateStatus"] == "ok");
         (it["status"]["hasPendingChanges"] != true).then_some(())
