@@ -13,6 +13,8 @@ use sha2::{Digest, Sha256};
 
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
+/// What images are in a pod whose names do not tell.
+const IMAGE_CONTENT: &str = "lilt.dev/image-content";
 
 /// An image of ours that goes into objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Injection {
     pub name: ImageName,
     /// As the cluster pulls it.
     pub deployed: String,
+    /// What is in it, if its name stays the same whatever that is: pods with another content are other pods.
+    pub content: Option<String>,
     /// Stands for exactly its name, not for every tag of it.
     pub exact: bool,
     /// Also in the values of environment variables.
@@ -44,7 +48,8 @@ pub fn prepare(
     let mut prepared = objects.to_vec();
     for object in &mut prepared {
         add_label(object, &images);
-        inject_images(object, &mut images);
+        let contents = inject_images(object, &mut images);
+        note_contents(object, &contents);
         locators::inject(object, &locators, &mut images)?;
         if let Some(template) = template(object) {
             let hash = hash(template);
@@ -183,11 +188,13 @@ fn adjust_selector(selector: Option<&mut Value>) {
     }
 }
 
-fn inject_images(object: &mut Value, images: &mut [Image<'_>]) {
+/// Gives the contents of images whose names do not tell.
+fn inject_images(object: &mut Value, images: &mut [Image<'_>]) -> Vec<String> {
+    let mut contents = Vec::new();
     if images.is_empty() {
-        return;
+        return contents;
     }
-    let Some(spec) = pod_spec(object) else { return };
+    let Some(spec) = pod_spec(object) else { return contents };
     for list in ["initContainers", "containers"] {
         for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
             // Also for images that are not ours: `Always` makes every update wait for a registry.
@@ -196,6 +203,7 @@ fn inject_images(object: &mut Value, images: &mut [Image<'_>]) {
             }
             if let Some(ours) = replace(container.get_mut("image"), images) {
                 ours.in_container = true;
+                contents.extend(ours.ours.content.clone());
                 for (field, words) in [("command", &ours.ours.command), ("args", &ours.ours.args)] {
                     if let Some(words) = words {
                         container[field] = words.clone().into();
@@ -212,6 +220,16 @@ fn inject_images(object: &mut Value, images: &mut [Image<'_>]) {
             image["pullPolicy"] = "IfNotPresent".into();
         }
     }
+    contents
+}
+
+fn note_contents(object: &mut Value, contents: &[String]) {
+    let Some(template) = template(object).filter(|_| !contents.is_empty()) else { return };
+    let metadata = &mut template["metadata"];
+    if !metadata["annotations"].is_object() {
+        metadata["annotations"] = json!({});
+    }
+    metadata["annotations"][IMAGE_CONTENT] = contents.join(",").into();
 }
 
 fn replace<'i, 'a>(place: Option<&mut Value>, images: &'i mut [Image<'a>]) -> Option<&'i mut Image<'a>> {

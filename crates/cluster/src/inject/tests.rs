@@ -192,3 +192,23 @@ fn custom_kinds_take_images_where_the_user_says() {
     let failure = super::prepare(&[custom], &images, &[locator]).unwrap_err();
     assert!(failure.message.contains("entrypoint"), "{failure}");
 }
+
+#[test]
+fn an_image_whose_name_stays_makes_other_pods_when_its_content_changes() {
+    let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "main", "image": "web"}]}}}});
+    let template = |content: Option<&str>| {
+        let image = Injection {
+            name: ImageName::new("web"),
+            deployed: "web:dev".into(),
+            content: content.map(str::to_owned),
+            ..Injection::default()
+        };
+        prepare(std::slice::from_ref(&object), &[image]).expect("it is valid")[0]["spec"]["template"].clone()
+    };
+    let (first, second) = (template(Some("sha256:1")), template(Some("sha256:2")));
+    assert_eq!(first["spec"]["containers"][0]["image"], "web:dev");
+    assert_eq!(first["metadata"]["annotations"], json!({"lilt.dev/image-content": "sha256:1"}));
+    assert_ne!(first["metadata"]["labels"], second["metadata"]["labels"], "their hashes differ");
+    assert_eq!(template(None)["metadata"]["annotations"], Value::Null);
+}

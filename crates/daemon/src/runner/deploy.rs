@@ -172,6 +172,7 @@ pub(super) fn injection(image: &ImageTarget, deployed: &str) -> Injection {
     Injection {
         name: image.name.clone(),
         deployed: deployed.to_owned(),
+        content: None,
         exact: image.match_exact,
         in_env_vars: image.match_in_env_vars,
         command: image.entrypoint.clone(),

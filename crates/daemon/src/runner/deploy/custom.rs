@@ -1,10 +1,11 @@
 //! An image that a command of the user's builds.
 
+use lilt_cluster::inject::Injection;
 use lilt_docker::Engine;
 use lilt_engine::DeployJob;
 use lilt_host::files;
-use lilt_model::cluster::Registry;
-use lilt_model::image::{CustomBuild, CustomOutput, ImageTarget};
+use lilt_model::cluster::{Delivery, Registry};
+use lilt_model::image::{CustomBuild, CustomOutput, ImageBuild, ImageTarget};
 use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry, tag_in_registry};
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName};
@@ -37,7 +38,7 @@ pub(crate) async fn build_and_push(
     let built = match recipe.output {
         CustomOutput::Remote => named,
         CustomOutput::LocalDocker | CustomOutput::LocalDockerAndRemote => {
-            find(context, job, name, &expected, named).await?
+            find(context, job, target, &expected, named).await?
         }
     };
     steps.end().await;
@@ -162,22 +163,38 @@ async fn run(
     }
 }
 
-/// Finds what the command left in the engine. Where it did not choose the name itself, it gets one by its content.
+/// Finds what the command left in the engine. It gets a name by its content, unless the cluster could not find it by that
+/// one: what the command itself brings there has the name that the command knows.
 async fn find(
     context: &Context,
     job: &DeployJob,
-    name: &ImageName,
+    target: &ImageTarget,
     expected: &Expected<'_>,
     named: Built,
 ) -> Result<Built, Failure> {
     let engine = image::engine(context)?;
     let Some(id) = engine.image_id(&named.local).await? else {
-        return Err(missing(engine, name, expected, &named.local).await);
+        return Err(missing(engine, &target.name, expected, &named.local).await);
     };
-    match expected {
-        Expected::Written(_) => Ok(named),
-        Expected::Told(_) | Expected::Own(_) => image::tag_by_content(engine, job, name, &id).await,
+    let keeps_its_name = matches!(expected, Expected::Written(_))
+        || (delivery::brings_itself(target) && job.delivery != Delivery::Shared);
+    match keeps_its_name {
+        true => Ok(named),
+        false => image::tag_by_content(engine, job, &target.name, &id).await,
     }
+}
+
+/// What is in an image whose name the command keeps from build to build, as far as the engine knows.
+pub(crate) async fn content(context: &Context, job: &DeployJob, image: &Injection) -> Option<String> {
+    let target = job.kubernetes.image(&image.name)?;
+    let ImageBuild::Custom(recipe) = &target.build else { return None };
+    let stays = delivery::brings_itself(target) && job.delivery != Delivery::Shared && !recipe.tag.is_empty();
+    if !stays && recipe.outputs_image_ref_to.is_none() {
+        return None;
+    }
+    let local = image::local_reference(job, &image.name, &image.deployed).ok()?;
+    // An engine that does not answer fails the build, not this.
+    image::engine(context).ok()?.image_id(&local).await.ok()?
 }
 
 /// Says which tag was expected and which exist.

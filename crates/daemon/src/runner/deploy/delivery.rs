@@ -53,7 +53,8 @@ pub(crate) async fn bring(
     }
 }
 
-fn brings_itself(target: &ImageTarget) -> bool {
+/// Whether the command that builds it brings it to the cluster, too.
+pub(crate) fn brings_itself(target: &ImageTarget) -> bool {
     matches!(&target.build, ImageBuild::Custom(recipe) if recipe.output != CustomOutput::LocalDocker)
 }
 

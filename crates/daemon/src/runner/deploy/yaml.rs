@@ -10,6 +10,7 @@ use lilt_model::{Failure, ImageName, yaml};
 use serde_json::Value;
 
 use super::agent;
+use super::custom;
 use super::patience;
 use super::remembered::Memory;
 use super::steps::Steps;
@@ -23,7 +24,7 @@ pub(super) async fn apply(
     steps: &mut Steps,
 ) -> Result<Deployed, Failure> {
     steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
-    let mut objects = prepared(job, references)?;
+    let mut objects = prepared(context, job, references).await?;
     agent::bring(context, job, references, &mut objects, steps).await?;
     steps.detail("Applying YAML to cluster");
     let cluster = context.cluster()?;
@@ -58,8 +59,15 @@ pub(super) async fn apply(
 }
 
 /// The objects as they are applied.
-fn prepared(job: &DeployJob, references: &[(ImageName, String)]) -> Result<Vec<Value>, Failure> {
-    let images = injections(&job.kubernetes, references);
+async fn prepared(
+    context: &Context,
+    job: &DeployJob,
+    references: &[(ImageName, String)],
+) -> Result<Vec<Value>, Failure> {
+    let mut images = injections(&job.kubernetes, references);
+    for image in &mut images {
+        image.content = custom::content(context, job, image).await;
+    }
     lilt_cluster::inject::prepare(&job.kubernetes.objects, &images, &job.kubernetes.image_locators)
 }
 
