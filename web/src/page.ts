@@ -14,6 +14,8 @@ export const buttons = new Buttons();
 
 /** Of lilt; empty until the server said hello. */
 export const version = signal("");
+/** When the snapshot was made that is shown; undefined: a session that runs. */
+export const snapshot = signal<string | undefined>(undefined);
 /** Short notices for the reader, newest last. */
 export const notices = signal<readonly Notice[]>([]);
 /** Shown in the overview; undefined: all. */
@@ -35,6 +37,7 @@ function receive(message: ServerMessage): void {
         return;
       }
       version.value = message.version;
+      snapshot.value = message.snapshot;
       log.greeted(message.session_id);
       break;
     case "state":
@@ -70,6 +73,10 @@ export function dismiss(id: number): void {
 
 /** Asks the session for something; says so if it cannot be asked. */
 export function ask(request: Request, otherwise: string): void {
+  if (snapshot.peek() !== undefined) {
+    notify(`${otherwise}: this is a snapshot`);
+    return;
+  }
   if (!connection.send({ type: "ask", request })) notify(`${otherwise}: no connection to lilt`);
 }
 

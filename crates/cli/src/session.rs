@@ -183,6 +183,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         }),
         token: bound.token.clone(),
         sessions: Some(instances::running),
+        snapshot: None,
     };
     let link = Link {
         lines: plan.lines.clone(),

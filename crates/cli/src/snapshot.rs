@@ -13,10 +13,10 @@ pub(crate) fn write(reader: Reader, path: &Path) -> Result<(), Failure> {
     let all = || -> std::io::Result<()> {
         let mut file = BufWriter::new(files::create(path)?);
         file.write_all(SNAPSHOT_BEGIN.as_bytes())?;
-        for piece in pieces(reader) {
+        for piece in pieces(reader.clone(), None) {
             file.write_all(piece.as_bytes())?;
         }
-        file.write_all(snapshot_end(clock::now()).as_bytes())?;
+        file.write_all(snapshot_end(&reader, clock::now()).as_bytes())?;
         file.flush()
     };
     all().map_err(|error| unwritten(path, &error))

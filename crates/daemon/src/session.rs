@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_engine::{
-    Event, Mode, Options, State, TaskId, Verdict, apply, dump, plan_object, plan_resource, plan_session,
-    project_resource, project_session, schedule, verdict,
+    Event, Mode, Options, State, TaskId, Verdict, apply, dump, notices, plan_object, plan_resource,
+    plan_session, project_resource, project_session, schedule, verdict,
 };
 use lilt_host::process::Guardian;
 use lilt_host::watch::Watcher;
@@ -112,7 +112,13 @@ pub async fn run(
             Some(write) = api.writes.recv() => session.take_write(write),
             broken = session.tasks.next_ended() => session.note_broken(broken),
             () = quiet(loaded) => session.give_back(),
-            inspection = session.writer.inspected() => inspection.answer(dump(&session.state)),
+            inspection = session.writer.inspected() => {
+                let answer = match &inspection.notices_of {
+                    Some(name) => notices(&session.state, name),
+                    None => dump(&session.state),
+                };
+                inspection.answer(answer);
+            }
         }
         for _ in 0..DRAINED {
             let Ok(event) = incoming.try_recv() else { break };

@@ -1,12 +1,14 @@
 //! The whole state as JSON, for people who look into a session. Its form may change at any time.
 
+use lilt_model::ResourceName;
+use lilt_model::cluster::{Notice, ReportedNotice};
 use lilt_model::secret::Redactor;
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::record::redact;
-use crate::state::State;
+use crate::state::{ResourceState, State};
 
 /// Without the secrets that the Tiltfile named.
 pub fn dump(state: &State) -> Value {
@@ -17,6 +19,22 @@ pub fn dump(state: &State) -> Value {
         }
         Err(error) => json!({ "error": error.to_string() }),
     }
+}
+
+/// What the cluster reported about the objects and pods of a resource, oldest first, without secrets.
+pub fn notices(state: &State, name: &ResourceName) -> Value {
+    let kubernetes = state.resources.get(name).and_then(ResourceState::kubernetes);
+    let about_pods = kubernetes
+        .into_iter()
+        .flat_map(|kubernetes| &kubernetes.pods)
+        .filter_map(|pod| state.pods.notices.get(pod))
+        .flat_map(|notices| notices.iter());
+    let about_objects = kubernetes.into_iter().flat_map(|kubernetes| kubernetes.notices.iter());
+    let mut found: Vec<&Notice> = about_objects.chain(about_pods).collect();
+    found.sort_by_key(|notice| notice.at);
+    let mut value = json!(found.into_iter().map(ReportedNotice::from).collect::<Vec<_>>());
+    redact(&mut value, &Redactor::new(&state.secrets));
+    value
 }
 
 /// A map whose keys are no texts, as a list of pairs.

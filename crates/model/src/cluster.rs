@@ -197,6 +197,34 @@ impl Notice {
     }
 }
 
+/// A notice as readers see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+pub struct ReportedNotice {
+    /// `pod/web-1`, `replicaset/web-6b487f9d4c` …
+    pub about: String,
+    pub warning: bool,
+    pub reason: String,
+    pub message: String,
+    pub at: Timestamp,
+}
+
+impl From<&Notice> for ReportedNotice {
+    fn from(notice: &Notice) -> Self {
+        let about = match &notice.about {
+            Subject::Pod(pod) => format!("pod/{}", pod.name),
+            Subject::Object { object, .. } => format!("{}/{}", object.kind.to_lowercase(), object.name),
+        };
+        Self {
+            about,
+            warning: notice.warning,
+            reason: notice.reason.clone(),
+            message: notice.message.trim().to_owned(),
+            at: notice.at,
+        }
+    }
+}
+
 /// As Tilt prints it. Probes end what they say with an empty line.
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -46,6 +46,23 @@ pub(crate) async fn timeline(
     Ok(Json(Timeline { resources }))
 }
 
+#[derive(Deserialize)]
+pub(crate) struct Of {
+    resource: ResourceName,
+}
+
+/// `GET /api/notices?resource=NAME`: what the cluster reported about its objects and pods, oldest first.
+pub(crate) async fn notices(
+    State(context): State<Context>,
+    Query(Of { resource }): Query<Of>,
+) -> Result<Response, Refusal> {
+    if context.reader.resource(resource.as_str()).is_none() {
+        return Err(Refusal::Unknown(resource));
+    }
+    let found = context.reader.notices(resource).await.ok_or(Refusal::ShuttingDown)?;
+    Ok(Json(found).into_response())
+}
+
 /// `GET /api/dump/engine`
 pub(crate) async fn engine(State(context): State<Context>) -> Response {
     match context.reader.inspect().await {

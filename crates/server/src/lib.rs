@@ -7,6 +7,7 @@
 mod api;
 mod assets;
 mod connections;
+pub mod count;
 mod guard;
 mod inspect;
 pub mod lines;
@@ -54,6 +55,8 @@ pub struct ServeOptions {
     pub api: Option<ProxiedApi>,
     /// The sessions of this user that run now.
     pub sessions: Option<fn() -> Vec<RunningSession>>,
+    /// What is served is a snapshot, made then.
+    pub snapshot: Option<Timestamp>,
 }
 
 /// What every route sees.
@@ -70,6 +73,9 @@ struct Context {
     version: Arc<str>,
     /// Tells pages that reconnect whether what they know is still of this session.
     session_id: Arc<str>,
+    /// Lets scripts of Tilt's in at `/ws/view`; none if the machine gives no random numbers.
+    socket_token: Option<Arc<str>>,
+    snapshot: Option<Timestamp>,
     /// Ends the WebSockets.
     closing: CancellationToken,
     /// Knows the WebSockets that have not ended yet.
@@ -90,6 +96,7 @@ pub async fn serve(
     let port = listener.local_addr().map_or(0, |address| address.port());
     let allowed = guard::Allowed::new(&options.allowed_hosts, port);
     let version: Arc<str> = options.version.into();
+    let socket_token = api::new_token().ok();
     let context = Context {
         reader,
         objects: options.api.as_ref().map(|api| api.reader.clone()),
@@ -99,10 +106,12 @@ pub async fn serve(
         requests,
         version: Arc::clone(&version),
         session_id: random_id().into(),
+        socket_token: socket_token.clone(),
+        snapshot: options.snapshot,
         closing: closing.clone(),
         sockets: sockets.clone(),
     };
-    let pass = pass::Pass::new(options.token, port);
+    let pass = pass::Pass::new(options.token, socket_token, port);
     let api = options.api.map(|api| proxy::routes(api, version, closing));
     let router = routes::router(context, allowed, pass, api);
     connections::accept(listener, router, cancel).await;

@@ -20,6 +20,10 @@ const TILT_COOKIE: &str = "Tilt-Token";
 /// In the printed link.
 const PARAMETER: &str = "token";
 
+/// Tilt's WebSocket, and where in its address a script shows what `/api/websocket_token` gave it.
+const TILT_SOCKET: &str = "/ws/view";
+const SOCKET_PARAMETER: &str = "csrf";
+
 /// How long a browser that was let in stays in: a year.
 const REMEMBERED_SECONDS: u32 = 31_536_000;
 
@@ -31,6 +35,8 @@ pub(crate) struct Pass {
     /// None: whoever passes the guard comes in; the user said so.
     token: Option<Arc<str>>,
     cookie: Arc<str>,
+    /// Given to those who had the token, for Tilt's WebSocket alone.
+    socket: Option<Arc<str>>,
 }
 
 /// How a request shows that it may come in.
@@ -38,15 +44,34 @@ pub(crate) struct Pass {
 enum Shown {
     Header,
     Cookie,
+    /// In the address of Tilt's WebSocket.
+    Address,
     Nothing,
 }
 
 impl Pass {
-    pub(crate) fn new(token: Option<Arc<str>>, port: u16) -> Self {
-        Self { token, cookie: Arc::from(format!("lilt-token-{port}")) }
+    pub(crate) fn new(token: Option<Arc<str>>, socket: Option<Arc<str>>, port: u16) -> Self {
+        Self { token, socket, cookie: Arc::from(format!("lilt-token-{port}")) }
     }
 
-    fn shown(&self, token: &str, headers: &HeaderMap) -> Shown {
+    fn shown(&self, token: &str, request: &Request) -> Shown {
+        let headers = request.headers();
+        if !headers.contains_key(HEADER) && self.is_in_address(request.uri()) {
+            return Shown::Address;
+        }
+        self.shown_in(token, headers)
+    }
+
+    fn is_in_address(&self, address: &Uri) -> bool {
+        let Some(socket) = self.socket.as_ref().filter(|_| address.path() == TILT_SOCKET) else {
+            return false;
+        };
+        let pairs = address.query().unwrap_or_default().split('&').filter_map(|part| part.split_once('='));
+        let mut own = pairs.filter(|(name, _)| *name == SOCKET_PARAMETER);
+        own.next().is_some_and(|(_, given)| is_same_token(socket, given))
+    }
+
+    fn shown_in(&self, token: &str, headers: &HeaderMap) -> Shown {
         let text = |value: &HeaderValue| value.to_str().map(str::to_owned).unwrap_or_default();
         if let Some(given) = headers.get(HEADER) {
             // A wrong one is not made good by a cookie.
@@ -68,8 +93,8 @@ impl Pass {
 
 pub(crate) async fn check(State(pass): State<Pass>, request: Request, next: Next) -> Response {
     let Some(token) = &pass.token else { return next.run(request).await };
-    match pass.shown(token, request.headers()) {
-        Shown::Header => next.run(request).await,
+    match pass.shown(token, &request) {
+        Shown::Header | Shown::Address => next.run(request).await,
         // The guard has let only our own origin pass. Where a page could do harm, there must be one: what sends a
         // cookie and no origin is no page of ours.
         Shown::Cookie if only_reads(&request) || request.headers().contains_key(header::ORIGIN) => {

@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
-use lilt_model::ResourceName;
 use lilt_model::api::{UIResource, UISession};
 use lilt_model::log::Line;
 use lilt_model::request::Request;
+use lilt_model::{ResourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,6 +32,10 @@ pub enum ServerMessage {
         /// Another one than before: another session, forget its logs.
         session_id: String,
         revision: u64,
+        /// It is a snapshot, made then: nothing changes, and nothing can be asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "ts", ts(optional))]
+        snapshot: Option<Timestamp>,
     },
     State {
         /// These are all resources there are: forget what you know.

@@ -110,6 +110,7 @@ impl<'s> Sender<'s> {
             version: self.context.version.to_string(),
             session_id: self.context.session_id.to_string(),
             revision: reader.revision(),
+            snapshot: self.context.snapshot,
         };
         self.put(&hello).await?;
         self.put_state().await?;

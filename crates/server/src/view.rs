@@ -1,5 +1,7 @@
 //! Everything that is known at one moment, in the form of Tilt's `/api/view`: for dumps and snapshots.
 
+pub(crate) mod updates;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,9 +14,10 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use lilt_model::api::UIResource;
 use lilt_model::log::{Level, Line};
+use lilt_model::timeline::UpdateRecord;
 use lilt_model::{ResourceName, Timestamp};
-use lilt_store::Reader;
-use serde_json::json;
+use lilt_store::{ApiReader, Reader};
+use serde_json::{Value, json};
 
 use crate::Context;
 
@@ -23,26 +26,28 @@ const PAGE: usize = 1000;
 
 /// `GET /api/view`
 pub(crate) async fn view(State(context): State<Context>) -> Response {
-    let pieces = stream::iter(pieces(context.reader).map(Ok::<_, Infallible>));
+    let pieces = stream::iter(pieces(context.reader, context.objects.as_ref()).map(Ok::<_, Infallible>));
     ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
 }
 
 /// What stands before the view in a snapshot, which is in the form of Tilt's.
 pub const SNAPSHOT_BEGIN: &str = "{\"view\":";
 
-/// What stands behind it.
-pub fn snapshot_end(now: Timestamp) -> String {
-    format!(",\"createdAt\":\"{now}\"}}\n")
+/// What stands behind it: when it was made, and what Tilt's form has no place for.
+pub fn snapshot_end(reader: &Reader, now: Timestamp) -> String {
+    let timeline: BTreeMap<ResourceName, Vec<UpdateRecord>> = reader.timeline(None).into_iter().collect();
+    format!(",\"createdAt\":\"{now}\",\"lilt\":{}}}\n", json!({ "timeline": timeline }))
 }
 
-/// `GET /api/snapshot`: what `lilt snapshot view` shows again, as a file.
+/// `GET /api/snapshot`: what `lilt snapshot view` shows again, as a file. Tilt's address has an id behind it.
 pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
     let Some(clock) = context.clock else {
         return (StatusCode::NOT_FOUND, "this is a snapshot already\n").into_response();
     };
+    let end = context.reader.clone();
     let whole = std::iter::once(SNAPSHOT_BEGIN.to_owned())
-        .chain(pieces(context.reader))
-        .chain(std::iter::once_with(move || snapshot_end(clock())));
+        .chain(pieces(context.reader, context.objects.as_ref()))
+        .chain(std::iter::once_with(move || snapshot_end(&end, clock())));
     let headers = [
         (header::CONTENT_TYPE, "application/json"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"lilt-snapshot.json\""),
@@ -70,26 +75,42 @@ fn rank(resource: &Arc<UIResource>) -> (bool, i32, String) {
     (!name.is_tiltfile(), resource.status.order, name.to_string())
 }
 
-/// The view as JSON text, piece by piece: session, resources, and every line of log up to now.
-pub fn pieces(reader: Reader) -> impl Iterator<Item = String> {
-    let begin = format!("{},\"logList\":{{\"segments\":[", objects(&reader));
-    Pieces::new(reader, begin, "}}")
+/// The view as JSON text, piece by piece: session, resources, buttons, clusters, and every line of log up to now.
+pub fn pieces(reader: Reader, objects: Option<&ApiReader>) -> impl Iterator<Item = String> + use<> {
+    let mut view = whole_state(&reader, objects).to_string();
+    // The brace that ends it.
+    view.pop();
+    Pieces::new(reader, format!("{view},\"logList\":{{\"segments\":["), "}}")
 }
 
-/// The objects, without the brace that ends them.
-fn objects(reader: &Reader) -> String {
+/// Kinds of the object API that Tilt's view has, under which names.
+const KINDS: [(&str, &str); 2] = [("UIButton", "uiButtons"), ("Cluster", "clusters")];
+
+/// More than a Tiltfile has.
+const MOST_OBJECTS: usize = 10_000;
+
+fn whole_state(reader: &Reader, objects: Option<&ApiReader>) -> Value {
     let mut all = reader.changes_since(0);
     all.resources.sort_by_cached_key(rank);
-    let started = all.session.as_ref().and_then(|session| session.status.tilt_start_time);
-    let view = json!({
-        "uiSession": all.session,
+    let mut view = json!({
         "uiResources": all.resources,
-        "tiltStartTime": started,
+        "tiltStartTime": started(reader),
         "isComplete": true,
     });
-    let mut text = view.to_string();
-    text.pop();
-    text
+    if let Some(session) = all.session {
+        view["uiSession"] = json!(session);
+    }
+    for (kind, name) in objects.into_iter().flat_map(|_| KINDS) {
+        let found = objects.map(|objects| objects.list(kind, None, MOST_OBJECTS).1).unwrap_or_default();
+        // The store holds nothing but objects.
+        let values = found.iter().filter_map(|object| serde_json::from_str::<Value>(&object.text).ok());
+        view[name] = json!(values.collect::<Vec<_>>());
+    }
+    view
+}
+
+fn started(reader: &Reader) -> Option<Timestamp> {
+    reader.changes_since(0).session.and_then(|session| session.status.tilt_start_time)
 }
 
 /// A list of log segments, with what stands before and behind it.
@@ -142,12 +163,7 @@ impl Pieces {
             if !std::mem::take(&mut self.first) {
                 text.push(',');
             }
-            let segment = json!({
-                "spanId": line.span,
-                "time": line.time,
-                "text": if line.open { line.text.clone() } else { format!("{}\n", line.text) },
-                "level": level(line.level),
-            });
+            let segment = segment(line);
             text.push_str(&segment.to_string());
             let resource = || line.resource.as_ref().map(ToString::to_string).unwrap_or_default();
             self.spans.entry(line.span.to_string()).or_insert_with(resource);
@@ -160,6 +176,16 @@ impl Pieces {
         let spans: serde_json::Map<_, _> = self.spans.iter().map(named).collect();
         format!("],\"spans\":{},\"toCheckpoint\":{}{closing}", serde_json::Value::Object(spans), self.end)
     }
+}
+
+/// A line as Tilt tells it.
+fn segment(line: &Line) -> Value {
+    json!({
+        "spanId": line.span,
+        "time": line.time,
+        "text": if line.open { line.text.clone() } else { format!("{}\n", line.text) },
+        "level": level(line.level),
+    })
 }
 
 fn level(level: Level) -> &'static str {

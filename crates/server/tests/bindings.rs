@@ -8,11 +8,13 @@ use lilt_model::api::{
     ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource, UIResourceStatus, UISession,
     UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
 };
+use lilt_model::cluster::ReportedNotice;
 use lilt_model::log::{Level, Line, Source};
 use lilt_model::request::Request;
 use lilt_model::resource::TriggerMode;
 use lilt_model::timeline::{Outcome, Stage, StageKind, UpdateRecord};
 use lilt_model::{ResourceName, SpanId, Timestamp};
+use lilt_server::count::LineCount;
 use lilt_server::lines::{LogPage, LogSections};
 use lilt_server::protocol::{PageMessage, ServerMessage};
 use lilt_server::{ResourceTimeline, RunningSession, Timeline};
@@ -78,6 +80,8 @@ fn typescript_types_are_those_of_the_protocol() {
         Source,
         LogPage,
         LogSections,
+        LineCount,
+        ReportedNotice,
         Request,
         TriggerMode,
         Timeline,

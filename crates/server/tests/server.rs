@@ -3,10 +3,12 @@
 mod server {
     mod assets;
     mod commands;
+    mod count;
     mod guard;
     mod harness;
     mod lines;
     mod listening;
     mod logs;
     mod socket;
+    mod view;
 }

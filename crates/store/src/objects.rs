@@ -72,14 +72,18 @@ pub fn open(logs: LogReader) -> (Writer, Reader) {
 /// Questions that may wait for the loop's answer; who asks more waits.
 const INSPECTIONS: usize = 4;
 
-/// Somebody wants to see all that the writer knows.
+/// Somebody wants to see more than what was committed.
 #[derive(Debug)]
-pub struct Inspection(oneshot::Sender<Value>);
+pub struct Inspection {
+    /// What the cluster reported about this resource; none: all that the writer knows.
+    pub notices_of: Option<ResourceName>,
+    answer: oneshot::Sender<Value>,
+}
 
 impl Inspection {
     pub fn answer(self, value: Value) {
         // Who asked may be gone.
-        let _ = self.0.send(value);
+        let _ = self.answer.send(value);
     }
 }
 
@@ -91,7 +95,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Waits for somebody who wants to see all that the writer knows.
+    /// Waits for somebody who wants to see more than what was committed.
     pub async fn inspected(&mut self) -> Inspection {
         match self.inspections.recv().await {
             Some(inspection) => inspection,
@@ -234,8 +238,17 @@ impl Reader {
 
     /// Asks the writer for all that it knows; none if it is gone.
     pub async fn inspect(&self) -> Option<Value> {
+        self.ask_writer(None).await
+    }
+
+    /// Asks the writer what the cluster reported about a resource; none if it is gone.
+    pub async fn notices(&self, resource: ResourceName) -> Option<Value> {
+        self.ask_writer(Some(resource)).await
+    }
+
+    async fn ask_writer(&self, notices_of: Option<ResourceName>) -> Option<Value> {
         let (answer, answered) = oneshot::channel();
-        self.inspect.send(Inspection(answer)).await.ok()?;
+        self.inspect.send(Inspection { notices_of, answer }).await.ok()?;
         answered.await.ok()
     }
 

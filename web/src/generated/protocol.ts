@@ -10,7 +10,11 @@ version: string,
 /**
  * Another one than before: another session, forget its logs.
  */
-session_id: string, revision: number, } | { "type": "state", 
+session_id: string, revision: number, 
+/**
+ * It is a snapshot, made then: nothing changes, and nothing can be asked for.
+ */
+snapshot?: Timestamp, } | { "type": "state", 
 /**
  * These are all resources there are: forget what you know.
  */
@@ -214,6 +218,28 @@ export type LogSections = {
  * Oldest first.
  */
 sections: Array<SpanId>, };
+
+/**
+ * The answer to `GET /api/count`.
+ */
+export type LineCount = { count: number, 
+/**
+ * Where to go on: `from` this number.
+ */
+next: number, 
+/**
+ * That was all, now.
+ */
+done: boolean, };
+
+/**
+ * A notice as readers see it.
+ */
+export type ReportedNotice = { 
+/**
+ * `pod/web-1`, `replicaset/web-6b487f9d4c` …
+ */
+about: string, warning: boolean, reason: string, message: string, at: Timestamp, };
 
 export type Request = { "type": "trigger", resource: ResourceName, } | { "type": "cancel", resource: ResourceName, } | { "type": "switch", enable: Array<ResourceName>, disable: Array<ResourceName>, } | { "type": "set_trigger_mode", resources: Array<ResourceName>, mode: TriggerMode, } | { "type": "set_args", args: Array<string>, };
 

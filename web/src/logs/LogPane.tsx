@@ -8,6 +8,7 @@ import { allLines, errorsOf, markerOf, matchesOf, queryOf, readFilter, writeFilt
 import type { LogFilter } from "./filter";
 import { structured, times, wrap, type Looks } from "./looks";
 import { Lines, type Place } from "./Lines";
+import { Matches } from "./matches";
 import { Toolbar, type Jump } from "./Toolbar";
 import { LogWindow, type Way } from "./window";
 
@@ -24,7 +25,10 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   const own = resource === undefined ? [] : [resource];
   const filter = useSignal(readFilter(search.peek(), own));
   const settled = useSettled(filter);
-  const target = useSignal(lineIn(search.peek()));
+  const target = useSignal(lineIn(search.peek())?.seq);
+  /** The address leads to a line of a session that is not this one. */
+  const elsewhere = useSignal(false);
+  const matches = useMemo(() => new Matches(log), []);
   const place = useSignal<Place | undefined>(undefined);
   const following = useSignal(target.peek() === undefined);
   const session = log.session.value;
@@ -35,6 +39,11 @@ export function LogPane({ resource }: { resource: string | undefined }) {
 
   useEffect(() => {
     if (session === "") return;
+    const said = lineIn(search.peek());
+    if (said?.session !== undefined && said.session !== session) {
+      elsewhere.value = true;
+      target.value = undefined;
+    }
     const wanted = target.peek();
     if (wanted === undefined) {
       following.value = true;
@@ -47,10 +56,29 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     if (connection.state.value === "open" && window.failure.peek() !== undefined) void window.openAtEnd();
   });
 
+  // Over the whole session, not only what is held of it.
+  useEffect(() => {
+    if (session === "" || settled.value.term === "") return;
+    matches.start(matchesOf(settled.value), floor);
+    void matches.at(target.peek());
+    return () => matches.stop();
+  }, [settled.value, session, floor]);
+  useSignalEffect(() => matches.grown(log.extent.value.end));
+  useSignalEffect(() => {
+    const seq = target.value;
+    if (settled.peek().term !== "") void matches.at(seq);
+  });
+
   // What is shown is in the address, and what the address says is shown.
   useSignalEffect(() => {
+    const known = log.session.value;
+    // Before the session is known, it is not known what the address means.
+    if (known === "") return;
     const said = writeFilter(settled.value, resource !== undefined);
-    if (target.value !== undefined) said.set("line", String(target.value));
+    if (target.value !== undefined) {
+      said.set("session", known);
+      said.set("line", String(target.value));
+    }
     putSearch(said);
   });
   useSignalEffect(() => {
@@ -59,10 +87,12 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     const now = readFilter(said, own);
     if (writeFilter(now, resource !== undefined).toString() !== shown.toString()) filter.value = now;
     const line = lineIn(said);
-    if (line !== undefined && line !== target.peek()) void jump(line);
+    if (line === undefined || line.seq === target.peek()) return;
+    if (line.session === undefined || line.session === log.session.peek()) void jump(line.seq);
   });
 
   const jump = async (seq: number, mark = true) => {
+    elsewhere.value = false;
     following.value = false;
     target.value = mark ? seq : undefined;
     if (!window.has(seq) && !(await window.openAt(seq))) return;
@@ -80,7 +110,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     const way: Way = what.startsWith("next") ? { from: place + 1 } : { before: place };
     const question = what.endsWith("error") ? errorsOf(settled.peek()) : matchesOf(filter.peek());
     try {
-      const found = await window.find(question, way);
+      const found = await window.find(question, way, !what.endsWith("error"));
       if (found !== undefined) await jump(found);
       else notify(`There is no ${what}.`);
     } catch (error) {
@@ -115,16 +145,17 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   };
   const term = settled.value.term;
   const looks = useMemo<Looks>(() => {
-    const said = writeFilter(settled.value, resource !== undefined).toString();
+    const said = writeFilter(settled.value, resource !== undefined);
+    said.set("session", session);
     return {
       times: times.value,
       wrap: wrap.value,
       structured: structured.value,
       names: resource === undefined,
       marker: markerOf(term),
-      link: said === "" ? "?" : `?${said}&`,
+      link: `?${said}&`,
     };
-  }, [times.value, wrap.value, structured.value, settled.value, resource]);
+  }, [times.value, wrap.value, structured.value, settled.value, resource, session]);
   const narrowed = queryOf({ ...settled.value, resources: [] }) !== queryOf(allLines);
   return (
     <section class="log" aria-label={resource ? `Log of ${resource}` : "Log of all resources"}>
@@ -132,9 +163,19 @@ export function LogPane({ resource }: { resource: string | undefined }) {
         filter={filter}
         resource={resource}
         cleared={floor > 0}
+        matches={matches}
         onJump={(what) => void find(what)}
         onClear={clear}
       />
+      {elsewhere.value ? (
+        <p class="log-note" role="status">
+          The link leads to a line of another session, whose log is not here. This is the log of the session
+          that runs now.
+          <button type="button" class="quiet" onClick={() => (elsewhere.value = false)}>
+            Dismiss
+          </button>
+        </p>
+      ) : null}
       <Lines
         window={window}
         looks={looks}
@@ -160,9 +201,17 @@ function placeOf(window: LogWindow, following: boolean): number {
   return following ? (window.rows.at(-1)?.seq ?? 0) + 1 : shown;
 }
 
-function lineIn(said: string): number | undefined {
-  const text = new URLSearchParams(said).get("line");
-  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+interface LinkedLine {
+  seq: number;
+  /** Whose; undefined in links that somebody wrote by hand. */
+  session: string | undefined;
+}
+
+function lineIn(said: string): LinkedLine | undefined {
+  const query = new URLSearchParams(said);
+  const text = query.get("line");
+  if (text === null || !/^\d{1,15}$/.test(text)) return undefined;
+  return { seq: Number(text), session: query.get("session") ?? undefined };
 }
 
 /** The same, but what is being typed only when that pauses. */

@@ -6,6 +6,7 @@ import type { Level, Source } from "../generated/protocol";
 import { log, notify, session } from "../page";
 import { expressionOf, queryOf, type LogFilter } from "./filter";
 import { choices, toggle } from "./looks";
+import { matchWords, type Matches } from "./matches";
 import { sectionWords } from "./sections";
 import { downloadAddress, textOf } from "./source";
 
@@ -19,16 +20,17 @@ interface Properties {
   /** The one resource whose log this is. */
   resource: string | undefined;
   cleared: boolean;
+  matches: Matches;
   onJump: (what: Jump) => void;
   onClear: () => void;
 }
 
-export function Toolbar({ filter, resource, cleared, onJump, onClear }: Properties) {
+export function Toolbar({ filter, resource, cleared, matches, onJump, onClear }: Properties) {
   const change = (part: Partial<LogFilter>) => (filter.value = { ...filter.peek(), ...part });
   return (
     <div class="log-tools">
       <div class="toolbar" role="group" aria-label="Which lines">
-        <Search filter={filter} change={change} onJump={onJump} />
+        <Search filter={filter} change={change} matches={matches} onJump={onJump} />
         <select
           aria-label="Level"
           value={filter.value.level}
@@ -107,10 +109,12 @@ type Change = (part: Partial<LogFilter>) => void;
 function Search({
   filter,
   change,
+  matches,
   onJump,
 }: {
   filter: Signal<LogFilter>;
   change: Change;
+  matches: Matches;
   onJump: (what: Jump) => void;
 }) {
   const { term, only } = filter.value;
@@ -134,6 +138,9 @@ function Search({
       />
       {term === "" ? null : (
         <>
+          <span class="match-count" role="status">
+            {matchWords(matches.place.value, matches.total.value)}
+          </span>
           <button
             type="button"
             class="quiet"

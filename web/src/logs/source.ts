@@ -1,7 +1,8 @@
 /** The session's log, as the page gets it: pages over HTTP, what comes over the WebSocket. */
 
 import { signal } from "@preact/signals";
-import type { LogPage, LogSections, PageMessage, ServerMessage } from "../generated/protocol";
+import type { LineCount, LogPage, LogSections, PageMessage, ServerMessage } from "../generated/protocol";
+import type { Counter } from "./matches";
 import type { LogSource, Receive, Way } from "./window";
 
 type LinesMessage = Extract<ServerMessage, { type: "lines" }>;
@@ -22,7 +23,7 @@ async function get<Answer>(address: string, abort: AbortSignal | null): Promise<
   return (await response.json()) as Answer;
 }
 
-export class LiveLog implements LogSource {
+export class LiveLog implements LogSource, Counter {
   /** Of which lines there are: from the oldest that is kept to the number that the next one gets. */
   readonly extent = signal({ begin: 0, end: 0 });
   /** Changes when the log is another one: what was known of it means nothing any more. */
@@ -36,6 +37,11 @@ export class LiveLog implements LogSource {
   page(query: string, way: Way, count: number, abort: AbortSignal): Promise<LogPage> {
     const where = "from" in way ? `from=${way.from}` : `before=${way.before}`;
     return get(`/api/lines?${where}&count=${count}${query && `&${query}`}`, abort);
+  }
+
+  count(query: string, from: number, until: number | undefined, abort: AbortSignal): Promise<LineCount> {
+    const end = until === undefined ? "" : `&until=${until}`;
+    return get(`/api/count?from=${from}${end}${query && `&${query}`}`, abort);
   }
 
   async sections(resource: string): Promise<readonly string[]> {

@@ -100,9 +100,9 @@ describe("a window", () => {
     expect(window.rows).toEqual([]);
     while (!window.atBegin) await window.loadBefore();
     expect(window.rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 10 }, (_, at) => at * 1_000 + 7));
-    expect(await window.find("", { from: 3_008 })).toBe(4_007);
-    expect(await window.find("", { before: 3_007 })).toBe(2_007);
-    expect(await window.find("", { before: 7 })).toBeUndefined();
+    expect(await window.find("", { from: 3_008 }, true)).toBe(4_007);
+    expect(await window.find("", { before: 3_007 }, true)).toBe(2_007);
+    expect(await window.find("", { before: 7 }, true)).toBeUndefined();
   });
 
   test("holds no more than it may, whatever comes", async () => {
@@ -137,7 +137,7 @@ describe("a window", () => {
     expect([window.rows.length, window.atBegin]).toEqual([0, true]);
     source.grow(2);
     expect(ends(window)).toEqual([100, 101]);
-    expect(await window.find("", { before: 100 })).toBeUndefined();
+    expect(await window.find("", { before: 100 }, true)).toBeUndefined();
   });
 
   test("puts pieces of one line together, also over the edge of a page", async () => {

@@ -133,13 +133,13 @@ export class LogWindow {
   }
 
   /** The nearest line of another question before or behind a line. */
-  async find(query: string, way: Way): Promise<number | undefined> {
+  async find(query: string, way: Way, headlines: boolean): Promise<number | undefined> {
     let next: Way | undefined = way;
     while (next) {
       const page: LogPage = await this.source.page(query, next, FOUND, this.#abort.signal);
       const forwards: boolean = "from" in next;
-      // Where updates begin is told with any level, but is not what is looked for.
-      const lines: Line[] = page.lines.filter((line) => line.headline !== true);
+      // Where updates begin is told with any level, but is not what a level is looked for by.
+      const lines: Line[] = page.lines.filter((line) => headlines || line.headline !== true);
       const found = forwards ? lines[0] : lines.at(-1);
       if (found) return found.seq >= this.floor ? found.seq : undefined;
       if (page.next === undefined) return undefined;

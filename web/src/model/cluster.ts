@@ -1,4 +1,6 @@
-/** What the object API tells of a resource in a cluster: its pods, and the ports that lead to them. */
+/** What the session knows of a resource in a cluster: its pods, what was reported of them, the ports that lead there. */
+
+import type { ReportedNotice } from "../generated/protocol";
 
 interface ObjectList<Item> {
   items: Item[];
@@ -56,24 +58,34 @@ interface PortForward {
 export interface ClusterFacts {
   pods: readonly Pod[];
   forwards: readonly Forward[];
+  /** Newest first. */
+  notices: readonly ReportedNotice[];
 }
 
 const OWNER = "tilt.dev/resource";
 
-async function get<Answer>(path: string): Promise<Answer | undefined> {
-  const response = await fetch(`/proxy/apis/tilt.dev/v1alpha1/${path}`);
+const OBJECTS = "/proxy/apis/tilt.dev/v1alpha1";
+
+async function get<Answer>(address: string): Promise<Answer | undefined> {
+  const response = await fetch(address);
   if (response.status === 404) return undefined;
   if (!response.ok) throw new Error((await response.text()).trim());
   return (await response.json()) as Answer;
 }
 
 export async function fetchClusterFacts(resource: string): Promise<ClusterFacts> {
-  const [discovery, list] = await Promise.all([
-    get<Discovery>(`kubernetesdiscoveries/${encodeURIComponent(resource)}`),
-    get<ObjectList<PortForward>>("portforwards"),
+  const name = encodeURIComponent(resource);
+  const [discovery, list, notices] = await Promise.all([
+    get<Discovery>(`${OBJECTS}/kubernetesdiscoveries/${name}`),
+    get<ObjectList<PortForward>>(`${OBJECTS}/portforwards`),
+    get<ReportedNotice[]>(`/api/notices?resource=${name}`),
   ]);
   const own = (list?.items ?? []).filter((it) => it.metadata.annotations?.[OWNER] === resource);
-  return { pods: discovery?.status?.pods ?? [], forwards: own.flatMap(forwardsOf) };
+  return {
+    pods: discovery?.status?.pods ?? [],
+    forwards: own.flatMap(forwardsOf),
+    notices: (notices ?? []).toReversed(),
+  };
 }
 
 function forwardsOf(object: PortForward): Forward[] {

@@ -62,3 +62,10 @@ export function timeOfDay(time: string): string {
   const parsed = Date.parse(time);
   return Number.isNaN(parsed) ? "" : clock.format(parsed);
 }
+
+const calendar = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+export function dateAndTime(time: string): string {
+  const parsed = Date.parse(time);
+  return Number.isNaN(parsed) ? "" : calendar.format(parsed);
+}

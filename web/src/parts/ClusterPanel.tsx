@@ -1,8 +1,8 @@
-/** The objects of a resource in its cluster: pods with their conditions and containers, and forwards with their state. */
+/** A resource in its cluster: pods with their conditions and containers, events, and forwards with their state. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { UIResource } from "../generated/protocol";
+import type { ReportedNotice, UIResource } from "../generated/protocol";
 import {
   containerWords,
   fetchClusterFacts,
@@ -10,25 +10,41 @@ import {
   type Forward,
   type Pod,
 } from "../model/cluster";
+import { ago, now, timeOfDay } from "../model/time";
+import { snapshot } from "../page";
 import { CopyButton } from "./CopyButton";
 import { Mark } from "./Mark";
+
+/** Events come without a change of the resource. */
+const LOOK_AGAIN = 3_000;
+const SHOWN_AT_FIRST = 8;
 
 export function ClusterPanel({ resource }: { resource: UIResource }) {
   const facts = useSignal<ClusterFacts | undefined>(undefined);
   const failure = useSignal("");
   const name = resource.metadata.name;
   useEffect(() => {
+    if (snapshot.value !== undefined) {
+      failure.value = "a snapshot does not have them";
+      return;
+    }
     let wanted = true;
-    fetchClusterFacts(name).then(
-      (found) => {
-        if (wanted) [facts.value, failure.value] = [found, ""];
-      },
-      (error: unknown) => {
-        if (wanted) failure.value = error instanceof Error ? error.message : String(error);
-      },
-    );
+    const look = () =>
+      fetchClusterFacts(name).then(
+        (found) => {
+          if (wanted) [facts.value, failure.value] = [found, ""];
+        },
+        (error: unknown) => {
+          if (wanted) failure.value = error instanceof Error ? error.message : String(error);
+        },
+      );
+    void look();
+    const timer = setInterval(() => {
+      if (!document.hidden) void look();
+    }, LOOK_AGAIN);
     return () => {
       wanted = false;
+      clearInterval(timer);
     };
   }, [resource]);
   const objects = resource.status.k8sResourceInfo?.displayNames ?? [];
@@ -46,11 +62,12 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
           </ul>
         </>
       ) : null}
-      {failure.value ? <p class="muted">Pods are not known: {failure.value}</p> : null}
+      {failure.value ? <p class="muted">Pods and events are not known: {failure.value}</p> : null}
       {facts.value?.pods.map((pod) => (
         <PodFacts key={pod.name} pod={pod} />
       ))}
       {facts.value && facts.value.forwards.length > 0 ? <Forwards forwards={facts.value.forwards} /> : null}
+      {facts.value ? <Events notices={facts.value.notices} /> : null}
     </div>
   );
 }
@@ -107,6 +124,39 @@ function Forwards({ forwards }: { forwards: readonly Forward[] }) {
           </li>
         ))}
       </ul>
+    </section>
+  );
+}
+
+/** What the cluster reported, newest first. */
+function Events({ notices }: { notices: readonly ReportedNotice[] }) {
+  const all = useSignal(false);
+  const shown = all.value ? notices : notices.slice(0, SHOWN_AT_FIRST);
+  return (
+    <section aria-label="Events">
+      <h3>Events</h3>
+      {notices.length === 0 ? <p class="muted">The cluster has reported nothing.</p> : null}
+      <ol class="events">
+        {shown.map((notice, index) => (
+          <li key={`${notices.length - index}`} class={notice.warning ? "warning" : ""}>
+            <Mark shape={notice.warning ? "error" : "ok"} />
+            <span>
+              <strong>{notice.reason}</strong>
+              {notice.warning ? <span class="hidden"> (warning)</span> : null}{" "}
+              <span class="muted mono">{notice.about}</span>{" "}
+              <time class="muted" dateTime={notice.at} title={timeOfDay(notice.at)}>
+                {ago(notice.at, now.value)}
+              </time>
+              <span class="event-words">{notice.message}</span>
+            </span>
+          </li>
+        ))}
+      </ol>
+      {notices.length > SHOWN_AT_FIRST ? (
+        <button type="button" class="quiet" onClick={() => (all.value = !all.value)}>
+          {all.value ? "Fewer" : `All ${notices.length} events`}
+        </button>
+      ) : null}
     </section>
   );
 }

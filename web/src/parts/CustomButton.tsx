@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { ButtonAnswer, ButtonInput, UIButton } from "../model/button";
 import { asks, click, firstAnswers } from "../model/clicks";
 import { notify } from "../page";
+import { NamedIcon } from "./Icon";
 
 export function CustomButtons({ buttons }: { buttons: readonly UIButton[] }) {
   if (buttons.length === 0) return null;
@@ -55,8 +56,8 @@ function CustomButton({ button }: { button: UIButton }) {
 
 /** As an image: drawings of a Tiltfile must not run script here. */
 function Icon({ button }: { button: UIButton }) {
-  const { iconSVG } = button.spec;
-  if (!iconSVG) return null;
+  const { iconSVG, iconName } = button.spec;
+  if (!iconSVG) return iconName ? <NamedIcon name={iconName} /> : null;
   return <img class="icon" alt="" src={`data:image/svg+xml,${encodeURIComponent(iconSVG)}`} />;
 }
 

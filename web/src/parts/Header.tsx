@@ -2,7 +2,8 @@ import { helpShown } from "../keys";
 import { go, route } from "../model/route";
 import { overalls, overallWord, type Overall } from "../model/status";
 import { notifying, toggleNotifications } from "../model/notifications";
-import { buttons, connection, notify, session, stateFilter, version } from "../page";
+import { dateAndTime } from "../model/time";
+import { buttons, connection, notify, session, snapshot, stateFilter, version } from "../page";
 import { CustomButtons } from "./CustomButton";
 import { Link } from "./Link";
 import { Mark } from "./Mark";
@@ -102,6 +103,14 @@ function Counts() {
 }
 
 function Live() {
+  const made = snapshot.value;
+  if (made !== undefined && connection.state.value === "open") {
+    return (
+      <span class="live" role="status" data-connection="open" title="Nothing changes here any more">
+        Snapshot of <time dateTime={made}>{dateAndTime(made)}</time>
+      </span>
+    );
+  }
   const words = { connecting: "Connecting", open: "Live", lost: "Disconnected" };
   const state = connection.state.value;
   return (

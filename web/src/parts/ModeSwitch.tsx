@@ -1,6 +1,6 @@
 import type { UIResource } from "../generated/protocol";
 import { isManual } from "../model/status";
-import { setManual } from "../page";
+import { setManual, snapshot } from "../page";
 
 /** Whether saves update the resource by themselves. */
 export function ModeSwitch({ resource }: { resource: UIResource }) {
@@ -11,6 +11,7 @@ export function ModeSwitch({ resource }: { resource: UIResource }) {
       type="button"
       class="mode"
       role="switch"
+      disabled={snapshot.value !== undefined}
       aria-checked={!manual}
       aria-label={`Update ${name} by itself`}
       title={

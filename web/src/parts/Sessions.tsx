@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { RunningSession } from "../generated/protocol";
-import { notify, project } from "../page";
+import { notify, project, snapshot } from "../page";
 
 export function Sessions() {
   const found = useSignal<readonly RunningSession[]>([]);
@@ -16,6 +16,8 @@ export function Sessions() {
     }
   };
   if (!project.value) return null;
+  // It knows of no sessions, and is saved already.
+  if (snapshot.value !== undefined) return <span class="sessions">{project.value}</span>;
   const others = found.value.filter(({ current }) => !current);
   return (
     <details

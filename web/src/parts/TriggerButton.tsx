@@ -1,8 +1,15 @@
+/** One button with several forms: start, start with the changes that wait, and stop what is running. */
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { UIResource } from "../generated/protocol";
-import { isManual } from "../model/status";
-import { connection, trigger } from "../page";
+import { triggerForm } from "../model/trigger";
+import { cancel, connection, snapshot, trigger } from "../page";
+
+const drawing = {
+  update: "M13 8a5 5 0 1 1-1.6-3.7M13.2 1.8v3h-3",
+  stop: "M4.5 4.5h7v7h-7z",
+};
 
 export function TriggerButton({ resource, wide }: { resource: UIResource; wide?: boolean }) {
   // Until the session answers with a change, so that a click is seen to have arrived.
@@ -11,24 +18,26 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
   useEffect(() => {
     asked.value = false;
   }, [resource]);
-  const due =
-    isManual(resource) && (resource.status.hasPendingChanges || resource.status.updateStatus === "none");
+  const { words, hint, due, stops, off } = triggerForm(resource);
   const ask = () => {
     asked.value = connection.state.peek() === "open";
-    trigger(name);
+    if (stops) cancel(name);
+    else trigger(name);
   };
+  const label = stops ? `Stop the update of ${name}` : `Update ${name} now`;
   return (
     <button
       type="button"
-      class={`trigger${wide ? " wide" : ""}${due ? " due" : ""}${asked.value ? " asked" : ""}`}
-      aria-label={`Update ${name} now`}
-      title={`Update ${name} now`}
+      class={`trigger${wide ? " wide" : ""}${due ? " due" : ""}${stops ? " stops" : ""}${asked.value ? " asked" : ""}`}
+      aria-label={label}
+      title={hint ? `${label}: ${hint}` : label}
+      disabled={off || snapshot.value !== undefined}
       onClick={ask}
     >
       <svg viewBox="0 0 16 16" aria-hidden="true">
-        <path d="M13 8a5 5 0 1 1-1.6-3.7M13.2 1.8v3h-3" class="stroke" />
+        <path d={stops ? drawing.stop : drawing.update} class="stroke" />
       </svg>
-      {wide ? <span>Update now</span> : null}
+      {wide ? <span>{words}</span> : null}
     </button>
   );
 }

@@ -3,7 +3,7 @@ import type { KubernetesInfo, UIResource } from "../generated/protocol";
 import { annotation } from "../generated/protocol";
 import { LogPane } from "../logs/LogPane";
 import { isDisabled, kind, messages, runtimeStatus, updateStatus } from "../model/status";
-import { buttons, cancel, session, setEnabled } from "../page";
+import { buttons, session, setEnabled, snapshot } from "../page";
 import { ClusterPanel } from "../parts/ClusterPanel";
 import { CopyButton } from "../parts/CopyButton";
 import { CustomButtons } from "../parts/CustomButton";
@@ -74,16 +74,11 @@ function Head({ resource }: { resource: UIResource }) {
         <span class="head-actions">
           <CustomButtons buttons={buttons.of(metadata.name)} />
           {isDisabled(resource) ? null : <ModeSwitch resource={resource} />}
-          {metadata.name === TILTFILE ? null : (
+          {metadata.name === TILTFILE || snapshot.value !== undefined ? null : (
             <button type="button" onClick={() => setEnabled([metadata.name], isDisabled(resource))}>
               {isDisabled(resource) ? "Enable" : "Disable"}
             </button>
           )}
-          {status.currentBuild ? (
-            <button type="button" onClick={() => cancel(metadata.name)}>
-              Cancel update
-            </button>
-          ) : null}
           {isDisabled(resource) ? null : <TriggerButton resource={resource} wide />}
         </span>
       </div>

@@ -87,7 +87,7 @@ async fn create(create: Create) -> anyhow::Result<ExitCode> {
 
 async fn view(view: View) -> anyhow::Result<ExitCode> {
     let text = read(&view.file)?;
-    let reader = stored::open(&text).map_err(|failure| describe(failure, &view.file))?;
+    let stored = stored::open(&text).map_err(|failure| describe(failure, &view.file))?;
     let host = view.host.or_else(|| environment::variable(environment::TILT_HOST));
     let host = host.unwrap_or_else(|| DEFAULT_HOST.to_owned());
     let cancel = CancellationToken::new();
@@ -106,11 +106,12 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
         allowed_hosts: vec![host],
         version: arguments::version().to_owned(),
         token,
+        snapshot: Some(stored.made),
         ..ServeOptions::default()
     };
     // Nothing can be asked of a snapshot: with the receiver gone the server refuses every request.
     let (requests, _) = mpsc::channel(1);
-    lilt_server::serve(listener, options, reader, requests, cancel).await;
+    lilt_server::serve(listener, options, stored.reader, requests, cancel).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,7 +3,7 @@
 use super::harness::Server;
 
 /// Every route of `routes.rs`, and one that does not exist, with what those who may come in get.
-const ROUTES: [(&str, &str, u16); 24] = [
+const ROUTES: [(&str, &str, u16); 29] = [
     ("GET", "/", 200),
     ("GET", "/overview", 200),
     ("GET", "/r/web", 200),
@@ -13,19 +13,24 @@ const ROUTES: [(&str, &str, u16); 24] = [
     ("GET", "/assets/nothing.js", 404),
     ("GET", "/api/view", 200),
     ("GET", "/api/snapshot", 404),
+    ("GET", "/api/snapshot/local", 404),
+    ("GET", "/api/websocket_token", 200),
     ("GET", "/api/sessions", 200),
     ("GET", "/api/dump/logstore", 200),
     ("GET", "/api/dump/engine", 200),
     ("GET", "/api/resources", 200),
     ("GET", "/api/logs", 200),
     ("GET", "/api/lines?from=0", 200),
+    ("GET", "/api/count?text=a", 200),
     ("GET", "/api/sections?resource=a", 200),
     ("GET", "/api/timeline", 200),
+    ("GET", "/api/notices?resource=a", 404),
     ("POST", "/api/request", 400),
     ("POST", "/api/trigger", 400),
     ("POST", "/api/override/trigger_mode", 400),
     ("POST", "/api/set_tiltfile_args", 400),
     ("GET", "/ws", 101),
+    ("GET", "/ws/view", 101),
     ("GET", "/no/such/route", 404),
     ("POST", "/proxy/apis/tilt.dev/v1alpha1/cmds", 404),
 ];
@@ -36,14 +41,16 @@ const FILES: [&str; 3] = ["/favicon.svg", "/login.css", "/assets/nothing.js"];
 const ENGINE: &str = "/api/dump/engine";
 const PAGES: [&str; 4] = ["/", "/overview", "/r/web", "/r/web/overview"];
 
+const SOCKETS: [&str; 2] = ["/ws", "/ws/view"];
+
 const UPGRADE: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 async fn status(server: &Server, method: &str, path: &str, headers: &str) -> u16 {
-    let upgrade = if path == "/ws" { UPGRADE } else { "" };
+    let upgrade = if SOCKETS.contains(&path) { UPGRADE } else { "" };
     // A socket that opens stays open: cancelling is what ends the answer.
     let head = format!("{method} {path} HTTP/1.1\r\n{headers}{upgrade}");
-    if path != "/ws" {
+    if !SOCKETS.contains(&path) {
         return server.raw(&head, "").await.status;
     }
     server.handshake(&head).await
@@ -171,7 +178,7 @@ async fn nobody_comes_in_without_the_token() {
     let mut server = Server::start_guarded(&[], Some(TOKEN)).await;
     for (who, headers, reads, changes) in visitors(server.port) {
         for (method, path, welcome) in ROUTES {
-            let allowed = if method == "GET" && path != "/ws" { reads } else { changes };
+            let allowed = if method == "GET" && !SOCKETS.contains(&path) { reads } else { changes };
             if allowed && path == ENGINE {
                 continue;
             }
@@ -218,4 +225,30 @@ async fn the_page_that_asks_gives_nothing_away() {
     }
     // Only pages take it from the address: what is fetched comes with the cookie.
     assert_eq!(server.get(&format!("/api/view?token={TOKEN}")).await.status, 403);
+}
+
+/// As Tilt's scripts do: the token of the socket, got with that of the session, is enough for the one socket.
+#[tokio::test]
+async fn a_socket_token_opens_that_socket_alone() {
+    let server = Server::start_guarded(&[], Some(TOKEN)).await;
+    let port = server.port;
+    let asked = format!("GET /api/websocket_token HTTP/1.1\r\nHost: {{host}}\r\nX-Tilt-Token: {TOKEN}\r\n");
+    let given = server.raw(&asked, "").await.body;
+    assert!(given.len() >= 32 && given != TOKEN, "{given}");
+    let cases = [
+        (format!("/ws/view?csrf={given}"), String::new(), 101),
+        (format!("/ws/view?csrf={given}"), format!("Origin: http://localhost:{port}\r\n"), 101),
+        (format!("/ws/view?csrf={given}"), "Origin: http://evil.example\r\n".to_owned(), 403),
+        (format!("/ws/view?csrf={given}"), "X-Tilt-Token: wrong\r\n".to_owned(), 403),
+        (format!("/ws/view?csrf=&csrf={given}"), String::new(), 403),
+        (format!("/ws/view?csrf={TOKEN}"), String::new(), 403),
+        ("/ws/view?csrf=".to_owned(), String::new(), 403),
+        (format!("/ws?csrf={given}"), String::new(), 403),
+    ];
+    for (path, headers, wanted) in cases {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {{host}}\r\n{headers}{UPGRADE}");
+        assert_eq!(server.handshake(&head).await, wanted, "{path} {headers}");
+    }
+    let view = server.get(&format!("/api/view?csrf={given}")).await;
+    assert_eq!(view.status, 403);
 }

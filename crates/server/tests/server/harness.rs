@@ -65,6 +65,7 @@ impl Server {
             token: token.map(std::sync::Arc::from),
             api: None,
             sessions: None,
+            snapshot: None,
         };
         let task = tokio::spawn(serve(listener, options, reader, sender, cancel.clone()));
         Self { port, writer, logs, requests, cancel, task }

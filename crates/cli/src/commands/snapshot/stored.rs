@@ -1,17 +1,36 @@
 //! A store that holds what a snapshot says.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use lilt_model::api::{UIResource, UISession};
 use lilt_model::log::{Level, Source};
+use lilt_model::timeline::UpdateRecord;
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
 use lilt_store::{Commit, LogWriter, Reader, Span};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Snapshot {
     view: View,
+    created_at: Option<Timestamp>,
+    #[serde(default)]
+    lilt: Beyond,
+}
+
+/// What Tilt's form has no place for.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Beyond {
+    timeline: BTreeMap<ResourceName, Vec<UpdateRecord>>,
+}
+
+/// A snapshot that can be looked at.
+pub(super) struct Stored {
+    pub(super) reader: Reader,
+    /// When it was made.
+    pub(super) made: Timestamp,
 }
 
 /// Of Tilt's view, what the page shows.
@@ -54,19 +73,21 @@ fn time_of_line() -> Timestamp {
 }
 
 /// Reads a snapshot into a store. Its log is kept in memory only as far as a store without a folder keeps it.
-pub(super) fn open(text: &[u8]) -> Result<Reader, Failure> {
+pub(super) fn open(text: &[u8]) -> Result<Stored, Failure> {
     let snapshot: Snapshot =
         serde_json::from_slice(text).map_err(|error| Failure::user(error.to_string()))?;
     let (logs, log_reader) = LogWriter::open(None, time_of_line);
     write_log(&logs, snapshot.view.log_list);
     let (writer, reader) = lilt_store::open(log_reader);
+    let records = snapshot.lilt.timeline.into_iter();
+    let records = records.flat_map(|(name, records)| records.into_iter().map(move |it| (name.clone(), it)));
     writer.commit(Commit {
         resources: snapshot.view.ui_resources,
         removed: Vec::new(),
         session: snapshot.view.ui_session,
-        timeline: Vec::new(),
+        timeline: records.collect(),
     });
-    Ok(reader)
+    Ok(Stored { reader, made: snapshot.created_at.unwrap_or_default() })
 }
 
 fn write_log(logs: &LogWriter, list: LogList) {

@@ -1,0 +1,223 @@
+//! `GET /ws/view`: Tilt's WebSocket, for its scripts. First the whole view, then what changed, at most five times a second.
+//!
+//! The first message has the newest lines only, as many as Tilt keeps; every line is at `/api/view` and `/api/logs`. Who
+//! has no token to send in a header shows the one of `/api/websocket_token` in the address (see [`crate::pass`]).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{SinkExt, StreamExt};
+use lilt_model::Timestamp;
+use lilt_model::log::Line;
+use lilt_store::{ApiReader, Filter, Happening};
+use serde_json::{Map, Value, json};
+
+use super::{KINDS, segment, started, whole_state};
+use crate::Context;
+use crate::question::blocking;
+
+/// As often as Tilt sends.
+const PACE: Duration = Duration::from_millis(200);
+
+/// Tells a client behind a dead connection apart from a quiet one.
+const PING_EVERY: Duration = Duration::from_secs(20);
+
+/// What Tilt keeps of a log, in bytes.
+const KEPT: usize = 2_000_000;
+
+/// Lines fetched at once.
+const PAGE: usize = 1_000;
+
+/// Clients of this socket have nothing to say.
+const LONGEST_MESSAGE: usize = 64 * 1024;
+
+/// `GET /api/websocket_token`
+pub(crate) async fn token(State(context): State<Context>) -> Response {
+    match context.socket_token {
+        Some(token) => ([(header::CONTENT_TYPE, "text/plain")], token.to_string()).into_response(),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "this machine gives no random numbers\n").into_response(),
+    }
+}
+
+pub(crate) async fn upgrade(State(context): State<Context>, upgrade: WebSocketUpgrade) -> Response {
+    let counted = context.sockets.token();
+    upgrade.max_message_size(LONGEST_MESSAGE).on_upgrade(async move |socket| {
+        tell(&context, socket).await;
+        drop(counted);
+    })
+}
+
+/// Ends with the client or with the session.
+async fn tell(context: &Context, socket: WebSocket) {
+    let (mut sink, mut stream) = socket.split();
+    let gone = async { while let Some(Ok(_)) = stream.next().await {} };
+    let told = async {
+        let mut known = Known::default();
+        let mut ping = tokio::time::interval(PING_EVERY);
+        loop {
+            let message = match known.look(context).await {
+                Some(view) => Message::Text(view.to_string().into()),
+                None => Message::Ping(Default::default()),
+            };
+            if sink.send(message).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(PACE).await;
+            tokio::select! {
+                () = known.changed(context) => {}
+                _ = ping.tick() => {}
+            }
+        }
+    };
+    tokio::select! {
+        () = context.closing.cancelled() => {}
+        () = gone => {}
+        () = told => {}
+    }
+}
+
+/// What the client knows.
+#[derive(Default)]
+struct Known {
+    /// None: nothing yet.
+    revision: Option<u64>,
+    objects: u64,
+    /// The line that it has not got yet.
+    next: u64,
+}
+
+impl Known {
+    async fn changed(&self, context: &Context) {
+        let objects = async {
+            match &context.objects {
+                Some(objects) => objects.changed(self.objects).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = context.reader.changed(self.revision.unwrap_or_default()) => {}
+            _ = context.reader.logs().grown(self.next) => {}
+            _ = objects => {}
+        }
+    }
+
+    /// None: nothing is new that a view shows.
+    async fn look(&mut self, context: &Context) -> Option<Value> {
+        let mut view = match self.revision {
+            None => self.whole(context),
+            Some(revision) => self.changes(context, revision),
+        };
+        let lines = self.lines(context).await;
+        if view.is_empty() && lines.is_empty() {
+            return None;
+        }
+        if let Some(begin) = lines.first().map(|line| line.seq) {
+            view.insert("logList".to_owned(), log_list(&lines, begin, self.next));
+        }
+        view.insert("tiltStartTime".to_owned(), json!(started(&context.reader)));
+        Some(Value::Object(view))
+    }
+
+    fn whole(&mut self, context: &Context) -> Map<String, Value> {
+        // Before the look: what comes meanwhile is told again.
+        self.revision = Some(context.reader.revision());
+        self.objects = context.objects.as_ref().map_or(0, ApiReader::version);
+        match whole_state(&context.reader, context.objects.as_ref()) {
+            Value::Object(view) => view,
+            _ => Map::new(),
+        }
+    }
+
+    fn changes(&mut self, context: &Context, revision: u64) -> Map<String, Value> {
+        let mut view = Map::new();
+        let now = context.clock.map_or(Timestamp(0), |clock| clock());
+        let mut changes = context.reader.changes_since(revision);
+        if changes.complete {
+            return self.whole(context);
+        }
+        self.revision = Some(changes.revision);
+        if let Some(session) = changes.session {
+            view.insert("uiSession".to_owned(), json!(session));
+        }
+        changes.resources.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
+        let mut resources: Vec<Value> = changes.resources.iter().map(|resource| json!(resource)).collect();
+        resources.extend(changes.removed.iter().map(|name| removed(name.as_str(), now)));
+        if !resources.is_empty() {
+            view.insert("uiResources".to_owned(), Value::Array(resources));
+        }
+        let Some(objects) = &context.objects else { return view };
+        let version = objects.version();
+        for (kind, field) in KINDS {
+            // Too far behind: everything anew.
+            let Some(changed) = changed(objects, kind, self.objects, now) else { return self.whole(context) };
+            if !changed.is_empty() {
+                view.insert(field.to_owned(), Value::Array(changed));
+            }
+        }
+        self.objects = version;
+        view
+    }
+
+    /// The next lines; if there are too many, the newest of them.
+    async fn lines(&mut self, context: &Context) -> Vec<Line> {
+        let logs = context.reader.logs().clone();
+        let next = self.next;
+        let found = blocking(move || {
+            logs.show_partial();
+            let end = logs.end();
+            let mut pages: Vec<Vec<Line>> = Vec::new();
+            let (mut room, mut before) = (KEPT, Some(end));
+            while let Some(at) = before.filter(|at| *at > next && room > 0) {
+                let (mut page, more) = logs.page_back(&Filter::default(), at, PAGE);
+                page.retain(|line| line.seq >= next);
+                room = room.saturating_sub(page.iter().map(|line| line.text.len()).sum());
+                pages.push(page);
+                before = more;
+            }
+            (pages.into_iter().rev().flatten().collect::<Vec<Line>>(), end)
+        });
+        // A look at the log that panicked is one of the server's bugs, and no reason to tell lines twice.
+        let Ok((lines, end)) = found.await else { return Vec::new() };
+        self.next = end;
+        lines
+    }
+}
+
+/// Objects that changed after a version, each as it is now. None: that version is too old.
+fn changed(objects: &ApiReader, kind: &'static str, after: u64, now: Timestamp) -> Option<Vec<Value>> {
+    let (_, changes) = objects.changes(kind, after).ok()?;
+    let mut last: BTreeMap<&str, Value> = BTreeMap::new();
+    for change in &changes {
+        let name = &*change.object.key.name;
+        let value = match change.happening {
+            Happening::Deleted => removed(name, now),
+            // The store holds nothing but objects.
+            Happening::Added | Happening::Modified => {
+                serde_json::from_str(&change.object.text).unwrap_or_default()
+            }
+        };
+        last.insert(name, value);
+    }
+    Some(last.into_values().collect())
+}
+
+fn log_list(lines: &[Line], begin: u64, end: u64) -> Value {
+    let spans: Map<String, Value> = lines
+        .iter()
+        .map(|line| {
+            let resource = line.resource.as_ref().map(ToString::to_string).unwrap_or_default();
+            (line.span.to_string(), json!({ "manifestName": resource }))
+        })
+        .collect();
+    let segments: Vec<Value> = lines.iter().map(segment).collect();
+    json!({ "spans": spans, "segments": segments, "fromCheckpoint": begin, "toCheckpoint": end })
+}
+
+/// Tilt's way to say that an object is gone.
+fn removed(name: &str, now: Timestamp) -> Value {
+    json!({ "metadata": { "name": name, "deletionTimestamp": now }, "spec": {}, "status": {} })
+}

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { pathOfIcon } from "../parts/Icon";
+import { resource } from "./sample";
+import { triggerForm } from "./trigger";
+
+test("the trigger button says what a click does", () => {
+  const words = (status: Parameters<typeof resource>[1]) => triggerForm(resource("web", status)).words;
+  expect(words({ lastDeployTime: "2026-11-15T19:51:53.000001Z" })).toBe("Update now");
+  expect(words({ currentBuild: { startTime: null } })).toBe("Stop update");
+  expect(words({ queued: true })).toBe("Queued");
+  expect(words({ hasPendingChanges: true })).toBe("Update with changes");
+  expect(words({ updateStatus: "none" })).toBe("Start");
+});
+
+test("only what waits for a hand stands out", () => {
+  const due = (status: Parameters<typeof resource>[1]) => triggerForm(resource("web", status)).due;
+  expect(due({ hasPendingChanges: true, triggerMode: 0 })).toBe(false);
+  expect(due({ hasPendingChanges: true, triggerMode: 1 })).toBe(true);
+  expect(due({ updateStatus: "none", triggerMode: 3 })).toBe(true);
+  expect(due({})).toBe(false);
+});
+
+test("icons have variants, and unknown ones a drawing", () => {
+  expect(pathOfIcon("delete_outline")).toBe(pathOfIcon("delete"));
+  expect(pathOfIcon("no_such_icon")).not.toBe(pathOfIcon("delete"));
+  expect(pathOfIcon("no_such_icon")).toBe(pathOfIcon("smart_button"));
+});
