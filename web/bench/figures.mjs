@@ -3,54 +3,13 @@
  * It measures and prints, and asserts nothing: what a machine can do is no test of the code.
  */
 
-import { spawn } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
-import { createServer } from "node:net";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { chromium } from "@playwright/test";
+import { launch, sample, start } from "./sample.mjs";
 
 const RESOURCES = 1_000;
 const LINES = 1_000_000;
 const STORM_SECONDS = 10;
-
-const root = join(import.meta.dirname, "../..");
-const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
-const sample = ["release", "debug"]
-  .map((profile) => join(target, profile, "examples/sample"))
-  .find((path) => existsSync(path));
-if (!sample) throw new Error("no sample: run `cargo build --release -p lilt-server --example sample`");
-
-async function freePort() {
-  return new Promise((found) => {
-    const server = createServer();
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => found(port));
-    });
-  });
-}
-
-/** A made-up session that answers. */
-async function start(storm) {
-  const port = await freePort();
-  const child = spawn(sample, [port, RESOURCES, LINES, storm ? 1 : 0].map(String), { stdio: "ignore" });
-  const address = `http://localhost:${port}`;
-  const deadline = Date.now() + 120_000;
-  for (;;) {
-    try {
-      if ((await fetch(`${address}/favicon.svg`)).ok) break;
-    } catch {
-      if (Date.now() > deadline || child.exitCode !== null) throw new Error("the sample does not answer");
-    }
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  const end = () =>
-    new Promise((done) => {
-      child.once("exit", done);
-      child.kill("SIGINT");
-    });
-  return { address, end };
-}
 
 const rows = [];
 function tell(work, figure, most) {
@@ -112,14 +71,11 @@ async function memory(page) {
   return (usedSize + embedderHeapUsedSize + backingStorageSize) / 1e6;
 }
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu"],
-});
+const browser = await launch();
 const fresh = async () => (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
 
 console.log(`${sample}\n`);
-const calm = await start(false);
+const calm = await start(RESOURCES, LINES, false);
 let page = await fresh();
 const paint = await firstPaint(page, `${calm.address}/overview`, "tr[data-resource]");
 tell("first useful paint, 1,000 resources, 1 million lines", milliseconds(paint), "400 ms");
@@ -161,7 +117,7 @@ const seen = await page.evaluate(async () => {
 tell("a click, the change in the session, and visible", milliseconds(seen), "100 ms");
 await calm.end();
 
-const stormy = await start(true);
+const stormy = await start(RESOURCES, LINES, true);
 page = await fresh();
 let closed = 0;
 page.on("websocket", (socket) => socket.on("close", () => closed++));

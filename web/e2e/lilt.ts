@@ -19,6 +19,11 @@ local_resource('after', cmd='echo after', resource_deps=['broken'], labels=['che
 local_resource('byhand', cmd='echo run >> runs; echo "run number $(wc -l < runs)"', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)
 `;
 
+interface Beside {
+  files?: Record<string, string>;
+  variables?: NodeJS.ProcessEnv;
+}
+
 export class Lilt {
   #process: ChildProcess | undefined;
   #output = "";
@@ -26,14 +31,23 @@ export class Lilt {
   private constructor(
     readonly folder: string,
     readonly port: number,
+    readonly environment: NodeJS.ProcessEnv,
   ) {}
 
-  static async start(tiltfile: string): Promise<Lilt> {
+  static async start(tiltfile: string, { files = {}, variables = {} }: Beside = {}): Promise<Lilt> {
     const folder = mkdtempSync(join(tmpdir(), "lilt-e2e-"));
-    const lilt = new Lilt(folder, await freePort());
+    // Tokens are kept there, by port.
+    const environment = { ...process.env, TILT_DEV_DIR: join(folder, ".dev"), ...variables };
+    const lilt = new Lilt(folder, await freePort(), environment);
     lilt.write("Tiltfile", tiltfile);
+    for (const [name, text] of Object.entries(files)) lilt.write(name, text);
     await lilt.up();
     return lilt;
+  }
+
+  /** What it has printed. */
+  get output(): string {
+    return this.#output;
   }
 
   get address(): string {
@@ -67,8 +81,7 @@ export class Lilt {
     const child = spawn(binary, ["up", "--stream", "--port", String(this.port)], {
       cwd: this.folder,
       stdio: ["ignore", "pipe", "pipe"],
-      // Tokens are kept there, by port.
-      env: { ...process.env, TILT_DEV_DIR: join(this.folder, ".dev") },
+      env: this.environment,
     });
     this.#process = child;
     child.stdout.on("data", (data) => (this.#output += data));
@@ -110,7 +123,7 @@ export class Lilt {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   return new Promise((found, failed) => {
     const server = createServer();
     server.once("error", failed);

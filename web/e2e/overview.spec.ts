@@ -1,3 +1,4 @@
+import { AxeBuilder } from "@axe-core/playwright";
 import { expect, row, test } from "./lilt";
 
 test("shows every resource with its two statuses in words", async ({ lilt, page }) => {
@@ -173,7 +174,7 @@ cmd_button('greet', resource='app', text='Greet', icon_svg='<svg xmlns="http://w
   argv=['sh', '-c', 'echo "$WHO / $LOUD / $TONE / $SECRET" >> clicked'],
   inputs=[text_input('WHO', default='Ada', label='Whom'), bool_input('LOUD', true_string='loud', false_string='soft'),
           choice_input('TONE', choices=['warm', 'cold']), hidden_input('SECRET', 'x1')])
-cmd_button('wipe', resource='app', text='Wipe', requires_confirmation=True, argv=['sh', '-c', 'echo wiped >> clicked'])
+cmd_button('wipe', resource='app', text='Wipe', icon_name='delete_forever', requires_confirmation=True, argv=['sh', '-c', 'echo wiped >> clicked'])
 cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '-c', 'echo nav >> clicked'])
 `,
   });
@@ -181,9 +182,12 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
   test("ask, confirm, and do", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/`);
     const app = row(page, "app");
+    await expect(app.locator("[data-icon=delete_forever]")).toBeVisible();
     await app.getByRole("button", { name: "Greet" }).click();
     const form = page.getByRole("dialog", { name: "Greet" });
     await expect(form.getByLabel("Whom")).toHaveValue("Ada");
+    const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa"]).analyze();
+    expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
     await form.getByLabel("Whom").fill("Grace <b>");
     await form.getByLabel("LOUD").check();
     await form.getByLabel("TONE").selectOption("cold");
@@ -197,5 +201,34 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
     await page.getByRole("banner").getByRole("button", { name: "Everywhere" }).click();
     await expect.poll(() => lilt.read("clicked")).toContain("nav");
     expect(lilt.read("clicked")?.match(/wiped/g)).toHaveLength(1);
+  });
+});
+
+test.describe("the trigger button", () => {
+  test.use({
+    tiltfile: `
+local_resource('slow', cmd='touch started; exec sleep 600', auto_init=False)
+local_resource('waits', cmd='cat input', deps=['input'], trigger_mode=TRIGGER_MODE_MANUAL)
+`,
+  });
+
+  test("starts, takes the changes that wait, and stops what runs", async ({ lilt, page }) => {
+    lilt.write("input", "one");
+    await page.goto(`${lilt.address}/r/slow/overview`);
+    const button = page.locator(".head .trigger");
+    await expect(button).toHaveText("Start");
+    await button.click();
+    await expect(button).toHaveText("Stop update");
+    await button.click();
+    await expect(button).toHaveText("Update now");
+    await page.goto(`${lilt.address}/r/waits/overview`);
+    await expect(button).toHaveText(/Update/);
+    // Once it is watched.
+    await expect(async () => {
+      lilt.write("input", String(Math.random()));
+      await expect(button).toHaveText("Update with changes", { timeout: 1_000 });
+    }).toPass();
+    await button.click();
+    await expect(button).toHaveText("Update now");
   });
 });

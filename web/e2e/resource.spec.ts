@@ -1,4 +1,4 @@
-import { expect, row, test } from "./lilt";
+import { expect, test } from "./lilt";
 
 test("says why and when, with stages to scale", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/broken/overview`);
@@ -24,16 +24,4 @@ test("a resource that waits says for what in its panel", async ({ lilt, page }) 
   await page.getByRole("button", { name: "Why and when" }).click();
   await expect(page.locator(".hold-words")).toContainText("broken");
   await expect(page.locator("section.panel")).toContainText("It has not been updated yet.");
-});
-
-test("the sessions of this machine lead to one another", async ({ lilt, page }) => {
-  await page.goto(`${lilt.address}/`);
-  await expect(row(page, "hello")).toBeVisible();
-  await page.locator(".sessions summary").click();
-  await expect(page.getByRole("link", { name: "Save a snapshot" })).toBeVisible();
-  const [download] = await Promise.all([
-    page.waitForEvent("download"),
-    page.getByRole("link", { name: "Save a snapshot" }).click(),
-  ]);
-  expect(download.suggestedFilename()).toBe("lilt-snapshot.json");
 });

@@ -1,7 +1,7 @@
 /** A log with its filters. */
 
-import { signal, useSignal, useSignalEffect, type Signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { effect, signal, untracked, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { putSearch, search } from "../model/search";
 import { connection, log, notify } from "../page";
 import { allLines, errorsOf, markerOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
@@ -26,6 +26,8 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   const filter = useSignal(readFilter(search.peek(), own));
   const settled = useSettled(filter);
   const target = useSignal(lineIn(search.peek())?.seq);
+  /** The session of that line; undefined: the one that there is. */
+  const whose = useRef(lineIn(search.peek())?.session);
   /** The address leads to a line of a session that is not this one. */
   const elsewhere = useSignal(false);
   const matches = useMemo(() => new Matches(log), []);
@@ -39,8 +41,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
 
   useEffect(() => {
     if (session === "") return;
-    const said = lineIn(search.peek());
-    if (said?.session !== undefined && said.session !== session) {
+    if (target.peek() !== undefined && whose.current !== undefined && whose.current !== session) {
       elsewhere.value = true;
       target.value = undefined;
     }
@@ -56,13 +57,25 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     if (connection.state.value === "open" && window.failure.peek() !== undefined) void window.openAtEnd();
   });
 
-  // Over the whole session, not only what is held of it.
+  // Matches are counted over the whole session, not only in what is held of it.
+  const searched = settled.value.term === "" ? undefined : matchesOf(settled.value);
   useEffect(() => {
-    if (session === "" || settled.value.term === "") return;
-    matches.start(matchesOf(settled.value), floor);
-    void matches.at(target.peek());
-    return () => matches.stop();
-  }, [settled.value, session, floor]);
+    if (session === "" || searched === undefined) return;
+    let started = false;
+    const dispose = effect(() => {
+      // The lines themselves come first.
+      if (started || window.loading.value) return;
+      started = true;
+      untracked(() => {
+        matches.start(searched, floor);
+        void matches.at(target.peek());
+      });
+    });
+    return () => {
+      dispose();
+      matches.stop();
+    };
+  }, [window, searched]);
   useSignalEffect(() => matches.grown(log.extent.value.end));
   useSignalEffect(() => {
     const seq = target.value;
@@ -76,7 +89,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     if (known === "") return;
     const said = writeFilter(settled.value, resource !== undefined);
     if (target.value !== undefined) {
-      said.set("session", known);
+      said.set("session", whose.current ?? known);
       said.set("line", String(target.value));
     }
     putSearch(said);
@@ -93,6 +106,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
 
   const jump = async (seq: number, mark = true) => {
     elsewhere.value = false;
+    whose.current = log.session.peek();
     following.value = false;
     target.value = mark ? seq : undefined;
     if (!window.has(seq) && !(await window.openAt(seq))) return;
@@ -127,6 +141,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   });
 
   const link = async (seq: number) => {
+    whose.current = log.session.peek();
     following.value = false;
     target.value = seq;
     const address = new URL(`${looks.link}line=${seq}`, location.href);

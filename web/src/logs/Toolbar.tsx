@@ -13,6 +13,9 @@ import { downloadAddress, textOf } from "./source";
 /** More lines than these are rather downloaded. */
 const MOST_COPIED = 10_000;
 
+/** A container that has started has said something by then. */
+const FIRST_WORDS = 2_000;
+
 export type Jump = "next match" | "previous match" | "next error" | "previous error";
 
 interface Properties {
@@ -220,25 +223,29 @@ function Sections({
   change: Change;
 }) {
   const sections = useSignal<readonly string[]>([]);
-  const pod = useComputed(() => session.resource(resource)?.value.status.k8sResourceInfo?.podName ?? "");
-  useEffect(() => {
-    let wanted = true;
+  // There are others when its pods are others, and as soon as these have said something.
+  const pods = useComputed(() => {
+    const { podName, podRestarts, allContainersReady } =
+      session.resource(resource)?.value.status.k8sResourceInfo ?? {};
+    return [podName, podRestarts, allContainersReady].join();
+  });
+  const look = () =>
     log.sections(resource).then(
-      (found) => {
-        if (wanted) sections.value = found;
-      },
+      (found) => (sections.value = found),
       // Without it there is nothing to choose; the log says why if there is no connection.
       () => {},
     );
-    return () => {
-      wanted = false;
-    };
-  }, [resource, pod.value]);
+  useEffect(() => {
+    void look();
+    const timer = setTimeout(() => void look(), FIRST_WORDS);
+    return () => clearTimeout(timer);
+  }, [resource, pods.value]);
   const options = sectionWords(sections.value);
   if (options.length < 2 && filter.value.span === undefined) return null;
   return (
     <select
       aria-label="Pod or container"
+      onFocus={() => void look()}
       value={filter.value.span ?? ""}
       onChange={(event) => change({ span: event.currentTarget.value || undefined })}
     >

@@ -116,7 +116,7 @@ function Live() {
   return (
     <span class={`live ${state}`} role="status" data-connection={state}>
       <span class="dot" aria-hidden="true" />
-      {words[state]}
+      <span class="live-words">{words[state]}</span>
     </span>
   );
 }

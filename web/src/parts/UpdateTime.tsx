@@ -16,7 +16,7 @@ export function UpdateTime({ resource }: { resource: UIResource }) {
   return (
     <time dateTime={finished} title={`finished ${timeOfDay(finished)}${took && `, took ${took}`}`}>
       {ago(finished, now.value)}
-      {took && ` · ${took}`}
+      {took ? <span class="took"> · {took}</span> : null}
     </time>
   );
 }

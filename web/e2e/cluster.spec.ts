@@ -1,0 +1,114 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import { Namespace } from "./bed";
+import { expect, Lilt, row, test as base } from "./lilt";
+
+const YAML = `
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: hunter2-swordfish}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: main
+        image: busybox
+        command: [sh, -c, 'echo main says hello; echo the password is hunter2-swordfish; exec sleep 3600']
+      - name: side
+        image: busybox
+        command: [sh, -c, 'echo side says hello; exec sleep 3600']
+        env: [{name: PASSWORD, valueFrom: {secretKeyRef: {name: login, key: password}}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: broken}
+spec:
+  selector: {matchLabels: {app: broken}}
+  template:
+    metadata: {labels: {app: broken}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - {name: main, image: 'localhost:5000/no-such-image:v1', imagePullPolicy: Always}
+`;
+
+let count = 0;
+
+/** A session that deploys to the bed. */
+const test = base.extend<{ inCluster: Lilt }>({
+  inCluster: async ({ context }, use) => {
+    const namespace = new Namespace(`page-${process.pid}-${++count}`);
+    const port = 20_000 + (process.pid % 20_000);
+    const tiltfile = `
+allow_k8s_contexts(k8s_context())
+k8s_yaml('all.yaml')
+k8s_resource('web', port_forwards=['${port}:8080'], objects=['login:secret'])
+`;
+    const lilt = await Lilt.start(tiltfile, { files: { "all.yaml": YAML }, variables: namespace.variables });
+    await lilt.admit(context);
+    await use(lilt);
+    await lilt.end();
+    namespace.end();
+  },
+});
+
+test("a resource in the cluster is shown with pods, containers, events and forwards", async ({
+  inCluster: lilt,
+  page,
+}) => {
+  test.setTimeout(180_000);
+  await page.goto(`${lilt.address}/r/web/overview`);
+  await page.getByRole("button", { name: "In the cluster" }).click();
+  const panel = page.getByRole("region", { name: "In the cluster" });
+  await expect(panel).toContainText("web:deployment");
+  const pod = panel.getByRole("region", { name: /^Pod web-/ });
+  await expect(pod.getByRole("list", { name: "Containers" })).toContainText("main ready", {
+    timeout: 90_000,
+  });
+  await expect(pod.getByRole("list", { name: "Containers" })).toContainText("side ready");
+  await expect(pod.getByRole("list", { name: "Conditions" })).toContainText("Ready");
+  await expect(panel.getByRole("region", { name: "Port forwards" })).toContainText("→ 8080 open");
+  const events = panel.getByRole("region", { name: "Events" });
+  await expect(events).toContainText("Scheduled");
+  await expect(events).toContainText("pod/web-");
+  const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa"]).analyze();
+  expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+  await page.getByRole("button", { name: "In the cluster" }).click();
+
+  // The log of one container alone.
+  const log = page.getByRole("log");
+  await expect(log).toContainText("main says hello");
+  await expect(log).toContainText("side says hello");
+  const sections = page.getByLabel("Pod or container");
+  const option = sections.locator("option", { hasText: /\/ side$/ });
+  await expect(option).toHaveCount(1);
+  const side = await option.getAttribute("value");
+  await sections.selectOption(side);
+  await expect(log).not.toContainText("main says hello");
+  await expect(log).toContainText("side says hello");
+  await expect(page).toHaveURL(/span=pod/);
+  await sections.selectOption("");
+
+  // Neither page nor snapshot tell a secret.
+  await expect(log).toContainText("the password is [redacted secret login:password]");
+  const saved = await page.request.get(`${lilt.address}/api/snapshot`);
+  const text = await saved.text();
+  expect(text).toContain("main says hello");
+  expect(text).not.toContain("swordfish");
+
+  // What is wrong is told in the row and by the event behind it.
+  await page.getByRole("link", { name: "Overview", exact: true }).click();
+  await expect(row(page, "broken").locator(".message")).toContainText(/image/i, { timeout: 60_000 });
+  await row(page, "broken").getByRole("link", { name: "broken" }).click();
+  await page.getByRole("button", { name: "In the cluster" }).click();
+  await expect(page.getByRole("region", { name: "Events" }).locator("li.warning").first()).toContainText(
+    "Failed",
+  );
+});

@@ -1,0 +1,55 @@
+import { join } from "node:path";
+import { expect, Lilt, row, test } from "./lilt";
+
+test("two sessions of this machine lead to one another", async ({ lilt, page }) => {
+  const other = await Lilt.start("local_resource('there', cmd='true')\n", {
+    variables: { TILT_DEV_DIR: join(lilt.folder, ".dev") },
+  });
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "hello")).toBeVisible();
+  await page.locator(".sessions summary").click();
+  await page.getByRole("link", { name: `port ${other.port}` }).click();
+  // The link lets this browser in there.
+  await expect(row(page, "there")).toContainText("Up to date");
+  expect(new URL(page.url()).port).toBe(String(other.port));
+  expect(page.url()).not.toContain("token");
+  await page.locator(".sessions summary").click();
+  await page.getByRole("link", { name: `port ${lilt.port}` }).click();
+  await expect(row(page, "hello")).toBeVisible();
+  await other.end();
+});
+
+test("who wants it is notified of what fails and of what works again", async ({ lilt, page, context }) => {
+  await context.grantPermissions(["notifications"]);
+  // What the browser would show, and a page that is not in sight.
+  await page.addInitScript(() => {
+    const shown: string[] = [];
+    class Notification {
+      static permission = "granted";
+      static requestPermission = async () => "granted";
+      constructor(title: string) {
+        shown.push(title);
+      }
+    }
+    Object.assign(window, { Notification, shown });
+    Object.defineProperty(document, "hidden", { get: () => "away" in window });
+  });
+  const shown = () => page.evaluate(() => (window as unknown as { shown: string[] }).shown);
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "broken")).toContainText("Update failed");
+  await page.getByRole("button", { name: "Notify me of failures" }).click();
+  await page.evaluate(() => Object.assign(window, { away: true }));
+  lilt.write("fixed", "yes");
+  await expect.poll(shown).toContain("broken works again");
+  lilt.write("Tiltfile", "local_resource('broken', cmd='exit 3')\n");
+  await expect.poll(shown).toContain("broken fails");
+  // The choice is remembered, and what is in sight needs no notification.
+  await page.reload();
+  await expect(page.getByRole("button", { name: "Notify me of failures" })).toHaveAttribute(
+    "aria-pressed",
+    "true",
+  );
+  lilt.write("Tiltfile", "local_resource('broken', cmd='true')\n");
+  await expect(row(page, "broken")).toContainText("Up to date");
+  expect(await shown()).toEqual([]);
+});

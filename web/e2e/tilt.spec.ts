@@ -1,0 +1,67 @@
+import { expect, row, test } from "./lilt";
+
+test.use({ tiltfile: "local_resource('hello', cmd='echo hello', deps=['changed'])\n" });
+
+test("Tilt's addresses and its WebSocket work as they did", async ({ lilt, page }) => {
+  for (const path of ["/", "/overview", "/r/hello", "/r/hello/overview", "/r/(all)/overview"]) {
+    const answer = await page.goto(`${lilt.address}${path}`);
+    expect(answer?.status()).toBe(200);
+    await expect(page.getByRole("main")).toContainText("hello");
+  }
+  const view = (await (await page.request.get(`${lilt.address}/api/view`)).json()) as View;
+  expect(view.isComplete).toBe(true);
+  expect(view.uiResources?.map(({ metadata }) => metadata.name)).toEqual(["(Tiltfile)", "hello"]);
+  expect(view.uiButtons?.length).toBeGreaterThan(0);
+  expect(view.logList?.segments.some(({ text }) => text === "hello\n")).toBe(true);
+
+  // As Tilt's own page did it.
+  await page.evaluate(async () => {
+    const token = await (await fetch("/api/websocket_token")).text();
+    const views: unknown[] = [];
+    const socket = new WebSocket(`ws://${location.host}/ws/view?csrf=${token}`);
+    socket.onmessage = ({ data }) => views.push(JSON.parse(String(data)));
+    Object.assign(window, { views });
+  });
+  const views = () => page.evaluate(() => (window as unknown as { views: View[] }).views);
+  await expect.poll(async () => (await views())[0]?.isComplete).toBe(true);
+  const trigger = await page.request.post(`${lilt.address}/api/trigger`, {
+    headers: { "X-Tilt-Token": lilt.token },
+    data: { manifest_names: ["hello"], build_reason: 16 },
+  });
+  expect(trigger.status()).toBe(200);
+  const changes = async () => (await views()).slice(1);
+  await expect
+    .poll(async () =>
+      (await changes()).some(({ uiResources }) => uiResources?.some(({ status }) => status?.currentBuild)),
+    )
+    .toBe(true);
+  await expect
+    .poll(async () =>
+      (await changes()).some(({ logList }) => logList?.segments.some(({ text }) => text === "hello\n")),
+    )
+    .toBe(true);
+  expect((await changes()).every(({ isComplete }) => isComplete === undefined)).toBe(true);
+  // A resource that goes is told with the time of its deletion.
+  lilt.write("Tiltfile", "local_resource('other', cmd='true')\n");
+  await expect
+    .poll(async () =>
+      (await changes()).some(({ uiResources }) =>
+        uiResources?.some(
+          ({ metadata }) => metadata.name === "hello" && metadata.deletionTimestamp !== undefined,
+        ),
+      ),
+    )
+    .toBe(true);
+  await page.goto(`${lilt.address}/overview`);
+  await expect(row(page, "other")).toBeVisible();
+});
+
+interface View {
+  isComplete?: boolean;
+  uiResources?: {
+    metadata: { name: string; deletionTimestamp?: string };
+    status?: { currentBuild?: unknown };
+  }[];
+  uiButtons?: unknown[];
+  logList?: { segments: { text: string }[] };
+}
