@@ -90,7 +90,7 @@ local_resource('wide', cmd='head -c 900000 /dev/zero | tr "\\\\0" w; echo; echo 
 test.describe("a long log", () => {
   test.use({
     tiltfile: `
-local_resource('long', cmd='seq 1 300000 | sed "s/^/line /"; echo "the end http://localhost:1/x?y=z."')
+local_resource('long', cmd='seq 1 100000 | sed "s/^/line /"; echo "the end http://localhost:1/x?y=z."')
 local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
 `,
   });
@@ -112,7 +112,7 @@ local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
     const box = await rail.boundingBox();
     if (!box) throw new Error("the rail is not shown");
     await page.mouse.click(box.x + 5, box.y + box.height / 2);
-    await expect(log.locator(".text", { hasText: /^line 1[45]\d{4}$/ }).first()).toBeVisible();
+    await expect(log.locator(".text", { hasText: /^line (4[5-9]|5[0-4])\d{3}$/ }).first()).toBeVisible();
     // Further by the wheel, over several pages.
     const first = async () => Number(await log.getAttribute("data-first"));
     const before = await first();
@@ -131,7 +131,7 @@ local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
     const log = page.getByRole("log");
     await expect(log).toContainText("the end");
     const search = page.getByRole("searchbox", { name: "Filter lines by text" });
-    await search.fill("/^line 1?77777$/");
+    await search.fill("/^line 1?7777$/");
     await expect(log.locator(".line")).toHaveCount(2);
     await expect(page).toHaveURL(/term=/);
     const count = page.locator(".match-count");
@@ -140,13 +140,13 @@ local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
     await page.getByLabel("Only matches").uncheck();
     await expect(log).toContainText("the end");
     await search.press("Shift+Enter");
-    await expect(log.locator(".target")).toContainText("line 177777");
+    await expect(log.locator(".target")).toContainText("line 17777");
     await search.press("Shift+Enter");
-    await expect(log.locator(".target")).toContainText(/line 77777$/);
-    await expect(log.locator(".target mark")).toHaveText("line 77777");
+    await expect(log.locator(".target")).toContainText(/line 7777$/);
+    await expect(log.locator(".target mark")).toHaveText("line 7777");
     await expect(count).toHaveText("1 of 2");
     await search.press("Enter");
-    await expect(log.locator(".target")).toContainText("line 177777");
+    await expect(log.locator(".target")).toContainText("line 17777");
     await expect(count).toHaveText("2 of 2");
     await search.fill("/(/");
     await expect(log).not.toContainText("regex parse error");
@@ -182,13 +182,13 @@ local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
 
   test("can be cleared, copied and downloaded", async ({ lilt, page, context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-    await page.goto(`${lilt.address}/r/long/overview?term=line+12345`);
+    await page.goto(`${lilt.address}/r/long/overview?term=line+1234`);
     const log = page.getByRole("log");
     await expect(log.locator(".line")).toHaveCount(11);
     await page.getByRole("button", { name: "Copy" }).click();
     await expect(page.locator(".notice")).toContainText("Copied 11 lines");
     const copied = await page.evaluate(() => navigator.clipboard.readText());
-    expect(copied.split("\n").slice(0, 2)).toEqual(["line 12345", "line 123450"]);
+    expect(copied.split("\n").slice(0, 2)).toEqual(["line 1234", "line 12340"]);
     const [download] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("link", { name: "Download" }).click(),

@@ -58,6 +58,9 @@ export function Header() {
           onClick={() => (paletteShown.value = true)}
         >
           <kbd aria-hidden="true">Ctrl K</kbd>
+          <svg viewBox="0 0 16 16" aria-hidden="true" class="bell palette-icon">
+            <path d="M7 11.2a4.2 4.2 0 1 0-.01 0M10.2 10.2l3.6 3.6" class="stroke thin" />
+          </svg>
           <span class="hidden">Commands</span>
         </button>
         <button
