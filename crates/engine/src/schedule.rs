@@ -24,7 +24,7 @@ use crate::state::{
 
 use crate::timeline::{note_hold, record_start};
 pub(crate) use images::{is_same, sharers};
-pub(crate) use job::in_place;
+pub(crate) use job::{in_place, live_updates_above};
 use settle::settle;
 pub(crate) use supersede::give_up_outdated;
 use want::{Want, wanted};
@@ -248,7 +248,7 @@ fn start_live_update(
 }
 
 fn cause_of(state: &State, resource: &ResourceState) -> Cause {
-    let files = || job::new_changes(resource).map(|path| state.shown(path)).collect::<Vec<_>>();
+    let files = || job::new_changes(resource).into_iter().map(|path| state.shown(path)).collect::<Vec<_>>();
     if resource.triggered.is_some() {
         Cause::Triggered
     } else if resource.switched_on {

@@ -119,3 +119,39 @@ fn what_was_built_before_an_update_was_given_up_is_used() {
     script.save_image("a", "app", "/p/app/y");
     shows(&script, "update a: 1 File Changed: [app/y] (reuse base:1, build app, deploy)");
 }
+
+/// The web site is built on a base, of whose files it copies some into its containers.
+fn on_a_base(own_live_update: bool) -> Script {
+    let mut resource = with_image_of(workload("web"), "base");
+    if let lilt_model::resource::Body::Kubernetes(spec) = &mut resource.body {
+        spec.images[0].depends_on = vec!["base".into()];
+        let sync = lilt_model::image::Sync { local: "/p/base/lib".into(), container: "/lib".into() };
+        match &mut spec.images[0].live_update {
+            Some(update) if own_live_update => update.syncs.push(sync),
+            update => *update = None,
+        }
+        spec.images.reverse();
+    }
+    let mut script = Script::loaded(vec![resource]);
+    script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
+    script
+}
+
+#[test]
+fn files_of_a_base_image_go_into_the_containers_of_what_is_built_on_it() {
+    let mut script = on_a_base(true);
+    script.save_image("web", "base", "/p/base/lib/x");
+    assert!(script.show().contains(r#"sync web c1: ["/p/base/lib/x"]"#), "{}", script.show());
+    script.synced("web", "c1", Ok(()));
+    assert_eq!(script.status("web"), "Ok/Ok");
+    // Others are built, with what was copied before.
+    script.save_image("web", "base", "/p/base/src/y");
+    assert!(script.show().contains("(build base, build web, deploy)"), "{}", script.show());
+}
+
+#[test]
+fn a_live_update_of_an_image_that_no_container_runs_is_a_build() {
+    let mut script = on_a_base(false);
+    script.save_image("web", "base", "/p/base/src/x");
+    assert!(script.show().contains("(build base, build web, deploy)"), "{}", script.show());
+}

@@ -364,3 +364,25 @@ fn buttons_load_a_tiltfile_and_stop_that() {
     script.save_tiltfile();
     assert!(load_of(script, "(Tiltfile)").is_some());
 }
+
+#[test]
+fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
+    let selector = json!({"kubernetes": {"discoveryName": "w", "containerName": "main"}});
+    let syncs = json!([{"localPath": "w/src", "containerPath": "/src"}]);
+    let update = json!({"basePath": "/p", "selector": selector, "syncs": syncs, "initialSync": {}});
+    put(&mut script, "LiveUpdate", "own", json!({"spec": update}));
+    let job = |script: &Script| {
+        let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
+        plan.into_values().find_map(|spec| match spec {
+            TaskSpec::Sync(task) => task.job,
+            _ => None,
+        })
+    };
+    let first = job(&script).expect("it begins");
+    assert!(first.everything.is_some() && first.paths.is_empty(), "{first:?}");
+    let (name, run, container) = ("own".to_owned(), first.update, lilt_model::ContainerId::new("c1"));
+    script.event(Event::ObjectSynced { name, run, container, outcome: Ok(()) });
+    assert_eq!(job(&script), None, "once");
+}

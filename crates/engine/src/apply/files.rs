@@ -6,11 +6,12 @@ use std::time::Duration;
 use lilt_model::Timestamp;
 
 use lilt_model::api::ObjectKey;
+use lilt_model::resource::Body;
 
 use crate::apply::{images, load};
 use crate::event::WatchId;
 use crate::objects;
-use crate::schedule::give_up_outdated;
+use crate::schedule::{give_up_outdated, live_updates_above};
 use crate::state::{BodyState, State};
 
 /// Changes that are told so soon after an update ended were most likely made while it ran.
@@ -47,6 +48,16 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     match (&mut resource.body, &watch) {
         (BodyState::Local(local), WatchId::Local(_)) => local.changes.extend(changes),
         (BodyState::Kubernetes(kubernetes), WatchId::Image(_, image)) => {
+            // Containers run what is built on a base image, and may take its changes, too.
+            if let Body::Kubernetes(spec) = &resource.spec.body
+                && let Some(base) = spec.image(image)
+            {
+                for above in live_updates_above(spec, base) {
+                    if let Some(above) = kubernetes.images.get_mut(&above.name) {
+                        above.changes.extend(changes.clone());
+                    }
+                }
+            }
             if let Some(image) = kubernetes.images.get_mut(image) {
                 image.changes.extend(changes);
             }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use lilt_model::api::fields::Fields;
 use lilt_model::api::{Object, ObjectKey, reading};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
+use lilt_model::files::FileSet;
 use lilt_model::image::LiveUpdate;
 use lilt_model::reference::Reference;
 use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
@@ -45,6 +46,8 @@ struct Target {
     agent: bool,
     /// It has all saves up to this number.
     has: u64,
+    /// It is to get all synced files first.
+    initial_sync: bool,
     synced: Option<Timestamp>,
     job: Option<Job>,
     error: Option<String>,
@@ -64,6 +67,7 @@ struct Job {
     run: u64,
     up_to: u64,
     paths: Vec<PathBuf>,
+    everything: bool,
 }
 
 /// Why nothing is copied.
@@ -125,7 +129,9 @@ fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveR
     run.containers = found
         .into_iter()
         .map(|Running { id, pod, name, agent }| {
-            let fresh = || Target { pod, name, agent, has: 0, synced: None, job: None, error: None };
+            let initial_sync = update.initial_sync;
+            let fresh =
+                || Target { pod, name, agent, has: 0, initial_sync, synced: None, job: None, error: None };
             let target = known.get(&id).cloned().unwrap_or_else(fresh);
             (id, target)
         })
@@ -225,9 +231,11 @@ fn take_saves(state: &mut State, object: &Object, run: &mut LiveRun) -> Result<(
 fn begin(state: &mut State, run: &mut LiveRun) {
     for target in run.containers.values_mut().filter(|target| target.job.is_none()) {
         let missing = || run.changes.iter().filter(|(_, (_, number))| *number > target.has);
-        let Some(up_to) = missing().map(|(_, (_, number))| *number).max() else { continue };
+        let newest = missing().map(|(_, (_, number))| *number).max();
+        let Some(up_to) = newest.or(target.initial_sync.then_some(target.has)) else { continue };
         let paths = missing().map(|(path, _)| path.clone()).collect();
-        target.job = Some(Job { run: state.next_sequence(), up_to, paths });
+        let everything = std::mem::take(&mut target.initial_sync);
+        target.job = Some(Job { run: state.next_sequence(), up_to, paths, everything });
     }
 }
 
@@ -274,9 +282,12 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRu
     let task = |(id, target): (&ContainerId, &Target)| {
         let job = target.job.as_ref().map(|job| SyncJob {
             update: job.run,
-            cause: Some(Cause::Files(job.paths.iter().map(|path| state.shown(path)).collect())),
+            cause: Some(match job.everything && job.paths.is_empty() {
+                true => Cause::Started,
+                false => Cause::Files(job.paths.iter().map(|path| state.shown(path)).collect()),
+            }),
             paths: job.paths.clone(),
-            everything: None,
+            everything: job.everything.then(|| ignored(state, object)),
         });
         let task = SyncTask {
             pod: target.pod.clone(),
@@ -290,6 +301,18 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRu
         (task_id, TaskSpec::Sync(Box::new(task)))
     };
     run.containers.iter().map(task).collect()
+}
+
+/// No files, but for what the sources of saves ignore.
+fn ignored(state: &State, object: &Object) -> FileSet {
+    let sources = object.get("/spec/sources").and_then(Value::as_array).into_iter().flatten();
+    let watches = sources.filter_map(|source| source["fileWatch"].as_str());
+    let rules = watches.flat_map(|watch| {
+        let made = state.objects.made.get(&ObjectKey::new("FileWatch", watch));
+        made.map(|made| reading::files(&[], made.object.get("/spec/ignores"), state.folder()).ignores)
+            .unwrap_or_default()
+    });
+    FileSet { roots: Vec::new(), ignores: rules.collect() }
 }
 
 pub(super) fn tell(run: &LiveRun, status: &mut Map<String, Value>) {

@@ -1,12 +1,13 @@
 //! What a Kubernetes resource's next update must do: copy files into running containers, or build and deploy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::Failure;
 use lilt_model::cluster::Delivery;
 use lilt_model::image::{ImageTarget, LiveUpdate};
+use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::resource::Body;
 
 use crate::cause::Cause;
@@ -36,7 +37,7 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
         || kubernetes.deployed.is_none()
         || !kubernetes.drifting.found.is_empty()
         || !kubernetes.changes.is_empty()
-        || spec.images.iter().any(|image| needs_build(image, kubernetes.images.get(&image.name)));
+        || spec.images.iter().any(|image| needs_build(spec, image, kubernetes.images.get(&image.name)));
     if must_deploy {
         return Choice::Deploy;
     }
@@ -53,10 +54,17 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
 }
 
 /// Its changes cannot all be copied into a container: it must be built, or at least deployed, again.
-pub(super) fn needs_build(image: &ImageTarget, state: Option<&ImageState>) -> bool {
+pub(super) fn needs_build(
+    spec: &KubernetesResource,
+    image: &ImageTarget,
+    state: Option<&ImageState>,
+) -> bool {
     let Some(state) = state else { return true };
     if state.stale || (state.reference.is_none() && image.is_built()) {
         return true;
+    }
+    if is_base(spec, image) {
+        return !state.changes.keys().all(|path| in_place_above(spec, image, path));
     }
     match &image.live_update {
         None => !state.changes.is_empty(),
@@ -68,6 +76,36 @@ pub(super) fn needs_build(image: &ImageTarget, state: Option<&ImageState>) -> bo
             cannot_restart || !state.changes.keys().all(|path| in_place(live_update, path))
         }
     }
+}
+
+/// Others build on it, and no container runs it.
+fn is_base(spec: &KubernetesResource, image: &ImageTarget) -> bool {
+    !spec.image_deps.contains(&image.name)
+        && spec.images.iter().any(|other| other.depends_on.contains(&image.name))
+}
+
+/// Whether a change to a file of a base image can be copied into the containers of all images that build on it.
+fn in_place_above(spec: &KubernetesResource, base: &ImageTarget, path: &Path) -> bool {
+    let mut above = spec.images.iter().filter(|other| other.depends_on.contains(&base.name));
+    above.all(|other| match &other.live_update {
+        Some(live_update) if !is_base(spec, other) => in_place(live_update, path),
+        _ => is_base(spec, other) && in_place_above(spec, other, path),
+    })
+}
+
+/// The images with live updates that build on one: its files may be among those that they copy.
+pub(crate) fn live_updates_above<'a>(
+    spec: &'a KubernetesResource,
+    base: &ImageTarget,
+) -> Vec<&'a ImageTarget> {
+    let mut found = Vec::new();
+    if is_base(spec, base) {
+        for other in spec.images.iter().filter(|other| other.depends_on.contains(&base.name)) {
+            found.extend(other.live_update.as_ref().map(|_| other));
+            found.extend(live_updates_above(spec, other));
+        }
+    }
+    found
 }
 
 /// Whether a change to this file can be copied.
@@ -92,7 +130,7 @@ fn jobs(kubernetes: &KubernetesState, snapshot: u64) -> BTreeMap<lilt_model::Con
 }
 
 fn live_cause(state: &State, resource: &ResourceState, everything: bool) -> Cause {
-    let files: Vec<String> = new_changes(resource).map(|path| state.shown(path)).collect();
+    let files: Vec<String> = new_changes(resource).into_iter().map(|path| state.shown(path)).collect();
     match (files.is_empty(), resource.triggered) {
         (false, _) => Cause::Files(files),
         (true, Some(_)) => Cause::Triggered,
@@ -108,7 +146,7 @@ fn is_starting(state: &State, kubernetes: &KubernetesState) -> bool {
 }
 
 /// Changes that no update has tried.
-pub(super) fn new_changes(resource: &ResourceState) -> impl Iterator<Item = &PathBuf> {
+pub(super) fn new_changes(resource: &ResourceState) -> BTreeSet<&PathBuf> {
     let attempted = resource.attempted;
     let (own, images) = match &resource.body {
         BodyState::Local(local) => (&local.changes, None),
@@ -117,7 +155,11 @@ pub(super) fn new_changes(resource: &ResourceState) -> impl Iterator<Item = &Pat
         }
     };
     let changes = std::iter::once(own).chain(images.into_iter().flatten());
-    changes.flat_map(|changes| changes.iter()).filter(move |(_, at)| **at > attempted).map(|(path, _)| path)
+    changes
+        .flat_map(|changes| changes.iter())
+        .filter(|(_, at)| **at > attempted)
+        .map(|(path, _)| path)
+        .collect()
 }
 
 /// What an update of everything up to `snapshot` has to do.

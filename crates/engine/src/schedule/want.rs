@@ -121,8 +121,9 @@ fn is_behind(resource: &ResourceState) -> bool {
     };
     let behind = |image: &ImageTarget| {
         let state = kubernetes.images.get(&image.name);
-        state
-            .is_some_and(|state| !job::needs_build(image, Some(state)) && state.is_behind(resource.attempted))
+        state.is_some_and(|state| {
+            !job::needs_build(spec, image, Some(state)) && state.is_behind(resource.attempted)
+        })
     };
     kubernetes.fall_back || spec.images.iter().any(behind)
 }
