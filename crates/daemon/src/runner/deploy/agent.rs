@@ -8,7 +8,7 @@ use lilt_docker::Engine;
 use lilt_engine::DeployJob;
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::log::Level;
-use lilt_model::reference::Reference;
+use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry};
 use lilt_model::{Failure, ImageName};
 use serde_json::Value;
 
@@ -108,7 +108,8 @@ async fn candidate(
         unknown("the image is not in the local engine, where lilt could look into it");
         return Ok(None);
     };
-    let name = Reference::parse(&local)?.familiar_name();
+    let (here, there) = home(job, &target.name, &local, deployed)?;
+    let name = here.familiar_name();
     let Some(AgentImage { tag, archive }) = lilt_agent_image::image(&configuration.architecture, &name)
     else {
         unknown(&format!("lilt has no agent for {}", configuration.architecture));
@@ -116,12 +117,28 @@ async fn candidate(
     };
     let offer = AgentOffer {
         deployed: deployed.to_owned(),
-        agent_image: Reference::parse(deployed)?.with_tag(&tag).familiar(),
+        agent_image: there.with_tag(&tag).familiar(),
         agent_program: lilt_agent_image::PROGRAM.to_owned(),
         facts: facts::find(engine, &configuration, live_update).await?,
         restart: live_update.restart_process.clone(),
     };
     Ok(Some(Candidate { offer, local: format!("{name}:{tag}"), archive }))
+}
+
+/// Where the agent for an image lies, as this machine and as the cluster name it: beside the image, or in the registry if
+/// there is one, for the image itself may have come to the cluster by a way that only a command of the user's knows.
+fn home(
+    job: &DeployJob,
+    name: &ImageName,
+    local: &str,
+    deployed: &str,
+) -> Result<(Reference, Reference), Failure> {
+    match job.registry.as_ref() {
+        Some(registry) => {
+            Ok((reference_in_registry(name, Some(registry))?, reference_in_cluster(name, Some(registry))?))
+        }
+        None => Ok((Reference::parse(local)?, Reference::parse(deployed)?)),
+    }
 }
 
 fn is_used(candidate: &Candidate, objects: &[Value]) -> bool {
