@@ -5,4 +5,5 @@
 mod support;
 
 mod example;
+mod kpulse;
 mod myapp;
