@@ -102,7 +102,11 @@ tell("memory of the page after that", `${(await memory(page)).toFixed(0)} MB`, "
 
 page = await fresh();
 await page.goto(`${calm.address}/overview`);
-await page.locator("tr[data-resource=api]").waitFor();
+// All rows are drawn: how long that takes is another figure.
+await page.waitForFunction(
+  (count) => document.querySelectorAll("tr[data-resource]").length > count,
+  RESOURCES,
+);
 const seen = await page.evaluate(async () => {
   const row = document.querySelector("tr[data-resource=api]");
   const changed = new Promise((done) => {

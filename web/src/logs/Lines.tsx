@@ -74,6 +74,8 @@ export function Lines({
     if (!element) return;
     remember(anchor.current, element, rows, window.rows);
     seen.value = sight(element, rows, window.rows);
+    // Not drawn with the rest: with every frame of a scroll that would be drawn twice.
+    element.dataset["first"] = String(seen.peek().first);
     const { scrollTop, clientHeight, scrollHeight } = element;
     if (scrollTop < AHEAD) void window.loadBefore();
     if (scrollHeight - scrollTop - clientHeight < AHEAD) void window.loadAfter();
@@ -158,7 +160,6 @@ export function Lines({
         aria-busy={window.loading.value}
         data-following={following.value}
         data-lines={window.rows.length}
-        data-first={seen.value.first}
       >
         <div class="log-content" style={{ height: `${height}px` }}>
           <div class="log-window" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>

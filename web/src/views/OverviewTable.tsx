@@ -20,6 +20,8 @@ import { Endpoints } from "../parts/Endpoints";
 import { Link } from "../parts/Link";
 import { Mark } from "../parts/Mark";
 import { ModeSwitch } from "../parts/ModeSwitch";
+import { useNear } from "../parts/near";
+import { Once } from "../parts/Once";
 import { RowMenu } from "../parts/RowMenu";
 import { Star } from "../parts/Star";
 import { StatusCell } from "../parts/StatusCell";
@@ -109,7 +111,7 @@ function Body({ group }: { group: Group }) {
           </th>
         </tr>
       )}
-      {open ? group.names.map((name) => <Row key={name} name={name} />) : null}
+      {open ? group.names.map((name) => <Once key={name} name={name} draw={Row} />) : null}
     </tbody>
   );
 }
@@ -133,12 +135,16 @@ function Troubles({ names }: { names: readonly string[] }) {
 }
 
 function Row({ name }: { name: string }) {
-  const resource = session.resource(name)?.value;
+  const { value: resource, near, row } = useNear(session.resource(name));
   if (!resource) return null;
   const [message] = messages(resource);
   const pod = resource.status.k8sResourceInfo?.podName;
   return (
-    <tr class={`row${isDisabled(resource) ? " off" : ""}`} data-resource={name}>
+    <tr
+      ref={row}
+      class={`row${isDisabled(resource) ? " off" : ""}${near ? "" : " far"}`}
+      data-resource={name}
+    >
       <th scope="row">
         <span class="name-line">
           <Star name={name} />
