@@ -111,7 +111,10 @@ fn text(outlook: &Outlook) -> String {
 }
 
 fn resource_text(resource: &ResourceOutlook) -> String {
-    let mut text = format!("{}\n", resource.name);
+    let mut text = match resource.cluster.is_session() {
+        true => format!("{}\n", resource.name),
+        false => format!("{} (context {})\n", resource.name, resource.cluster),
+    };
     for image in &resource.builds {
         text.push_str(&format!("  build   {image}\n"));
     }
@@ -148,7 +151,12 @@ fn described(preview: &Preview) -> (&'static str, Vec<String>) {
 
 fn resource_json(resource: &ResourceOutlook) -> Value {
     let objects: Vec<Value> = resource.objects.iter().map(object_json).collect();
-    json!({"name": resource.name, "builds": resource.builds, "runs": resource.runs, "objects": objects})
+    let mut value =
+        json!({"name": resource.name, "builds": resource.builds, "runs": resource.runs, "objects": objects});
+    if !resource.cluster.is_session() {
+        value["context"] = json!(resource.cluster);
+    }
+    value
 }
 
 fn object_json((object, preview): &(ObjectRef, Preview)) -> Value {

@@ -24,7 +24,7 @@ pub(crate) async fn run(
 ) {
     let id = SpanId::from(format!("cleanup:{resource}:{cleanup}"));
     let span = || context.logs.span(id.clone(), Some(resource.clone()), Source::Build);
-    let Leftovers { objects, command } = leftovers;
+    let Leftovers { cluster, objects, command } = leftovers;
     let names = objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string());
     let names: Vec<String> = names.chain(command.as_ref().map(|_| resource.to_string())).collect();
     let (why, wait) = match reason {
@@ -34,7 +34,7 @@ pub(crate) async fn run(
     };
     span().info(&format!("Deleting what {why}: {}", names.join(", ")));
     if !objects.is_empty() {
-        let deletion = async { context.cluster()?.delete(&objects, wait).await };
+        let deletion = async { context.cluster(&cluster)?.delete(&objects, wait).await };
         tokio::select! {
             result = deletion => complain(span(), result.err()),
             () = context.cancel.cancelled() => return,
@@ -42,7 +42,8 @@ pub(crate) async fn run(
     }
     if let Some(command) = &command {
         span().info(&format!("Running cmd: {}", command.display()));
-        match local::run_command(&context, command, span()).await {
+        let command = context.meeting(&cluster, command);
+        match local::run_command(&context, &command, span()).await {
             Ok(failure) => complain(span(), failure),
             Err(local::Cancelled) => return,
         }

@@ -13,7 +13,7 @@ use crate::task::{ImageJob, UpdateJob};
 
 /// Every resource with the same image may use it, also this one, should its update be given up.
 pub(super) fn built(state: &mut State, name: &ResourceName, id: u64, image: &ImageName, reference: String) {
-    let destination = state.destination();
+    let destination = state.destination(&state.cluster_of(name));
     let update = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut());
     let Some(update) = update.filter(|update| update.id == id) else { return };
     let UpdateKind::Job(job) = &update.kind else { return };

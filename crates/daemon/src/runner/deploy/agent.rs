@@ -4,7 +4,6 @@ mod facts;
 
 use lilt_agent_image::AgentImage;
 use lilt_cluster::inject::agent::{self, AgentNote, AgentOffer};
-use lilt_docker::Engine;
 use lilt_engine::DeployJob;
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::log::Level;
@@ -82,7 +81,7 @@ async fn candidate(
     deployed: &str,
     steps: &mut Steps,
 ) -> Result<Option<Candidate>, Failure> {
-    let engine = image::engine(context)?;
+    let engine = &image::engine(context, &job.kubernetes.cluster)?;
     let local = image::local_reference(job, &target.name, deployed)?;
     let mut unknown = |why: &str| {
         if live_update.restart_process.is_some() {
@@ -146,7 +145,7 @@ async fn provide(
     candidate: Candidate,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
-    let engine: &Engine = image::engine(context)?;
+    let engine = &image::engine(context, &job.kubernetes.cluster)?;
     let known = engine.image_exists(&candidate.local).await?;
     if !known {
         engine.load(candidate.archive).await?;

@@ -27,7 +27,7 @@ pub(super) async fn apply(
     let mut objects = prepared(context, job, references).await?;
     agent::bring(context, job, references, &mut objects, steps).await?;
     steps.detail("Applying YAML to cluster");
-    let cluster = context.cluster()?;
+    let cluster = context.cluster(&job.kubernetes.cluster)?;
     let memory = Memory::of(context, steps.resource(), cluster.server());
     let how = ApplyOptions {
         origins: &job.kubernetes.origins,
