@@ -219,7 +219,7 @@ pub(crate) async fn load(
     }
 }
 
-fn is_kept(object: &Value) -> bool {
+pub(crate) fn is_kept(object: &Value) -> bool {
     let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
     policy == Some("keep")
 }

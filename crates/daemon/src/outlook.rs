@@ -1,5 +1,7 @@
 //! `lilt plan`: what `up` or `down` would do, without doing it.
 
+mod standing;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::down::{self, Doomed, Extent};
 use crate::runner::{in_pods, injections};
 use crate::settings::Settings;
+use standing::leaving;
+pub use standing::{Leaving, Standing};
 
 /// Stands for what a build makes of the content of an image.
 const TO_BE_BUILT: &str = "to-be-built";
@@ -26,6 +30,8 @@ const TEMPLATE_HASH: &str = "labels.tilt.dev/pod-template-hash";
 #[derive(Debug, Default)]
 pub struct Outlook {
     pub resources: Vec<ResourceOutlook>,
+    /// What a running session would delete as soon as it loads the Tiltfile.
+    pub leaving: Vec<Leaving>,
 }
 
 #[derive(Debug, Default)]
@@ -48,9 +54,11 @@ pub struct Deletion {
     pub runs: Vec<String>,
 }
 
-/// What `up` would do. `print` gets what the Tiltfile prints.
+/// What `up` would do, and what a session that runs would do, which has deployed what is `standing`. `print` gets what the
+/// Tiltfile prints.
 pub async fn outlook(
     settings: Settings,
+    standing: Vec<Standing>,
     cancel: CancellationToken,
     mut print: impl FnMut(&str),
 ) -> Result<Outlook, Failure> {
@@ -58,7 +66,7 @@ pub async fn outlook(
     let guardian = Guardian::of_this_program()?;
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await;
     guardian.close().await;
-    let work = preview(&settings, project?);
+    let work = preview(&settings, project?, standing);
     tokio::select! {
         result = work => result,
         () = cancel.cancelled() => Err(interrupted()),
@@ -100,12 +108,17 @@ fn interrupted() -> Failure {
     Failure::user("interrupted; nothing was changed")
 }
 
-async fn preview(settings: &Settings, mut project: Project) -> Result<Outlook, Failure> {
+async fn preview(
+    settings: &Settings,
+    mut project: Project,
+    standing: Vec<Standing>,
+) -> Result<Outlook, Failure> {
     let all = std::mem::take(&mut project.resources);
+    let leaving = leaving(standing, &all);
     let enabled: Vec<Resource> =
         all.into_iter().filter(|resource| project.is_enabled(&resource.name)).collect();
     let clusters = Clusters::of(settings, &enabled).await?;
-    let mut outlook = Outlook::default();
+    let mut outlook = Outlook { leaving, ..Outlook::default() };
     for resource in enabled {
         let mut one = ResourceOutlook { name: resource.name, ..ResourceOutlook::default() };
         match &resource.body {

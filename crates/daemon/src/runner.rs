@@ -15,6 +15,7 @@ mod load;
 mod local;
 mod namespace;
 mod objects;
+mod patience;
 mod probe;
 mod program;
 mod prune;

@@ -32,7 +32,7 @@ use crate::objects::{FileEvents, Objects};
 use crate::prune::PruneState;
 pub(crate) use clusters::{ClusterState, Clusters};
 pub(crate) use kubernetes::{
-    BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
+    BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress, Save,
 };
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
@@ -134,6 +134,8 @@ pub struct State {
     pub(crate) dependents: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     /// Images that several resources have, with those.
     pub(crate) sharing: BTreeMap<ImageName, BTreeSet<ResourceName>>,
+    /// The last save that changed each of those.
+    pub(crate) saves: BTreeMap<ImageName, Save>,
     pub(crate) queue: Queue,
     /// Resources that would be in the queue if their files were watched.
     pub(crate) unwatched: BTreeSet<(Rank, ResourceName)>,
@@ -252,6 +254,7 @@ impl State {
             resources: BTreeMap::new(),
             dependents: BTreeMap::new(),
             sharing: BTreeMap::new(),
+            saves: BTreeMap::new(),
             queue: Queue::default(),
             unwatched: BTreeSet::new(),
             updating: BTreeMap::new(),

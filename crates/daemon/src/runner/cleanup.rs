@@ -10,6 +10,7 @@ use lilt_model::kubernetes::ObjectRef;
 use lilt_model::log::{Level, Source};
 
 use super::local;
+use super::patience::Patience;
 use crate::context::Context;
 
 /// How long what a disabled resource had deployed may take to end: its next deployment waits for that.
@@ -34,7 +35,16 @@ pub(crate) async fn run(
     };
     span().info(&format!("Deleting what {why}: {}", names.join(", ")));
     if !objects.is_empty() {
-        let deletion = async { context.cluster(&cluster)?.delete(&objects, wait).await };
+        let deletion = async {
+            let cluster = context.cluster(&cluster)?;
+            let mut patience = Patience::new(&cluster, None);
+            while let Err(failure) = cluster.delete(&objects, wait).await {
+                if !patience.lasts(&failure, |words| span().info(words)).await {
+                    return Err(failure);
+                }
+            }
+            Ok(())
+        };
         tokio::select! {
             result = deletion => complain(span(), result.err()),
             () = context.cancel.cancelled() => return,

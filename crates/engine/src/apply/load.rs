@@ -293,7 +293,12 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
     match (old, new) {
         (Body::Local(old), Body::Local(new)) => old.update != new.update || old.serve != new.serve,
         (Body::Kubernetes(old), Body::Kubernetes(new)) => {
-            let recipe = |image: &ImageTarget| (image.name.clone(), image.build.clone());
+            // How it is made, and what it does to pods.
+            let recipe = |image: &ImageTarget| {
+                let found = (image.match_exact, image.match_in_env_vars);
+                let overrides = (image.entrypoint.clone(), image.container_args.clone());
+                (image.name.clone(), image.build.clone(), found, overrides)
+            };
             let command = |it: &KubernetesResource| it.custom_deploy.as_ref().map(|it| it.apply.clone());
             let finds_pods =
                 |it: &KubernetesResource| (it.extra_pod_selectors.clone(), it.discovery_strategy);
@@ -301,6 +306,7 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
                 || !takes_updates_alike(old, new)
                 || finds_pods(old) != finds_pods(new)
                 || command(old) != command(new)
+                || old.image_locators != new.image_locators
                 || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
         }
         (Body::Compose(old), Body::Compose(new)) => old != new,
@@ -470,6 +476,7 @@ fn link_images(state: &mut State) {
         }
     }
     sharing.retain(|_, resources| resources.len() > 1);
+    state.saves.retain(|image, _| sharing.contains_key(image));
     state.sharing = sharing;
     // What they wait for may be gone.
     let waits = |resource: &ResourceState| matches!(resource.hold, Some(Hold::Image { .. }));

@@ -8,7 +8,7 @@ use lilt_model::cluster::{PodRef, Registry};
 use lilt_model::image::LiveUpdate;
 use lilt_model::kubernetes::{ForwardPlace, ObjectRef};
 use lilt_model::resource::{Body, Resource};
-use lilt_model::{ClusterName, ContainerId, Failure, ImageName, Timestamp};
+use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -119,6 +119,15 @@ pub(crate) struct BuiltImage {
     /// What it is made on.
     pub(crate) bases: Vec<(ImageName, String)>,
     pub(crate) destination: Destination,
+}
+
+/// The last save of files of an image that several resources have. Each of them hears of it through a watch of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Save {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) written: Timestamp,
+    pub(crate) sequence: u64,
+    pub(crate) heard: BTreeSet<ResourceName>,
 }
 
 /// For whom images are built: one for another registry or platform is another image, and what one cluster has another
