@@ -186,7 +186,9 @@ impl Look<'_> {
         let path = format!("/containers/{}?force=1", encode_path(&self.container));
         let response = self.engine.request(Method::DELETE, &path, HeaderMap::new()).await?;
         match response.status {
-            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(()),
+            // Somebody else may have removed it, or be about to: a session that tidies up, for example.
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::CONFLICT => Ok(()),
             _ => Err(refusal(response, "cannot end a look into an image").await),
         }
     }
