@@ -68,7 +68,7 @@ fn an_update_waits_for_a_cluster_that_is_away() {
     let site = Site::new("away");
     site.project.write("web.yaml", &site.idle("web"));
     site.project.write("gone.yaml", &site.idle("gone"));
-    let tiltfile = "update_settings(k8s_upsert_timeout_secs=1)\nk8s_yaml('web.yaml')\n";
+    let tiltfile = "update_settings(k8s_upsert_timeout_secs=4)\nk8s_yaml('web.yaml')\n";
     site.project.write("Tiltfile", &format!("{tiltfile}k8s_yaml('gone.yaml')\n"));
     let away = Project::new(&[]);
     let port = detour(&site.namespace, &away);

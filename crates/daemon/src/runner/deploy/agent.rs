@@ -113,11 +113,12 @@ async fn candidate(
         unknown(&format!("lilt has no agent for {}", configuration.architecture));
         return Ok(None);
     };
+    let whose = format!("{}:{}", context.settings.tiltfile.display(), steps.resource());
     let offer = AgentOffer {
         deployed: deployed.to_owned(),
         agent_image: Reference::parse(deployed)?.with_tag(&tag).familiar(),
         agent_program: lilt_agent_image::PROGRAM.to_owned(),
-        facts: facts::find(engine, &configuration, live_update).await?,
+        facts: facts::find(engine, &whose, &configuration, live_update).await?,
         restart: live_update.restart_process.clone(),
     };
     Ok(Some(Candidate { offer, local: format!("{name}:{tag}"), archive }))
