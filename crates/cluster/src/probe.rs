@@ -48,8 +48,8 @@ impl Cluster {
     }
 
     /// Whether the API server is there, whatever it may say.
-    pub async fn answers(&self) -> bool {
-        match tokio::time::timeout(PATIENCE, self.version()).await {
+    pub async fn answers(&self, within: Duration) -> bool {
+        match tokio::time::timeout(within, self.version()).await {
             Ok(Err(failure)) => !is_unreachable(&failure),
             answer => answer.is_ok(),
         }

@@ -27,10 +27,16 @@ pub async fn docker_prune(
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await?;
     let work = async {
         let registry = registry(&settings, &project).await?;
-        let engine =
-            examine::cluster_engine(settings.kubeconfig.context().map(str::to_owned), &guardian).await?;
+        // Who deploys nothing has no kubeconfig read.
+        let engine = match deploys(&project) {
+            true => {
+                let context = settings.kubeconfig.context().map(str::to_owned);
+                examine::cluster_engine(context, &guardian).await?.engine
+            }
+            false => Arc::new(examine::engine()?),
+        };
         let job = job(&project, registry.as_ref());
-        runner::prune(&engine.engine, &job, true, |line| print(&format!("{line}\n"))).await
+        runner::prune(&engine, &job, true, |line| print(&format!("{line}\n"))).await
     };
     let result = tokio::select! {
         result = work => result,
@@ -40,10 +46,13 @@ pub async fn docker_prune(
     result
 }
 
+fn deploys(project: &Project) -> bool {
+    project.resources.iter().any(|resource| matches!(resource.body, Body::Kubernetes(_)))
+}
+
 /// Images have other names where the cluster announces a registry.
 async fn registry(settings: &Settings, project: &Project) -> Result<Option<Registry>, Failure> {
-    let deploys = project.resources.iter().any(|resource| matches!(resource.body, Body::Kubernetes(_)));
-    if !deploys {
+    if !deploys(project) {
         return Ok(None);
     }
     let info = Cluster::connect(settings.connection(&ClusterName::default())).await?.probe().await?;

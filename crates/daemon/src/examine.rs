@@ -33,7 +33,7 @@ pub struct ClusterFacts {
     pub container_runtime: Option<String>,
 }
 
-fn engine() -> Result<Engine, Failure> {
+pub(crate) fn engine() -> Result<Engine, Failure> {
     Engine::connect(&lilt_host::environment::variable, lilt_host::environment::home().as_deref())
 }
 

@@ -86,7 +86,7 @@ fn each_has_its_own_connection_and_status() {
     lilt.quit();
 
     let plan = Start::new(&site.project, &["plan"]).on(&site.namespace).run().clean(1);
-    for words in ["far (context edge)\n", "leave   far:deployment", "refused lost:deployment"] {
+    for words in ["far (context edge)\n", "change  far:deployment", "refused lost:deployment"] {
         assert!(plan.output().contains(words), "no {words:?} in {}", plan.output());
     }
     let ended = site.down().run().clean(1);

@@ -81,7 +81,10 @@ fn an_update_waits_for_a_cluster_that_is_away() {
     let place = lilt.place();
     site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
     site.project.write("Tiltfile", tiltfile);
-    lilt.wait_for_line_after(place, "; trying again");
+    eventually("it waits for the cluster", || {
+        let said = lilt.output_after(place);
+        said.lines().find(|line| line.contains("web │") && line.contains("; trying again")).map(str::to_owned)
+    });
     // Whoever would give up has given up by now.
     std::thread::sleep(Duration::from_secs(3));
     drop(blackout);

@@ -38,7 +38,7 @@ pub(crate) async fn run(
         let deletion = async {
             let cluster = context.cluster(&cluster)?;
             let mut patience = Patience::new(&cluster, None);
-            while let Err(failure) = cluster.delete(&objects, wait).await {
+            while let Err(failure) = patience.attempt(cluster.delete(&objects, wait)).await {
                 if !patience.lasts(&failure, |words| span().info(words)).await {
                     return Err(failure);
                 }

@@ -45,7 +45,7 @@ pub(super) async fn apply(
     }
     let mut patience = Patience::new(&cluster, deadline);
     let applied = loop {
-        let failure = match cluster.apply_with(&objects, &how).await {
+        let failure = match patience.attempt(cluster.apply_with(&objects, &how)).await {
             Ok(applied) => break applied,
             Err(failure) => failure,
         };
@@ -119,7 +119,7 @@ async fn start_anew(
     }
     steps.detail("Deleting what runs, so that it starts anew");
     let mut patience = Patience::new(cluster, deadline);
-    while let Err(failure) = cluster.delete(&workloads, Some(timeout)).await {
+    while let Err(failure) = patience.attempt(cluster.delete(&workloads, Some(timeout))).await {
         if !patience.lasts(&failure, |words| steps.detail(words)).await {
             return Err(failure);
         }
