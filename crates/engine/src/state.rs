@@ -32,7 +32,8 @@ use crate::objects::{FileEvents, Objects};
 use crate::prune::PruneState;
 pub(crate) use clusters::{ClusterState, Clusters};
 pub(crate) use kubernetes::{
-    BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress, Save,
+    BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
+    Save,
 };
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
