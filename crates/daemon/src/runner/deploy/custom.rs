@@ -194,7 +194,7 @@ pub(crate) async fn content(context: &Context, job: &DeployJob, image: &Injectio
     }
     let local = image::local_reference(job, &image.name, &image.deployed).ok()?;
     // An engine that does not answer fails the build, not this.
-    image::engine(context).ok()?.image_id(&local).await.ok()?
+    image::engine(context, &job.kubernetes.cluster).ok()?.image_id(&local).await.ok()?
 }
 
 /// Says which tag was expected and which exist.
