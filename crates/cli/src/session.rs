@@ -11,6 +11,7 @@ use lilt_model::Failure;
 use lilt_server::{ApiOptions, ProxiedApi};
 use lilt_server::{ServeOptions, Unbound};
 use lilt_store::{DEFAULT_LIMIT, Filter, LogWriter, Reader};
+use lilt_tiltfile::FrozenKubeconfig;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -252,7 +253,7 @@ fn log_limit() -> Result<u64, Failure> {
 }
 
 fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Settings> {
-    let Given { mut environment, programs, kubeconfig, context } = given(&plan.project, host, port, folder)?;
+    let Given { mut environment, programs, kubeconfig } = given(&plan.project, host, port, folder)?;
     environment.extend(plan.environment);
     Ok(Settings {
         tiltfile: absolute(plan.project.file)?,
@@ -263,7 +264,6 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         },
         mode: plan.mode,
         version: version().to_owned(),
-        context,
         namespace: plan.project.namespace,
         environment,
         programs,
@@ -280,24 +280,16 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
 struct Given {
     environment: Vec<(String, String)>,
     programs: Vec<PathBuf>,
-    kubeconfig: Option<PathBuf>,
-    /// The one that is meant from beginning to end, whatever kubeconfig selects meanwhile.
-    context: Option<String>,
+    kubeconfig: FrozenKubeconfig,
 }
 
 fn given(project: &Project, host: &str, port: u16, folder: &SessionDir) -> anyhow::Result<Given> {
     let programs = programs(folder)?;
     let mut environment = variables(host, port);
-    let kubeconfig = freeze_kubeconfig(project, folder);
-    environment.extend(kubeconfig.iter().map(|path| ("KUBECONFIG".to_owned(), path.display().to_string())));
     if let Some(path) = path_with(&programs) {
         environment.push((environment::PATH.to_owned(), path));
     }
-    let context = project.context.clone().or_else(|| {
-        let frozen = kubeconfig.clone()?;
-        lilt_cluster::current_context(&[frozen]).ok().flatten()
-    });
-    Ok(Given { environment, programs, kubeconfig, context })
+    Ok(Given { environment, programs, kubeconfig: kubeconfig(project, folder) })
 }
 
 /// What commands get unless they have it.
@@ -315,25 +307,10 @@ pub(crate) fn variables(host: &str, port: u16) -> Vec<(String, String)> {
     session.into_iter().chain(unset).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Where the kubeconfig of commands goes.
-pub(crate) fn kubeconfig_path(folder: &SessionDir) -> PathBuf {
-    folder.path().join("kubeconfig.yml")
-}
-
-/// Commands meet the cluster that the session meets, also when somebody switches contexts meanwhile. None where there
-/// is no cluster.
-fn freeze_kubeconfig(project: &Project, folder: &SessionDir) -> Option<PathBuf> {
-    let path = kubeconfig_path(folder);
-    let frozen =
-        lilt_tiltfile::freeze_kubeconfig(project.context.as_deref(), project.namespace.as_deref(), &path);
-    match frozen {
-        Ok(written) => written.then_some(path),
-        // Who deploys nothing need not hear of it; who does hears it from the connection.
-        Err(failure) => {
-            tracing::warn!(%failure, "commands find their own kubeconfig");
-            None
-        }
-    }
+/// Commands meet the cluster that the session meets, also when somebody switches contexts meanwhile.
+pub(crate) fn kubeconfig(project: &Project, folder: &SessionDir) -> FrozenKubeconfig {
+    let (context, namespace) = (project.context.clone(), project.namespace.clone());
+    FrozenKubeconfig::in_folder(folder.path().to_owned(), context, namespace)
 }
 
 /// A folder in which scripts that call `tilt` find lilt; none where there is a `tilt` already.
@@ -374,14 +351,13 @@ pub(crate) fn settings_for_plan(
 /// The settings of a command that runs no session. The folder holds what commands need.
 pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow::Result<Settings> {
     let (host, port) = elsewhere();
-    let Given { environment, programs, kubeconfig, context } = given(&project, &host, port, folder)?;
+    let Given { environment, programs, kubeconfig } = given(&project, &host, port, folder)?;
     Ok(Settings {
         tiltfile: absolute(project.file)?,
         args: project.args,
         subcommand: "down",
         mode: Mode::Up,
         version: version().to_owned(),
-        context,
         namespace: project.namespace,
         environment,
         programs,

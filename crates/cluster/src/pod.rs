@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodCondition, PodPhase};
-use lilt_model::{ContainerId, Timestamp, Uid};
+use lilt_model::{ClusterName, ContainerId, Timestamp, Uid};
 
 mod status;
 
@@ -19,6 +19,8 @@ pub(crate) fn translate(pod: &core::Pod, owners: Vec<Uid>) -> Pod {
     let conditions = conditions(pod);
     let (status, message) = status::of(pod);
     Pod {
+        // Only who connected knows what the session calls it.
+        cluster: ClusterName::default(),
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),

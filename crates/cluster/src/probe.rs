@@ -12,6 +12,7 @@ use lilt_model::Failure;
 use lilt_model::cluster::{ClusterInfo, Runtime};
 
 use crate::connect::Cluster;
+use crate::error::is_unreachable;
 use registry::Announced;
 
 /// The same patience that Tilt has: slow login plugins are common.
@@ -44,6 +45,14 @@ impl Cluster {
             shares_engine: false,
             node_commands: Vec::new(),
         })
+    }
+
+    /// Whether the API server is there, whatever it may say.
+    pub async fn answers(&self, within: Duration) -> bool {
+        match tokio::time::timeout(within, self.version()).await {
+            Ok(Err(failure)) => !is_unreachable(&failure),
+            answer => answer.is_ok(),
+        }
     }
 
     fn silent(&self) -> Failure {

@@ -127,8 +127,12 @@ impl Watch {
                 self.waiting.remove(&uid(&pod));
                 let meta = pod.metadata;
                 let namespace = meta.namespace.unwrap_or_default();
-                self.tell(NamespaceFact::PodGone(PodRef { namespace, name: meta.name.unwrap_or_default() }))
-                    .await
+                self.tell(NamespaceFact::PodGone(PodRef {
+                    namespace,
+                    name: meta.name.unwrap_or_default(),
+                    ..PodRef::default()
+                }))
+                .await
             }
             Step::Trouble(failure) => self.tell(NamespaceFact::Trouble(failure)).await,
             Step::Refused(failure) => self.tell(NamespaceFact::Refused(failure)).await,

@@ -265,3 +265,45 @@ async fn what_does_not_go_is_named_with_its_finalizers() {
     let applied = space.apply(stuck).await;
     assert!(applied.changed);
 }
+
+/// What an operator has to clear up goes while the operator still runs; its kind goes after both.
+#[tokio::test]
+async fn custom_resources_go_before_their_operators_and_kinds() {
+    let space = Space::new("operator").await;
+    let group = format!("{}.example.com", space.name);
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("widgets.{group}")},
+        "spec": {"group": group, "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+    let operator = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "operator"}, "spec": {
+        "replicas": 0, "selector": {"matchLabels": {"app": "operator"}},
+        "template": {"metadata": {"labels": {"app": "operator"}},
+            "spec": {"containers": [{"name": "main", "image": "busybox"}]}}}});
+    let widget = |finalizers: &[&str]| {
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Widget",
+            "metadata": {"name": "w", "finalizers": finalizers}})
+    };
+    let objects = [definition, operator, widget(&["example.com/operator"])];
+    space.cluster.apply(&objects, DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
+    let kubectl = |arguments: &[&str]| {
+        let output =
+            std::process::Command::new("kubectl").args(["-n", &space.name]).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let clear_up = async {
+        let widget = format!("widgets.{group}/w");
+        while kubectl(&["get", &widget, "-o", "jsonpath={.metadata.deletionTimestamp}"]).is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let there = space.cluster.exist(&objects[..2]).await.unwrap();
+        // What the operator would do.
+        kubectl(&["patch", &widget, "--type=merge", "-p", "{\"metadata\":{\"finalizers\":null}}"]);
+        there
+    };
+    let (outcome, there) = tokio::join!(space.cluster.delete(&objects, Some(DEADLINE)), clear_up);
+    assert!(there.iter().all(|(_, there)| *there), "operator and kind stay for it: {there:?}");
+    let outcome = outcome.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(outcome.iter().all(|(_, outcome)| *outcome == DeleteOutcome::Deleted), "{outcome:?}");
+}

@@ -17,9 +17,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use lilt_cluster::{Cluster, ConnectOptions};
 use serde_json::{Value, json};
 use space::{DEADLINE, Space};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// The bed's own kubeconfig.
 fn admin() -> Value {
@@ -71,6 +74,31 @@ async fn tokens_in_kubeconfig_and_in_a_file() {
     std::fs::write(folder.path().join("t"), &token).unwrap();
     config["users"][0]["user"] = json!({"tokenFile": folder.path().join("t")});
     works(&space, vec![write(folder.path(), "file", &config)]).await;
+}
+
+/// Who renews it writes the file anew; the connection reads it again within a minute, as kubectl does.
+#[tokio::test]
+async fn a_token_in_a_file_is_read_again() {
+    let space = Space::new("renewed").await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t");
+    std::fs::write(&file, "expired").unwrap();
+    let mut config = admin();
+    config["users"][0]["user"] = json!({"tokenFile": file});
+    let options = ConnectOptions {
+        kubeconfig: vec![write(folder.path(), "config", &config)],
+        namespace: Some(space.name.clone()),
+        ..ConnectOptions::default()
+    };
+    let cluster = Cluster::connect(options).await.unwrap();
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+    let refused = cluster.apply(std::slice::from_ref(&map), DEADLINE).await.unwrap_err();
+    std::fs::write(&file, token(&space)).unwrap();
+    let begin = std::time::Instant::now();
+    while let Err(failure) = cluster.apply(std::slice::from_ref(&map), DEADLINE).await {
+        assert!(begin.elapsed() < 2 * DEADLINE, "{refused}; and later {failure}");
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
 }
 
 #[tokio::test]
@@ -223,4 +251,71 @@ async fn proxies_that_the_cluster_names_lead_there() {
     };
     let failure = Cluster::connect(options).await.unwrap().probe().await.unwrap_err();
     assert!(failure.to_string().contains("refused"), "{failure}");
+}
+
+/// A proxy that is itself reached over TLS, and its certificate as PEM.
+async fn proxy_with_tls() -> (u16, Arc<AtomicUsize>, String) {
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let key =
+        tokio_rustls::rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = tokio_rustls::rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let (acceptor, counted) = (acceptor.clone(), Arc::clone(&counted));
+            tokio::spawn(async move {
+                let mut client = acceptor.accept(client).await.ok()?;
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(client.read_u8().await.ok()?);
+                }
+                let head = String::from_utf8(head).ok()?;
+                let mut server =
+                    tokio::net::TcpStream::connect(head.split_whitespace().nth(1)?).await.ok()?;
+                client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.ok()?;
+                counted.fetch_add(1, Ordering::Relaxed);
+                tokio::io::copy_bidirectional(&mut client, &mut server).await.ok()
+            });
+        }
+    });
+    (port, count, made.cert.pem())
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_reached_over_tls_leads_there_if_its_certificate_is_known() {
+    let space = Space::new("secure-proxy").await;
+    let folder = tempfile::tempdir().unwrap();
+    let (port, count, certificate) = proxy_with_tls().await;
+    let mut config = flattened();
+    let cluster = &mut config["clusters"][0]["cluster"];
+    cluster["proxy-url"] = json!(format!("https://127.0.0.1:{port}"));
+    let own = STANDARD.decode(cluster["certificate-authority-data"].as_str().unwrap()).unwrap();
+    let own = String::from_utf8(own).unwrap();
+    let options = ConnectOptions {
+        kubeconfig: vec![write(folder.path(), "unknown", &config)],
+        ..ConnectOptions::default()
+    };
+    let failure = Cluster::connect(options).await.unwrap().probe().await.unwrap_err();
+    assert!(failure.to_string().contains("certificate"), "{failure}");
+    config["clusters"][0]["cluster"]["certificate-authority-data"] =
+        json!(STANDARD.encode(format!("{own}\n{certificate}")));
+    works(&space, vec![write(folder.path(), "known", &config)]).await;
+    assert!(count.load(Ordering::Relaxed) > 0, "it was passed by");
+}
+
+/// The bed's own kubeconfig, without other files.
+fn flattened() -> Value {
+    let arguments = ["config", "view", "--raw", "--flatten", "-o", "json"];
+    let output = Command::new("kubectl").args(arguments).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
 }

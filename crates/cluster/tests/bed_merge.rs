@@ -301,3 +301,50 @@ async fn drift_is_what_the_manifest_sets_and_is_otherwise() {
     space.kubectl(&["delete", "deployment/web"], &Value::Null);
     assert_eq!(drift().await, None);
 }
+
+/// Others fill in the certificate by which the API server knows a webhook, and change it at any time.
+#[tokio::test]
+async fn a_certificate_that_was_put_into_a_webhook_is_no_drift() {
+    let space = Space::new("webhook").await;
+    let name = format!("{}.example.com", space.name);
+    let configuration = |address: &str| {
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": space.name},
+            "webhooks": [{"name": name, "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                "failurePolicy": "Ignore", "clientConfig": {"url": address},
+                "rules": [{"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"],
+                    "resources": ["widgets"]}]}]})
+    };
+    let manifest = configuration("https://127.0.0.1:9/check");
+    space.apply(manifest.clone()).await;
+    // Whatever else is in it, it must be one.
+    let authority = space.kubectl(
+        &[
+            "config",
+            "view",
+            "--raw",
+            "--flatten",
+            "-o",
+            "jsonpath={.clusters[0].cluster.certificate-authority-data}",
+        ],
+        &Value::Null,
+    );
+    let object = format!("validatingwebhookconfiguration/{}", space.name);
+    let patch =
+        json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": authority.trim()}]);
+    space.kubectl(&["patch", &object, "--type=json", "-p", &patch.to_string()], &Value::Null);
+    let drift = async |manifest: &Value| {
+        let found = space.cluster.drift(manifest, ServerSideApply::Auto).await.unwrap();
+        found.map(|changes| changes.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    let first = drift(&manifest).await;
+    // And the next apply leaves it there.
+    space.apply(manifest.clone()).await;
+    let bundle =
+        space.kubectl(&["get", &object, "-o", "jsonpath={.webhooks[0].clientConfig.caBundle}"], &Value::Null);
+    let moved = drift(&configuration("https://127.0.0.1:9/other")).await;
+    space.cluster.delete(&[manifest], None).await.unwrap();
+    assert_eq!(first, Some(Vec::new()));
+    assert_eq!(bundle.trim(), authority.trim());
+    assert!(moved.is_some_and(|changes| changes.len() == 1 && changes[0].contains("url")));
+}

@@ -1,14 +1,17 @@
 //! What a runner is given: how to tell, where to log, when to stop, and the clients of the edges.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_cluster::Cluster;
 use lilt_engine::Event;
 use lilt_host::process::{Daemons, Guardian, Process};
 use lilt_host::watch::Watcher;
+use lilt_model::command::Command;
 use lilt_model::log::{Level, Source};
-use lilt_model::{ResourceName, SpanId, Timestamp};
+use lilt_model::{ClusterName, Failure, ResourceName, SpanId, Timestamp};
 use lilt_store::{LogWriter, Span};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -31,11 +34,19 @@ pub(crate) struct Edges {
     pub(crate) watcher: Watcher,
     /// Starts commands, and ends them with lilt.
     pub(crate) guardian: Guardian,
-    pub(crate) docker: Arc<Result<lilt_docker::Engine, lilt_model::Failure>>,
-    /// The engine inside the cluster, where it has one that builds; set by the runner that connects.
-    pub(crate) cluster_engine: Arc<OnceLock<ClusterEngine>>,
-    /// Set once by the runner that connects; tasks that need it are planned only after that.
-    pub(crate) cluster: Arc<watch::Sender<Option<Cluster>>>,
+    pub(crate) docker: Result<Arc<lilt_docker::Engine>, Failure>,
+    /// Each is set once, by the runner that connects; tasks that need it are planned only after that.
+    pub(crate) clusters: Arc<watch::Sender<BTreeMap<ClusterName, Connection>>>,
+}
+
+/// A cluster that answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    pub(crate) cluster: Cluster,
+    /// The engine inside it, where it has one that builds.
+    pub(crate) engine: Option<Arc<ClusterEngine>>,
+    /// What commands are given that deploy there, if that is not what all commands are given.
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -81,10 +92,25 @@ impl Context {
         self.logs.span(SpanId::from(id), Some(resource.clone()), Source::Runtime)
     }
 
-    pub(crate) fn cluster(&self) -> Result<Cluster, lilt_model::Failure> {
-        self.edges.cluster.borrow().clone().ok_or_else(|| {
-            lilt_model::Failure::internal("a task that needs the cluster was started before it was connected")
+    pub(crate) fn cluster(&self, name: &ClusterName) -> Result<Cluster, Failure> {
+        let connection = self.edges.clusters.borrow().get(name).map(|connection| connection.cluster.clone());
+        connection.ok_or_else(|| {
+            Failure::internal("a task that needs the cluster was started before it was connected")
         })
+    }
+
+    /// The engine inside a cluster, where it has one that builds.
+    pub(crate) fn engine_of(&self, name: &ClusterName) -> Option<Arc<ClusterEngine>> {
+        self.edges.clusters.borrow().get(name)?.engine.clone()
+    }
+
+    /// A command of what is deployed to a cluster: it meets that one.
+    pub(crate) fn meeting(&self, name: &ClusterName, command: &Command) -> Command {
+        let mut command = command.clone();
+        if let Some(Connection { kubeconfig: Some(path), .. }) = self.edges.clusters.borrow().get(name) {
+            command.env.push(("KUBECONFIG".to_owned(), path.display().to_string()));
+        }
+        command
     }
 
     /// Ends a process in the time that the occasion allows.

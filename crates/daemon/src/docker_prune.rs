@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use lilt_cluster::{Cluster, ConnectOptions};
+use lilt_cluster::Cluster;
 use lilt_engine::PruneJob;
 use lilt_host::process::Guardian;
-use lilt_model::Failure;
 use lilt_model::cluster::Registry;
 use lilt_model::image::ImageTarget;
 use lilt_model::project::Project;
 use lilt_model::reference::reference_in_registry;
 use lilt_model::resource::Body;
+use lilt_model::{ClusterName, Failure};
 use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
@@ -27,9 +27,16 @@ pub async fn docker_prune(
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await?;
     let work = async {
         let registry = registry(&settings, &project).await?;
-        let engine = examine::cluster_engine(settings.context.clone(), &guardian).await?;
+        // Who deploys nothing has no kubeconfig read.
+        let engine = match deploys(&project) {
+            true => {
+                let context = settings.kubeconfig.context().map(str::to_owned);
+                examine::cluster_engine(context, &guardian).await?.engine
+            }
+            false => Arc::new(examine::engine()?),
+        };
         let job = job(&project, registry.as_ref());
-        runner::prune(&engine.engine, &job, true, |line| print(&format!("{line}\n"))).await
+        runner::prune(&engine, &job, true, |line| print(&format!("{line}\n"))).await
     };
     let result = tokio::select! {
         result = work => result,
@@ -39,18 +46,16 @@ pub async fn docker_prune(
     result
 }
 
+fn deploys(project: &Project) -> bool {
+    project.resources.iter().any(|resource| matches!(resource.body, Body::Kubernetes(_)))
+}
+
 /// Images have other names where the cluster announces a registry.
 async fn registry(settings: &Settings, project: &Project) -> Result<Option<Registry>, Failure> {
-    let deploys = project.resources.iter().any(|resource| matches!(resource.body, Body::Kubernetes(_)));
-    if !deploys {
+    if !deploys(project) {
         return Ok(None);
     }
-    let options = ConnectOptions {
-        kubeconfig: Vec::new(),
-        context: settings.context.clone(),
-        namespace: settings.namespace.clone(),
-    };
-    let info = Cluster::connect(options).await?.probe().await?;
+    let info = Cluster::connect(settings.connection(&ClusterName::default())).await?.probe().await?;
     Ok(info.registry.or_else(|| project.settings.default_registry.clone()))
 }
 

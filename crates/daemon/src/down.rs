@@ -3,18 +3,19 @@
 mod commands;
 mod order;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lilt_cluster::{Cluster, ConnectOptions, DeleteOutcome};
+use lilt_cluster::{Cluster, DeleteOutcome};
 use lilt_host::process::Guardian;
-use lilt_model::Failure;
 use lilt_model::command::Command;
 use lilt_model::compose::ComposeProject;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource};
+use lilt_model::{ClusterName, Failure};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -56,8 +57,9 @@ pub async fn down(
 /// What a project has deployed, that of dependents first.
 #[derive(Default)]
 pub(crate) struct Doomed {
-    pub(crate) objects: Vec<Value>,
-    pub(crate) commands: Vec<Command>,
+    /// By cluster, the session's own first.
+    pub(crate) objects: BTreeMap<ClusterName, Vec<Value>>,
+    pub(crate) commands: Vec<(ClusterName, Command)>,
     pub(crate) compose: Vec<ComposeProject>,
 }
 
@@ -70,8 +72,8 @@ impl Doomed {
         for resource in order::dependents_first(enabled) {
             match resource.body {
                 Body::Kubernetes(kubernetes) => match kubernetes.custom_deploy {
-                    Some(custom) => doomed.commands.push(custom.delete),
-                    None => doomed.objects.extend(kubernetes.objects),
+                    Some(custom) => doomed.commands.push((kubernetes.cluster, custom.delete)),
+                    None => doomed.objects.entry(kubernetes.cluster).or_default().extend(kubernetes.objects),
                 },
                 Body::Compose(compose) => {
                     if !doomed.compose.contains(&compose.project) {
@@ -94,13 +96,17 @@ async fn delete(
     print: &mut impl FnMut(&str),
 ) -> Result<(), Failure> {
     let mut failures = Vec::new();
-    let objects = spare(doomed.objects, extent, print);
+    let mut objects: Vec<(ClusterName, Vec<Value>)> = Vec::new();
+    for (cluster, doomed) in doomed.objects {
+        objects.push((cluster, spare(doomed, extent, print)));
+    }
+    objects.retain(|(_, objects)| !objects.is_empty());
     if objects.is_empty() && doomed.commands.is_empty() && doomed.compose.is_empty() {
         print("Nothing to delete\n");
         return Ok(());
     }
-    if !objects.is_empty() {
-        match delete_objects(connect_options(settings), &objects, print).await {
+    for (cluster, objects) in objects {
+        match delete_objects(settings, &cluster, &objects, print).await {
             Ok(refused) => failures.extend(refused),
             Err(failure) => failures.push(failure),
         }
@@ -141,12 +147,16 @@ pub(crate) fn spare(objects: Vec<Value>, extent: Extent, print: &mut impl FnMut(
 
 /// Gives what could not be deleted.
 async fn delete_objects(
-    options: ConnectOptions,
+    settings: &Settings,
+    name: &ClusterName,
     objects: &[Value],
     print: &mut impl FnMut(&str),
 ) -> Result<Vec<Failure>, Failure> {
-    let cluster = Cluster::connect(options).await?;
-    print("Deleting kubernetes objects:\n");
+    let cluster = Cluster::connect(settings.connection(name)).await?;
+    print(&match name.is_session() {
+        true => "Deleting kubernetes objects:\n".to_owned(),
+        false => format!("Deleting kubernetes objects of the context {name}:\n"),
+    });
     let mut failures = Vec::new();
     for (object, outcome) in cluster.delete_each(objects, Some(PATIENCE)).await? {
         let note = match outcome {
@@ -160,15 +170,6 @@ async fn delete_objects(
         print(&format!("→ {}/{}{note}\n", object.kind, object.name));
     }
     Ok(failures)
-}
-
-/// The cluster that commands without a session mean.
-pub(crate) fn connect_options(settings: &Settings) -> ConnectOptions {
-    ConnectOptions {
-        kubeconfig: Vec::new(),
-        context: settings.context.clone(),
-        namespace: settings.namespace.clone(),
-    }
 }
 
 /// Evaluates on a blocking thread and passes on what is printed meanwhile. When cancelled, it returns after what the
@@ -218,7 +219,7 @@ pub(crate) async fn load(
     }
 }
 
-fn is_kept(object: &Value) -> bool {
+pub(crate) fn is_kept(object: &Value) -> bool {
     let policy = object.pointer("/metadata/annotations/tilt.dev~1down-policy").and_then(Value::as_str);
     policy == Some("keep")
 }

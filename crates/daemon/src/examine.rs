@@ -1,5 +1,7 @@
 //! What lilt finds around it: the Docker engine and the cluster that a session would use. For `lilt doctor`.
 
+use std::sync::Arc;
+
 use lilt_cluster::{Cluster, ConnectOptions};
 use lilt_docker::Engine;
 use lilt_host::process::Guardian;
@@ -31,7 +33,7 @@ pub struct ClusterFacts {
     pub container_runtime: Option<String>,
 }
 
-fn engine() -> Result<Engine, Failure> {
+pub(crate) fn engine() -> Result<Engine, Failure> {
     Engine::connect(&lilt_host::environment::variable, lilt_host::environment::home().as_deref())
 }
 
@@ -51,7 +53,7 @@ pub(crate) async fn cluster_engine(
     {
         return Ok(found);
     }
-    Ok(ClusterEngine { engine: engine()?, variables: Vec::new() })
+    Ok(ClusterEngine { engine: Arc::new(engine()?), variables: Vec::new() })
 }
 
 pub async fn examine_docker(context: Option<String>) -> Result<DockerFacts, Failure> {

@@ -1,5 +1,7 @@
 //! minikube's own Docker engine, which has what its pods run.
 
+use std::sync::Arc;
+
 use lilt_docker::Engine;
 use lilt_host::environment;
 use lilt_host::process::{Exit, Guardian, Launch};
@@ -10,7 +12,7 @@ use crate::tool;
 /// An engine inside a cluster.
 #[derive(Debug)]
 pub(crate) struct ClusterEngine {
-    pub(crate) engine: Engine,
+    pub(crate) engine: Arc<Engine>,
     /// By which commands reach it.
     pub(crate) variables: Vec<(String, String)>,
 }
@@ -29,7 +31,7 @@ pub(crate) async fn engine(guardian: &Guardian, profile: &str) -> Result<Option<
         message: format!("cannot use minikube's engine: {}", failure.message),
         ..failure
     })?;
-    Ok(Some(ClusterEngine { engine, variables }))
+    Ok(Some(ClusterEngine { engine: Arc::new(engine), variables }))
 }
 
 /// What a minikube says that has no such engine, or several.

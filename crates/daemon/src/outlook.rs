@@ -1,5 +1,8 @@
 //! `lilt plan`: what `up` or `down` would do, without doing it.
 
+mod standing;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lilt_cluster::{Cluster, FieldChange, Preview};
@@ -7,13 +10,16 @@ use lilt_host::process::Guardian;
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource};
-use lilt_model::{Failure, ImageName, ResourceName};
+use lilt_model::settings::ServerSideApply;
+use lilt_model::{ClusterName, Failure, ImageName, ResourceName};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::down::{self, Doomed, Extent};
 use crate::runner::{in_pods, injections};
 use crate::settings::Settings;
+use standing::leaving;
+pub use standing::{Leaving, Standing};
 
 /// Stands for what a build makes of the content of an image.
 const TO_BE_BUILT: &str = "to-be-built";
@@ -24,11 +30,15 @@ const TEMPLATE_HASH: &str = "labels.tilt.dev/pod-template-hash";
 #[derive(Debug, Default)]
 pub struct Outlook {
     pub resources: Vec<ResourceOutlook>,
+    /// What a running session would delete as soon as it loads the Tiltfile.
+    pub leaving: Vec<Leaving>,
 }
 
 #[derive(Debug, Default)]
 pub struct ResourceOutlook {
     pub name: ResourceName,
+    /// Where it is deployed.
+    pub cluster: ClusterName,
     /// Images that would be built.
     pub builds: Vec<ImageName>,
     /// Commands that would be run.
@@ -44,9 +54,11 @@ pub struct Deletion {
     pub runs: Vec<String>,
 }
 
-/// What `up` would do. `print` gets what the Tiltfile prints.
+/// What `up` would do, and what a session that runs would do, which has deployed what is `standing`. `print` gets what the
+/// Tiltfile prints.
 pub async fn outlook(
     settings: Settings,
+    standing: Vec<Standing>,
     cancel: CancellationToken,
     mut print: impl FnMut(&str),
 ) -> Result<Outlook, Failure> {
@@ -54,7 +66,7 @@ pub async fn outlook(
     let guardian = Guardian::of_this_program()?;
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await;
     guardian.close().await;
-    let work = preview(&settings, project?);
+    let work = preview(&settings, project?, standing);
     tokio::select! {
         result = work => result,
         () = cancel.cancelled() => Err(interrupted()),
@@ -72,20 +84,23 @@ pub async fn deletion(
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await;
     guardian.close().await;
     let doomed = Doomed::of(project?);
-    let mut runs: Vec<String> = doomed.commands.iter().map(|command| command.display()).collect();
+    let mut runs: Vec<String> = doomed.commands.iter().map(|(_, command)| command.display()).collect();
     runs.extend(doomed.compose.iter().map(|_| "docker compose down".to_owned()));
-    let objects = down::spare(doomed.objects, Extent::default(), &mut print);
-    let look = async {
-        if objects.is_empty() {
-            return Ok(Vec::new());
+    let mut objects = Vec::new();
+    for (name, doomed) in doomed.objects {
+        let doomed = down::spare(doomed, Extent::default(), &mut print);
+        if doomed.is_empty() {
+            continue;
         }
-        let cluster = Cluster::connect(down::connect_options(&settings)).await?;
-        cluster.exist(&objects).await
-    };
-    let objects = tokio::select! {
-        objects = look => objects?,
-        () = cancel.cancelled() => return Err(interrupted()),
-    };
+        let look = async {
+            let cluster = Cluster::connect(settings.connection(&name)).await?;
+            cluster.exist(&doomed).await
+        };
+        tokio::select! {
+            found = look => objects.extend(found?),
+            () = cancel.cancelled() => return Err(interrupted()),
+        }
+    }
     Ok(Deletion { objects, runs })
 }
 
@@ -93,17 +108,17 @@ fn interrupted() -> Failure {
     Failure::user("interrupted; nothing was changed")
 }
 
-async fn preview(settings: &Settings, mut project: Project) -> Result<Outlook, Failure> {
+async fn preview(
+    settings: &Settings,
+    mut project: Project,
+    standing: Vec<Standing>,
+) -> Result<Outlook, Failure> {
     let all = std::mem::take(&mut project.resources);
+    let leaving = leaving(standing, &all);
     let enabled: Vec<Resource> =
         all.into_iter().filter(|resource| project.is_enabled(&resource.name)).collect();
-    // Namespaces and definitions may come from other resources of the project.
-    let everything: Vec<Value> = enabled.iter().flat_map(objects_of).cloned().collect();
-    let mut cluster = None;
-    if !everything.is_empty() {
-        cluster = Some(Cluster::connect(down::connect_options(settings)).await?);
-    }
-    let mut outlook = Outlook::default();
+    let clusters = Clusters::of(settings, &enabled).await?;
+    let mut outlook = Outlook { leaving, ..Outlook::default() };
     for resource in enabled {
         let mut one = ResourceOutlook { name: resource.name, ..ResourceOutlook::default() };
         match &resource.body {
@@ -111,10 +126,11 @@ async fn preview(settings: &Settings, mut project: Project) -> Result<Outlook, F
                 let built = kubernetes.images.iter().filter(|image| image.is_built());
                 one.builds = built.map(|image| image.name.clone()).collect();
                 one.runs = kubernetes.custom_deploy.iter().map(|custom| custom.apply.display()).collect();
-                if let (Some(cluster), None) = (&cluster, &kubernetes.custom_deploy) {
-                    let merge = project.settings.server_side_apply;
+                one.cluster.clone_from(&kubernetes.cluster);
+                if kubernetes.custom_deploy.is_none() {
                     let objects = prepared(kubernetes, &one.builds)?;
-                    one.objects = cluster.preview_among(&objects, &everything, merge).await?;
+                    let merge = project.settings.server_side_apply;
+                    one.objects = clusters.preview(&kubernetes.cluster, &objects, merge).await?;
                     one.objects.iter_mut().for_each(|(_, preview)| tell_images(preview));
                 }
             }
@@ -130,6 +146,48 @@ async fn preview(settings: &Settings, mut project: Project) -> Result<Outlook, F
         outlook.resources.push(one);
     }
     Ok(outlook)
+}
+
+/// The clusters of a project, each with all that goes there: namespaces and definitions may come from other resources.
+struct Clusters(BTreeMap<ClusterName, (Result<Cluster, Failure>, Vec<Value>)>);
+
+impl Clusters {
+    /// Without the session's own there is nothing to see; another that cannot be reached is told with its resources.
+    async fn of(settings: &Settings, resources: &[Resource]) -> Result<Self, Failure> {
+        let mut everything: BTreeMap<ClusterName, Vec<Value>> = BTreeMap::new();
+        for resource in resources {
+            if let (Body::Kubernetes(spec), objects @ [_, ..]) = (&resource.body, objects_of(resource)) {
+                everything.entry(spec.cluster.clone()).or_default().extend_from_slice(objects);
+            }
+        }
+        let mut clusters = BTreeMap::new();
+        for (name, objects) in everything {
+            let cluster = Cluster::connect(settings.connection(&name)).await;
+            let cluster = if name.is_session() { Ok(cluster?) } else { cluster };
+            clusters.insert(name, (cluster, objects));
+        }
+        Ok(Self(clusters))
+    }
+
+    async fn preview(
+        &self,
+        name: &ClusterName,
+        objects: &[Value],
+        merge: ServerSideApply,
+    ) -> Result<Vec<(ObjectRef, Preview)>, Failure> {
+        let failure = match self.0.get(name) {
+            None => return Ok(Vec::new()),
+            Some((Ok(cluster), everything)) => {
+                match cluster.preview_among(objects, everything, merge).await {
+                    Err(failure) if !name.is_session() => failure,
+                    result => return result,
+                }
+            }
+            Some((Err(failure), _)) => failure.clone(),
+        };
+        let refused = |object| (object, Preview::Refused(failure.clone()));
+        Ok(objects.iter().filter_map(ObjectRef::of).map(refused).collect())
+    }
 }
 
 fn objects_of(resource: &Resource) -> &[Value] {

@@ -15,6 +15,7 @@ mod load;
 mod local;
 mod namespace;
 mod objects;
+mod patience;
 mod probe;
 mod program;
 mod prune;
@@ -69,19 +70,21 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         }
         (TaskId::Prune, TaskSpec::Prune(job)) => prune::run(context, &job).await,
         (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
-        (TaskId::Connect, TaskSpec::Connect) => connect::run(context).await,
-        (TaskId::Kubeconfig, TaskSpec::Kubeconfig) => kubeconfig::run(context).await,
-        (TaskId::Namespace(namespace), TaskSpec::Namespace) => namespace::run(context, namespace).await,
+        (TaskId::Connect(name), TaskSpec::Connect) => connect::run(context, name).await,
+        (TaskId::Kubeconfig(name), TaskSpec::Kubeconfig) => kubeconfig::run(context, name).await,
+        (TaskId::Namespace(cluster, namespace), TaskSpec::Namespace) => {
+            namespace::run(context, cluster, namespace).await;
+        }
         (TaskId::Objects(scope), TaskSpec::Objects) => objects::follow(context, scope).await,
         (TaskId::Inspect(name), TaskSpec::Inspect(inspection)) => {
             objects::inspect(context, name, *inspection).await;
         }
         (TaskId::Follow(name, _), TaskSpec::Follow { .. }) => follow::run(context, name, spec).await,
-        (TaskId::Forward(name, _), TaskSpec::Forward { forward, .. }) => {
-            forward::run(context, name, None, forward, spec).await;
+        (TaskId::Forward(name, _), TaskSpec::Forward { cluster, forward, .. }) => {
+            forward::run(context, name, None, (cluster, forward), spec).await;
         }
-        (TaskId::ObjectForward(object, name, place), TaskSpec::Forward { forward, .. }) => {
-            forward::run(context, name, Some((object, place)), forward, spec).await;
+        (TaskId::ObjectForward(object, name, place), TaskSpec::Forward { cluster, forward, .. }) => {
+            forward::run(context, name, Some((object, place)), (cluster, forward), spec).await;
         }
         (TaskId::Stream(object, name), TaskSpec::Stream { .. }) => {
             follow::stream(context, object, name, spec).await;

@@ -1,6 +1,7 @@
 //! The only loop: wait for an event, drain what else has come, let the engine decide, make what runs equal to the
 //! plan, and show the result.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,12 +74,12 @@ pub async fn run(
         edges: Edges {
             watcher: Watcher::start()?,
             guardian: guardian.clone(),
-            docker: Arc::new(lilt_docker::Engine::connect(
+            docker: lilt_docker::Engine::connect(
                 &lilt_host::environment::variable,
                 lilt_host::environment::home().as_deref(),
-            )),
-            cluster_engine: Arc::default(),
-            cluster: Arc::new(watch::Sender::new(None)),
+            )
+            .map(Arc::new),
+            clusters: Arc::new(watch::Sender::new(BTreeMap::new())),
         },
         settings: Arc::new(settings),
         logs: logs.clone(),

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use lilt_cluster::ConnectOptions;
 use lilt_engine::{DriftHabit, Mode};
 use lilt_host::environment;
+use lilt_model::ClusterName;
+use lilt_tiltfile::FrozenKubeconfig;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -17,16 +20,14 @@ pub struct Settings {
     pub mode: Mode,
     /// lilt's own version.
     pub version: String,
-    /// In place of the kubeconfig's current context.
-    pub context: Option<String>,
     /// In place of the context's namespace.
     pub namespace: Option<String>,
     /// Given to every command that the session runs, on top of lilt's own environment.
     pub environment: Vec<(String, String)>,
     /// Folders where commands find programs after those of `PATH`.
     pub programs: Vec<PathBuf>,
-    /// What commands have as `KUBECONFIG`, also in the environment above; none if they find their own.
-    pub kubeconfig: Option<PathBuf>,
+    /// What commands have as `KUBECONFIG` once something is deployed, and which context is meant.
+    pub kubeconfig: FrozenKubeconfig,
     pub forwards: bool,
     /// Whether running containers are changed; otherwise every change is built and deployed.
     pub live_update: bool,
@@ -35,6 +36,24 @@ pub struct Settings {
     /// How long `ci` may take if the Tiltfile does not say.
     pub ci_timeout: Option<Duration>,
     pub habits: Habits,
+}
+
+impl Settings {
+    /// What commands get on top of lilt's own environment.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        let pinned = self.kubeconfig.known();
+        let kubeconfig = pinned.map(|pinned| ("KUBECONFIG".to_owned(), pinned.path.display().to_string()));
+        self.environment.iter().cloned().chain(kubeconfig).collect()
+    }
+
+    /// The session's cluster, or another one.
+    pub(crate) fn connection(&self, cluster: &ClusterName) -> ConnectOptions {
+        let (context, namespace) = match cluster.is_session() {
+            true => (self.kubeconfig.context().map(str::to_owned), self.namespace.clone()),
+            false => (Some(cluster.to_string()), None),
+        };
+        ConnectOptions { kubeconfig: Vec::new(), context, namespace }
+    }
 }
 
 /// Habits of a session that Tilt does not have. They are set by the environment, so that a Tiltfile stays a Tiltfile.

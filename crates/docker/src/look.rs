@@ -4,6 +4,7 @@ use http::{HeaderMap, Method, StatusCode};
 use lilt_model::Failure;
 use lilt_model::reference::Reference;
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::engine::{Engine, Query, encode_path, refusal};
 use crate::messages::Messages;
@@ -116,15 +117,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Opens an image. One that was given up halfway is found again: its name tells whose it is.
-    pub async fn look_into(&self, id: &str) -> Result<Look<'_>, Failure> {
+    /// Opens an image. `whose` tells those apart that look into the same image at the same time; a look of theirs that was
+    /// given up halfway is found again.
+    pub async fn look_into(&self, id: &str, whose: &str) -> Result<Look<'_>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Created {
             id: String,
         }
         let digits: String = id.trim_start_matches("sha256:").chars().take(24).collect();
-        let name = format!("lilt-look-{digits}");
+        let whose: String = Sha256::digest(whose).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("lilt-look-{digits}-{whose}");
         let query = Query::new().add("name", &name).finish();
         let path = format!("/containers/create?{query}");
         // It is never started: any command will do, where the image has none.
@@ -186,7 +189,9 @@ impl Look<'_> {
         let path = format!("/containers/{}?force=1", encode_path(&self.container));
         let response = self.engine.request(Method::DELETE, &path, HeaderMap::new()).await?;
         match response.status {
-            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(()),
+            // Somebody else may have removed it, or be about to: a session that tidies up, for example.
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::CONFLICT => Ok(()),
             _ => Err(refusal(response, "cannot end a look into an image").await),
         }
     }

@@ -12,6 +12,7 @@ mod request;
 mod switch;
 mod update;
 
+use lilt_model::kubernetes::ForwardPlace;
 use lilt_model::{ResourceName, Timestamp};
 
 use crate::event::{Event, ForwardState, ProgramId, ServeExit};
@@ -66,24 +67,26 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ProbeChanged { program: ProgramId::Command(name), generation, ready, .. } => {
             objects::command_probed(state, &name, generation, ready);
         }
-        Event::ClusterConnected { info } => cluster::connected(state, *info),
-        Event::ClusterFailed { failure } | Event::ClusterTroubled { failure } => {
-            cluster::failed(state, failure)
+        Event::ClusterConnected { cluster, info } => cluster::connected(state, &cluster, *info),
+        Event::ClusterFailed { cluster, failure } | Event::ClusterTroubled { cluster, failure } => {
+            cluster::failed(state, &cluster, failure)
         }
-        Event::ClusterRecovered => cluster::recovered(state),
-        Event::PodsListed { namespace, pods } => pods::listed(state, &namespace, pods),
+        Event::ClusterRecovered { cluster } => cluster::recovered(state, &cluster),
+        Event::PodsListed { cluster, namespace, pods } => pods::listed(state, &cluster, &namespace, pods),
         Event::PodChanged { pod } => pods::changed(state, *pod),
         Event::PodGone { pod } => pods::gone(state, &pod),
         Event::Noticed { notice } => notices::noticed(state, notice),
-        Event::PodsRefused { namespace, failure } => notices::refused(state, namespace, failure),
+        Event::PodsRefused { cluster, namespace, failure } => {
+            notices::refused(state, &cluster, namespace, failure);
+        }
         Event::ObjectsListed { scope, objects } => drift::listed(state, &scope, objects),
         Event::ObjectChanged { scope, name, mark } => drift::changed(state, &scope, &name, mark),
         Event::ObjectGone { scope, name, mark } => drift::gone(state, &scope, &name, &mark),
         Event::Inspected { resource, inspection, found } => {
             drift::inspected(state, &resource, inspection, found);
         }
-        Event::ForwardChanged { resource, local_port, state: forward } => {
-            set_forward(state, &resource, local_port, forward);
+        Event::ForwardChanged { resource, place, state: forward } => {
+            set_forward(state, &resource, place, forward);
         }
         Event::CleanedUp { cleanup } => {
             load::cleaned_up(state, cleanup);
@@ -136,9 +139,14 @@ fn set_probed(state: &mut State, name: &lilt_model::ResourceName, generation: u6
     }
 }
 
-fn set_forward(state: &mut State, name: &lilt_model::ResourceName, port: u16, forward: ForwardState) {
+fn set_forward(
+    state: &mut State,
+    name: &lilt_model::ResourceName,
+    place: ForwardPlace,
+    forward: ForwardState,
+) {
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(|resource| resource.kubernetes_mut()) {
-        kubernetes.forwards.insert(port, forward);
+        kubernetes.forwards.insert(place, forward);
         state.touch(name);
     }
 }
@@ -159,12 +167,12 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             let generation = serve_generation(state, &name);
             set_probed(state, &name, generation, Probed { ready: false, cause: Some(failure.message) });
         }
-        TaskId::Forward(name, port) => set_forward(state, &name, port, ForwardState::Failed(failure)),
+        TaskId::Forward(name, place) => set_forward(state, &name, place, ForwardState::Failed(failure)),
         TaskId::Cleanup(cleanup) => {
             load::cleaned_up(state, cleanup);
         }
-        TaskId::Connect | TaskId::Namespace(_) => cluster::failed(state, failure),
-        TaskId::Kubeconfig => {}
+        TaskId::Connect(name) | TaskId::Namespace(name, _) => cluster::failed(state, &name, failure),
+        TaskId::Kubeconfig(_) => {}
         TaskId::Prune => prune::ended(state),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
         TaskId::ObjectForward(name, _, place) => {

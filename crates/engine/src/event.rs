@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
-use lilt_model::kubernetes::{ObjectRef, ObjectScope};
+use lilt_model::kubernetes::{ForwardPlace, ObjectRef, ObjectScope};
 use lilt_model::project::Project;
 use lilt_model::request::Request;
 use lilt_model::timeline::StageKind;
-use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp, Uid};
+use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp, Uid};
 use serde::{Deserialize, Serialize};
 
 use crate::task::TaskId;
@@ -96,18 +96,29 @@ pub enum Event {
         cause: Option<String>,
     },
     ClusterConnected {
+        #[serde(default)]
+        cluster: ClusterName,
         info: Box<ClusterInfo>,
     },
     ClusterFailed {
+        #[serde(default)]
+        cluster: ClusterName,
         failure: Failure,
     },
     /// The connection was lost; what is known of pods may be outdated.
     ClusterTroubled {
+        #[serde(default)]
+        cluster: ClusterName,
         failure: Failure,
     },
-    ClusterRecovered,
+    ClusterRecovered {
+        #[serde(default)]
+        cluster: ClusterName,
+    },
     /// The pods of a namespace, all of them.
     PodsListed {
+        #[serde(default)]
+        cluster: ClusterName,
         namespace: String,
         pods: Vec<Pod>,
     },
@@ -123,6 +134,8 @@ pub enum Event {
     },
     /// The pods of a namespace may not be read.
     PodsRefused {
+        #[serde(default)]
+        cluster: ClusterName,
         namespace: String,
         failure: Failure,
     },
@@ -151,7 +164,7 @@ pub enum Event {
     },
     ForwardChanged {
         resource: ResourceName,
-        local_port: u16,
+        place: ForwardPlace,
         state: ForwardState,
     },
     /// Objects that nothing names any more were deleted, or could not be.

@@ -54,7 +54,7 @@ mod tests {
 
     fn notice(number: i64) -> Notice {
         Notice {
-            about: Subject::Pod(PodRef { namespace: "n".into(), name: "p".into() }),
+            about: Subject::Pod(PodRef { namespace: "n".into(), name: "p".into(), ..PodRef::default() }),
             warning: true,
             reason: "Unhealthy".into(),
             message: number.to_string(),

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use lilt_model::cluster::Pod;
 use lilt_model::files::Contents;
-use lilt_model::kubernetes::{Forward, KubernetesResource};
+use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
-use lilt_model::{ImageName, ResourceName};
+use lilt_model::{ClusterName, ImageName, ResourceName};
 
 use crate::event::{ProgramId, WatchId};
 use crate::objects::plan_object;
 use crate::runtime::current_pods;
 use crate::state::{
-    BodyState, Cleanup, ImageState, KubernetesState, LocalState, ResourceState, RunningUpdate, ServeState,
-    State, TiltfileState, UpdateKind,
+    BodyState, Cleanup, ClusterState, ImageState, KubernetesState, LocalState, ResourceState, RunningUpdate,
+    ServeState, State, TiltfileState, UpdateKind,
 };
 use crate::task::{ForwardTarget, Inspection, SyncJob, SyncTask, TaskId, TaskSpec};
 
@@ -43,17 +43,8 @@ pub fn plan_session(state: &State) -> Plan {
             plan.insert(TaskId::Watch(WatchId::Tiltfile(name)), spec);
         }
     }
-    if state.cluster.wanted && state.cluster.info.is_none() {
-        plan.insert(TaskId::Connect, TaskSpec::Connect);
-    }
-    if state.cluster.info.is_some() {
-        plan.insert(TaskId::Kubeconfig, TaskSpec::Kubeconfig);
-        for namespace in &state.cluster.namespaces {
-            plan.insert(TaskId::Namespace(namespace.clone()), TaskSpec::Namespace);
-        }
-        for scope in state.cluster.scopes.keys() {
-            plan.insert(TaskId::Objects(scope.clone()), TaskSpec::Objects);
-        }
+    for (name, cluster) in state.clusters.iter() {
+        plan.extend(cluster_tasks(name, cluster));
     }
     if let Some((at, _)) = state.alarms.first() {
         plan.insert(TaskId::Wake, TaskSpec::Wake { at: *at });
@@ -67,6 +58,18 @@ pub fn plan_session(state: &State) -> Plan {
         plan.insert(TaskId::Cleanup(*id), spec);
     }
     plan
+}
+
+fn cluster_tasks(name: &ClusterName, cluster: &ClusterState) -> Plan {
+    if cluster.info.is_none() {
+        let connect = (TaskId::Connect(name.clone()), TaskSpec::Connect);
+        return cluster.wanted.then_some(connect).into_iter().collect();
+    }
+    let namespace =
+        |namespace: &String| (TaskId::Namespace(name.clone(), namespace.clone()), TaskSpec::Namespace);
+    let scope = |scope: &ObjectScope| (TaskId::Objects(scope.clone()), TaskSpec::Objects);
+    let tasks = cluster.namespaces.iter().map(namespace).chain(cluster.scopes.keys().map(scope));
+    tasks.chain([(TaskId::Kubeconfig(name.clone()), TaskSpec::Kubeconfig)]).collect()
 }
 
 fn load_task(state: &State, name: &ResourceName, tiltfile: &TiltfileState) -> Option<(TaskId, TaskSpec)> {
@@ -139,7 +142,7 @@ fn plan_kubernetes(
     plan: &mut Plan,
 ) {
     let name = &resource.spec.name;
-    if state.cluster.info.is_none() {
+    if state.clusters.get(&spec.cluster).info.is_none() {
         return;
     }
     for pod in kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)) {
@@ -151,8 +154,9 @@ fn plan_kubernetes(
     let target = best_pod(state, kubernetes);
     for forward in &spec.forwards {
         let target = target.and_then(|pod| forward_target(forward, pod));
-        let spec = TaskSpec::Forward { forward: forward.clone(), target };
-        plan.insert(TaskId::Forward(name.clone(), forward.local_port), spec);
+        let cluster = spec.cluster.clone();
+        let spec = TaskSpec::Forward { cluster, forward: forward.clone(), target };
+        plan.insert(TaskId::Forward(name.clone(), forward.place()), spec);
     }
     plan_syncs(resource, spec, kubernetes, plan);
 }
@@ -174,7 +178,13 @@ fn inspection(
         kubernetes: spec.clone(),
         images: kubernetes.images.iter().filter_map(reference).collect(),
         suspects: drifting.suspects.keys().cloned().collect(),
-        namespace: state.cluster.info.as_ref().map(|info| info.namespace.clone()).unwrap_or_default(),
+        namespace: state
+            .clusters
+            .get(&spec.cluster)
+            .info
+            .as_ref()
+            .map(|info| info.namespace.clone())
+            .unwrap_or_default(),
         merge: state.settings.server_side_apply,
     };
     Some((TaskId::Inspect(resource.spec.name.clone()), TaskSpec::Inspect(Box::new(inspection))))

@@ -107,8 +107,9 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
 
 /// What is known of a resource may be outdated while its cluster does not answer.
 fn out_of_reach(state: &State, resource: &ResourceState) -> Option<String> {
-    let failure = state.cluster.failure.as_ref().filter(|_| state.cluster.info.is_some())?;
-    resource.kubernetes()?;
+    let Body::Kubernetes(spec) = &resource.spec.body else { return None };
+    let cluster = state.clusters.get(&spec.cluster);
+    let failure = cluster.failure.as_ref().filter(|_| cluster.info.is_some())?;
     Some(format!("the cluster does not answer: {}", failure.message))
 }
 

@@ -92,12 +92,11 @@ fn is_due(state: &State) -> bool {
 }
 
 fn job(state: &State) -> PruneJob {
-    let info = state.cluster.info.as_ref();
-    let announced = info.and_then(|info| info.registry.as_ref());
-    let registry = announced.or(state.settings.default_registry.as_ref());
     let mut job = PruneJob { settings: state.settings.docker_prune, names: Vec::new(), used: Vec::new() };
     for resource in state.resources.values() {
         let images = images(resource);
+        let registry = state.destination(&state.cluster_of(&resource.spec.name)).registry;
+        let registry = registry.as_ref();
         // A name that no image can have has none to remove.
         let local = |name: &ImageName| reference_in_registry(name, registry).ok();
         job.names.extend(images.iter().filter_map(|name| local(name)).map(|it| it.familiar_name()));

@@ -166,7 +166,8 @@ fn start(state: &mut State, name: &ResourceName) {
     let Some(resource) = state.resources.get(name) else { return };
     let cause = cause_of(state, resource);
     let job = job::job(state, resource, &cause, id);
-    let default_namespace = state.cluster.info.as_ref().map(|info| info.namespace.clone());
+    let cluster = state.cluster_of(name);
+    let default_namespace = state.clusters.get(&cluster).info.as_ref().map(|info| info.namespace.clone());
     let now = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
     if let Some(rank) = resource.queued.take() {
@@ -205,9 +206,10 @@ fn start(state: &mut State, name: &ResourceName) {
             let named = object.pointer("/metadata/namespace").and_then(serde_json::Value::as_str);
             named.map(str::to_owned).or_else(|| default_namespace.clone())
         });
-        let before = state.cluster.namespaces.len();
-        state.cluster.namespaces.extend(namespaces);
-        if state.cluster.namespaces.len() > before {
+        let known = &mut state.clusters.get_mut(&cluster).namespaces;
+        let before = known.len();
+        known.extend(namespaces);
+        if known.len() > before {
             state.touch_session();
         }
     }

@@ -1,5 +1,6 @@
 //! All that is known of a session. Only [`crate::apply`] and [`crate::schedule`] change it.
 
+mod clusters;
 mod kubernetes;
 mod local;
 mod looping;
@@ -13,14 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_model::api::ObjectKey;
-use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
-use lilt_model::kubernetes::{ObjectRef, ObjectScope};
+use lilt_model::cluster::{Notice, Pod, PodRef};
 use lilt_model::log::Level;
 use lilt_model::project::Settings;
+use lilt_model::resource::Body;
 use lilt_model::resource::TriggerMode;
 use lilt_model::secret::Secret;
 use lilt_model::timeline::UpdateRecord;
-use lilt_model::{Failure, ImageName, ResourceName, Timestamp, Uid};
+use lilt_model::{ClusterName, ImageName, ResourceName, Timestamp, Uid};
 use serde::{Deserialize, Serialize};
 
 use crate::task::{CleanupReason, Leftovers};
@@ -29,8 +30,10 @@ use crate::event::WatchId;
 use crate::notices::Notices;
 use crate::objects::{FileEvents, Objects};
 use crate::prune::PruneState;
+pub(crate) use clusters::{ClusterState, Clusters};
 pub(crate) use kubernetes::{
     BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
+    Save,
 };
 pub(crate) use local::{LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
@@ -132,12 +135,14 @@ pub struct State {
     pub(crate) dependents: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     /// Images that several resources have, with those.
     pub(crate) sharing: BTreeMap<ImageName, BTreeSet<ResourceName>>,
+    /// The last save that changed each of those.
+    pub(crate) saves: BTreeMap<ImageName, Save>,
     pub(crate) queue: Queue,
     /// Resources that would be in the queue if their files were watched.
     pub(crate) unwatched: BTreeSet<(Rank, ResourceName)>,
     /// Resources with an update that takes a slot, and whether it must run alone.
     pub(crate) updating: BTreeMap<ResourceName, bool>,
-    pub(crate) cluster: ClusterState,
+    pub(crate) clusters: Clusters,
     pub(crate) pods: Pods,
     /// Deletions under way: what, and for which resource's log.
     pub(crate) cleanups: BTreeMap<u64, Cleanup>,
@@ -194,35 +199,16 @@ pub(crate) struct Settled {
     pub(crate) failed: BTreeMap<ResourceName, String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct ClusterState {
-    /// Some resource deploys to it.
-    pub(crate) wanted: bool,
-    pub(crate) info: Option<ClusterInfo>,
-    pub(crate) connected: Option<Timestamp>,
-    pub(crate) failure: Option<Failure>,
-    /// Namespaces with pods of ours, once something was deployed there.
-    pub(crate) namespaces: BTreeSet<String>,
-    /// The same by the object's name.
-    #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) applied: BTreeMap<ObjectRef, ResourceName>,
-    /// Where applied objects are followed, and how many of them are there.
-    #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) scopes: BTreeMap<ObjectScope, usize>,
-    /// Which resource applied an object.
-    pub(crate) owners: BTreeMap<Uid, ResourceName>,
-    /// Resources that were deployed and also find pods by labels.
-    pub(crate) selecting: BTreeSet<ResourceName>,
-    /// Namespaces whose pods may not be read, and who says so.
-    pub(crate) refused: BTreeMap<String, Failure>,
-}
-
 /// The pods of the followed namespaces, whether they are ours or not: one may be seen before we know that it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Pods {
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) known: BTreeMap<PodRef, Arc<Pod>>,
     pub(crate) by_owner: BTreeMap<Uid, BTreeSet<PodRef>>,
+    /// Which resource applied an object.
+    pub(crate) owners: BTreeMap<Uid, ResourceName>,
+    /// Resources that were deployed and also find pods by labels.
+    pub(crate) selecting: BTreeSet<ResourceName>,
     #[serde(serialize_with = "crate::dump::pairs")]
     pub(crate) notices: BTreeMap<PodRef, Arc<Notices>>,
     /// About what is not known yet.
@@ -232,21 +218,24 @@ pub(crate) struct Pods {
 impl Pods {
     pub(crate) fn of_namespace<'p>(
         &'p self,
+        cluster: &ClusterName,
         namespace: &str,
     ) -> impl Iterator<Item = &'p Arc<Pod>> + use<'p> {
-        let namespace = namespace.to_owned();
-        let first = PodRef { namespace: namespace.clone(), name: String::new() };
-        let pods = self.known.range(first..).take_while(move |(pod, _)| pod.namespace == namespace);
-        pods.map(|(_, pod)| pod)
+        let first = PodRef { cluster: cluster.clone(), namespace: namespace.to_owned(), name: String::new() };
+        let place = first.clone();
+        let is_there =
+            move |pod: &PodRef| (&pod.cluster, &pod.namespace) == (&place.cluster, &place.namespace);
+        self.known.range(first..).take_while(move |(pod, _)| is_there(pod)).map(|(_, pod)| pod)
     }
 }
 
 impl State {
     /// For whom images are built now.
-    pub(crate) fn destination(&self) -> Destination {
-        let info = self.cluster.info.as_ref();
+    pub(crate) fn destination(&self, cluster: &ClusterName) -> Destination {
+        let info = self.clusters.get(cluster).info.as_ref();
         let announced = info.and_then(|info| info.registry.clone());
         Destination {
+            cluster: cluster.clone(),
             registry: announced.or_else(|| self.settings.default_registry.clone()),
             platform: info.and_then(|info| info.platform.clone()),
         }
@@ -266,10 +255,11 @@ impl State {
             resources: BTreeMap::new(),
             dependents: BTreeMap::new(),
             sharing: BTreeMap::new(),
+            saves: BTreeMap::new(),
             queue: Queue::default(),
             unwatched: BTreeSet::new(),
             updating: BTreeMap::new(),
-            cluster: ClusterState::default(),
+            clusters: Clusters::default(),
             pods: Pods::default(),
             cleanups: BTreeMap::new(),
             cleaning: BTreeMap::new(),
@@ -349,6 +339,14 @@ impl State {
 
     pub fn resource_names(&self) -> impl Iterator<Item = &ResourceName> {
         self.resources.keys()
+    }
+
+    /// Where a resource is deployed.
+    pub(crate) fn cluster_of(&self, name: &ResourceName) -> ClusterName {
+        match self.resources.get(name).map(|resource| &resource.spec.body) {
+            Some(Body::Kubernetes(spec)) => spec.cluster.clone(),
+            _ => ClusterName::default(),
+        }
     }
 
     pub fn hold(&self, name: &ResourceName) -> Option<&crate::Hold> {

@@ -9,12 +9,12 @@ use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::{ImageTarget, LiveUpdate};
-use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectRef, ObjectScope};
+use lilt_model::kubernetes::{Forward, ForwardPlace, KubernetesResource, ObjectRef, ObjectScope};
 use lilt_model::locator::ImageLocator;
 use lilt_model::probe::Probe;
 use lilt_model::secret::Secret;
 use lilt_model::settings::ServerSideApply;
-use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp};
+use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,16 +32,16 @@ pub enum TaskId {
     Update(ResourceName),
     Serve(ResourceName),
     Probe(ProgramId),
-    Connect,
-    /// Whether kubeconfig still says what it said.
-    Kubeconfig,
-    Namespace(String),
+    Connect(ClusterName),
+    /// Whether kubeconfig still says what it said of it.
+    Kubeconfig(ClusterName),
+    Namespace(ClusterName, String),
     /// Applied objects, from afar.
     Objects(ObjectScope),
     /// A look at objects that may not be as they were applied.
     Inspect(ResourceName),
     Follow(ResourceName, PodRef),
-    Forward(ResourceName, u16),
+    Forward(ResourceName, ForwardPlace),
     Sync(ResourceName, ContainerId),
     Cleanup(u64),
     /// What a `Cmd` runs.
@@ -101,7 +101,7 @@ pub enum TaskSpec {
     /// Show a pod's logs, notices and way to readiness.
     Follow { pod: Arc<Pod>, notices: Arc<Notices> },
     /// Lead a local port to a pod.
-    Forward { forward: Forward, target: Option<ForwardTarget> },
+    Forward { cluster: ClusterName, forward: Forward, target: Option<ForwardTarget> },
     /// Show the logs of a pod's containers; those that are asked for, from a time on.
     Stream { pod: Arc<Pod>, only: Vec<String>, ignored: Vec<String>, since: Option<Timestamp> },
     /// Copy changes into a container.
@@ -122,7 +122,10 @@ impl TaskSpec {
             | (TaskSpec::Follow { .. }, TaskSpec::Follow { .. })
             | (TaskSpec::Stream { .. }, TaskSpec::Stream { .. })
             | (TaskSpec::Sync(_), TaskSpec::Sync(_)) => true,
-            (TaskSpec::Forward { forward: old, .. }, TaskSpec::Forward { forward: new, .. }) => old == new,
+            (
+                TaskSpec::Forward { cluster: old_cluster, forward: old, .. },
+                TaskSpec::Forward { cluster, forward: new, .. },
+            ) => old == new && old_cluster == cluster,
             // Numbers tell them apart, and comparing whole jobs would cost.
             (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
             | (TaskSpec::Command { run: old, .. }, TaskSpec::Command { run: new, .. })
@@ -152,6 +155,7 @@ pub struct RepositorySource {
 /// What a `KubernetesApply` asks for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ApplyJob {
+    pub cluster: ClusterName,
     pub source: ApplySource,
     /// Of the image maps that it names, in their order: how each is found in objects, and what the cluster calls it.
     pub images: Vec<(ImageTarget, String)>,
@@ -180,18 +184,17 @@ pub enum ApplySource {
 /// What a resource has in the cluster and is no longer wanted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leftovers {
+    pub cluster: ClusterName,
     pub objects: Vec<Value>,
     /// Of the user's: deletes what another command of the user's has deployed.
     pub command: Option<Command>,
 }
 
-impl From<Vec<Value>> for Leftovers {
-    fn from(objects: Vec<Value>) -> Self {
-        Self { objects, command: None }
-    }
-}
-
 impl Leftovers {
+    pub(crate) fn objects(cluster: ClusterName, objects: Vec<Value>) -> Self {
+        Self { cluster, objects, command: None }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.command.is_none()
     }

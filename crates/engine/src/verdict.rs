@@ -5,7 +5,7 @@ use std::time::Duration;
 use lilt_model::ResourceName;
 
 use crate::describe::describe;
-use crate::state::State;
+use crate::state::{ClusterState, State};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -30,9 +30,9 @@ pub fn verdict(state: &State) -> Option<Verdict> {
     if let Some((resource, cause)) = state.settled.failed.first_key_value() {
         return Some(Verdict::Broken { resource: resource.clone(), cause: cause.clone() });
     }
-    if let Some(failure) =
-        state.cluster.failure.as_ref().filter(|_| state.cluster.wanted && state.cluster.info.is_none())
-    {
+    let unreached = |cluster: &ClusterState| cluster.wanted && cluster.info.is_none();
+    let mut unreached = state.clusters.iter().filter(|(_, cluster)| unreached(cluster));
+    if let Some(failure) = unreached.find_map(|(_, cluster)| cluster.failure.as_ref()) {
         return Some(Verdict::Broken { resource: ResourceName::tiltfile(), cause: failure.to_string() });
     }
     let loaded = state.tiltfile.loaded && !state.is_loading() && !state.objects.are_coming();

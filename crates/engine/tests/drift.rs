@@ -3,6 +3,7 @@
 mod support;
 
 use lilt_engine::{Drift, DriftHabit, Event, Mode, Options, TaskId, TaskSpec, plan, project_resource};
+use lilt_model::ClusterName;
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::resource::Resource;
 use support::*;
@@ -23,7 +24,7 @@ impl InNamespace for ObjectRef {
 }
 
 fn scope() -> ObjectScope {
-    ObjectScope::of(&object("web"), true)
+    ObjectScope::of(&ClusterName::default(), &object("web"), true)
 }
 
 fn deployed(habit: DriftHabit, resource: Resource) -> Script {
@@ -160,7 +161,10 @@ fn what_others_need_is_put_right_before_them() {
     script.connect().succeed("uncategorized").deploy("web", "1");
     script.trigger("uncategorized");
     script.deploy("uncategorized", "1");
-    let base = ObjectScope { namespace: "default".into(), ..ObjectScope::of(&object("uncategorized"), true) };
+    let base = ObjectScope {
+        namespace: "default".into(),
+        ..ObjectScope::of(&ClusterName::default(), &object("uncategorized"), true)
+    };
     let mark = "uid-uncategorized:1:applied".to_owned();
     script.event(Event::ObjectGone { scope: base, name: "uncategorized".into(), mark });
     script.event(Event::ObjectGone { scope: scope(), name: "web".into(), mark: APPLIED.into() });

@@ -66,6 +66,33 @@ fn an_image_of_two_resources_is_built_once() {
     shows(&script, "update a: 1 File Changed: [app/x] (build app, deploy)");
 }
 
+/// Where files tell when they were written, it is known to be one save, also for who hears of it late.
+#[test]
+fn one_save_is_one_build_whoever_hears_of_it_first() {
+    let mut script = loaded(vec![running_images_of("a", &["app"]), running_images_of("b", &["app"])]);
+    build(&mut script, "a", "app", "1");
+    script.deploy("a", "1").deploy("b", "1");
+    let save = |script: &mut Script, resource: &str, written: i64| {
+        let watch = lilt_engine::WatchId::Image(resource.into(), "app".into());
+        let written = Some(lilt_model::Timestamp(written));
+        script.event(Event::FilesChanged { watch, paths: vec!["/p/app/x".into()], written });
+    };
+    save(&mut script, "b", 1);
+    shows(&script, "update b: 1 File Changed: [app/x] (build app, deploy)");
+    save(&mut script, "a", 1);
+    shows(&script, "a holds: waiting for the image app");
+    build(&mut script, "b", "app", "2");
+    shows(&script, "update a: 1 File Changed: [app/x] (reuse app:2, deploy)");
+    script.deploy("a", "2").deploy("b", "2");
+    // One that follows so soon that the time is the same is another one, for both.
+    save(&mut script, "b", 1);
+    build(&mut script, "a", "app", "3");
+    shows(&script, "update b: 1 File Changed: [app/x] (reuse app:3, deploy)");
+    script.deploy("a", "3").deploy("b", "3");
+    save(&mut script, "a", 2);
+    shows(&script, "update a: 1 File Changed: [app/x] (build app, deploy)");
+}
+
 #[test]
 fn one_that_fails_or_goes_lets_the_others_go_on() {
     let all = || vec![running_images_of("a", &["app"]), running_images_of("b", &["app"])];

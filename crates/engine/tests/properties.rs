@@ -15,7 +15,7 @@ use lilt_model::cluster::PodPhase;
 use lilt_model::request::Request;
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::timeline::StageKind;
-use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
+use lilt_model::{ClusterName, ContainerId, Failure, ResourceName, Timestamp};
 use objects::{ObjectStep, check_settled, object_step, settling};
 use proptest::prelude::*;
 use support::*;
@@ -316,12 +316,15 @@ impl World {
             }
             Step::Load(which, good) => self.load(which, good),
             Step::Connect => {
-                if plan(&self.state).contains_key(&TaskId::Connect) {
+                if plan(&self.state).contains_key(&TaskId::Connect(ClusterName::default())) {
                     let info = lilt_model::cluster::ClusterInfo {
                         namespace: "default".into(),
                         ..Default::default()
                     };
-                    self.event(Event::ClusterConnected { info: Box::new(info) });
+                    self.event(Event::ClusterConnected {
+                        cluster: ClusterName::default(),
+                        info: Box::new(info),
+                    });
                 }
             }
             Step::Pod(which, pod, how) => self.pod(["w", "x"][which % 2], pod, how),

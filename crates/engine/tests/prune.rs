@@ -8,7 +8,7 @@ use lilt_engine::{Event, PruneJob, TaskId, TaskSpec, plan};
 use lilt_model::cluster::{ClusterInfo, Registry};
 use lilt_model::project::{Project, Settings};
 use lilt_model::settings::DockerPrune;
-use lilt_model::{Resource, Timestamp};
+use lilt_model::{ClusterName, Resource, Timestamp};
 use support::{Script, local, workload};
 
 fn project(resources: Vec<Resource>, prune: DockerPrune) -> Project {
@@ -100,7 +100,7 @@ fn names_are_those_of_the_registry_in_use() {
     script.load_with(project(vec![workload("w")], DockerPrune::default()));
     let registry = Some(Registry { host: "localhost:5000".into(), ..Registry::default() });
     let info = ClusterInfo { namespace: "default".into(), registry, ..ClusterInfo::default() };
-    script.event(Event::ClusterConnected { info: Box::new(info) });
+    script.event(Event::ClusterConnected { cluster: ClusterName::default(), info: Box::new(info) });
     script.deploy("w", "1");
     wait(&mut script);
     let job = job(&script).expect("all is through");

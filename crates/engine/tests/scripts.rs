@@ -4,8 +4,8 @@ mod support;
 
 use insta::assert_snapshot;
 use lilt_engine::{Event, Mode, ProgramId, ServeExit, SyncFault, Verdict, verdict};
-use lilt_model::Failure;
 use lilt_model::cluster::PodPhase;
+use lilt_model::{ClusterName, Failure};
 use support::*;
 
 #[test]
@@ -316,7 +316,10 @@ fn workloads_wait_for_the_cluster_and_then_build_and_deploy() {
     connect
     web holds: waiting for the cluster
     "#);
-    script.event(Event::ClusterFailed { failure: Failure::environment("connection refused") });
+    script.event(Event::ClusterFailed {
+        cluster: ClusterName::default(),
+        failure: Failure::environment("connection refused"),
+    });
     assert!(script.show().contains("web holds: waiting for the cluster: connection refused"));
     script.connect().succeed("a");
     assert_snapshot!(script.show(), @r#"
@@ -551,7 +554,11 @@ fn a_pod_seen_before_its_deployment_is_known_is_claimed() {
 #[test]
 fn a_list_of_pods_tells_which_are_gone() {
     let mut script = up();
-    script.event(Event::PodsListed { namespace: "default".into(), pods: Vec::new() });
+    script.event(Event::PodsListed {
+        cluster: ClusterName::default(),
+        namespace: "default".into(),
+        pods: Vec::new(),
+    });
     assert_eq!(script.status("web"), "Ok/Pending");
 }
 

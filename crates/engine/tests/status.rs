@@ -7,7 +7,7 @@ use lilt_model::api::RuntimeStatus;
 use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodCondition, PodPhase, PodRef, Subject};
 use lilt_model::kubernetes::{Forward, ObjectRef};
 use lilt_model::resource::{Body, Resource};
-use lilt_model::{Failure, Timestamp, Uid};
+use lilt_model::{ClusterName, Failure, Timestamp, Uid};
 use support::*;
 
 fn status(script: &Script) -> (RuntimeStatus, String) {
@@ -28,7 +28,8 @@ fn notice(about: Subject, reason: &str, message: &str) -> Notice {
 }
 
 fn tell(script: &mut Script, reason: &str, message: &str) {
-    let about = Subject::Pod(PodRef { namespace: "default".into(), name: "web-1".into() });
+    let about =
+        Subject::Pod(PodRef { namespace: "default".into(), name: "web-1".into(), ..PodRef::default() });
     let at = Timestamp(script.time * 1_000_000);
     script.event(Event::Noticed { notice: Notice { at, ..notice(about, reason, message) } });
 }
@@ -165,13 +166,18 @@ fn pods_that_cannot_be_made_are_explained_also_before_the_apply_is_answered() {
 fn pods_that_may_not_be_read_are_no_lost_cluster() {
     let mut script = deployed();
     let failure = Failure::environment("the cluster does not allow you to watch pods");
-    script.event(Event::PodsRefused { namespace: "default".into(), failure });
+    script.event(Event::PodsRefused {
+        cluster: ClusterName::default(),
+        namespace: "default".into(),
+        failure,
+    });
     let words = "its pods in namespace default cannot be seen: the cluster does not allow you to watch pods";
     assert_eq!(status(&script), (RuntimeStatus::Pending, words.into()));
     assert_eq!(script.state.take_notes().len(), 1);
     script.trigger("web").deploy("web", "1");
     assert_eq!(script.state.take_notes().len(), 1, "once for each deployment");
     script.event(Event::PodsListed {
+        cluster: ClusterName::default(),
         namespace: "default".into(),
         pods: vec![running("web", "web-1", "1", "c1")],
     });

@@ -408,3 +408,47 @@ fn a_process_is_started_anew_in_place_where_the_pod_has_the_agent() {
         assert!(script.show().contains(expected), "{agent}: {}", script.show());
     }
 }
+
+/// How an image is put into pods is part of what is deployed, though it need not be built again.
+#[test]
+fn other_overrides_of_an_image_deploy_it_again() {
+    let changed = |change: fn(&mut lilt_model::image::ImageTarget)| {
+        let mut resource = workload("web");
+        if let Body::Kubernetes(kubernetes) = &mut resource.body {
+            change(&mut kubernetes.images[0]);
+        }
+        resource
+    };
+    let others: [fn(&mut lilt_model::image::ImageTarget); 3] = [
+        |image| image.entrypoint = Some(vec!["run".into()]),
+        |image| image.container_args = Some(vec!["--fast".into()]),
+        |image| image.match_in_env_vars = true,
+    ];
+    for change in others {
+        let mut script = Script::loaded(vec![workload("web")]);
+        script.connect().deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+        script.save_tiltfile().load(vec![changed(change)]);
+        let shown = script.show();
+        assert!(shown.contains("update web: 1 File Changed: [Tiltfile] (reuse web:1, deploy)"), "{shown}");
+    }
+}
+
+/// Tilt's word for what outlives the session that deployed it holds on a reload, too.
+#[test]
+fn what_is_to_be_kept_is_not_deleted_when_the_tiltfile_no_longer_names_it() {
+    let mut kept = objects("kept", &["Secret", "Service"]);
+    if let Body::Kubernetes(kubernetes) = &mut kept.body {
+        kubernetes.objects[0]["metadata"]["annotations"] =
+            serde_json::json!({"tilt.dev/down-policy": "keep"});
+    }
+    let mut script = Script::loaded(vec![kept]);
+    script.connect().deploy("kept", "1");
+    script.save_tiltfile().load(vec![]);
+    let deleted = plan(&script.state).into_values().find_map(|spec| match spec {
+        TaskSpec::Cleanup { leftovers, .. } => Some(leftovers.objects),
+        _ => None,
+    });
+    let kinds: Vec<String> =
+        deleted.expect("a deletion").iter().map(|object| object["kind"].to_string()).collect();
+    assert_eq!(kinds, ["\"Service\""]);
+}

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::ObjectRef;
-use crate::names::{ContainerId, Uid};
+use crate::names::{ClusterName, ContainerId, Uid};
 use crate::time::Timestamp;
 
 pub use delivery::{Delivery, Nodes};
@@ -68,8 +68,10 @@ pub struct Registry {
 }
 
 /// Which pod, in words.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PodRef {
+    #[serde(default, skip_serializing_if = "ClusterName::is_session")]
+    pub cluster: ClusterName,
     pub namespace: String,
     pub name: String,
 }
@@ -77,6 +79,8 @@ pub struct PodRef {
 /// One pod as the cluster tells it now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pod {
+    #[serde(default, skip_serializing_if = "ClusterName::is_session")]
+    pub cluster: ClusterName,
     pub namespace: String,
     pub name: String,
     pub uid: Uid,
@@ -107,7 +111,7 @@ pub struct Pod {
 
 impl Pod {
     pub fn reference(&self) -> PodRef {
-        PodRef { namespace: self.namespace.clone(), name: self.name.clone() }
+        PodRef { cluster: self.cluster.clone(), namespace: self.namespace.clone(), name: self.name.clone() }
     }
 
     pub fn restarts(&self) -> u32 {
@@ -229,7 +233,7 @@ impl From<&Notice> for ReportedNotice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, namespace, name) = match &self.about {
-            Subject::Pod(PodRef { namespace, name }) => ("pod".to_owned(), namespace, name),
+            Subject::Pod(PodRef { namespace, name, .. }) => ("pod".to_owned(), namespace, name),
             Subject::Object { object, .. } => (object.kind.to_lowercase(), &object.namespace, &object.name),
         };
         write!(f, "[event: {kind} ")?;

@@ -11,10 +11,13 @@ use crate::failure::Location;
 use crate::files::FileSet;
 use crate::image::ImageTarget;
 use crate::locator::ImageLocator;
-use crate::names::ImageName;
+use crate::names::{ClusterName, ImageName};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KubernetesResource {
+    /// Where it is deployed.
+    #[serde(default, skip_serializing_if = "ClusterName::is_session")]
+    pub cluster: ClusterName,
     /// Built in this order: an image stands behind those it builds on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageTarget>,
@@ -100,7 +103,19 @@ pub struct Forward {
     pub path: String,
 }
 
+/// Where a forward listens on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ForwardPlace {
+    /// Empty: where the dashboard listens.
+    pub host: String,
+    pub port: u16,
+}
+
 impl Forward {
+    pub fn place(&self) -> ForwardPlace {
+        ForwardPlace { host: self.host.clone(), port: self.local_port }
+    }
+
     pub fn url(&self) -> String {
         let host = if self.host.is_empty() { "localhost" } else { &self.host };
         format!("http://{host}:{}/{}", self.local_port, self.path)
@@ -134,6 +149,8 @@ impl ObjectRef {
 /// Objects of one kind in one place that are followed together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectScope {
+    #[serde(default, skip_serializing_if = "ClusterName::is_session")]
+    pub cluster: ClusterName,
     pub api_version: String,
     pub kind: String,
     /// Empty for cluster-wide kinds.
@@ -146,9 +163,10 @@ pub struct ObjectScope {
 
 impl ObjectScope {
     /// That of an object which was applied. Claims get no label, and neither does what a command applies.
-    pub fn of(object: &ObjectRef, labelled: bool) -> Self {
+    pub fn of(cluster: &ClusterName, object: &ObjectRef, labelled: bool) -> Self {
         let alone = !labelled || object.kind == "PersistentVolumeClaim";
         Self {
+            cluster: cluster.clone(),
             api_version: object.api_version.clone(),
             kind: object.kind.clone(),
             namespace: object.namespace.clone(),

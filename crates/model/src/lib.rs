@@ -33,7 +33,7 @@ pub mod timeline;
 pub mod yaml;
 
 pub use failure::{Class, Failure, Location};
-pub use names::{ContainerId, ImageName, ResourceName, SpanId, Uid};
+pub use names::{ClusterName, ContainerId, ImageName, ResourceName, SpanId, Uid};
 pub use resource::Resource;
 pub use time::Timestamp;
 

@@ -71,6 +71,11 @@ name!(
     ImageName
 );
 name!(
+    /// One of the clusters of a session: the context of kubeconfig that leads to it. Empty: the session's own, which
+    /// resources mean that name none.
+    ClusterName
+);
+name!(
     /// The uid that Kubernetes gave an object.
     Uid
 );
@@ -82,6 +87,21 @@ name!(
     /// A section of log: one update, one pod's container, one run of a server.
     SpanId
 );
+
+impl ClusterName {
+    pub fn is_session(&self) -> bool {
+        self.as_str().is_empty()
+    }
+
+    /// What the `Cluster` that tells of it is called; `default` is that of the session, as in Tilt.
+    pub fn object_name(&self) -> String {
+        match self.as_str() {
+            "" => "default".to_owned(),
+            taken @ ("default" | "docker") => format!("context-{taken}"),
+            context => context.replace(['/', '%'], "_"),
+        }
+    }
+}
 
 impl ResourceName {
     /// The resource that stands for the Tiltfile itself, as in Tilt.

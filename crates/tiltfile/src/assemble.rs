@@ -16,12 +16,13 @@ use lilt_model::image::ImageTarget;
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use lilt_model::project::{Project, Settings};
 use lilt_model::resource::{Body, LocalResource, Resource, TriggerMode};
-use lilt_model::{Failure, ResourceName};
+use lilt_model::{ClusterName, Failure, ResourceName};
 
 use crate::declare::{Declarations, LocalDeclaration};
 use crate::failure::Place;
 use crate::kinds::Kinds;
 use crate::outside::KubeContext;
+use context::Contexts;
 use dependencies::Dependencies;
 use images::{Consumers, Images};
 use workloads::Workload;
@@ -39,6 +40,8 @@ pub(crate) struct Surroundings {
     pub(crate) ignored_everywhere: Vec<IgnoreRule>,
     /// Read only if there are Kubernetes objects.
     pub(crate) context: Option<KubeContext>,
+    /// All that kubeconfig has, if resources name some of them.
+    pub(crate) contexts: Vec<KubeContext>,
     /// Behind `--` on the command line.
     pub(crate) arguments: Vec<String>,
     /// What `workload_to_resource_function` calls the workloads, in their order.
@@ -85,7 +88,7 @@ pub(crate) fn assemble(
     surroundings: Surroundings,
 ) -> Result<Project, Vec<Failure>> {
     let mut problems = Problems::default();
-    context::guard(&declared, surroundings.context.as_ref(), &mut problems);
+    let first = context::first_place(&declared);
     for (step, place) in &declared.loose_steps {
         let failure = Failure::user(format!("this live update step belongs to no image: {step}"));
         problems.add(place, failure.hint("pass it to the live_update of an image"));
@@ -94,6 +97,10 @@ pub(crate) fn assemble(
     compose::declare_images(&mut declared);
     let (workloads, rest) =
         workloads::assemble(objects, &mut declared, surroundings.workload_names, &mut problems);
+    let contexts = Contexts::new(&surroundings.context, &surroundings.contexts, &declared.allowed_contexts);
+    if !rest.is_empty() || workloads.iter().any(|workload| contexts.cluster_of(workload).is_session()) {
+        contexts.guard_session(first.as_ref(), &mut problems);
+    }
     let mut images = Images::new(&declared.images, &surroundings.ignored_everywhere, &mut problems);
     let consumers = consumers(&declared, !workloads.is_empty(), !rest.is_empty());
     let mut dependencies = Dependencies::default();
@@ -111,7 +118,8 @@ pub(crate) fn assemble(
         if let Some(deploy) = &mut workload.custom_deploy {
             deploy.files.ignores.extend_from_slice(&surroundings.ignored_everywhere);
         }
-        resources.push(kubernetes_resource(workload, defaults, &mut images, &mut problems));
+        let cluster = contexts.guard(&workload, &mut problems);
+        resources.push(kubernetes_resource(workload, cluster, defaults, &mut images, &mut problems));
     }
     for compose in &declared.compose {
         if let Some(registry) = &declared.registry {
@@ -156,6 +164,7 @@ fn consumers(declared: &Declarations, has_workloads: bool, has_others: bool) -> 
 
 fn kubernetes_resource(
     workload: Workload,
+    cluster: ClusterName,
     defaults: Defaults<'_>,
     images: &mut Images<'_>,
     problems: &mut Problems,
@@ -182,6 +191,7 @@ fn kubernetes_resource(
         trigger_mode: workload.trigger_mode.unwrap_or(defaults.trigger_mode),
         auto_init: workload.auto_init,
         body: Body::Kubernetes(KubernetesResource {
+            cluster,
             images: needed.targets,
             image_deps: needed.deployed,
             image_locators,

@@ -56,6 +56,16 @@ pub(crate) struct Declarations {
     pub(crate) warnings: Vec<String>,
 }
 
+impl Declarations {
+    /// Whether anything was said so far that only a cluster can need.
+    pub(crate) fn speak_of_kubernetes(&self) -> bool {
+        !self.objects.is_empty()
+            || !self.custom_deploys.is_empty()
+            || !self.options.is_empty()
+            || !self.allowed_contexts.is_empty()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct ImageDeclaration {
     pub(crate) place: Place,
@@ -167,6 +177,8 @@ pub(crate) struct ResourceOptions {
     pub(crate) extra_pod_selectors: Vec<BTreeMap<String, String>>,
     pub(crate) discovery_strategy: Option<DiscoveryStrategy>,
     pub(crate) live_update_agent: Option<bool>,
+    /// Of kubeconfig; empty: where the session deploys to.
+    pub(crate) context: String,
     pub(crate) links: Vec<Link>,
     pub(crate) labels: Vec<String>,
 }

@@ -43,7 +43,7 @@ pub use lilt_model::yaml;
 pub use extension::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub use hashes::Hashes;
 pub use outside::{
-    Entry, FrozenKubeconfig, KubeContext, Output, Outside, RealOutside, Running, Starter, freeze_kubeconfig,
+    Entry, FrozenKubeconfig, KubeContext, Output, Outside, Pinned, RealOutside, Running, Starter,
 };
 pub use result::{TiltfileResult, tiltfile_result};
 pub use said::Said;
@@ -162,8 +162,11 @@ fn evaluate_and_assemble(
     let project = result.and_then(|()| {
         let deploys = !declared.objects.is_empty() || !declared.custom_deploys.is_empty();
         let context = if deploys { outside.kube_context()? } else { None };
+        let names_contexts = declared.options.iter().any(|options| !options.context.is_empty());
+        let contexts = if names_contexts { outside.kube_contexts()? } else { Vec::new() };
         let arguments = request.args.clone();
-        let surroundings = Surroundings { ignored_everywhere, context, arguments, workload_names: names };
+        let surroundings =
+            Surroundings { ignored_everywhere, context, contexts, arguments, workload_names: names };
         assemble::assemble(declared, surroundings).map_err(together)
     });
     let said = warnings.len();

@@ -16,7 +16,7 @@ use lilt_model::command::Command;
 mod kubeconfig;
 mod process;
 
-pub use kubeconfig::{FrozenKubeconfig, freeze as freeze_kubeconfig};
+pub use kubeconfig::{FrozenKubeconfig, Pinned};
 
 pub trait Outside: Sync {
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>>;
@@ -51,8 +51,14 @@ pub trait Outside: Sync {
     /// The context that Kubernetes objects would go to; none if there is no kubeconfig.
     fn kube_context(&self) -> Result<Option<KubeContext>, Failure>;
 
-    /// The kubeconfig that commands are given in place of theirs; none if they find their own.
-    fn kubeconfig_of_commands(&self) -> Result<Option<PathBuf>, Failure> {
+    /// All contexts that kubeconfig has.
+    fn kube_contexts(&self) -> Result<Vec<KubeContext>, Failure> {
+        Ok(Vec::new())
+    }
+
+    /// The kubeconfig that commands are given in place of theirs; none if they find their own. It is only read if it is
+    /// `needed`.
+    fn kubeconfig_of_commands(&self, _needed: bool) -> Result<Option<PathBuf>, Failure> {
         Ok(None)
     }
 
@@ -138,11 +144,9 @@ pub trait Running {
 pub struct RealOutside {
     /// Who starts commands; none: this process itself.
     pub starter: Option<Arc<dyn Starter>>,
-    /// From `--context`: in place of the kubeconfig's current one.
-    pub context: Option<String>,
     /// From `--namespace`: in place of the context's own.
     pub namespace: Option<String>,
-    /// What commands see as their `KUBECONFIG`.
+    /// What commands see as their `KUBECONFIG`, and which context is meant.
     pub kubeconfig: FrozenKubeconfig,
 }
 
@@ -211,7 +215,7 @@ impl Outside for RealOutside {
         let configs = kubeconfig::read()?;
         let mut context = match configs.is_empty() {
             true => kubeconfig::within(),
-            false => kubeconfig::context_of(&configs, self.context.as_deref()),
+            false => kubeconfig::context_of(&configs, self.kubeconfig.context()),
         };
         if let (Some(context), Some(namespace)) = (&mut context, &self.namespace) {
             context.namespace.clone_from(namespace);
@@ -219,8 +223,16 @@ impl Outside for RealOutside {
         Ok(context)
     }
 
-    fn kubeconfig_of_commands(&self) -> Result<Option<PathBuf>, Failure> {
-        self.kubeconfig.get(self.context.as_deref(), self.namespace.as_deref())
+    fn kube_contexts(&self) -> Result<Vec<KubeContext>, Failure> {
+        Ok(kubeconfig::contexts(&kubeconfig::read()?))
+    }
+
+    fn kubeconfig_of_commands(&self, needed: bool) -> Result<Option<PathBuf>, Failure> {
+        let pinned = match needed || self.kubeconfig.is_asked_for() {
+            true => self.kubeconfig.get()?,
+            false => self.kubeconfig.known(),
+        };
+        Ok(pinned.map(|pinned| pinned.path.clone()))
     }
 
     fn arguments(&self) -> Vec<String> {

@@ -160,7 +160,8 @@ impl<'a> Session<'a> {
         stdin: Option<&[u8]>,
         each_line: &mut dyn FnMut(&str),
     ) -> io::Result<Output> {
-        let kubeconfig = self.outside.kubeconfig_of_commands().unwrap_or_else(|failure| {
+        let needed = self.declared.borrow().speak_of_kubernetes();
+        let kubeconfig = self.outside.kubeconfig_of_commands(needed).unwrap_or_else(|failure| {
             self.warn_once(format!("commands find their own kubeconfig: {failure}"));
             None
         });

@@ -50,6 +50,15 @@ impl Outside for Machine {
         Ok(Some(self.context.clone()))
     }
 
+    fn kube_contexts(&self) -> Result<Vec<KubeContext>, Failure> {
+        let context = |name: &str, cluster: &str| KubeContext {
+            name: name.into(),
+            cluster: cluster.into(),
+            namespace: String::new(),
+        };
+        Ok(vec![self.context.clone(), context("edge", "kind-edge"), context("live", "gke_live")])
+    }
+
     fn run(
         &self,
         command: &Command,
@@ -126,6 +135,7 @@ cases! {
     api_objects
     config_args_by_kind
     config_settings
+    contexts
     custom_build
     custom_deploy
     docker_build
@@ -176,6 +186,7 @@ cases! {
     error_config_twice
     error_config_two_positional
     error_context
+    error_contexts
     error_custom_build_command
     error_custom_build_tag
     error_custom_deploy_command

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lilt_model::resource::Body;
-use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said, load};
+use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said, load};
 
 fn load_text(
     directory: &Path,
@@ -154,7 +154,8 @@ fn a_missing_tiltfile_is_watched_for() {
 fn no_kubeconfig_is_read_without_objects() {
     let directory = tempfile::tempdir().unwrap();
     // The context would be refused if it were looked at.
-    let outside = RealOutside { context: Some("production".into()), ..RealOutside::default() };
+    let kubeconfig = FrozenKubeconfig::in_folder(directory.path().into(), Some("production".into()), None);
+    let outside = RealOutside { kubeconfig, ..RealOutside::default() };
     let path = directory.path().join("Tiltfile");
     fs::write(&path, "local_resource('a', 'true')\n").unwrap();
     let request = LoadRequest { path, args: Vec::new(), subcommand: "up".into(), ..LoadRequest::default() };

@@ -1,18 +1,22 @@
 //! `lilt plan`.
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use lilt_cluster::{FieldChange, Preview};
-use lilt_daemon::{Deletion, Outlook, ResourceOutlook};
+use lilt_daemon::{Deletion, Leaving, Outlook, ResourceOutlook, Standing};
 use lilt_host::session_dir::SessionDir;
 use lilt_model::kubernetes::ObjectRef;
+use lilt_model::{Failure, yaml};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Project;
+use crate::client::Client;
 use crate::signals::Signals;
-use crate::{session, terminal};
+use crate::{instances, session, terminal};
 
 /// Something would change in the cluster.
 const CHANGES: u8 = 2;
@@ -20,8 +24,9 @@ const CHANGES: u8 = 2;
 /// Show what `up` would build, run and change in the cluster, without doing it
 ///
 /// The Tiltfile is evaluated, and the API server is asked what each object would become (a dry run). Which tag a built
-/// image gets is known only when it is built. Exit code 0: the cluster is as it should be; 2: something would be made,
-/// changed or deleted there; 1: something would be refused, or went wrong.
+/// image gets is known only when it is built. If a session of this Tiltfile runs, what that would delete is told, too.
+/// Exit code 0: the cluster is as it should be; 2: something would be made, changed or deleted there; 1: something would
+/// be refused, or went wrong.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -66,13 +71,40 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
         let deletes = !deletion.runs.is_empty() || deletion.objects.iter().any(|(_, there)| *there);
         return Ok(ExitCode::from(if deletes { CHANGES } else { 0 }));
     }
-    let outlook = lilt_daemon::outlook(settings, cancel, print).await?;
+    let standing = standing(&settings.tiltfile).await?;
+    let outlook = lilt_daemon::outlook(settings, standing, cancel, print).await?;
     match plan.output {
         Format::Text => terminal::print(&text(&outlook)),
-        Format::Json => terminal::json(&json!({"resources":
-            outlook.resources.iter().map(resource_json).collect::<Vec<_>>()}))?,
+        Format::Json => terminal::json(&outlook_json(&outlook))?,
     }
     Ok(ExitCode::from(code(&outlook)))
+}
+
+/// What the session of this Tiltfile has deployed, if one runs.
+async fn standing(tiltfile: &Path) -> Result<Vec<Standing>, Failure> {
+    let Some(instance) = instances::all().into_iter().find(|instance| instance.tiltfile == tiltfile) else {
+        return Ok(Vec::new());
+    };
+    let token = instance.token.as_deref().map(Arc::from);
+    let client = Client::new(&instance.host, instance.port).with_token(token);
+    let list: Value = client.get_json("/proxy/apis/tilt.dev/v1alpha1/kubernetesapplys").await?;
+    let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // Those of the Tiltfile; what people applied by hand is theirs.
+    let is_ours = |item: &&Value| item["metadata"]["annotations"]["tilt.dev/managed-by"] == "buildcontrol";
+    items.iter().filter(is_ours).map(read_standing).collect()
+}
+
+fn read_standing(item: &Value) -> Result<Standing, Failure> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let yaml = text(&item["status"]["resultYAML"]);
+    let objects = yaml::objects(&yaml).map_err(|error| Failure::internal(error.message))?;
+    let delete = item["spec"]["deleteCmd"]["args"].as_array().filter(|_| !yaml.is_empty());
+    Ok(Standing {
+        resource: text(&item["metadata"]["name"]).into(),
+        cluster: text(&item["spec"]["cluster"]),
+        objects: objects.into_iter().map(|(_, object)| object).collect(),
+        delete: delete.map(|args| args.iter().map(text).collect::<Vec<_>>().join(" ")),
+    })
 }
 
 fn previews(outlook: &Outlook) -> impl Iterator<Item = &Preview> {
@@ -83,7 +115,7 @@ fn code(outlook: &Outlook) -> u8 {
     let is_calm = |preview: &Preview| matches!(preview, Preview::Unchanged | Preview::Keep(_));
     if previews(outlook).any(|preview| matches!(preview, Preview::Refused(_))) {
         1
-    } else if previews(outlook).all(is_calm) {
+    } else if outlook.leaving.is_empty() && previews(outlook).all(is_calm) {
         0
     } else {
         CHANGES
@@ -95,6 +127,9 @@ fn text(outlook: &Outlook) -> String {
     for resource in &outlook.resources {
         text.push_str(&resource_text(resource));
     }
+    for leaving in &outlook.leaving {
+        text.push_str(&leaving_text(leaving));
+    }
     let count = |is: fn(&Preview) -> bool| previews(outlook).filter(|preview| is(preview)).count();
     text.push_str(&format!(
         "{} to create, {} to change, {} to make anew, {} as they should be",
@@ -103,6 +138,10 @@ fn text(outlook: &Outlook) -> String {
         count(|it| matches!(it, Preview::Recreate(_))),
         count(|it| matches!(it, Preview::Unchanged | Preview::Keep(_))),
     ));
+    match outlook.leaving.iter().map(|leaving| leaving.objects.len()).sum::<usize>() {
+        0 => {}
+        leaving => text.push_str(&format!(", {leaving} to delete")),
+    }
     match count(|it| matches!(it, Preview::Refused(_))) {
         0 => text.push_str("; nothing was changed\n"),
         refused => text.push_str(&format!(", {refused} that would be refused; nothing was changed\n")),
@@ -111,7 +150,10 @@ fn text(outlook: &Outlook) -> String {
 }
 
 fn resource_text(resource: &ResourceOutlook) -> String {
-    let mut text = format!("{}\n", resource.name);
+    let mut text = match resource.cluster.is_session() {
+        true => format!("{}\n", resource.name),
+        false => format!("{} (context {})\n", resource.name, resource.cluster),
+    };
     for image in &resource.builds {
         text.push_str(&format!("  build   {image}\n"));
     }
@@ -127,6 +169,29 @@ fn resource_text(resource: &ResourceOutlook) -> String {
     }
     text.push('\n');
     text
+}
+
+/// What the Tiltfile no longer names.
+fn leaving_text(leaving: &Leaving) -> String {
+    let mut text = format!("{} (the running session deletes it)\n", leaving.resource);
+    for command in &leaving.runs {
+        text.push_str(&format!("  run     {command}\n"));
+    }
+    for object in &leaving.objects {
+        text.push_str(&format!("  delete  {object}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+fn outlook_json(outlook: &Outlook) -> Value {
+    let leaving = |leaving: &Leaving| {
+        let objects: Vec<Value> = leaving.objects.iter().map(identity_json).collect();
+        json!({"name": leaving.resource, "runs": leaving.runs, "objects": objects})
+    };
+    let resources: Vec<Value> = outlook.resources.iter().map(resource_json).collect();
+    let deletes: Vec<Value> = outlook.leaving.iter().map(leaving).collect();
+    json!({"resources": resources, "deletes": deletes})
 }
 
 /// A word for it, and what is to be known.
@@ -148,7 +213,12 @@ fn described(preview: &Preview) -> (&'static str, Vec<String>) {
 
 fn resource_json(resource: &ResourceOutlook) -> Value {
     let objects: Vec<Value> = resource.objects.iter().map(object_json).collect();
-    json!({"name": resource.name, "builds": resource.builds, "runs": resource.runs, "objects": objects})
+    let mut value =
+        json!({"name": resource.name, "builds": resource.builds, "runs": resource.runs, "objects": objects});
+    if !resource.cluster.is_session() {
+        value["context"] = json!(resource.cluster);
+    }
+    value
 }
 
 fn object_json((object, preview): &(ObjectRef, Preview)) -> Value {

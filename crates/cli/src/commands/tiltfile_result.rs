@@ -10,7 +10,7 @@ use lilt_host::clock;
 use lilt_host::process::Guardian;
 use lilt_host::session_dir::SessionDir;
 use lilt_model::{Failure, duration};
-use lilt_tiltfile::{BuiltinCall, FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
+use lilt_tiltfile::{BuiltinCall, LoadRequest, Loaded, RealOutside, Said};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Project, TiltfileResult};
@@ -74,6 +74,7 @@ fn prepare(
 ) -> anyhow::Result<(LoadRequest, RealOutside)> {
     // Commands that speak to a session speak to the one that runs, if any.
     let (host, port) = session::elsewhere();
+    let kubeconfig = session::kubeconfig(&project, folder);
     let request = LoadRequest {
         path: session::absolute(project.file)?,
         args: project.args,
@@ -85,9 +86,8 @@ fn prepare(
     };
     let outside = RealOutside {
         starter: Some(Arc::new(Guarded::new(&Guardian::of_this_program()?))),
-        context: project.context,
+        kubeconfig,
         namespace: project.namespace,
-        kubeconfig: FrozenKubeconfig::at(session::kubeconfig_path(folder)),
     };
     Ok((request, outside))
 }

@@ -8,6 +8,7 @@ mod absent;
 mod applying;
 mod arguments;
 mod ci;
+mod clusters;
 mod contexts;
 mod custom_build;
 mod custom_deploy;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lilt_testbed_env::Project;
+use lilt_testbed_env::{Project, eventually};
 
 use crate::support::bed::Site;
 use crate::support::lilt::Lilt;
@@ -59,6 +59,42 @@ fn connections_that_break_often_lose_and_double_nothing() {
     assert!(counted(&lilt, "tick") > 100);
     assert!(counted(&lilt, "tock") > 100);
     still_true(&site, &lilt, "after many cuts");
+    lilt.quit();
+}
+
+/// Longer than an apply may take: what was to be applied is applied when the API server is back.
+#[test]
+fn an_update_waits_for_a_cluster_that_is_away() {
+    let site = Site::new("away");
+    site.project.write("web.yaml", &site.idle("web"));
+    site.project.write("gone.yaml", &site.idle("gone"));
+    let tiltfile = "update_settings(k8s_upsert_timeout_secs=4)\nk8s_yaml('web.yaml')\n";
+    site.project.write("Tiltfile", &format!("{tiltfile}k8s_yaml('gone.yaml')\n"));
+    let away = Project::new(&[]);
+    let port = detour(&site.namespace, &away);
+    let proxy = Proxy::open(port);
+    let lilt = site.up().variable("KUBECONFIG", away.file("kubeconfig")).start();
+    lilt.wait_until_ready("web");
+    lilt.wait_until_ready("gone");
+
+    let blackout = Blackout::of(port);
+    let place = lilt.place();
+    site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
+    site.project.write("Tiltfile", tiltfile);
+    eventually("it waits for the cluster", || {
+        let said = lilt.output_after(place);
+        said.lines().find(|line| line.contains("web │") && line.contains("; trying again")).map(str::to_owned)
+    });
+    // Whoever would give up has given up by now.
+    std::thread::sleep(Duration::from_secs(3));
+    drop(blackout);
+    eventually("what was to be applied is applied", || {
+        site.namespace.kubectl(&["get", "deployment/web", "-o", "yaml"]).contains("sleep 654").then_some(())
+    });
+    eventually("what was to be deleted is deleted", || (!site.exists("deployment/gone")).then_some(()));
+    lilt.wait_until_ready("web");
+    assert!(!lilt.output_after(place).contains("ERROR: Build Failed"), "{}", lilt.output());
+    drop(proxy);
     lilt.quit();
 }
 

@@ -57,7 +57,20 @@ fn what_is_as_it_should_be_is_0() {
     lilt.wait_until_ready("web");
     let same = plan(&site, &[]).clean(0).stdout();
     assert!(same.contains("leave   web:deployment") && same.contains("1 as they should be"), "{same}");
+
+    // What it would delete were the Tiltfile another.
+    let more = "if os.getenv('MORE', '1') == '1':\n  k8s_yaml('other.yaml')\n";
+    site.project.write("other.yaml", &site.idle("other"));
+    site.project.write("Tiltfile", &format!("k8s_yaml('web.yaml')\n{more}"));
+    lilt.wait_until_ready("other");
+    let beside = || Start::new(&site.project, &["plan"]).on(&site.namespace).beside(&lilt);
+    let same = beside().run().clean(0).stdout();
+    assert!(!same.contains("delete"), "{same}");
+    let less = beside().variable("MORE", "0").run().clean(2).stdout();
+    assert!(less.contains("other (the running session deletes it)\n  delete  other:deployment"), "{less}");
+    assert!(less.contains("1 to delete") && !less.contains("delete  web"), "{less}");
     lilt.quit();
+    site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
     plan(&site, &["--down"]).clean(2);
     site.down().run().clean(0);
     plan(&site, &["--down"]).clean(0);

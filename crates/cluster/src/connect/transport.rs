@@ -37,12 +37,11 @@ pub(super) fn client(config: Config) -> Result<Client, Error> {
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     match config.proxy_url.clone() {
         None => build(config, tcp),
-        Some(proxy) if proxy.scheme_str() == Some("http") => {
-            let tunnel = Tunnel::new(proxy.clone(), tcp);
-            match proxy_login(&proxy) {
-                Some(login) => build(config, tunnel.with_auth(login)),
-                None => build(config, tunnel),
-            }
+        Some(proxy) if proxy.scheme_str() == Some("http") => build(config, tunnel(&proxy, tcp)),
+        Some(proxy) if proxy.scheme_str() == Some("https") => {
+            let tls = HttpsConnectorBuilder::new().with_tls_config(proxy_tls(&config)).https_only();
+            let connector = tls.enable_http1().wrap_connector(tcp);
+            build(config, tunnel(&proxy, connector))
         }
         Some(proxy) if matches!(proxy.scheme_str(), Some("socks5" | "socks5h")) => {
             match socks_login(&proxy) {
@@ -60,6 +59,24 @@ fn install_crypto() {
         // Fails only if another thread was faster, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
+}
+
+fn tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
+    let tunnel = Tunnel::new(proxy.clone(), connector);
+    match proxy_login(proxy) {
+        Some(login) => tunnel.with_auth(login),
+        None => tunnel,
+    }
+}
+
+/// A proxy is known by this machine's authorities, or by the cluster's, as kubectl knows it.
+fn proxy_tls(config: &Config) -> rustls::ClientConfig {
+    let mut roots = rustls::RootCertStore::empty();
+    // What cannot be read vouches for nobody.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let own = config.root_cert.iter().flatten().map(|certificate| certificate.clone().into());
+    roots.add_parsable_certificates(own);
+    rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()
 }
 
 fn proxy_login(proxy: &Uri) -> Option<HeaderValue> {

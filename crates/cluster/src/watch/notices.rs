@@ -116,6 +116,7 @@ fn pod(object: &ObjectReference) -> PodRef {
     PodRef {
         namespace: object.namespace.clone().unwrap_or_default(),
         name: object.name.clone().unwrap_or_default(),
+        ..PodRef::default()
     }
 }
 

@@ -45,7 +45,7 @@ impl Space {
     }
 
     pub(crate) fn pod(&self, name: &str) -> PodRef {
-        PodRef { namespace: self.name.clone(), name: name.to_owned() }
+        PodRef { namespace: self.name.clone(), name: name.to_owned(), ..PodRef::default() }
     }
 
     pub(crate) fn watch(&self) -> NamespaceWatch {

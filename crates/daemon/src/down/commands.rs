@@ -3,9 +3,9 @@
 use lilt_host::process::{Guardian, Launch, Process};
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
-use lilt_model::Failure;
 use lilt_model::command::Command;
 use lilt_model::compose::{ComposeConfig, ComposeProject};
+use lilt_model::{ClusterName, Failure};
 use tokio::sync::mpsc;
 
 use crate::settings::Settings;
@@ -14,19 +14,33 @@ use crate::settings::Settings;
 pub(super) async fn run_all(
     settings: &Settings,
     guardian: &Guardian,
-    commands: Vec<Command>,
+    commands: Vec<(ClusterName, Command)>,
     print: &mut impl FnMut(&str),
 ) -> Vec<Failure> {
     let mut failures = Vec::new();
-    for command in commands {
-        let mut launch = Launch::from(&command);
-        let mut env = settings.environment.clone();
-        env.append(&mut launch.env);
-        launch.env = env;
+    for (cluster, command) in commands {
         print(&format!("Running cmd: {}\n", command.display()));
-        failures.extend(run(guardian, &launch, &command.display(), print).await.err());
+        let outcome = match launch(settings, &cluster, &command) {
+            Ok(launch) => run(guardian, &launch, &command.display(), print).await,
+            Err(failure) => Err(failure),
+        };
+        failures.extend(outcome.err());
     }
     failures
+}
+
+/// The command with the session's environment under its own; it meets the cluster that it has deployed to.
+fn launch(settings: &Settings, cluster: &ClusterName, command: &Command) -> Result<Launch, Failure> {
+    let mut launch = Launch::from(command);
+    let mut env = settings.variables();
+    env.append(&mut launch.env);
+    if !cluster.is_session()
+        && let Some(path) = settings.kubeconfig.of(cluster.as_str())?
+    {
+        env.push(("KUBECONFIG".to_owned(), path.display().to_string()));
+    }
+    launch.env = env;
+    Ok(launch)
 }
 
 /// Stops and removes the containers of a project, and its volumes if asked.

@@ -56,7 +56,7 @@ async fn apply(
     let images: Vec<_> = job.images.iter().map(|(image, deployed)| injection(image, deployed)).collect();
     let objects = lilt_cluster::inject::prepare(&objects, &images, &job.locators)?;
     let how = ApplyOptions { timeout: limit, merge: job.merge, ..ApplyOptions::default() };
-    let applied = context.cluster()?.apply_with(&objects, &how).await?;
+    let applied = context.cluster(&job.cluster)?.apply_with(&objects, &how).await?;
     let result = yaml::stream(applied.iter().map(|applied| &applied.content));
     let uids = applied.into_iter().map(|applied| (applied.object, applied.uid)).collect();
     Ok(AppliedObjects { objects, uids, result })
@@ -70,12 +70,12 @@ async fn run_command(
     mut span: Span,
     running: &mut Option<Process>,
 ) -> Result<AppliedObjects, Failure> {
-    let mut command = command.clone();
+    let mut command = context.meeting(&job.cluster, command);
     let images = job.images.iter().map(|(image, reference)| (&image.name, reference.as_str()));
     command.env.extend(variables::of_images(images));
     span.info(&format!("Running cmd: {}", command.display()));
     let (exit, printed) = reading::run(context, &command, span, limit, running).await?;
-    let (objects, uids) = by_command::find(context, exit, &printed, limit.as_secs()).await?;
+    let (objects, uids) = by_command::find(context, &job.cluster, exit, &printed, limit.as_secs()).await?;
     let objects = by_command::with_identities(&objects, &uids);
     let result = yaml::stream(&objects);
     Ok(AppliedObjects { objects, uids, result })

@@ -10,6 +10,7 @@ use lilt_model::kubernetes::ObjectRef;
 use lilt_model::log::{Level, Source};
 
 use super::local;
+use super::patience::Patience;
 use crate::context::Context;
 
 /// How long what a disabled resource had deployed may take to end: its next deployment waits for that.
@@ -24,7 +25,7 @@ pub(crate) async fn run(
 ) {
     let id = SpanId::from(format!("cleanup:{resource}:{cleanup}"));
     let span = || context.logs.span(id.clone(), Some(resource.clone()), Source::Build);
-    let Leftovers { objects, command } = leftovers;
+    let Leftovers { cluster, objects, command } = leftovers;
     let names = objects.iter().filter_map(ObjectRef::of).map(|object| object.to_string());
     let names: Vec<String> = names.chain(command.as_ref().map(|_| resource.to_string())).collect();
     let (why, wait) = match reason {
@@ -34,7 +35,16 @@ pub(crate) async fn run(
     };
     span().info(&format!("Deleting what {why}: {}", names.join(", ")));
     if !objects.is_empty() {
-        let deletion = async { context.cluster()?.delete(&objects, wait).await };
+        let deletion = async {
+            let cluster = context.cluster(&cluster)?;
+            let mut patience = Patience::new(&cluster, None);
+            while let Err(failure) = patience.attempt(cluster.delete(&objects, wait)).await {
+                if !patience.lasts(&failure, |words| span().info(words)).await {
+                    return Err(failure);
+                }
+            }
+            Ok(())
+        };
         tokio::select! {
             result = deletion => complain(span(), result.err()),
             () = context.cancel.cancelled() => return,
@@ -42,7 +52,8 @@ pub(crate) async fn run(
     }
     if let Some(command) = &command {
         span().info(&format!("Running cmd: {}", command.display()));
-        match local::run_command(&context, command, span()).await {
+        let command = context.meeting(&cluster, command);
+        match local::run_command(&context, &command, span()).await {
             Ok(failure) => complain(span(), failure),
             Err(local::Cancelled) => return,
         }

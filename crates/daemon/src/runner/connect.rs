@@ -1,47 +1,49 @@
-//! Reaches the cluster, however long it takes.
+//! Reaches a cluster, however long it takes.
 
 mod place;
 mod sharing;
 
 use std::time::Duration;
 
-use lilt_cluster::{Cluster, ConnectOptions};
+use lilt_cluster::Cluster;
 use lilt_engine::Event;
-use lilt_model::Failure;
 use lilt_model::cluster::ClusterInfo;
 use lilt_model::log::{Level, Source};
-use lilt_model::{ResourceName, SpanId};
+use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
 
-use crate::context::Context;
+use crate::context::{Connection, Context};
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
 const LONGEST_DELAY: Duration = Duration::from_secs(3);
 
-pub(crate) async fn run(context: Context) {
+pub(crate) async fn run(context: Context, name: ClusterName) {
     let mut delay = FIRST_DELAY;
     let mut told: Option<Failure> = None;
     loop {
         let attempt = tokio::select! {
-            attempt = attempt(&context) => attempt,
+            attempt = attempt(&context, &name) => attempt,
             () = context.cancel.cancelled() => return,
         };
         match attempt {
-            Ok((cluster, info, warnings)) => {
-                announce(&context, &info, told.is_some());
+            Ok((connection, info, warnings)) => {
+                announce(&context, &name, &info, told.is_some());
                 warnings.iter().for_each(|words| {
-                    span(&context).print(Level::Warn, &format!("WARNING: {words}"));
+                    span(&context, &name).print(Level::Warn, &format!("WARNING: {words}"));
                 });
-                context.edges.cluster.send_replace(Some(cluster));
-                context.tell(Event::ClusterConnected { info: Box::new(info) }).await;
+                context.edges.clusters.send_modify(|clusters| {
+                    clusters.insert(name.clone(), connection);
+                });
+                context.tell(Event::ClusterConnected { cluster: name, info: Box::new(info) }).await;
                 return;
             }
             Err(failure) => {
                 if told.as_ref() != Some(&failure) {
-                    span(&context)
+                    span(&context, &name)
                         .print(Level::Error, &format!("ERROR: {failure}\nTrying again until it answers."));
-                    context.tell(Event::ClusterFailed { failure: failure.clone() }).await;
-                    told = Some(failure);
+                    let (cluster, failure) = (name.clone(), failure.clone());
+                    context.tell(Event::ClusterFailed { cluster, failure }).await;
                 }
+                told = Some(failure);
             }
         }
         tokio::select! {
@@ -51,25 +53,29 @@ pub(crate) async fn run(context: Context) {
     }
 }
 
-async fn attempt(context: &Context) -> Result<(Cluster, ClusterInfo, place::Warnings), Failure> {
-    let options = ConnectOptions {
-        kubeconfig: Vec::new(),
-        context: context.settings.context.clone(),
-        namespace: context.settings.namespace.clone(),
-    };
-    let cluster = Cluster::connect(options).await?;
+type Reached = (Connection, ClusterInfo, place::Warnings);
+
+async fn attempt(context: &Context, name: &ClusterName) -> Result<Reached, Failure> {
+    let settings = &context.settings;
+    let cluster = Cluster::connect(settings.connection(name)).await?;
     let mut info = cluster.probe().await?;
-    info.config_path.clone_from(&context.settings.kubeconfig);
-    let warnings = place::complete(context, &mut info).await?;
-    Ok((cluster, info, warnings))
+    let kubeconfig = if name.is_session() { None } else { settings.kubeconfig.of(name.as_str())? };
+    let pinned = settings.kubeconfig.known().filter(|_| name.is_session());
+    info.config_path = kubeconfig.clone().or_else(|| pinned.map(|pinned| pinned.path.clone()));
+    if name.is_session() {
+        info.node_commands.clone_from(&settings.habits.node_commands);
+    }
+    let place::Found { engine, warnings } = place::complete(context, &mut info).await?;
+    Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }
 
-fn span(context: &Context) -> lilt_store::Span {
-    context.logs.span(SpanId::new("cluster"), Some(ResourceName::tiltfile()), Source::Build)
+fn span(context: &Context, name: &ClusterName) -> lilt_store::Span {
+    let id = if name.is_session() { "cluster".to_owned() } else { format!("cluster:{name}") };
+    context.logs.span(SpanId::from(id), Some(ResourceName::tiltfile()), Source::Build)
 }
 
-fn announce(context: &Context, info: &ClusterInfo, after_failure: bool) {
-    let mut span = span(context);
+fn announce(context: &Context, name: &ClusterName, info: &ClusterInfo, after_failure: bool) {
+    let mut span = span(context, name);
     if after_failure {
         span.info(&format!("Connected to the cluster of context {}", info.context));
     }

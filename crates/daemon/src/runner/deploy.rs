@@ -8,7 +8,6 @@ mod custom;
 mod delivery;
 pub(super) mod given;
 mod image;
-mod patience;
 mod remembered;
 mod secret;
 mod ssh;

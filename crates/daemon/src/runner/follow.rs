@@ -27,7 +27,7 @@ const WAY: [(&str, &str); 3] =
 const RUNS: usize = 64;
 
 pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<TaskSpec>) {
-    let Ok(cluster) = context.cluster() else { return };
+    let Some(cluster) = cluster_of(&context, &spec) else { return };
     let mut view = View::new(cluster, resource);
     loop {
         let current = match &*spec.borrow_and_update() {
@@ -58,7 +58,7 @@ pub(crate) async fn stream(
     resource: ResourceName,
     mut spec: Receiver<TaskSpec>,
 ) {
-    let Ok(cluster) = context.cluster() else { return };
+    let Some(cluster) = cluster_of(&context, &spec) else { return };
     let mut view = View { object: Some(object), ..View::new(cluster, resource) };
     loop {
         if let TaskSpec::Stream { pod, only, ignored, since } = &*spec.borrow_and_update() {
@@ -70,6 +70,14 @@ pub(crate) async fn stream(
             changed = spec.changed() => if changed.is_err() { return },
             () = context.cancel.cancelled() => return,
         }
+    }
+}
+
+/// That of the pod, which stays the same.
+fn cluster_of(context: &Context, spec: &Receiver<TaskSpec>) -> Option<Cluster> {
+    match &*spec.borrow() {
+        TaskSpec::Follow { pod, .. } | TaskSpec::Stream { pod, .. } => context.cluster(&pod.cluster).ok(),
+        _ => None,
     }
 }
 

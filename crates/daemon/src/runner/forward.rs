@@ -8,7 +8,7 @@ use lilt_cluster::{Forwarder, PortStream, is_forbidden};
 use lilt_engine::{Event, ForwardState, ForwardTarget, TaskSpec};
 use lilt_model::kubernetes::Forward;
 use lilt_model::log::Level;
-use lilt_model::{Failure, ResourceName};
+use lilt_model::{ClusterName, Failure, ResourceName};
 use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch::Receiver;
@@ -30,11 +30,11 @@ pub(crate) async fn run(
     context: Context,
     resource: ResourceName,
     object: Option<(String, u16)>,
-    forward: Forward,
+    (cluster, forward): (ClusterName, Forward),
     spec: Receiver<TaskSpec>,
 ) {
     let cancel = context.cancel.clone();
-    let mut port = Port { context, resource, object, local_port: forward.local_port, forward };
+    let mut port = Port { context, cluster, resource, object, local_port: forward.local_port, forward };
     tokio::select! {
         () = port.serve(spec) => {}
         () = cancel.cancelled() => {}
@@ -43,6 +43,7 @@ pub(crate) async fn run(
 
 struct Port {
     context: Context,
+    cluster: ClusterName,
     /// Whose log it writes to.
     resource: ResourceName,
     /// The `PortForward` that asks for it, with its place there; none: the resource does.
@@ -57,7 +58,7 @@ impl Port {
         if !self.context.settings.forwards {
             return;
         }
-        let Ok(cluster) = self.context.cluster() else { return };
+        let Ok(cluster) = self.context.cluster(&self.cluster) else { return };
         let forwarder = Arc::new(cluster.forwarder());
         let listener = self.bind().await;
         self.local_port = listener.local_addr().map_or(self.local_port, |address| address.port());
@@ -125,10 +126,14 @@ impl Port {
     }
 
     async fn tell(&self, state: ForwardState) {
-        let (resource, local_port) = (self.resource.clone(), self.local_port);
         let event = match self.object.clone() {
-            Some((name, place)) => Event::ObjectForwardChanged { name, place, local_port, state },
-            None => Event::ForwardChanged { resource, local_port, state },
+            Some((name, place)) => {
+                Event::ObjectForwardChanged { name, place, local_port: self.local_port, state }
+            }
+            None => {
+                let (resource, place) = (self.resource.clone(), self.forward.place());
+                Event::ForwardChanged { resource, place, state }
+            }
         };
         self.context.tell(event).await;
     }

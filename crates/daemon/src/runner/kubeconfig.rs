@@ -3,12 +3,12 @@
 use lilt_cluster::Selection;
 use lilt_model::files::FileSet;
 use lilt_model::log::{Level, Source};
-use lilt_model::{Failure, ResourceName, SpanId};
+use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
 
 use crate::context::Context;
 
-pub(crate) async fn run(context: Context) {
-    let Ok(cluster) = context.cluster() else { return };
+pub(crate) async fn run(context: Context, name: ClusterName) {
+    let Ok(cluster) = context.cluster(&name) else { return };
     let pinned = cluster.context().to_owned();
     let files = FileSet { roots: lilt_cluster::kubeconfig_files(), ignores: Vec::new() };
     let mut subscription = match context.edges.watcher.subscribe(files) {
@@ -26,6 +26,9 @@ pub(crate) async fn run(context: Context) {
         }
         // Half-written ones are read again when they are whole.
         let Ok(now) = lilt_cluster::selection(&pinned) else { continue };
+        // What is selected concerns the session's own alone.
+        let current = if name.is_session() { now.current.clone() } else { known.current.clone() };
+        let now = Selection { current, ..now };
         for words in differences(&pinned, &known, &now) {
             span(&context).print(Level::Warn, &format!("WARNING: {words}"));
         }

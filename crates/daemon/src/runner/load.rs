@@ -11,11 +11,11 @@ use lilt_model::command::Command;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
-use lilt_model::resource::Body;
+use lilt_model::resource::{Body, Resource};
 use lilt_model::secret::Secret;
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
-use lilt_tiltfile::{FrozenKubeconfig, LoadRequest, Loaded, RealOutside, Said};
+use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
 
 use super::deploy::given;
 use super::report;
@@ -97,7 +97,8 @@ pub(crate) fn evaluate(
         lilt_tiltfile::load(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut *print);
     if let Ok(project) = &mut loaded.project {
         // What the Tiltfile set is not what its commands see, as under Tilt: all meet the session's cluster.
-        let is_frozen = |name: &str| settings.kubeconfig.is_some() && name == "KUBECONFIG";
+        pin_context(settings, project, print);
+        let is_frozen = |name: &str| settings.kubeconfig.known().is_some() && name == "KUBECONFIG";
         let set: Vec<_> = loaded.environment.iter().filter(|(name, _)| !is_frozen(name)).cloned().collect();
         hand_down(&set, project);
         if !settings.live_update {
@@ -110,13 +111,27 @@ pub(crate) fn evaluate(
     loaded
 }
 
+/// Who deploys something means one context from now on, also for commands, whatever kubeconfig selects meanwhile.
+fn pin_context(settings: &Settings, project: &mut Project, print: &mut dyn FnMut(Said<'_>)) {
+    let deploys = |resource: &Resource| matches!(resource.body, Body::Kubernetes(_));
+    if !project.resources.iter().any(deploys) {
+        return;
+    }
+    if let Err(failure) = settings.kubeconfig.get() {
+        let warning = format!("commands find their own kubeconfig: {failure}");
+        if !project.warnings.contains(&warning) {
+            print(Said::Warning(&warning));
+            project.warnings.push(warning);
+        }
+    }
+}
+
 /// This machine, as Tiltfiles see it.
 pub(super) fn outside(settings: &Settings, guardian: &Guardian) -> RealOutside {
     RealOutside {
         starter: Some(Arc::new(Guarded::new(guardian))),
-        context: settings.context.clone(),
         namespace: settings.namespace.clone(),
-        kubeconfig: FrozenKubeconfig::written(settings.kubeconfig.clone()),
+        kubeconfig: settings.kubeconfig.clone(),
     }
 }
 
@@ -225,7 +240,7 @@ fn tell_result(span: &mut Span, project: &Result<Project, Failure>, took: Durati
 
 #[cfg(test)]
 mod tests {
-    use lilt_model::resource::{LocalResource, Resource, TriggerMode};
+    use lilt_model::resource::{LocalResource, TriggerMode};
 
     use super::*;
 

@@ -58,7 +58,7 @@ pub(crate) async fn run_command(
 /// A command with the session's environment under its own.
 pub(crate) fn launch(context: &Context, command: &Command) -> Launch {
     let mut launch = Launch::from(command);
-    let mut environment = context.settings.environment.clone();
+    let mut environment = context.settings.variables();
     environment.append(&mut launch.env);
     launch.env = environment;
     launch

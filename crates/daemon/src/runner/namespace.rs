@@ -3,32 +3,46 @@
 use futures_util::StreamExt as _;
 use lilt_cluster::NamespaceFact;
 use lilt_engine::Event;
+use lilt_model::ClusterName;
+use lilt_model::cluster::{Notice, Pod, PodRef, Subject};
 
 use crate::context::Context;
 
-pub(crate) async fn run(context: Context, namespace: String) {
-    let cluster = match context.cluster() {
-        Ok(cluster) => cluster,
-        Err(failure) => return context.tell(Event::ClusterFailed { failure }).await,
+pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: String) {
+    let connection = match context.cluster(&cluster) {
+        Ok(connection) => connection,
+        Err(failure) => return context.tell(Event::ClusterFailed { cluster, failure }).await,
     };
-    let mut facts = cluster.watch_namespace(&namespace, context.started.second());
+    let mut facts = connection.watch_namespace(&namespace, context.started.second());
     loop {
         let fact = tokio::select! {
             fact = facts.next() => fact,
             () = context.cancel.cancelled() => return,
         };
-        let event = match fact {
-            None => return,
-            Some(NamespaceFact::PodsListed(pods)) => Event::PodsListed { namespace: namespace.clone(), pods },
-            Some(NamespaceFact::PodChanged(pod)) => Event::PodChanged { pod: Box::new(pod) },
-            Some(NamespaceFact::PodGone(pod)) => Event::PodGone { pod },
-            Some(NamespaceFact::Notice(notice)) => Event::Noticed { notice },
-            Some(NamespaceFact::Trouble(failure)) => Event::ClusterTroubled { failure },
-            Some(NamespaceFact::Refused(failure)) => {
-                Event::PodsRefused { namespace: namespace.clone(), failure }
-            }
-            Some(NamespaceFact::Recovered) => Event::ClusterRecovered,
-        };
-        context.tell(event).await;
+        let Some(fact) = fact else { return };
+        context.tell(event(&cluster, &namespace, fact)).await;
+    }
+}
+
+/// The fact with the cluster that it is of.
+fn event(cluster: &ClusterName, namespace: &str, fact: NamespaceFact) -> Event {
+    let (cluster, namespace) = (cluster.clone(), namespace.to_owned());
+    let of = |pod: Pod| Pod { cluster: cluster.clone(), ..pod };
+    let named = |pod: PodRef| PodRef { cluster: cluster.clone(), ..pod };
+    match fact {
+        NamespaceFact::PodsListed(pods) => {
+            let pods = pods.into_iter().map(of).collect();
+            Event::PodsListed { cluster, namespace, pods }
+        }
+        NamespaceFact::PodChanged(pod) => Event::PodChanged { pod: Box::new(of(pod)) },
+        NamespaceFact::PodGone(pod) => Event::PodGone { pod: named(pod) },
+        NamespaceFact::Notice(Notice { about: Subject::Pod(pod), warning, reason, message, at }) => {
+            let about = Subject::Pod(named(pod));
+            Event::Noticed { notice: Notice { about, warning, reason, message, at } }
+        }
+        NamespaceFact::Notice(notice) => Event::Noticed { notice },
+        NamespaceFact::Trouble(failure) => Event::ClusterTroubled { cluster, failure },
+        NamespaceFact::Refused(failure) => Event::PodsRefused { cluster, namespace, failure },
+        NamespaceFact::Recovered => Event::ClusterRecovered { cluster },
     }
 }

@@ -14,7 +14,7 @@ const AT_ONCE: usize = 10;
 
 /// Says when objects of a scope change or go. Who may not watch them does without.
 pub(crate) async fn follow(context: Context, scope: ObjectScope) {
-    let watch = async { context.cluster()?.watch_objects(&scope).await };
+    let watch = async { context.cluster(&scope.cluster)?.watch_objects(&scope).await };
     let mut facts = tokio::select! {
         facts = watch => match facts {
             Ok(facts) => facts,
@@ -56,8 +56,8 @@ async fn compare(
     context: &Context,
     inspection: &Inspection,
 ) -> Result<Vec<(ObjectRef, Option<Drift>)>, Failure> {
-    let cluster = context.cluster()?;
     let kubernetes = &inspection.kubernetes;
+    let cluster = context.cluster(&kubernetes.cluster)?;
     let references = super::in_pods(kubernetes, inspection.images.clone());
     let images = super::injections(kubernetes, &references);
     let manifests = lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators)?;

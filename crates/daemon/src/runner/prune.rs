@@ -4,7 +4,7 @@ use lilt_docker::{Engine, PruneRequest, Removed};
 use lilt_engine::{Event, PruneJob};
 use lilt_model::log::Source;
 use lilt_model::reference::Reference;
-use lilt_model::{Failure, ResourceName, SpanId, size};
+use lilt_model::{ClusterName, Failure, ResourceName, SpanId, size};
 
 use super::deploy::engine;
 use crate::context::Context;
@@ -13,9 +13,9 @@ pub(crate) async fn run(context: Context, job: &PruneJob) {
     let mut span =
         context.logs.span(SpanId::new("docker-prune"), Some(ResourceName::tiltfile()), Source::Build);
     // An engine that cannot be used is told of when something is to be built.
-    if let Ok(engine) = engine(&context) {
+    if let Ok(engine) = engine(&context, &ClusterName::default()) {
         let result = tokio::select! {
-            result = prune(engine, job, false, |line| span.info(line)) => result,
+            result = prune(&engine, job, false, |line| span.info(line)) => result,
             () = context.cancel.cancelled() => return,
         };
         if let Err(failure) = result {

@@ -32,7 +32,8 @@ pub(crate) async fn run(
     object: Option<String>,
     mut spec: Receiver<TaskSpec>,
 ) {
-    let Ok(cluster) = context.cluster() else { return };
+    let Some(first) = task(&mut spec) else { return };
+    let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
     // Opened ahead, so that the first save is as quick as the others. A failure is told when there is work.
     let mut target = Target { cluster, channel: None };
     let cancel = context.cancel.clone();

@@ -3,9 +3,9 @@
 //! A mark that is not the one an object had when it was applied makes it suspect; what differs from its manifest is
 //! then looked at (`TaskSpec::Inspect`). What others fill in is no drift.
 
-use lilt_model::ResourceName;
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::log::Level;
+use lilt_model::{ClusterName, ResourceName};
 
 use crate::event::{Deployed, Drift};
 use crate::state::{DriftHabit, KubernetesState, ResourceState, State, UNCATEGORIZED};
@@ -16,17 +16,18 @@ const MOST_CORRECTIONS: u32 = 5;
 /// All objects of a scope; ours that are not among them are gone.
 pub(super) fn listed(state: &mut State, scope: &ObjectScope, objects: Vec<(String, String)>) {
     let missing: Vec<ObjectRef> = state
-        .cluster
+        .clusters
+        .get(&scope.cluster)
         .applied
         .keys()
         .filter(|object| is_in(scope, object) && objects.iter().all(|(name, _)| *name != object.name))
         .cloned()
         .collect();
     for object in missing {
-        saw(state, object, None);
+        saw(state, &scope.cluster, object, None);
     }
     for (name, mark) in objects {
-        saw(state, scope.object(&name), Some(mark));
+        saw(state, &scope.cluster, scope.object(&name), Some(mark));
     }
 }
 
@@ -35,24 +36,25 @@ fn is_in(scope: &ObjectScope, object: &ObjectRef) -> bool {
 }
 
 pub(super) fn changed(state: &mut State, scope: &ObjectScope, name: &str, mark: String) {
-    saw(state, scope.object(name), Some(mark));
+    saw(state, &scope.cluster, scope.object(name), Some(mark));
 }
 
 pub(super) fn gone(state: &mut State, scope: &ObjectScope, name: &str, mark: &str) {
     let object = scope.object(name);
     // One that was replaced is not gone; that it went may be heard late.
     let uid = mark.split(':').next().unwrap_or_default();
-    let known = state.cluster.applied.get(&object).and_then(|name| state.resources.get(name));
+    let applied = &state.clusters.get(&scope.cluster).applied;
+    let known = applied.get(&object).and_then(|name| state.resources.get(name));
     let known = known.and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
     let ours = known.into_iter().flat_map(|deployed| &deployed.objects).find(|(it, _)| *it == object);
     if ours.is_some_and(|(_, known)| known.as_str() == uid) {
-        saw(state, object, None);
+        saw(state, &scope.cluster, object, None);
     }
 }
 
 /// None: it is not there.
-fn saw(state: &mut State, object: ObjectRef, mark: Option<String>) {
-    let Some(name) = state.cluster.applied.get(&object).cloned() else { return };
+fn saw(state: &mut State, cluster: &ClusterName, object: ObjectRef, mark: Option<String>) {
+    let Some(name) = state.clusters.get(cluster).applied.get(&object).cloned() else { return };
     let Some(resource) = state.resources.get_mut(&name) else { return };
     let updating = resource.update.is_some();
     let failed = resource.last().is_some_and(|last| last.failure.is_some());
@@ -154,6 +156,7 @@ fn deployed_mut(resource: &mut ResourceState) -> Option<&mut Deployed> {
 
 /// An update has ended: what was seen meanwhile is judged by what is applied now.
 pub(super) fn update_ended(state: &mut State, name: &ResourceName) {
+    let cluster = state.cluster_of(name);
     let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else {
         return;
     };
@@ -161,7 +164,7 @@ pub(super) fn update_ended(state: &mut State, name: &ResourceName) {
     for (object, mark) in std::mem::take(&mut kubernetes.drifting.meanwhile) {
         // What the update itself deleted is there again, or is not ours any more.
         if mark.is_some() {
-            saw(state, object, mark);
+            saw(state, &cluster, object, mark);
         }
     }
 }
@@ -172,13 +175,15 @@ pub(super) fn adopt(state: &mut State, name: &ResourceName, deployed: &Deployed)
         return;
     }
     let labelled = !deployed.marks.is_empty();
-    let before = state.cluster.scopes.len();
+    let cluster_name = state.cluster_of(name);
+    let cluster = state.clusters.get_mut(&cluster_name);
+    let before = cluster.scopes.len();
     for (object, _) in deployed.objects.iter().filter(|(object, _)| labelled || is_workload(object)) {
-        if state.cluster.applied.insert(object.clone(), name.clone()).is_none() {
-            *state.cluster.scopes.entry(ObjectScope::of(object, labelled)).or_default() += 1;
+        if cluster.applied.insert(object.clone(), name.clone()).is_none() {
+            *cluster.scopes.entry(ObjectScope::of(&cluster_name, object, labelled)).or_default() += 1;
         }
     }
-    if state.cluster.scopes.len() > before {
+    if cluster.scopes.len() > before {
         state.touch_session();
     }
 }
@@ -190,7 +195,9 @@ fn is_workload(object: &ObjectRef) -> bool {
 
 /// And no longer are.
 pub(super) fn disown(state: &mut State, name: &ResourceName) {
-    let State { resources, cluster, .. } = state;
+    let cluster_name = state.cluster_of(name);
+    let State { resources, clusters, .. } = state;
+    let cluster = clusters.get_mut(&cluster_name);
     let Some(kubernetes) = resources.get_mut(name).and_then(ResourceState::kubernetes_mut) else { return };
     kubernetes.drifting.found.clear();
     kubernetes.drifting.suspects.clear();
@@ -202,7 +209,7 @@ pub(super) fn disown(state: &mut State, name: &ResourceName) {
             continue;
         }
         cluster.applied.remove(object);
-        let scope = ObjectScope::of(object, labelled);
+        let scope = ObjectScope::of(&cluster_name, object, labelled);
         if let Some(count) = cluster.scopes.get_mut(&scope) {
             *count = count.saturating_sub(1);
             if *count == 0 {

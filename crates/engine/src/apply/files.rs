@@ -22,7 +22,10 @@ const LONG_AGO: Duration = Duration::from_secs(10);
 const GRAIN: Duration = Duration::from_millis(20);
 
 pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, written: Option<Timestamp>) {
-    let sequence = state.next_sequence();
+    let sequence = match &watch {
+        WatchId::Image(name, image) => images::save(state, name, image, &paths, written),
+        _ => state.next_sequence(),
+    };
     let now = state.now;
     note_loop(state, &watch, &paths, written);
     note_event(state, &watch, &paths);
@@ -67,8 +70,11 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     }
     // Files that were moved or unpacked bring old times with them.
     resource.saved = written.filter(|at| *at <= now && now.since(*at) <= LONG_AGO).map(|at| (at, now));
+    let outdates = resource.update.as_ref().is_some_and(|update| sequence > update.snapshot);
     state.touch(&name);
-    give_up_outdated(state, &name);
+    if outdates {
+        give_up_outdated(state, &name);
+    }
 }
 
 /// A directory may lack files that containers still have: they are built anew.

@@ -1,19 +1,22 @@
 //! Images that updates have built.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use lilt_model::resource::Body;
-use lilt_model::{ImageName, ResourceName};
+use lilt_model::{ImageName, ResourceName, Timestamp};
 
 use crate::event::WatchId;
 use crate::schedule::{is_same, sharers};
-use crate::state::{BuiltImage, KubernetesState, ResourceState, RunningUpdate, State, UpdateKind, Watch};
+use crate::state::{
+    BuiltImage, KubernetesState, ResourceState, RunningUpdate, Save, State, UpdateKind, Watch,
+};
 use crate::task::{ImageJob, UpdateJob};
 
 /// Every resource with the same image may use it, also this one, should its update be given up.
 pub(super) fn built(state: &mut State, name: &ResourceName, id: u64, image: &ImageName, reference: String) {
-    let destination = state.destination();
+    let destination = state.destination(&state.cluster_of(name));
     let update = state.resources.get_mut(name).and_then(|resource| resource.update.as_mut());
     let Some(update) = update.filter(|update| update.id == id) else { return };
     let UpdateKind::Job(job) = &update.kind else { return };
@@ -59,6 +62,40 @@ pub(super) fn taken_over(state: &KubernetesState, update: &RunningUpdate) -> Vec
         ImageJob::Build(_) => None,
     };
     job.images.iter().filter_map(new).collect()
+}
+
+/// The number of a save. Resources that share an image hear of it one after the other: for all of them it is the same
+/// save, or what the first of them builds would be built again.
+pub(super) fn save(
+    state: &mut State,
+    name: &ResourceName,
+    image: &ImageName,
+    paths: &[PathBuf],
+    written: Option<Timestamp>,
+) -> u64 {
+    let known = |save: &&mut Save| Some(save.written) == written && save.paths == paths;
+    let mut heard = BTreeSet::new();
+    if let Some(save) = state.saves.get_mut(image).filter(known) {
+        if save.heard.insert(name.clone()) {
+            return save.sequence;
+        }
+        heard.clone_from(&save.heard);
+    }
+    let sequence = state.next_sequence();
+    if let Some(written) = written.filter(|_| state.sharing.contains_key(image)) {
+        // Files were written again so soon that the time does not tell: the others may have heard of both at once.
+        for other in heard.iter().filter(|other| *other != name) {
+            let resource = state.resources.get_mut(other).and_then(ResourceState::kubernetes_mut);
+            if let Some(known) = resource.and_then(|it| it.images.get_mut(image)) {
+                known.changes.extend(paths.iter().map(|path| (path.clone(), sequence)));
+                state.touch(other);
+            }
+        }
+        heard.insert(name.clone());
+        let save = Save { paths: paths.to_vec(), written, sequence, heard };
+        state.saves.insert(image.clone(), save);
+    }
+    sequence
 }
 
 /// A change to a shared image is one for all of its resources. Those that watch it hear of it themselves; one that does

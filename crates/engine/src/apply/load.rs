@@ -193,7 +193,8 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
             labels.iter().filter(|label| !resource.labels.contains(label)).cloned().collect::<Vec<_>>(),
         );
         if let Body::Kubernetes(kubernetes) = &resource.body {
-            still_named.extend(kubernetes.objects.iter().filter_map(ObjectRef::of));
+            let named = kubernetes.objects.iter().filter_map(ObjectRef::of);
+            still_named.extend(named.map(|object| (kubernetes.cluster.clone(), object)));
         }
         let order = u32::try_from(index + 1).unwrap_or(u32::MAX).saturating_add(before);
         let name = resource.name.clone();
@@ -205,8 +206,9 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
     }
     // An object that moved to another resource is not deleted with its former one.
     for cleanup in state.cleanups.values_mut().filter(|cleanup| cleanup.reason == CleanupReason::Unnamed) {
-        let named = |object: &Value| ObjectRef::of(object).is_some_and(|it| still_named.contains(&it));
-        cleanup.leftovers.objects.retain(|object| !named(object));
+        let Leftovers { cluster, objects, .. } = &mut cleanup.leftovers;
+        let named = |object| still_named.contains(&(cluster.clone(), object));
+        objects.retain(|object| !ObjectRef::of(object).is_some_and(named));
     }
     let empty = state.cleanups.iter().filter(|(_, cleanup)| cleanup.leftovers.is_empty());
     for cleanup in empty.map(|(id, _)| *id).collect::<Vec<_>>() {
@@ -231,10 +233,7 @@ fn first_order(state: &State, tiltfile: &ResourceName) -> u32 {
 fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order: u32, changed: &[String]) {
     let name = resource.name.clone();
     let sequence = state.next_sequence();
-    let same_kind = state.resources.get(&name).is_some_and(|known| {
-        std::mem::discriminant(&known.spec.body) == std::mem::discriminant(&resource.body)
-    });
-    if !same_kind {
+    if !state.resources.get(&name).is_some_and(|known| is_of_a_kind(&known.spec.body, &resource.body)) {
         remove(state, &name);
     }
     state.touch(&name);
@@ -275,8 +274,17 @@ fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order:
     };
     let deploys = state.resources.get(&name).is_some_and(|known| commands(&known.spec.body).is_some());
     if let Some(deploy) = commands(&old.body).filter(|_| started && !deploys) {
-        let leftovers = Leftovers { objects: Vec::new(), command: Some(deploy.delete) };
+        let cluster = state.cluster_of(&name);
+        let leftovers = Leftovers { cluster, objects: Vec::new(), command: Some(deploy.delete) };
         clean_up(state, &name, leftovers, CleanupReason::Unnamed);
+    }
+}
+
+/// Whether the one can become the other; one that moves to another cluster is a new one there.
+fn is_of_a_kind(old: &Body, new: &Body) -> bool {
+    match (old, new) {
+        (Body::Kubernetes(old), Body::Kubernetes(new)) => old.cluster == new.cluster,
+        _ => std::mem::discriminant(old) == std::mem::discriminant(new),
     }
 }
 
@@ -285,7 +293,12 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
     match (old, new) {
         (Body::Local(old), Body::Local(new)) => old.update != new.update || old.serve != new.serve,
         (Body::Kubernetes(old), Body::Kubernetes(new)) => {
-            let recipe = |image: &ImageTarget| (image.name.clone(), image.build.clone());
+            // How it is made, and what it does to pods.
+            let recipe = |image: &ImageTarget| {
+                let found = (image.match_exact, image.match_in_env_vars);
+                let overrides = (image.entrypoint.clone(), image.container_args.clone());
+                (image.name.clone(), image.build.clone(), found, overrides)
+            };
             let command = |it: &KubernetesResource| it.custom_deploy.as_ref().map(|it| it.apply.clone());
             let finds_pods =
                 |it: &KubernetesResource| (it.extra_pod_selectors.clone(), it.discovery_strategy);
@@ -293,6 +306,7 @@ fn asks_for_update(old: &Body, new: &Body) -> bool {
                 || !takes_updates_alike(old, new)
                 || finds_pods(old) != finds_pods(new)
                 || command(old) != command(new)
+                || old.image_locators != new.image_locators
                 || !old.images.iter().map(recipe).eq(new.images.iter().map(recipe))
         }
         (Body::Compose(old), Body::Compose(new)) => old != new,
@@ -332,8 +346,7 @@ pub(super) fn define_images(resource: &mut ResourceState, old: Option<&Kubernete
         kept.insert(image.name.clone(), image_state);
     }
     state.images = kept;
-    let ports: BTreeSet<u16> = new.forwards.iter().map(|forward| forward.local_port).collect();
-    state.forwards.retain(|port, _| ports.contains(port));
+    state.forwards.retain(|place, _| new.forwards.iter().any(|forward| forward.place() == *place));
 }
 
 /// Keeps watches whose files are the same.
@@ -392,17 +405,17 @@ pub(super) fn may_be_applied(resource: &ResourceState) -> Leftovers {
     }
     // Also one that failed may have done a part of its work.
     let command = spec.custom_deploy.as_ref().filter(|_| resource.started_once);
-    Leftovers { objects, command: command.map(|deploy| deploy.delete.clone()) }
+    let command = command.map(|deploy| deploy.delete.clone());
+    Leftovers { cluster: spec.cluster.clone(), objects, command }
 }
 
 /// Deletes what a resource has deployed and is no longer wanted. Gives the number of the deletion, if there is one.
 pub(crate) fn clean_up(
     state: &mut State,
     name: &ResourceName,
-    leftovers: impl Into<Leftovers>,
+    mut leftovers: Leftovers,
     reason: CleanupReason,
 ) -> Option<u64> {
-    let mut leftovers = leftovers.into();
     leftovers.objects.retain(|object| !is_kept(object));
     if leftovers.is_empty() {
         return None;
@@ -463,6 +476,7 @@ fn link_images(state: &mut State) {
         }
     }
     sharing.retain(|_, resources| resources.len() > 1);
+    state.saves.retain(|image, _| sharing.contains_key(image));
     state.sharing = sharing;
     // What they wait for may be gone.
     let waits = |resource: &ResourceState| matches!(resource.hold, Some(Hold::Image { .. }));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lilt_model::cluster::{Notice, PodRef, Subject};
 use lilt_model::log::Level;
-use lilt_model::{Failure, ResourceName, Uid};
+use lilt_model::{ClusterName, Failure, ResourceName, Uid};
 
 use super::pods::resource_of;
 use crate::state::{ResourceState, State};
@@ -27,7 +27,7 @@ pub(super) fn noticed(state: &mut State, notice: Notice) {
             None => keep(state, notice),
         },
         Subject::Object { uids, .. } => {
-            let owner = uids.iter().find_map(|uid| state.cluster.owners.get(uid)).cloned();
+            let owner = uids.iter().find_map(|uid| state.pods.owners.get(uid)).cloned();
             match owner {
                 Some(name) => about_resource(state, &name, notice),
                 None => keep(state, notice),
@@ -90,14 +90,15 @@ fn take(state: &mut State, wanted: impl Fn(&Notice) -> bool) -> Vec<Notice> {
 }
 
 /// The pods of a namespace may not be read.
-pub(super) fn refused(state: &mut State, namespace: String, failure: Failure) {
+pub(super) fn refused(state: &mut State, cluster: &ClusterName, namespace: String, failure: Failure) {
     let concerned: Vec<ResourceName> = state
         .resources
         .iter()
         .filter(|(_, resource)| resource.kubernetes().is_some_and(|it| it.deployed_to(&namespace)))
         .map(|(name, _)| name.clone())
+        .filter(|name| state.cluster_of(name) == *cluster)
         .collect();
-    state.cluster.refused.insert(namespace, failure);
+    state.clusters.get_mut(cluster).refused.insert(namespace, failure);
     for name in concerned {
         tell_unseen(state, &name);
         state.touch(&name);
@@ -107,7 +108,12 @@ pub(super) fn refused(state: &mut State, namespace: String, failure: Failure) {
 /// That pods of a resource cannot be seen, if it is so.
 pub(super) fn tell_unseen(state: &mut State, name: &ResourceName) {
     let Some(kubernetes) = state.resources.get(name).and_then(ResourceState::kubernetes) else { return };
-    let refused = state.cluster.refused.iter().find(|(namespace, _)| kubernetes.deployed_to(namespace));
+    let refused = state
+        .clusters
+        .get(&state.cluster_of(name))
+        .refused
+        .iter()
+        .find(|(namespace, _)| kubernetes.deployed_to(namespace));
     if let Some((namespace, failure)) = refused {
         let words = format!("WARNING: the pods of namespace {namespace} cannot be seen: {failure}");
         state.note(name, Level::Warn, words);
@@ -115,8 +121,8 @@ pub(super) fn tell_unseen(state: &mut State, name: &ResourceName) {
 }
 
 /// They can be read now.
-pub(super) fn allowed(state: &mut State, namespace: &str) {
-    if state.cluster.refused.remove(namespace).is_none() {
+pub(super) fn allowed(state: &mut State, cluster: &ClusterName, namespace: &str) {
+    if state.clusters.get_mut(cluster).refused.remove(namespace).is_none() {
         return;
     }
     let names: Vec<ResourceName> = state.resources.keys().cloned().collect();

@@ -6,26 +6,18 @@ use std::sync::Arc;
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
 use lilt_model::image::ImageTarget;
 use lilt_model::resource::Body;
-use lilt_model::{ResourceName, Uid};
+use lilt_model::{ClusterName, ResourceName, Uid};
 
 use crate::apply::{notices, update};
 use crate::objects;
 use crate::state::{ImageState, InitialSync, Progress, State};
 
 /// All pods of a namespace: what is not among them is gone.
-pub(super) fn listed(state: &mut State, namespace: &str, pods: Vec<Pod>) {
-    notices::allowed(state, namespace);
+pub(super) fn listed(state: &mut State, cluster: &ClusterName, namespace: &str, pods: Vec<Pod>) {
+    notices::allowed(state, cluster, namespace);
     let present: BTreeSet<PodRef> = pods.iter().map(Pod::reference).collect();
-    let first = PodRef { namespace: namespace.to_owned(), name: String::new() };
-    let absent: Vec<PodRef> = state
-        .pods
-        .known
-        .range(first..)
-        .map(|(pod, _)| pod)
-        .take_while(|pod| pod.namespace == namespace)
-        .filter(|pod| !present.contains(pod))
-        .cloned()
-        .collect();
+    let known = state.pods.of_namespace(cluster, namespace).map(|pod| pod.reference());
+    let absent: Vec<PodRef> = known.filter(|pod| !present.contains(pod)).collect();
     for pod in absent {
         gone(state, &pod);
     }
@@ -40,7 +32,7 @@ pub(super) fn changed(state: &mut State, pod: Pod) {
     if known.is_some_and(|known| **known == pod) {
         return;
     }
-    let selected = !state.cluster.selecting.is_empty();
+    let selected = !state.pods.selecting.is_empty();
     let is_another = |known: &Arc<Pod>| {
         known.uid != pod.uid || known.owners != pod.owners || (selected && known.labels != pod.labels)
     };
@@ -86,8 +78,11 @@ fn uids_of(pod: &Pod) -> impl Iterator<Item = &Uid> {
 }
 
 pub(super) fn resource_of(state: &State, pod: &Pod) -> Option<ResourceName> {
-    let owner = uids_of(pod).find_map(|uid| state.cluster.owners.get(uid));
-    owner.or_else(|| state.cluster.selecting.iter().find(|name| selects(state, name, pod))).cloned()
+    // Two contexts may lead to one cluster: each has its own resources.
+    let is_there = |name: &&ResourceName| state.cluster_of(name) == pod.cluster;
+    let owner = uids_of(pod).find_map(|uid| state.pods.owners.get(uid).filter(is_there));
+    let mut selecting = state.pods.selecting.iter().filter(is_there);
+    owner.or_else(|| selecting.find(|name| selects(state, name, pod))).cloned()
 }
 
 fn selects(state: &State, name: &ResourceName, pod: &Pod) -> bool {
@@ -100,11 +95,13 @@ fn selects(state: &State, name: &ResourceName, pod: &Pod) -> bool {
 
 /// After an apply: pods of these objects that were seen already.
 pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) {
+    let cluster = state.cluster_of(name);
     let mut pods: BTreeSet<PodRef> = BTreeSet::new();
     for uid in uids {
-        pods.extend(state.pods.by_owner.get(uid).into_iter().flatten().cloned());
+        let owned = state.pods.by_owner.get(uid).into_iter().flatten();
+        pods.extend(owned.filter(|pod| pod.cluster == cluster).cloned());
     }
-    if state.cluster.selecting.contains(name) {
+    if state.pods.selecting.contains(name) {
         let ours = |pod: &&Arc<Pod>| resource_of(state, pod).as_ref() == Some(name);
         pods.extend(state.pods.known.values().filter(ours).map(|pod| pod.reference()));
     }

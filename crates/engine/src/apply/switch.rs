@@ -1,10 +1,11 @@
 //! Resources are switched off and on.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lilt_model::ResourceName;
 use lilt_model::log::Level;
 use lilt_model::resource::Body;
+use lilt_model::{ClusterName, ResourceName};
 use serde_json::Value;
 
 use crate::apply::{load, update};
@@ -98,15 +99,24 @@ fn switch_on(state: &mut State, name: &ResourceName) {
     state.touch(name);
 }
 
-/// Whether anything that is enabled lives in the cluster.
+/// In which clusters anything lives that is enabled.
 pub(crate) fn note_cluster(state: &mut State) {
-    let deployed = state
-        .resources
-        .values()
-        .any(|resource| !resource.disabled && matches!(resource.spec.body, Body::Kubernetes(_)));
-    let wanted = deployed || state.objects.want_cluster();
-    if state.cluster.wanted != wanted {
-        state.cluster.wanted = wanted;
-        state.touch_session();
+    let deployed = state.resources.values().filter(|resource| !resource.disabled);
+    let mut wanted: BTreeSet<ClusterName> = deployed
+        .filter_map(|resource| match &resource.spec.body {
+            Body::Kubernetes(spec) => Some(spec.cluster.clone()),
+            Body::Local(_) | Body::Compose(_) => None,
+        })
+        .collect();
+    if state.objects.want_cluster() {
+        wanted.insert(ClusterName::default());
+    }
+    let known: Vec<ClusterName> = state.clusters.iter().map(|(name, _)| name.clone()).collect();
+    for name in known.iter().chain(&wanted) {
+        let is_wanted = wanted.contains(name);
+        if state.clusters.get(name).wanted != is_wanted {
+            state.clusters.get_mut(name).wanted = is_wanted;
+            state.touch_session();
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::state::{
     BodyState, ContainerJob, FinishedUpdate, InitialSync, ResourceState, RunningUpdate, Serve, ServeState,
     State, UpdateKind,
 };
-use crate::task::CleanupReason;
+use crate::task::{CleanupReason, Leftovers};
 use crate::timeline::{self, Outcome, container_missed};
 
 /// Tilt's words: scripts look for them.
@@ -76,6 +76,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                 kubernetes.applied = Some(Arc::clone(&whole));
                 kubernetes.applied_during = Some((update.started, now));
                 record_deployed(state, name, deployed);
+                let dropped = Leftovers::objects(spec.cluster.clone(), dropped);
                 load::clean_up(state, name, dropped, CleanupReason::Unnamed);
             }
         }
@@ -152,11 +153,13 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
     disown(state, name);
     drift::adopt(state, name, &deployed);
     if !spec.extra_pod_selectors.is_empty() {
-        state.cluster.selecting.insert(name.clone());
+        state.pods.selecting.insert(name.clone());
     }
-    state.cluster.owners.extend(uids.iter().map(|uid| (uid.clone(), name.clone())));
-    for (object, _) in &deployed.objects {
-        if !object.namespace.is_empty() && state.cluster.namespaces.insert(object.namespace.clone()) {
+    state.pods.owners.extend(uids.iter().map(|uid| (uid.clone(), name.clone())));
+    let namespaces = deployed.objects.iter().map(|(object, _)| &object.namespace);
+    let namespaces: BTreeSet<&String> = namespaces.filter(|namespace| !namespace.is_empty()).collect();
+    for namespace in namespaces {
+        if state.clusters.get_mut(&spec.cluster).namespaces.insert(namespace.clone()) {
             state.touch_session();
         }
     }
@@ -172,14 +175,14 @@ fn record_deployed(state: &mut State, name: &ResourceName, deployed: Deployed) {
 /// Forgets which objects are this resource's.
 pub(super) fn disown(state: &mut State, name: &ResourceName) {
     drift::disown(state, name);
-    let State { resources, cluster, .. } = state;
-    cluster.selecting.remove(name);
+    let State { resources, pods, .. } = state;
+    pods.selecting.remove(name);
     let deployed =
         resources.get(name).and_then(ResourceState::kubernetes).and_then(|it| it.deployed.as_ref());
     for (_, uid) in deployed.into_iter().flat_map(|deployed| &deployed.objects) {
         // Another resource may have taken the object over.
-        if cluster.owners.get(uid) == Some(name) {
-            cluster.owners.remove(uid);
+        if pods.owners.get(uid) == Some(name) {
+            pods.owners.remove(uid);
         }
     }
 }

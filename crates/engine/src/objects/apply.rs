@@ -8,10 +8,11 @@ use lilt_model::command::Command;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::Body;
 use lilt_model::settings::ServerSideApply;
-use lilt_model::{Failure, ResourceName, Timestamp, Uid};
+use lilt_model::{ClusterName, Failure, ResourceName, Timestamp, Uid};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::pods::cluster_of;
 use super::trigger::Triggers;
 use super::{Made, Origin, RESOURCE, Run, delete, disable, images, put, resource_of};
 use crate::apply::clean_up;
@@ -39,13 +40,15 @@ pub(crate) struct ApplyRun {
 }
 
 /// Contexts are allowed by loading a Tiltfile that deploys to them; nothing else is written to.
-pub(super) fn is_allowed(state: &State) -> bool {
-    state.resources.values().any(|resource| matches!(resource.spec.body, Body::Kubernetes(_)))
+pub(super) fn is_allowed(state: &State, cluster: &ClusterName) -> bool {
+    let deploys = |body: &Body| matches!(body, Body::Kubernetes(spec) if spec.cluster == *cluster);
+    state.resources.values().any(|resource| deploys(&resource.spec.body))
 }
 
 /// What its object asks for, or why that cannot be done now.
 fn job(state: &State, object: &Object) -> Result<ApplyJob, String> {
-    if !is_allowed(state) {
+    let cluster = cluster_of(state, object);
+    if !is_allowed(state, &cluster) {
         return Err("no resource of the Tiltfile deploys to this cluster, so that nothing says that it may be written to"
             .to_owned());
     }
@@ -55,6 +58,7 @@ fn job(state: &State, object: &Object) -> Result<ApplyJob, String> {
     };
     let locators = object.get("/spec/imageLocators").and_then(Value::as_array);
     Ok(ApplyJob {
+        cluster,
         source,
         images: images::built(state, &object.texts("/spec/imageMaps"))?,
         locators: locators.into_iter().flatten().map(reading::locator).collect(),
@@ -128,10 +132,11 @@ fn leftovers(state: &State, made: &Made) -> Leftovers {
     let undo = command(state, &made.object, "deleteCmd");
     // One that is cut off may have done a part of its work.
     let is_command = run.job.as_ref().is_some_and(|job| job.is_command());
-    let runs = is_command && run.outcome.is_none() && state.cluster.info.is_some();
+    let cluster = cluster_of(state, &made.object);
+    let runs = is_command && run.outcome.is_none() && state.clusters.get(&cluster).info.is_some();
     match undo.filter(|_| run.by_command || runs) {
-        Some(command) => Leftovers { objects: Vec::new(), command: Some(command) },
-        None => Leftovers::from(run.objects.clone()),
+        Some(command) => Leftovers { cluster, objects: Vec::new(), command: Some(command) },
+        None => Leftovers::objects(cluster, run.objects.clone()),
     }
 }
 
@@ -170,6 +175,7 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
     run.outcome = Some((now, Ok(result)));
     let (object, uid) = (object.clone(), uid.clone());
     state.objects.touch(&key);
+    let dropped = Leftovers::objects(cluster_of(state, &object), dropped);
     clean_up(state, &resource_of(&object), dropped, CleanupReason::Deleted);
     discover(state, &key, &object, &uid, &uids);
 }
@@ -183,7 +189,7 @@ fn discover(state: &mut State, owner: &ObjectKey, apply: &Object, uid: &str, app
         let uid = if by_owner { uid.as_str() } else { "" };
         json!({"uid": uid, "namespace": object.namespace, "name": object.name})
     };
-    let mut spec = json!({"watches": namespaced.map(watch).collect::<Vec<_>>(), "cluster": "default"});
+    let mut spec = json!({"watches": namespaced.map(watch).collect::<Vec<_>>(), "cluster": cluster_of(state, apply).object_name()});
     let templates = [
         ("extraSelectors", "kubernetesDiscoveryTemplateSpec/extraSelectors"),
         ("podLogStreamTemplateSpec", "podLogStreamTemplateSpec"),
@@ -224,8 +230,10 @@ pub(crate) fn cleaned_up(state: &mut State, cleanup: u64) {
 }
 
 pub(super) fn plan(state: &State, key: &ObjectKey, run: &ApplyRun) -> Plan {
-    let may_begin = state.cluster.info.is_some() && !state.objects.cleaning.contains_key(key);
-    match run.job.clone().filter(|_| run.outcome.is_none() && may_begin) {
+    let may_begin = |job: &Arc<ApplyJob>| {
+        state.clusters.get(&job.cluster).info.is_some() && !state.objects.cleaning.contains_key(key)
+    };
+    match run.job.clone().filter(|job| run.outcome.is_none() && may_begin(job)) {
         Some(job) => Plan::from([(TaskId::Apply(key.name.clone()), TaskSpec::Apply { run: run.run, job })]),
         None => Plan::new(),
     }

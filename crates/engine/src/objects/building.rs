@@ -10,11 +10,12 @@ use lilt_model::cluster::Delivery;
 use lilt_model::image::{ImageBuild, ImageTarget};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::reference::Reference;
-use lilt_model::{Failure, ImageName, Timestamp};
+use lilt_model::{ClusterName, Failure, ImageName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::apply::is_allowed;
+use super::pods::{cluster_of, trouble};
 use super::trigger::last_file_event;
 use super::{Made, Origin, RESOURCE, Run, images, put, resource_of};
 use crate::event::BuiltReference;
@@ -66,11 +67,11 @@ fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, Str
     let mut jobs: Vec<ImageJob> = bases.iter().map(reuse).collect();
     jobs.push(ImageJob::Build(Box::new(target.clone())));
     let images = bases.into_iter().map(|(base, _)| base).chain([target]).collect();
-    let kubernetes =
-        KubernetesResource { images, image_deps: vec![name.clone()], ..KubernetesResource::default() };
-    let (delivery, registry, platform) = place(state)?;
+    let cluster = cluster_of(state, object);
+    let (delivery, registry, platform) = place(state, &cluster)?;
+    let image_deps = vec![name.clone()];
     Ok(DeployJob {
-        kubernetes,
+        kubernetes: KubernetesResource { cluster, images, image_deps, ..KubernetesResource::default() },
         images: jobs,
         delivered: vec![name],
         delivery,
@@ -108,18 +109,17 @@ fn refuse_circle(state: &State, object: &Object) -> Result<(), String> {
 type Place = (Delivery, Option<lilt_model::cluster::Registry>, Option<String>);
 
 /// Where it goes: to the cluster that the Tiltfile deploys to, if it deploys to any.
-fn place(state: &State) -> Result<Place, String> {
-    if !is_allowed(state) {
+fn place(state: &State, cluster: &ClusterName) -> Result<Place, String> {
+    if !is_allowed(state, cluster) {
         return Ok((Delivery::Shared, None, None));
     }
-    match (&state.cluster.info, &state.cluster.failure) {
-        (Some(info), _) => {
-            let destination = state.destination();
+    match &state.clusters.get(cluster).info {
+        Some(info) => {
+            let destination = state.destination(cluster);
             let delivery = Delivery::choose(info, state.settings.default_registry.as_ref());
             Ok((delivery, destination.registry, destination.platform))
         }
-        (None, Some(failure)) => Err(failure.to_string()),
-        (None, None) => Err("the cluster has not answered yet".to_owned()),
+        None => Err(trouble(state, cluster).unwrap_or_default()),
     }
 }
 

@@ -7,7 +7,7 @@ use lilt_model::api::{Object, ObjectKey, owner_reference};
 use lilt_model::cluster::{Pod, PodPhase};
 use serde_json::{Map, Value, json};
 
-use super::pods::namespaces;
+use super::pods::{cluster_of, namespaces};
 use super::{Made, Origin, RESOURCE, delete, owners, put, resource_of};
 use crate::project::pod_status;
 use crate::state::State;
@@ -15,7 +15,8 @@ use crate::state::State;
 /// The pods that an object looks for and that are there.
 pub(super) fn found<'s>(state: &'s State, key: &ObjectKey, object: &Object) -> Vec<&'s Arc<Pod>> {
     let namespaces = namespaces(state, key, object);
-    let pods = namespaces.iter().flat_map(|namespace| state.pods.of_namespace(namespace));
+    let cluster = cluster_of(state, object);
+    let pods = namespaces.iter().flat_map(|namespace| state.pods.of_namespace(&cluster, namespace));
     pods.filter(|pod| is_watched(pod, object)).collect()
 }
 
@@ -52,9 +53,10 @@ fn meets(expression: &Value, labels: &BTreeMap<String, String>) -> bool {
 pub(super) fn tell(state: &State, key: &ObjectKey, object: &Object, status: &mut Map<String, Value>) {
     let pods: Vec<Value> = found(state, key, object).into_iter().map(|pod| pod_status(pod)).collect();
     status.insert("pods".to_owned(), json!(pods));
-    if state.cluster.info.is_none() {
+    let cluster = state.clusters.get(&cluster_of(state, object));
+    if cluster.info.is_none() {
         status.insert("waiting".to_owned(), json!({"reason": "ClusterUnavailable"}));
-    } else if let Some(since) = state.cluster.connected {
+    } else if let Some(since) = cluster.connected {
         status.insert("monitorStartTime".to_owned(), json!(since));
         status.insert("running".to_owned(), json!({"startTime": since}));
     }

@@ -109,7 +109,7 @@ fn follow(state: &mut State, key: &ObjectKey, object: &Object) {
         ObjectKey::new("KubernetesDiscovery", object.text("/spec/selector/kubernetes/discoveryName"));
     let watched: BTreeSet<String> = match state.objects.made.get(&discovery) {
         Some(made) => namespaces(state, &discovery, &made.object),
-        None => state.cluster.namespaces.clone(),
+        None => state.clusters.iter().flat_map(|(_, cluster)| cluster.namespaces.clone()).collect(),
     };
     let mut names = references::of(key, object);
     names.extend(watched.iter().map(|namespace| namespace_key(namespace)));
@@ -275,9 +275,6 @@ pub(crate) fn broke(state: &mut State, name: &str, container: &ContainerId, fail
 }
 
 pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRun) -> Plan {
-    if state.cluster.info.is_none() {
-        return Plan::new();
-    }
     let live_update = reading::live_update(object, state.folder());
     let task = |(id, target): (&ContainerId, &Target)| {
         let job = target.job.as_ref().map(|job| SyncJob {
@@ -300,7 +297,8 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRu
         let task_id = TaskId::ObjectSync(key.name.clone(), resource_of(object), id.clone());
         (task_id, TaskSpec::Sync(Box::new(task)))
     };
-    run.containers.iter().map(task).collect()
+    let is_reached = |target: &Target| state.clusters.get(&target.pod.cluster).info.is_some();
+    run.containers.iter().filter(|(_, target)| is_reached(target)).map(task).collect()
 }
 
 /// No files, but for what the sources of saves ignore.

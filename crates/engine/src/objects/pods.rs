@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lilt_model::Timestamp;
 use lilt_model::api::{Object, ObjectKey, reading};
 use lilt_model::cluster::{Pod, PodPhase, PodRef};
 use lilt_model::kubernetes::Forward;
+use lilt_model::{ClusterName, Timestamp};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -25,9 +25,31 @@ pub(super) fn namespace_key(namespace: &str) -> ObjectKey {
     ObjectKey::new("Namespace", namespace)
 }
 
+/// The cluster that an object names. One that the session does not have answers nothing.
+pub(super) fn cluster_of(state: &State, object: &Object) -> ClusterName {
+    match object.text("/spec/cluster") {
+        "" => ClusterName::default(),
+        named => state.clusters.named(named).cloned().unwrap_or_else(|| match named {
+            "default" => ClusterName::default(),
+            unknown => ClusterName::new(unknown),
+        }),
+    }
+}
+
+/// Why nothing can be done in a cluster yet.
+pub(super) fn trouble(state: &State, cluster: &ClusterName) -> Option<String> {
+    match state.clusters.has(cluster) {
+        true => state.clusters.get(cluster).trouble(),
+        false => Some(format!(
+            "this session has no cluster {cluster}: k8s_resource(context=…) of the Tiltfile names those that it has"
+        )),
+    }
+}
+
 /// The namespaces that an object looks into.
 pub(super) fn namespaces(state: &State, key: &ObjectKey, object: &Object) -> BTreeSet<String> {
-    let or_default = |namespace: &str| match (namespace, &state.cluster.info) {
+    let cluster = state.clusters.get(&cluster_of(state, object));
+    let or_default = |namespace: &str| match (namespace, &cluster.info) {
         ("", Some(info)) => info.namespace.clone(),
         (namespace, _) => namespace.to_owned(),
     };
@@ -47,10 +69,13 @@ pub(super) fn follow(state: &mut State, key: &ObjectKey) {
     let Some(made) = state.objects.made.get(key) else { return };
     let namespaces = namespaces(state, key, &made.object);
     let forwards = forwards(&made.object);
+    let cluster = cluster_of(state, &made.object);
     set_references(state, key, namespaces.iter().map(|namespace| namespace_key(namespace)).collect());
-    for namespace in namespaces {
-        if state.cluster.namespaces.insert(namespace) {
-            state.touch_session();
+    if state.clusters.has(&cluster) {
+        for namespace in namespaces {
+            if state.clusters.get_mut(&cluster).namespaces.insert(namespace) {
+                state.touch_session();
+            }
         }
     }
     if let Some(Made { run: Run::Forwards(known), .. }) = state.objects.made.get_mut(key) {
@@ -114,12 +139,13 @@ fn pod<'s>(
     field: &str,
 ) -> Option<&'s std::sync::Arc<Pod>> {
     let namespace = namespaces(state, key, object).into_iter().next()?;
-    state.pods.known.get(&PodRef { namespace, name: object.text(field).to_owned() })
+    let cluster = cluster_of(state, object);
+    state.pods.known.get(&PodRef { cluster, namespace, name: object.text(field).to_owned() })
 }
 
 pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object) -> Plan {
     let mut plan = Plan::new();
-    if state.cluster.info.is_none() {
+    if state.clusters.get(&cluster_of(state, object)).info.is_none() {
         return plan;
     }
     match key.kind.as_str() {
@@ -129,7 +155,7 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object) -> Plan {
             for (place, forward) in (0..).zip(forwards(object)) {
                 let port = forward.container_port;
                 let target = pod.map(|pod| ForwardTarget { pod: pod.reference(), port });
-                let spec = TaskSpec::Forward { forward, target };
+                let spec = TaskSpec::Forward { cluster: cluster_of(state, object), forward, target };
                 plan.insert(TaskId::ObjectForward(key.name.clone(), resource_of(object), place), spec);
             }
         }
@@ -157,11 +183,7 @@ pub(super) fn tell(
     runs: &BTreeMap<u16, ForwardRun>,
     status: &mut Map<String, Value>,
 ) {
-    let trouble = match (&state.cluster.info, &state.cluster.failure) {
-        (None, Some(failure)) => Some(failure.to_string()),
-        (None, None) => Some("the cluster has not answered yet".to_owned()),
-        (Some(_), _) => None,
-    };
+    let trouble = trouble(state, &cluster_of(state, object));
     match key.kind.as_str() {
         "KubernetesDiscovery" => discovery::tell(state, key, object, status),
         "PortForward" => {

@@ -8,11 +8,11 @@ mod pods;
 mod session;
 mod targets;
 
-use lilt_model::ResourceName;
 use lilt_model::api::specs;
 use lilt_model::api::{Object, ObjectKey, RuntimeStatus};
 use lilt_model::files::FileSet;
 use lilt_model::resource::Body;
+use lilt_model::{ClusterName, ResourceName};
 use serde_json::{Map, Value, json};
 
 use crate::objects::{FileEvents, RESOURCE, show_notes};
@@ -63,11 +63,11 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
             local::objects(resource, spec, local, ready, &mut objects);
         }
         (Body::Kubernetes(spec), BodyState::Kubernetes(state_of)) => {
-            images::objects(resource, &spec.images, Some(state_of), &mut objects);
+            images::objects(resource, &spec.images, &spec.cluster, Some(state_of), &mut objects);
             kubernetes::objects(state, resource, spec, state_of, &mut objects);
         }
         (Body::Compose(spec), _) => {
-            images::objects(resource, &spec.images, None, &mut objects);
+            images::objects(resource, &spec.images, &ClusterName::default(), None, &mut objects);
             let written = specs::compose_service(spec).put("disableSource", disable_source(name)).value();
             let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
             let status = json!({

@@ -31,7 +31,7 @@ pub(super) fn deployed(
     let Some(newest) = newest_pod(pods.iter().copied()) else {
         return Some(match wanted_pods(spec) {
             Some(0) => Runtime::of(RuntimeStatus::Ok),
-            _ => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, kubernetes)),
+            _ => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, &spec.cluster, kubernetes)),
         });
     };
     // One that has ended was replaced, unless nothing came after it.
@@ -59,7 +59,7 @@ fn job(state: &State, kubernetes: &KubernetesState, spec: &KubernetesResource, p
     }
     // Jobs try again with a new pod: the newest one tells how it stands.
     match newest_pod(pods.iter().copied()) {
-        None => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, kubernetes)),
+        None => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, &spec.cluster, kubernetes)),
         Some(pod) if is_broken(pod) => Runtime::because(RuntimeStatus::Error, words(state, pod)),
         Some(pod) if pod.ready || pod.phase == PodPhase::Succeeded => {
             Runtime::because(RuntimeStatus::Pending, "running to completion")

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lilt_model::ClusterName;
 use lilt_model::Timestamp;
 use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodPhase};
 
@@ -76,8 +77,9 @@ impl Words<'_> {
 }
 
 /// Why there is no pod, as far as that is known.
-pub(super) fn no_pod_words(state: &State, kubernetes: &KubernetesState) -> String {
-    let refused = state.cluster.refused.iter().find(|(namespace, _)| kubernetes.deployed_to(namespace));
+pub(super) fn no_pod_words(state: &State, cluster: &ClusterName, kubernetes: &KubernetesState) -> String {
+    let refused =
+        state.clusters.get(cluster).refused.iter().find(|(namespace, _)| kubernetes.deployed_to(namespace));
     if let Some((namespace, failure)) = refused {
         return format!("its pods in namespace {namespace} cannot be seen: {}", failure.message);
     }

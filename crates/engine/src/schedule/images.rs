@@ -92,8 +92,8 @@ pub(super) fn built_elsewhere(state: &State, resource: &ResourceState) -> Option
     if !spec.images.iter().any(|image| state.sharing.contains_key(&image.name)) {
         return None;
     }
-    let jobs =
-        image_jobs(spec, kubernetes, &state.destination(), state.sequence, resource.triggered.is_some());
+    let destination = state.destination(&spec.cluster);
+    let jobs = image_jobs(spec, kubernetes, &destination, state.sequence, resource.triggered.is_some());
     let wanted = jobs.iter().filter_map(|job| match job {
         ImageJob::Build(image) => Some(&**image),
         ImageJob::Reuse { .. } => None,
@@ -102,7 +102,7 @@ pub(super) fn built_elsewhere(state: &State, resource: &ResourceState) -> Option
         |(image, other)| {
             let update = state.resources.get(other)?.update.as_ref()?;
             let hold = || Hold::Image { image: image.name.clone(), resource: other.clone() };
-            builds(update, image).then(hold)
+            (state.cluster_of(other) == spec.cluster && builds(update, image)).then(hold)
         },
     )
 }
@@ -129,7 +129,9 @@ pub(crate) fn sharers<'a>(state: &'a State, image: &ImageName) -> impl Iterator<
 pub(super) fn delivered(state: &State, spec: &KubernetesResource) -> Vec<ImageName> {
     let deploys = |name: &ResourceName, image: &ImageName| {
         let resource = state.resources.get(name).map(|resource| &resource.spec.body);
-        matches!(resource, Some(Body::Kubernetes(spec)) if spec.image_deps.contains(image))
+        let there =
+            |other: &KubernetesResource| other.cluster == spec.cluster && other.image_deps.contains(image);
+        matches!(resource, Some(Body::Kubernetes(other)) if there(other))
     };
     let is_needed = |image: &&ImageName| {
         spec.image_deps.contains(image) || sharers(state, image).any(|other| deploys(other, image))

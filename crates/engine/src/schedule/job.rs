@@ -164,8 +164,9 @@ pub(super) fn new_changes(resource: &ResourceState) -> BTreeSet<&PathBuf> {
 
 /// What an update of everything up to `snapshot` has to do.
 pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapshot: u64) -> Arc<UpdateJob> {
-    let info = state.cluster.info.clone().unwrap_or_default();
-    let destination = state.destination();
+    let cluster = state.cluster_of(&resource.spec.name);
+    let info = state.clusters.get(&cluster).info.clone().unwrap_or_default();
+    let destination = state.destination(&cluster);
     Arc::new(match (&resource.spec.body, &resource.body) {
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             UpdateJob::Deploy(Box::new(DeployJob {

@@ -41,11 +41,10 @@ pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
     if !on.is_empty() {
         return Want::Hold(Hold::Dependencies { on });
     }
-    if resource.kubernetes().is_none() {
-        return Want::Queue(rank);
-    }
-    if state.cluster.info.is_none() {
-        return Want::Hold(Hold::Cluster { failure: state.cluster.failure.clone() });
+    let Body::Kubernetes(spec) = &resource.spec.body else { return Want::Queue(rank) };
+    let cluster = state.clusters.get(&spec.cluster);
+    if cluster.info.is_none() {
+        return Want::Hold(Hold::Cluster { failure: cluster.failure.clone() });
     }
     match choose(state, resource) {
         Choice::Deploy if lacks_base(state, resource) => Want::Base,

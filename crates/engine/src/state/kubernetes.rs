@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use lilt_model::cluster::{PodRef, Registry};
 use lilt_model::image::LiveUpdate;
-use lilt_model::kubernetes::ObjectRef;
+use lilt_model::kubernetes::{ForwardPlace, ObjectRef};
 use lilt_model::resource::{Body, Resource};
-use lilt_model::{ContainerId, Failure, ImageName, Timestamp};
+use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -31,7 +31,8 @@ pub(crate) struct KubernetesState {
     pub(crate) applied: Option<Arc<Resource>>,
     /// Its pods, old and new.
     pub(crate) pods: BTreeSet<PodRef>,
-    pub(crate) forwards: BTreeMap<u16, ForwardState>,
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) forwards: BTreeMap<ForwardPlace, ForwardState>,
     /// What went wrong with its objects, and with what they own besides pods.
     pub(crate) notices: Arc<Notices>,
     /// A container could not be updated in place: build.
@@ -120,9 +121,20 @@ pub(crate) struct BuiltImage {
     pub(crate) destination: Destination,
 }
 
-/// For whom images are built: one for another registry or platform is another image.
+/// The last save of files of an image that several resources have. Each of them hears of it through a watch of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Save {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) written: Timestamp,
+    pub(crate) sequence: u64,
+    pub(crate) heard: BTreeSet<ResourceName>,
+}
+
+/// For whom images are built: one for another registry or platform is another image, and what one cluster has another
+/// lacks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Destination {
+    pub(crate) cluster: ClusterName,
     pub(crate) registry: Option<Registry>,
     pub(crate) platform: Option<String>,
 }

@@ -18,7 +18,7 @@ use lilt_model::project::{Project, Settings};
 use lilt_model::request::Request;
 use lilt_model::resource::{Body, LocalResource, Resource, TriggerMode};
 use lilt_model::settings::DockerPrune;
-use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Timestamp, Uid};
+use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp, Uid};
 use serde_json::json;
 
 pub struct Script {
@@ -206,9 +206,14 @@ impl Script {
     }
 
     pub fn connect(&mut self) -> &mut Self {
+        self.connect_to("")
+    }
+
+    /// To the cluster of a context.
+    pub fn connect_to(&mut self, cluster: &str) -> &mut Self {
         let info =
             ClusterInfo { context: "kind".into(), namespace: "default".into(), ..ClusterInfo::default() };
-        self.event(Event::ClusterConnected { info: Box::new(info) })
+        self.event(Event::ClusterConnected { cluster: cluster.into(), info: Box::new(info) })
     }
 
     pub fn pod(&mut self, pod: Pod) -> &mut Self {
@@ -257,9 +262,12 @@ fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
         TaskId::Probe(ProgramId::Server(name)) => format!("probe {name}"),
         TaskId::Probe(ProgramId::Command(name)) => format!("probe cmd {name}"),
         TaskId::Follow(name, pod) => format!("follow {name} {}", pod.name),
-        TaskId::Forward(name, port) => format!("forward {name} {port}"),
+        TaskId::Forward(name, place) => format!("forward {name} {}", place.port),
         TaskId::Objects(scope) => format!("objects {} {}", scope.kind, scope.namespace),
         TaskId::Sync(name, container) => format!("sync {name} {container}"),
+        TaskId::Connect(cluster) => in_cluster("connect", cluster),
+        TaskId::Kubeconfig(cluster) => in_cluster("kubeconfig", cluster),
+        TaskId::Namespace(cluster, namespace) => in_cluster(&format!("namespace({namespace:?})"), cluster),
         other => format!("{other:?}").to_lowercase(),
     };
     match spec {
@@ -282,6 +290,10 @@ fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
         }
         _ => id,
     }
+}
+
+fn in_cluster(task: &str, cluster: &ClusterName) -> String {
+    if cluster.is_session() { task.to_owned() } else { format!("{task} in {cluster}") }
 }
 
 fn job_words(job: &UpdateJob) -> String {
@@ -391,6 +403,14 @@ pub fn workload(name: &str) -> Resource {
     resource(name, Body::Kubernetes(kubernetes))
 }
 
+/// The same resource in the cluster of a context.
+pub fn in_context(mut resource: Resource, context: &str) -> Resource {
+    if let Body::Kubernetes(kubernetes) = &mut resource.body {
+        kubernetes.cluster = context.into();
+    }
+    resource
+}
+
 /// The same resource with the image of another workload beside its own.
 pub fn with_image_of(mut resource: Resource, other: &str) -> Resource {
     let Body::Kubernetes(other) = workload(other).body else { return resource };
@@ -450,6 +470,7 @@ fn deployment_ref(name: &str) -> ObjectRef {
 /// A running pod of a workload that was deployed under a tag.
 pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
     Pod {
+        cluster: ClusterName::default(),
         namespace: "default".into(),
         name: pod.into(),
         uid: Uid::from(format!("uid-{pod}")),
@@ -495,7 +516,7 @@ pub fn starting(resource: &str, pod: &str, tag: &str) -> Pod {
 }
 
 pub fn pod_ref(name: &str) -> PodRef {
-    PodRef { namespace: "default".into(), name: name.into() }
+    PodRef { namespace: "default".into(), name: name.into(), ..PodRef::default() }
 }
 
 /// Old images are a matter of their own.

@@ -52,7 +52,7 @@ pub fn kubernetes_apply(
         .put_unless_empty("applyCmd", by_command(|deploy| apply_command(&deploy.apply)))
         .put_unless_empty("restartOn", deploy.map_or(Value::Null, |_| restart_on()))
         .put_unless_empty("deleteCmd", by_command(|deploy| apply_command(&deploy.delete)))
-        .put("cluster", "default")
+        .put("cluster", body.cluster.object_name())
 }
 
 /// A service, and the project it is of.

@@ -1,23 +1,93 @@
 //! Guards against deploying to the wrong cluster.
 
-use lilt_model::Failure;
+use lilt_model::nearest::nearest;
+use lilt_model::{ClusterName, Failure};
 
 use super::Problems;
+use super::workloads::Workload;
 use crate::declare::Declarations;
+use crate::failure::Place;
 use crate::outside::KubeContext;
 
-/// Objects go to a context that is known as a local cluster or that the Tiltfile allows, or nowhere.
-pub(super) fn guard(declared: &Declarations, context: Option<&KubeContext>, problems: &mut Problems) {
+/// Where something is deployed first.
+pub(super) fn first_place(declared: &Declarations) -> Option<Place> {
     let objects = declared.objects.iter().map(|object| &object.place);
     let deploys = declared.custom_deploys.iter().map(|deploy| &deploy.place);
-    let (Some(place), Some(context)) = (objects.chain(deploys).next(), context) else { return };
-    if is_local(&context.cluster) || declared.allowed_contexts.contains(&context.name) {
-        return;
+    objects.chain(deploys).next().cloned()
+}
+
+/// Where objects may go.
+pub(super) struct Contexts<'c> {
+    session: &'c Option<KubeContext>,
+    known: &'c [KubeContext],
+    allowed: &'c [String],
+}
+
+impl<'c> Contexts<'c> {
+    pub(super) fn new(
+        session: &'c Option<KubeContext>,
+        known: &'c [KubeContext],
+        allowed: &'c [String],
+    ) -> Self {
+        Self { session, known, allowed }
     }
-    let name = &context.name;
-    let failure = Failure::user(format!("Stop! {name} might be production"));
-    let allow = format!("if you are sure that you want to deploy there, add: allow_k8s_contexts('{name}')");
-    problems.add(place, failure.hint(format!("{allow}\notherwise switch to another context")));
+
+    /// The session's own has no name of its own, also where a resource names it.
+    pub(super) fn cluster_of(&self, workload: &Workload) -> ClusterName {
+        let session = self.session.as_ref().map(|context| context.name.as_str());
+        match &workload.context {
+            Some((context, _)) if Some(context.as_str()) != session => ClusterName::new(context),
+            _ => ClusterName::default(),
+        }
+    }
+
+    /// Objects go to a context that is known as a local cluster or that the Tiltfile allows, or nowhere.
+    pub(super) fn guard_session(&self, place: Option<&Place>, problems: &mut Problems) {
+        if let (Some(place), Some(context)) = (place, self.session)
+            && let Some(failure) = self.refusal(context)
+        {
+            problems.add(place, failure);
+        }
+    }
+
+    /// The same for the context that a workload names.
+    pub(super) fn guard(&self, workload: &Workload, problems: &mut Problems) -> ClusterName {
+        let cluster = self.cluster_of(workload);
+        if let Some((name, place)) = workload.context.as_ref().filter(|_| !cluster.is_session()) {
+            let known = self.known.iter().find(|context| context.name == *name);
+            // One that is allowed may come later: who needs it waits.
+            let failure = match known {
+                Some(context) => self.refusal(context),
+                None if self.allowed.contains(name) => None,
+                None => Some(self.unknown(name)),
+            };
+            if let Some(failure) = failure {
+                problems.add(place, failure);
+            }
+        }
+        cluster
+    }
+
+    fn refusal(&self, context: &KubeContext) -> Option<Failure> {
+        let name = &context.name;
+        if is_local(&context.cluster) || self.allowed.contains(name) {
+            return None;
+        }
+        let failure = Failure::user(format!("Stop! {name} might be production"));
+        let allow =
+            format!("if you are sure that you want to deploy there, add: allow_k8s_contexts('{name}')");
+        Some(failure.hint(format!("{allow}\notherwise switch to another context")))
+    }
+
+    fn unknown(&self, name: &str) -> Failure {
+        let known: Vec<&str> = self.known.iter().map(|context| context.name.as_str()).collect();
+        let failure = Failure::user(format!("kubeconfig has no context named {name}"));
+        failure.hint(match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None if known.is_empty() => "it has none at all; which file is it? KUBECONFIG says it".to_owned(),
+            None => format!("there are: {}", known.join(", ")),
+        })
+    }
 }
 
 /// Local clusters by the names that their makers give them.

@@ -34,6 +34,8 @@ pub(super) struct Workload {
     pub(super) extra_pod_selectors: Vec<BTreeMap<String, String>>,
     pub(super) discovery_strategy: Option<DiscoveryStrategy>,
     pub(super) live_update_agent: Option<bool>,
+    /// Of kubeconfig, and where it is named; none: the session's.
+    pub(super) context: Option<(String, Place)>,
     pub(super) trigger_mode: Option<TriggerMode>,
     pub(super) auto_init: bool,
     pub(super) resource_deps: Vec<(String, Place)>,
@@ -56,6 +58,7 @@ impl Workload {
             extra_pod_selectors: Vec::new(),
             discovery_strategy: None,
             live_update_agent: None,
+            context: None,
             trigger_mode: None,
             auto_init: true,
             resource_deps: Vec::new(),
@@ -393,6 +396,9 @@ impl Workload {
         self.extra_pod_selectors.extend(options.extra_pod_selectors.iter().cloned());
         self.discovery_strategy = options.discovery_strategy.or(self.discovery_strategy);
         self.live_update_agent = options.live_update_agent.or(self.live_update_agent);
+        if !options.context.is_empty() {
+            self.context = Some((options.context.clone(), options.place.clone()));
+        }
         let deps = options.resource_deps.iter().map(|name| (name.clone(), options.place.clone()));
         self.resource_deps.extend(deps);
         self.links.extend(options.links.iter().cloned());

@@ -42,6 +42,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// * `discovery_strategy`: `'default'`, or `'selectors-only'` to find pods by `extra_pod_selectors` alone
     /// * `live_update_agent`: whether lilt's agent may be added to its pods where live updates need it; without it, what
     ///   `update_settings()` says
+    /// * `context`: the context of kubeconfig that it is deployed to, with its `objects`, in place of the session's; it
+    ///   must be a local cluster's or be named in `allow_k8s_contexts()`, too
     fn k8s_resource<'v>(
         workload: Option<Value<'v>>,
         new_name: Option<Value<'v>>,
@@ -56,6 +58,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         labels: Option<Value<'v>>,
         discovery_strategy: Option<Value<'v>>,
         live_update_agent: Option<Value<'v>>,
+        context: Option<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("k8s_resource");
@@ -74,6 +77,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             extra_pod_selectors: selectors(argument("extra_pod_selectors", extra_pod_selectors))?,
             discovery_strategy: strategy(argument("discovery_strategy", discovery_strategy))?,
             live_update_agent: argument("live_update_agent", live_update_agent).boolean()?,
+            context: argument("context", context).string()?,
             links: argument("links", links).links()?,
             labels: argument("labels", labels).labels()?,
         };

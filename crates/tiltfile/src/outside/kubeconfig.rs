@@ -7,7 +7,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,29 +17,71 @@ use serde_json::{Map, Value, json};
 use super::KubeContext;
 use crate::yaml;
 
-/// A kubeconfig of one context, written when the first command needs it.
+/// The kubeconfig of a session's commands: of one context, written when the first of them needs it. Who deploys nothing
+/// never reads any. Clones are one and the same.
 #[derive(Clone, Debug, Default)]
-pub struct FrozenKubeconfig {
-    /// None: commands find their own.
-    path: Option<PathBuf>,
-    written: OnceLock<Result<Option<PathBuf>, Failure>>,
+pub struct FrozenKubeconfig(Arc<Frozen>);
+
+#[derive(Debug, Default)]
+struct Frozen {
+    /// Where it goes; none: commands find their own.
+    folder: Option<PathBuf>,
+    context: Option<String>,
+    namespace: Option<String>,
+    /// What could not be written is tried again.
+    written: OnceLock<Pinned>,
+}
+
+/// A kubeconfig that is written, and the context that is meant from then on, whatever the user's selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    pub path: PathBuf,
+    pub context: String,
 }
 
 impl FrozenKubeconfig {
-    pub fn at(path: PathBuf) -> Self {
-        Self { path: Some(path), written: OnceLock::new() }
+    /// Of this context, in place of the current one.
+    pub fn in_folder(folder: PathBuf, context: Option<String>, namespace: Option<String>) -> Self {
+        Self(Arc::new(Frozen { folder: Some(folder), context, namespace, written: OnceLock::new() }))
     }
 
-    /// One that is there already.
-    pub fn written(path: Option<PathBuf>) -> Self {
-        Self { path: path.clone(), written: OnceLock::from(Ok(path)) }
+    /// If it is written.
+    pub fn known(&self) -> Option<&Pinned> {
+        self.0.written.get()
     }
 
-    /// Where it is; none if there is no usable context.
-    pub fn get(&self, context: Option<&str>, namespace: Option<&str>) -> Result<Option<PathBuf>, Failure> {
-        let Some(path) = &self.path else { return Ok(None) };
-        let write = || Ok(freeze(context, namespace, path)?.then(|| path.clone()));
-        self.written.get_or_init(write).clone()
+    /// What was asked for, or is pinned by now; none: whichever is the current one.
+    pub fn context(&self) -> Option<&str> {
+        self.0.context.as_deref().or_else(|| Some(self.known()?.context.as_str()))
+    }
+
+    /// Whether commands need it, whatever the Tiltfile says: somebody named a cluster.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.0.context.is_some() || self.0.namespace.is_some()
+    }
+
+    /// Writes it, if it is not; none if there is no usable context.
+    pub fn get(&self) -> Result<Option<&Pinned>, Failure> {
+        let Frozen { folder, context, namespace, written } = &*self.0;
+        if let (Some(folder), None) = (folder, written.get()) {
+            let path = folder.join("kubeconfig.yml");
+            if let Some(context) = freeze(context.as_deref(), namespace.as_deref(), &path)? {
+                // Whoever else has written it has written the same.
+                let _ = written.set(Pinned { path, context });
+            }
+        }
+        Ok(written.get())
+    }
+
+    /// That of another context, for the commands of what is deployed there.
+    pub fn of(&self, context: &str) -> Result<Option<PathBuf>, Failure> {
+        let Some(folder) = &self.0.folder else { return Ok(None) };
+        let safe = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+        let name: String = context.chars().map(safe).collect();
+        // Two names may become one; the number tells them apart.
+        let number = context.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        let path = folder.join(format!("kubeconfig-{name}-{number:08x}.yml"));
+        Ok(freeze(Some(context), None, &path)?.map(|_| path))
     }
 }
 
@@ -91,6 +133,19 @@ pub(super) fn context_of(configs: &[Config], wanted: Option<&str>) -> Option<Kub
     })
 }
 
+/// All that the files have, each once.
+pub(super) fn contexts(configs: &[Config]) -> Vec<KubeContext> {
+    let lists = configs.iter().filter_map(|config| config.content.get("contexts")?.as_array());
+    let names = lists.flatten().filter_map(|entry| entry.get("name")?.as_str());
+    let mut contexts: Vec<KubeContext> = Vec::new();
+    for name in names {
+        if !contexts.iter().any(|known| known.name == name) {
+            contexts.extend(context_of(configs, Some(name)));
+        }
+    }
+    contexts
+}
+
 /// That of a pod which meets the cluster it runs in. It has to be allowed like any other.
 pub(super) fn within() -> Option<KubeContext> {
     std::env::var_os("KUBERNETES_SERVICE_HOST").filter(|host| !host.is_empty())?;
@@ -115,13 +170,13 @@ fn named<'c>(
     entries.filter(move |(_, entry)| entry.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// Writes the kubeconfig of one context; false if there is no such context.
-pub fn freeze(context: Option<&str>, namespace: Option<&str>, path: &Path) -> Result<bool, Failure> {
-    let Some(config) = frozen(&read()?, context, namespace)? else { return Ok(false) };
+/// Writes the kubeconfig of one context, and says which; none if there is no such context.
+fn freeze(context: Option<&str>, namespace: Option<&str>, path: &Path) -> Result<Option<String>, Failure> {
+    let Some(config) = frozen(&read()?, context, namespace)? else { return Ok(None) };
     let cannot = |error: io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
     let text = yaml::encode(&config).map_err(|error| cannot(io::Error::other(error.message.to_string())))?;
     write_private(path, text.as_bytes()).map_err(cannot)?;
-    Ok(true)
+    Ok(config["current-context"].as_str().map(str::to_owned))
 }
 
 /// It holds keys: for nobody else to read.
@@ -233,6 +288,8 @@ mod tests {
         assert_eq!(context_of(&configs, Some("b")), context("b", "gke_b", "n"));
         assert_eq!(context_of(&configs, Some("c")), context("c", "", ""));
         assert_eq!(context_of(&[], None), None);
+        let names: Vec<String> = contexts(&configs).into_iter().map(|context| context.name).collect();
+        assert_eq!(names, ["a", "b"]);
     }
 
     #[test]

@@ -1,37 +1,47 @@
 //! Finds out how images come to the cluster: completes what the cluster says of itself by what is known of the engine.
 
+use std::sync::Arc;
+
 use lilt_docker::{Engine, ImageStore};
 use lilt_model::Failure;
 use lilt_model::cluster::{ClusterInfo, Product, Runtime};
 
 use super::sharing::{Sharing, sharing};
 use crate::context::Context;
-use crate::minikube;
+use crate::minikube::{self, ClusterEngine};
 
 /// What was found out besides, for the log.
 pub(super) type Warnings = Vec<String>;
 
-pub(super) async fn complete(context: &Context, info: &mut ClusterInfo) -> Result<Warnings, Failure> {
-    info.node_commands.clone_from(&context.settings.habits.node_commands);
+pub(super) struct Found {
+    /// Inside the cluster, where it builds.
+    pub(super) engine: Option<Arc<ClusterEngine>>,
+    pub(super) warnings: Warnings,
+}
+
+pub(super) async fn complete(context: &Context, info: &mut ClusterInfo) -> Result<Found, Failure> {
     let mut warnings = Warnings::new();
+    let mut engine = None;
+    // minikube's own engine builds where its nodes run what that one has.
     if info.product == Product::Minikube && info.runtime == Runtime::Docker {
-        info.shares_engine = use_minikubes(context, &info.cluster).await?;
+        engine = minikube::engine(&context.edges.guardian, &info.cluster).await?.map(Arc::new);
+        info.shares_engine = engine.is_some();
     }
     // An engine that cannot be used is told of when something is to be built.
-    if let Ok(engine) = &*context.edges.docker {
-        match sharing(info, &engine.address()) {
+    if let Ok(docker) = &context.edges.docker {
+        match sharing(info, &docker.address()) {
             Sharing::Yes => info.shares_engine = true,
             Sharing::No => {}
             Sharing::Mismatch(words) => warnings.push(words.to_owned()),
         }
-        check_desktop(info, engine, &mut warnings).await;
+        check_desktop(info, docker, &mut warnings).await;
     }
     if let Some(help) = &info.registry_help {
         warnings.push(format!(
             "there is no local image registry, which would speed up builds. Instructions: {help}"
         ));
     }
-    Ok(warnings)
+    Ok(Found { engine, warnings })
 }
 
 /// Docker Desktop's cluster sees its engine's images only if both keep them in containerd.
@@ -48,13 +58,4 @@ async fn check_desktop(info: &ClusterInfo, engine: &Engine, warnings: &mut Warni
                 .to_owned(),
         );
     }
-}
-
-/// minikube's own engine builds where its nodes run what that one has.
-async fn use_minikubes(context: &Context, profile: &str) -> Result<bool, Failure> {
-    let edges = &context.edges;
-    let Some(found) = minikube::engine(&edges.guardian, profile).await? else { return Ok(false) };
-    // An attempt to connect before this one has found the same.
-    let _ = edges.cluster_engine.set(found);
-    Ok(true)
 }

@@ -4,7 +4,6 @@ mod facts;
 
 use lilt_agent_image::AgentImage;
 use lilt_cluster::inject::agent::{self, AgentNote, AgentOffer};
-use lilt_docker::Engine;
 use lilt_engine::DeployJob;
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::log::Level;
@@ -82,7 +81,7 @@ async fn candidate(
     deployed: &str,
     steps: &mut Steps,
 ) -> Result<Option<Candidate>, Failure> {
-    let engine = image::engine(context)?;
+    let engine = &image::engine(context, &job.kubernetes.cluster)?;
     let local = image::local_reference(job, &target.name, deployed)?;
     let mut unknown = |why: &str| {
         if live_update.restart_process.is_some() {
@@ -115,11 +114,12 @@ async fn candidate(
         unknown(&format!("lilt has no agent for {}", configuration.architecture));
         return Ok(None);
     };
+    let whose = format!("{}:{}", context.settings.tiltfile.display(), steps.resource());
     let offer = AgentOffer {
         deployed: deployed.to_owned(),
         agent_image: there.with_tag(&tag).familiar(),
         agent_program: lilt_agent_image::PROGRAM.to_owned(),
-        facts: facts::find(engine, &configuration, live_update).await?,
+        facts: facts::find(engine, &whose, &configuration, live_update).await?,
         restart: live_update.restart_process.clone(),
     };
     Ok(Some(Candidate { offer, local: format!("{name}:{tag}"), archive }))
@@ -163,7 +163,7 @@ async fn provide(
     candidate: Candidate,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
-    let engine: &Engine = image::engine(context)?;
+    let engine = &image::engine(context, &job.kubernetes.cluster)?;
     let known = engine.image_exists(&candidate.local).await?;
     if !known {
         engine.load(candidate.archive).await?;

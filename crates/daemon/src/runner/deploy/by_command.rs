@@ -6,7 +6,7 @@ use lilt_engine::{DeployJob, Deployed};
 use lilt_model::kubernetes::{CustomDeploy, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
-use lilt_model::{Failure, ImageName, Uid, yaml};
+use lilt_model::{ClusterName, Failure, ImageName, Uid, yaml};
 use serde_json::Value;
 
 use super::steps::Steps;
@@ -26,15 +26,15 @@ pub(crate) async fn deploy(
 ) -> Result<Deployed, Failure> {
     steps.begin(StageKind::Deploy, "", "Deploying".into()).await;
     if job.rerun {
-        delete_first(custom, steps).await?;
+        delete_first(context, job, custom, steps).await?;
     }
-    let mut command = custom.apply.clone();
+    let mut command = context.meeting(&job.kubernetes.cluster, &custom.apply);
     let reference = |name: &ImageName| references.iter().find(|(known, _)| known == name);
     let needed = job.kubernetes.image_deps.iter().filter_map(reference);
     command.env.extend(variables::of_images(needed.map(|(name, reference)| (name, reference.as_str()))));
     let seconds = u64::from(job.kubernetes.apply_timeout_secs);
     let (exit, printed) = steps.run_reading(&command, Duration::from_secs(seconds)).await?;
-    let (objects, found) = find(context, exit, &printed, seconds).await?;
+    let (objects, found) = find(context, &job.kubernetes.cluster, exit, &printed, seconds).await?;
     steps.detail("Objects applied to cluster:");
     for (object, _) in &found {
         steps.detail(&format!("  → {}", shown(object, &job.namespace)));
@@ -48,9 +48,14 @@ pub(crate) async fn deploy(
 }
 
 /// Somebody asked for the update: as under Tilt, what is deployed is deleted and made anew.
-async fn delete_first(custom: &CustomDeploy, steps: &mut Steps) -> Result<(), Failure> {
+async fn delete_first(
+    context: &Context,
+    job: &DeployJob,
+    custom: &CustomDeploy,
+    steps: &mut Steps,
+) -> Result<(), Failure> {
     steps.detail("Deleting what is deployed, so that it starts anew");
-    let exit = steps.run(&custom.delete).await?;
+    let exit = steps.run(&context.meeting(&job.kubernetes.cluster, &custom.delete)).await?;
     if let Some(how) = local::how_it_failed(exit) {
         let words = format!("WARNING: Command {:?} failed: {how}", custom.delete.display());
         steps.span().print(Level::Warn, &words);
@@ -61,12 +66,13 @@ async fn delete_first(custom: &CustomDeploy, steps: &mut Steps) -> Result<(), Fa
 /// The objects that a command printed, and what the cluster calls them.
 pub(crate) async fn find(
     context: &Context,
+    cluster: &ClusterName,
     exit: Option<lilt_host::process::Exit>,
     printed: &[u8],
     seconds: u64,
 ) -> Result<(Vec<Value>, Vec<(ObjectRef, Uid)>), Failure> {
     let objects = read(exit, printed, seconds)?;
-    let found = context.cluster()?.find(&objects).await.map_err(|failure| {
+    let found = context.cluster(cluster)?.find(&objects).await.map_err(|failure| {
         failure.hint("apply_cmd must print, as YAML, the objects that it applied, and nothing else")
     })?;
     Ok((objects, found))

@@ -152,10 +152,10 @@ async fn run(
         span.info("Custom Build: Injecting Environment Variables");
         told.iter().for_each(|(name, value)| span.info(&format!("  {name}={value}")));
     }
-    let mut command = recipe.command.clone();
+    let mut command = context.meeting(&job.kubernetes.cluster, &recipe.command);
     command.env.extend(told);
-    let engine = context.edges.cluster_engine.get();
-    command.env.extend(engine.into_iter().flat_map(|engine| engine.variables.iter().cloned()));
+    let engine = context.engine_of(&job.kubernetes.cluster);
+    command.env.extend(engine.into_iter().flat_map(|engine| engine.variables.clone()));
     let exit = steps.run(&command).await?;
     match local::how_it_failed(exit) {
         None => Ok(()),
@@ -172,7 +172,7 @@ async fn find(
     expected: &Expected<'_>,
     named: Built,
 ) -> Result<Built, Failure> {
-    let engine = image::engine(context)?;
+    let engine = &image::engine(context, &job.kubernetes.cluster)?;
     let Some(id) = engine.image_id(&named.local).await? else {
         return Err(missing(engine, &target.name, expected, &named.local).await);
     };
@@ -194,7 +194,7 @@ pub(crate) async fn content(context: &Context, job: &DeployJob, image: &Injectio
     }
     let local = image::local_reference(job, &image.name, &image.deployed).ok()?;
     // An engine that does not answer fails the build, not this.
-    image::engine(context).ok()?.image_id(&local).await.ok()?
+    image::engine(context, &job.kubernetes.cluster).ok()?.image_id(&local).await.ok()?
 }
 
 /// Says which tag was expected and which exist.

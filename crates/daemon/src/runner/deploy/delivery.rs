@@ -43,13 +43,14 @@ pub(crate) async fn bring(
     built: &Built,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
+    let engine = &image::engine(context, &job.kubernetes.cluster)?;
     match &job.delivery {
         Delivery::Shared => {
             steps.detail("Skipping push: building on cluster's container runtime");
             Ok(())
         }
-        Delivery::Load(nodes) => load::load(context, nodes, &built.local, steps).await,
-        Delivery::Push => push(context, image::engine(context)?, job, built, steps).await,
+        Delivery::Load(nodes) => load::load(context, engine, nodes, &built.local, steps).await,
+        Delivery::Push => push(context, engine, job, built, steps).await,
     }
 }
 

@@ -1,5 +1,7 @@
 //! One image: built, tagged by its content, pushed to where the cluster finds it.
 
+use std::sync::Arc;
+
 use lilt_docker::{BuildProgress, BuildRequest, Engine};
 use lilt_engine::DeployJob;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
@@ -8,7 +10,7 @@ use lilt_model::reference::{
     Reference, reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry,
 };
 use lilt_model::timeline::StageKind;
-use lilt_model::{Failure, ImageName};
+use lilt_model::{ClusterName, Failure, ImageName};
 
 use super::base::{self, Base};
 use super::built::Memory;
@@ -45,7 +47,7 @@ pub(crate) async fn build_and_push(
             return Err(Failure::internal(format!("the image {} is never built", target.name)));
         }
     };
-    let engine = engine(context)?;
+    let engine = &engine(context, &job.kubernetes.cluster)?;
     delivery::refuse_without_registry(job, &target.name)?;
     let id = build(context, engine, job, (&target.name, recipe), bases, steps).await?;
     let built = tag_by_content(engine, job, &target.name, &id).await?;
@@ -54,10 +56,10 @@ pub(crate) async fn build_and_push(
 }
 
 /// The engine that builds for the cluster.
-pub(crate) fn engine(context: &Context) -> Result<&Engine, Failure> {
-    match context.edges.cluster_engine.get() {
-        Some(found) => Ok(&found.engine),
-        None => (*context.edges.docker).as_ref().map_err(Clone::clone),
+pub(crate) fn engine(context: &Context, cluster: &ClusterName) -> Result<Arc<Engine>, Failure> {
+    match context.engine_of(cluster) {
+        Some(found) => Ok(Arc::clone(&found.engine)),
+        None => context.edges.docker.clone(),
     }
 }
 

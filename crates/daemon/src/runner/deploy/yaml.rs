@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use lilt_cluster::{Applied, ApplyOptions, Cluster};
-use lilt_engine::{DeployJob, Deployed};
+use lilt_engine::{DeployJob, Deployed, Mode};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, yaml};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::agent;
 use super::custom;
-use super::patience;
 use super::remembered::Memory;
 use super::steps::Steps;
 use super::{collect_hashes, injections, shown};
 use crate::context::Context;
+use crate::runner::patience::Patience;
 
 pub(super) async fn apply(
     context: &Context,
@@ -27,7 +28,7 @@ pub(super) async fn apply(
     let mut objects = prepared(context, job, references).await?;
     agent::bring(context, job, references, &mut objects, steps).await?;
     steps.detail("Applying YAML to cluster");
-    let cluster = context.cluster()?;
+    let cluster = context.cluster(&job.kubernetes.cluster)?;
     let memory = Memory::of(context, steps.resource(), cluster.server());
     let how = ApplyOptions {
         origins: &job.kubernetes.origins,
@@ -37,10 +38,21 @@ pub(super) async fn apply(
         remembered: memory.read(),
         many: job.first,
     };
+    // A session waits for its cluster, however long that is away; who runs `ci` wants to know.
+    let deadline = (context.settings.mode == Mode::Ci).then(|| Instant::now() + how.timeout);
     if job.rerun {
-        start_anew(&cluster, job, &objects, how.timeout, steps).await?;
+        start_anew(&cluster, job, &objects, how.timeout, deadline, steps).await?;
     }
-    let applied = patience::apply(&cluster, &objects, &how, steps).await?;
+    let mut patience = Patience::new(&cluster, deadline);
+    let applied = loop {
+        let failure = match patience.attempt(cluster.apply_with(&objects, &how)).await {
+            Ok(applied) => break applied,
+            Err(failure) => failure,
+        };
+        if !patience.lasts(&failure, |words| steps.detail(words)).await {
+            return Err(failure);
+        }
+    };
     memory.write(&how.remembered, &objects, &applied);
     tell(job, &applied, steps);
     steps.end().await;
@@ -92,6 +104,7 @@ async fn start_anew(
     job: &DeployJob,
     objects: &[Value],
     timeout: Duration,
+    deadline: Option<Instant>,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
     let runs = |object: &Value| lilt_cluster::inject::runs_pods(object, &job.kubernetes.image_locators);
@@ -105,5 +118,11 @@ async fn start_anew(
         return Ok(());
     }
     steps.detail("Deleting what runs, so that it starts anew");
-    cluster.delete(&workloads, Some(timeout)).await.map(drop)
+    let mut patience = Patience::new(cluster, deadline);
+    while let Err(failure) = patience.attempt(cluster.delete(&workloads, Some(timeout))).await {
+        if !patience.lasts(&failure, |words| steps.detail(words)).await {
+            return Err(failure);
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! The objects that tell of images: how they are found, built and kept up to date in place.
 
+use lilt_model::ClusterName;
 use lilt_model::api::fields::{Fields, sanitized};
 use lilt_model::api::specs;
 use lilt_model::image::{ImageBuild, ImageTarget};
@@ -18,6 +19,7 @@ fn object_name(resource: &ResourceState, image: &ImageTarget) -> String {
 pub(super) fn objects(
     resource: &ResourceState,
     images: &[ImageTarget],
+    cluster: &ClusterName,
     kubernetes: Option<&KubernetesState>,
     objects: &mut Vec<Named>,
 ) {
@@ -32,11 +34,11 @@ pub(super) fn objects(
         let status = build_status(resource, image, known);
         match &image.build {
             ImageBuild::Docker(build) => {
-                let spec = clustered(specs::docker_image(build, &image.depends_on), image);
+                let spec = clustered(specs::docker_image(build, &image.depends_on), image, cluster);
                 objects.push(owned("DockerImage", &own, name, json!({"spec": spec, "status": status})));
             }
             ImageBuild::Custom(build) if image.is_built() => {
-                let spec = clustered(specs::cmd_image(build, &image.depends_on), image);
+                let spec = clustered(specs::cmd_image(build, &image.depends_on), image, cluster);
                 objects.push(owned("CmdImage", &own, name, json!({"spec": spec, "status": status})));
             }
             ImageBuild::Custom(_) | ImageBuild::Compose(_) | ImageBuild::LiveUpdateOnly => {}
@@ -45,8 +47,8 @@ pub(super) fn objects(
     }
 }
 
-fn clustered(spec: Fields, image: &ImageTarget) -> Value {
-    spec.put("ref", image.name.as_str()).put("cluster", "default").value()
+fn clustered(spec: Fields, image: &ImageTarget, cluster: &ClusterName) -> Value {
+    spec.put("ref", image.name.as_str()).put("cluster", cluster.object_name()).value()
 }
 
 fn map_status(known: Option<&ImageState>) -> Value {

@@ -99,10 +99,10 @@ fn discovery(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesSt
         .put_unless_empty("extraSelectors", selectors.collect::<Vec<_>>())
         .put_unless_empty("portForwardTemplateSpec", specs::forwards(&spec.forwards))
         .put("podLogStreamTemplateSpec", json!({"ignoreContainers": specs::QUIET_CONTAINERS}))
-        .put("cluster", "default");
+        .put("cluster", spec.cluster.object_name());
     let told: Vec<Value> = pods.iter().map(|pod| pod_status(pod)).collect();
     let mut status = json!({"pods": told});
-    match &state.cluster.info {
+    match &state.clusters.get(&spec.cluster).info {
         Some(_) => {
             status["monitorStartTime"] = json!(state.started);
             status["running"] = json!({"startTime": state.started});
@@ -114,7 +114,7 @@ fn discovery(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesSt
 
 fn log_stream(state: &State, pod: &Pod) -> Value {
     let spec = json!({
-        "pod": pod.name, "namespace": pod.namespace, "cluster": "default",
+        "pod": pod.name, "namespace": pod.namespace, "cluster": pod.cluster.object_name(),
         "sinceTime": state.started.whole_seconds(), "ignoreContainers": specs::QUIET_CONTAINERS,
     });
     json!({"spec": spec, "status": {"containerStatuses": stream_statuses(pod, |_| true)}})
@@ -141,12 +141,12 @@ fn port_forward(pod: &Pod, spec: &KubernetesResource, kubernetes: &KubernetesSta
     let statuses: Vec<Value> = spec
         .forwards
         .iter()
-        .map(|forward| forward_status(forward, kubernetes.forwards.get(&forward.local_port)))
+        .map(|forward| forward_status(forward, kubernetes.forwards.get(&forward.place())))
         .collect();
     let mut written = specs::forwards(&spec.forwards).value();
     written["podName"] = json!(pod.name);
     written["namespace"] = json!(pod.namespace);
-    written["cluster"] = json!("default");
+    written["cluster"] = json!(spec.cluster.object_name());
     json!({"spec": written, "status": {"forwardStatuses": statuses}})
 }
 

@@ -1,16 +1,16 @@
 //! The objects that tell of the session as a whole.
 
-use lilt_model::ResourceName;
 use lilt_model::cluster::Registry;
 use lilt_model::duration::display;
 use lilt_model::resource::Body;
+use lilt_model::{ClusterName, ResourceName};
 use serde_json::{Map, Value, json};
 
 use super::targets::tiltfile_target;
 use super::{Named, object, owned, stop_button, stop_button_name, watch_content, watch_spec};
 use crate::event::WatchId;
 use crate::objects::{show_notes, tiltfile_status};
-use crate::state::{Mode, State};
+use crate::state::{ClusterState, Mode, State};
 use crate::verdict::{Verdict, verdict};
 
 /// The objects that tell of the session as a whole.
@@ -24,8 +24,8 @@ pub fn project_session_objects(state: &State) -> Vec<Named> {
     for name in state.tiltfile_names() {
         objects.push(stop_button(state, &name));
     }
-    if state.cluster.wanted {
-        objects.push(object("Cluster", "default", cluster_content(state)));
+    for (name, cluster) in state.clusters.iter().filter(|(_, cluster)| cluster.wanted) {
+        objects.push(object("Cluster", &name.object_name(), cluster_content(state, name, cluster)));
     }
     if state.resources.values().any(|resource| matches!(resource.spec.body, Body::Compose(_))) {
         let spec = json!({"connection": {"docker": {}}});
@@ -55,10 +55,10 @@ fn tiltfile_content(state: &State) -> Value {
     json!({"spec": spec, "status": tiltfile_status(tiltfile)})
 }
 
-fn cluster_content(state: &State) -> Value {
+fn cluster_content(state: &State, name: &ClusterName, cluster: &ClusterState) -> Value {
     let mut status = Map::new();
     let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
-    if let Some(info) = &state.cluster.info {
+    if let Some(info) = &cluster.info {
         let connection = json!({"context": info.context, "namespace": info.namespace,
             "cluster": info.cluster, "product": info.product.name()});
         let mut connection = connection;
@@ -68,17 +68,20 @@ fn cluster_content(state: &State) -> Value {
         put("connection", json!({"kubernetes": connection}));
         put("version", json!(info.server_version));
         put("arch", json!(info.platform.as_deref().and_then(|it| it.split('/').nth(1)).unwrap_or("unknown")));
-        if let Some(at) = state.cluster.connected {
+        if let Some(at) = cluster.connected {
             put("connectedAt", json!(at));
         }
         if let Some(registry) = &info.registry {
             put("registry", registry_content(registry));
         }
     }
-    if let Some(failure) = &state.cluster.failure {
+    if let Some(failure) = &cluster.failure {
         put("error", json!(failure.to_string()));
     }
     let mut spec = json!({"connection": {"kubernetes": {}}});
+    if !name.is_session() {
+        spec["connection"]["kubernetes"]["context"] = json!(name);
+    }
     if let Some(registry) = &state.settings.default_registry {
         spec["defaultRegistry"] = registry_content(registry);
     }

@@ -14,10 +14,11 @@ const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 
 pub(super) async fn find(
     engine: &Engine,
+    whose: &str,
     configuration: &ImageConfiguration,
     live_update: &LiveUpdate,
 ) -> Result<ImageFacts, Failure> {
-    let look = engine.look_into(&configuration.id).await?;
+    let look = engine.look_into(&configuration.id, whose).await?;
     let facts = examine(&look, configuration, live_update).await;
     look.close().await?;
     facts

@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 
 use super::node::Node;
 use crate::context::Context;
-use crate::runner::deploy::image;
 use crate::runner::deploy::steps::Steps;
 use crate::runner::local;
 
@@ -23,11 +22,11 @@ const PIECES: usize = 16;
 
 pub(super) async fn load(
     context: &Context,
+    engine: &Engine,
     nodes: &Nodes,
     reference: &str,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
-    let engine = image::engine(context)?;
     steps.detail(match nodes {
         // Scripts look for this one.
         Nodes::Kind(_) => "Loading image to KIND",

@@ -1,0 +1,60 @@
+//! What a running session has deployed and would delete once it loads the Tiltfile as it is now.
+
+use lilt_model::ResourceName;
+use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
+use lilt_model::resource::{Body, Resource};
+use serde_json::Value;
+
+use crate::down;
+
+/// What one resource of a running session has deployed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    pub resource: ResourceName,
+    /// What the session's API calls its cluster.
+    pub cluster: String,
+    pub objects: Vec<Value>,
+    /// The command that deletes it, where one does.
+    pub delete: Option<String>,
+}
+
+/// What of it goes.
+#[derive(Debug, Default, PartialEq)]
+pub struct Leaving {
+    pub resource: ResourceName,
+    pub cluster: String,
+    pub objects: Vec<ObjectRef>,
+    pub runs: Vec<String>,
+}
+
+/// `resources` are all that the Tiltfile has, also those that are not enabled.
+pub(super) fn leaving(standing: Vec<Standing>, resources: &[Resource]) -> Vec<Leaving> {
+    let deployed: Vec<(&ResourceName, &KubernetesResource)> = resources
+        .iter()
+        .filter_map(|resource| match &resource.body {
+            Body::Kubernetes(spec) => Some((&resource.name, spec)),
+            _ => None,
+        })
+        .collect();
+    let leaving = standing.into_iter().map(|stands| {
+        let Standing { resource, cluster, objects, delete } = stands;
+        let there = || deployed.iter().filter(|(_, spec)| spec.cluster.object_name() == cluster);
+        let by_command = there().any(|(name, spec)| **name == resource && spec.custom_deploy.is_some());
+        let named: Vec<ObjectRef> =
+            there().flat_map(|(_, spec)| &spec.objects).filter_map(ObjectRef::of).collect();
+        let goes = |object: &ObjectRef| !by_command && !named.iter().any(|named| is(named, object));
+        let objects = objects.iter().filter(|object| !down::is_kept(object)).filter_map(ObjectRef::of);
+        let objects = objects.filter(|object| delete.is_none() && goes(object)).collect();
+        let runs = delete.clone().filter(|_| !by_command).into_iter().collect();
+        Leaving { resource, cluster, objects, runs }
+    });
+    leaving.filter(|leaving| !leaving.objects.is_empty() || !leaving.runs.is_empty()).collect()
+}
+
+/// Whether an object of the Tiltfile is the one in the cluster.
+fn is(named: &ObjectRef, deployed: &ObjectRef) -> bool {
+    let place = named.namespace.is_empty() || named.namespace == deployed.namespace;
+    place
+        && (&named.api_version, &named.kind, &named.name)
+            == (&deployed.api_version, &deployed.kind, &deployed.name)
+}

@@ -1,0 +1,66 @@
+//! An API server that goes away in the middle of something usually comes back: what it was asked for is asked again.
+
+use std::time::Duration;
+
+use lilt_cluster::{Cluster, is_unreachable};
+use lilt_model::Failure;
+use tokio::time::Instant;
+
+const PAUSE: Duration = Duration::from_millis(500);
+/// Work that takes longer than this is watched: is the server still there?
+const BEAT: Duration = Duration::from_secs(1);
+/// An answer that takes longer than this is none.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// With one piece of work, until the API server has answered.
+pub(crate) struct Patience<'c> {
+    cluster: &'c Cluster,
+    /// None: it has no end.
+    deadline: Option<Instant>,
+    told: bool,
+    /// The server was silent during the last attempt, or after it.
+    away: bool,
+}
+
+impl<'c> Patience<'c> {
+    pub(crate) fn new(cluster: &'c Cluster, deadline: Option<Instant>) -> Self {
+        Self { cluster, deadline, told: false, away: false }
+    }
+
+    /// Works, and notes whether the server was there all the time: what was too slow in its silence has not had its time.
+    pub(crate) async fn attempt<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let cluster = self.cluster;
+        let mut silent = false;
+        let result = {
+            let heartbeat = async {
+                loop {
+                    tokio::time::sleep(BEAT).await;
+                    silent |= !cluster.answers(BEAT).await;
+                }
+            };
+            tokio::select! {
+                result = work => result,
+                () = heartbeat => unreachable!("invariant: it beats for ever"),
+            }
+        };
+        self.away |= silent;
+        result
+    }
+
+    /// Whether to try again after a failure, which is told once; waits a little before.
+    pub(crate) async fn lasts(&mut self, failure: &Failure, tell: impl FnOnce(&str)) -> bool {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return false;
+        }
+        let away = is_unreachable(failure) || !self.cluster.answers(SILENCE).await;
+        if !away && !self.away {
+            return false;
+        }
+        self.away = away;
+        if !std::mem::replace(&mut self.told, true) {
+            tell(&format!("{}; trying again", failure.message));
+        }
+        tokio::time::sleep(PAUSE).await;
+        true
+    }
+}
