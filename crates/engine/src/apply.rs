@@ -54,6 +54,12 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::Synced { resource, update, container, outcome } => {
             update::synced(state, &resource, update, &container, outcome);
         }
+        Event::UpdateCommandStarted { resource, update, pid } => {
+            update::command_started(state, &resource, update, pid);
+        }
+        Event::UpdateCommandEnded { resource, update, exit } => {
+            update::command_ended(state, &resource, update, exit);
+        }
         Event::ServeStarted { resource, generation, pid } => {
             set_serve(state, &resource, generation, ServeState::Running { pid, since: at, probed: None });
         }
@@ -100,7 +106,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ObjectSynced { name, run, container, outcome } => {
             objects::live_update_synced(state, &name, run, &container, outcome);
         }
-        Event::ObjectImageBuilt { key, run, outcome } => objects::image_ended(state, &key, run, outcome),
+        Event::ObjectImageBuilt { key, run, record, outcome } => {
+            objects::image_ended(state, &key, run, record, outcome);
+        }
         Event::RepositoryFetched { name, run, outcome } => {
             objects::repository_fetched(state, &name, run, outcome);
         }
@@ -116,8 +124,9 @@ fn set_serve(state: &mut State, name: &lilt_model::ResourceName, generation: u64
         && let BodyState::Local(local) = &mut resource.body
         && let Some(serve) = local.serve.as_mut().filter(|serve| serve.generation == generation)
     {
-        if let ServeState::Running { since, .. } = &next {
+        if let ServeState::Running { since, pid, .. } = &next {
             serve.started = Some(*since);
+            serve.pid = *pid;
         }
         serve.state = next;
         state.touch(name);
@@ -137,8 +146,12 @@ fn set_probed(state: &mut State, name: &lilt_model::ResourceName, generation: u6
 }
 
 fn set_forward(state: &mut State, name: &lilt_model::ResourceName, port: u16, forward: ForwardState) {
+    let now = state.now;
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(|resource| resource.kubernetes_mut()) {
-        kubernetes.forwards.insert(port, forward);
+        // Since when it listens, not since when it was last heard of.
+        let same = kubernetes.forwards.get(&port).filter(|(known, _)| *known == forward);
+        let since = same.map_or(now, |(_, since)| *since);
+        kubernetes.forwards.insert(port, (forward, since));
         state.touch(name);
     }
 }

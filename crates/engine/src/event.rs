@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
+use lilt_model::image::BuildRecord;
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::project::Project;
 use lilt_model::request::Request;
@@ -76,6 +77,17 @@ pub enum Event {
         update: u64,
         container: ContainerId,
         outcome: Result<(), SyncFault>,
+    },
+    /// The command of a local resource's update runs.
+    UpdateCommandStarted {
+        resource: ResourceName,
+        update: u64,
+        pid: u32,
+    },
+    UpdateCommandEnded {
+        resource: ResourceName,
+        update: u64,
+        exit: ServeExit,
     },
     ServeStarted {
         resource: ResourceName,
@@ -206,6 +218,9 @@ pub enum Event {
     ObjectImageBuilt {
         key: ObjectKey,
         run: u64,
+        /// What the build went through; none if it did not begin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        record: Option<BuildRecord>,
         outcome: Result<BuiltReference, Failure>,
     },
     /// An `ExtensionRepo` was fetched, or could not be.
@@ -320,6 +335,9 @@ pub struct UpdateOutcome {
     pub failure: Option<Failure>,
     /// Images that were built, with the reference the cluster knows them by; also when a later stage failed.
     pub images: Vec<(ImageName, String)>,
+    /// What each build of an image went through, failed ones included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub builds: Vec<BuildRecord>,
     pub deployed: Option<Deployed>,
     /// What it warned of in its log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -328,7 +346,7 @@ pub struct UpdateOutcome {
 
 impl UpdateOutcome {
     pub fn success() -> Self {
-        Self { failure: None, images: Vec::new(), deployed: None, warnings: Vec::new() }
+        Self { failure: None, images: Vec::new(), builds: Vec::new(), deployed: None, warnings: Vec::new() }
     }
 
     pub fn failed(failure: Failure) -> Self {

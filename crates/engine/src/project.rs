@@ -23,7 +23,8 @@ use crate::state::{
 };
 
 pub(crate) use objects::{
-    forward_status, pod_status, stop_button_name, stream_statuses, text_hash, toggle_button_name,
+    forward_status, pod_status, stage_statuses, stop_button_name, stream_statuses, text_hash,
+    toggle_button_name,
 };
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 pub use owner::project_owner;
@@ -121,7 +122,7 @@ fn broken_forwards(resource: &ResourceState) -> Option<String> {
     let forwards = &resource.kubernetes()?.forwards;
     let broken: Vec<String> = forwards
         .values()
-        .filter_map(|state| match state {
+        .filter_map(|(state, _)| match state {
             ForwardState::Failed(failure) => Some(failure.message.clone()),
             ForwardState::Listening => None,
         })

@@ -32,7 +32,7 @@ use crate::prune::PruneState;
 pub(crate) use kubernetes::{
     BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
 };
-pub(crate) use local::{LocalState, Probed, Serve, ServeState};
+pub(crate) use local::{CommandRun, LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;
 pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, Watch};

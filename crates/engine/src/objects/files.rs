@@ -56,6 +56,15 @@ impl FileEvents {
         self.seen.iter().filter(move |(at, _)| time.is_none_or(|time| *at > time))
     }
 
+    /// When one of these was last saved, as far as it is remembered.
+    pub(crate) fn last_of(&self, paths: &[PathBuf]) -> Option<Timestamp> {
+        let newest_first = self.seen.iter().rev();
+        newest_first
+            .filter(|(_, seen)| seen.iter().any(|path| paths.contains(path)))
+            .map(|(at, _)| *at)
+            .next()
+    }
+
     pub(crate) fn last(&self) -> Option<Timestamp> {
         self.seen.last().map(|(at, _)| *at)
     }

@@ -19,6 +19,7 @@ use crate::objects::{FileEvents, RESOURCE, show_notes};
 use crate::runtime::runtime;
 use crate::state::{BodyState, ResourceState, State};
 
+pub(crate) use images::stage_statuses;
 pub(crate) use kubernetes::{forward_status, stream_statuses, text_hash};
 pub(crate) use pods::pod_status;
 pub use session::project_session_objects;
@@ -63,11 +64,11 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
             local::objects(resource, spec, local, ready, &mut objects);
         }
         (Body::Kubernetes(spec), BodyState::Kubernetes(state_of)) => {
-            images::objects(resource, &spec.images, Some(state_of), &mut objects);
+            images::objects(state, resource, &spec.images, Some(state_of), &mut objects);
             kubernetes::objects(state, resource, spec, state_of, &mut objects);
         }
         (Body::Compose(spec), _) => {
-            images::objects(resource, &spec.images, None, &mut objects);
+            images::objects(state, resource, &spec.images, None, &mut objects);
             let written = specs::compose_service(spec).put("disableSource", disable_source(name)).value();
             let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
             let status = json!({

@@ -9,6 +9,7 @@ use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 use lilt_store::Span;
 
+use super::stages::Stages;
 use crate::context::Context;
 use crate::runner::{local, reading};
 
@@ -21,6 +22,8 @@ pub(crate) struct Steps {
     begun: Timestamp,
     current: Option<(String, Timestamp)>,
     done: Vec<(String, Duration)>,
+    /// What the image that is being built went through so far.
+    stages: Stages,
     /// A command of the user's that runs. It is here, so that it can be ended after the work was given up.
     command: Option<Process>,
 }
@@ -43,6 +46,7 @@ impl Steps {
             begun: lilt_host::clock::now(),
             current: None,
             done: Vec::new(),
+            stages: Stages::default(),
             command: None,
         }
     }
@@ -109,6 +113,10 @@ impl Steps {
         }
         let took = lilt_host::clock::now().since(self.begun);
         self.span.info(&format!("     DONE IN: {:.2}s \n", took.as_secs_f64()));
+    }
+
+    pub(crate) fn stages(&mut self) -> &mut Stages {
+        &mut self.stages
     }
 
     pub(crate) fn resource(&self) -> &ResourceName {
