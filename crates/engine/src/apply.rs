@@ -22,7 +22,7 @@ use crate::task::TaskId;
 use crate::timeline;
 
 pub(crate) use drift::{ask_for_base, corrects as corrects_drift, lacks_base};
-pub(crate) use load::{clean_up, forget as forget_tiltfile, request as request_load};
+pub(crate) use load::{clean_up, forget as forget_tiltfile, request as request_load, wanted_watches};
 pub(crate) use request::{cancel, requested, set_args};
 pub(crate) use switch::note_cluster;
 
@@ -41,6 +41,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         }
         Event::Watching { watch, version } => files::watching(state, &watch, version),
         Event::ChangesLost { watch } => files::lost(state, &watch),
+        Event::WatchTroubled { watch, failure } => files::troubled(state, &watch, &failure),
         Event::FilesChanged { watch, paths, written } => files::changed(state, watch, paths, written),
         Event::StageBegan { resource, update, stage, detail } => {
             timeline::stage_began(state, &resource, update, stage, detail);
@@ -54,11 +55,11 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::Synced { resource, update, container, outcome } => {
             update::synced(state, &resource, update, &container, outcome);
         }
-        Event::UpdateCommandStarted { resource, update, pid } => {
-            update::command_started(state, &resource, update, pid);
+        Event::UpdateCommandStarted { resource, update, image, pid } => {
+            update::command_started(state, &resource, update, image.as_ref(), pid);
         }
-        Event::UpdateCommandEnded { resource, update, exit } => {
-            update::command_ended(state, &resource, update, exit);
+        Event::UpdateCommandEnded { resource, update, image, exit } => {
+            update::command_ended(state, &resource, update, image.as_ref(), exit);
         }
         Event::ServeStarted { resource, generation, pid } => {
             set_serve(state, &resource, generation, ServeState::Running { pid, since: at, probed: None });

@@ -36,6 +36,11 @@ pub enum Event {
         watch: WatchId,
         version: u64,
     },
+    /// Some changes to these files may be missed.
+    WatchTroubled {
+        watch: WatchId,
+        failure: Failure,
+    },
     FilesChanged {
         watch: WatchId,
         paths: Vec<PathBuf>,
@@ -78,15 +83,19 @@ pub enum Event {
         container: ContainerId,
         outcome: Result<(), SyncFault>,
     },
-    /// The command of a local resource's update runs.
+    /// A command of an update runs: the one of a local resource, or the one that builds an image.
     UpdateCommandStarted {
         resource: ResourceName,
         update: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        image: Option<ImageName>,
         pid: u32,
     },
     UpdateCommandEnded {
         resource: ResourceName,
         update: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        image: Option<ImageName>,
         exit: ServeExit,
     },
     ServeStarted {
@@ -315,10 +324,18 @@ impl WatchId {
     /// The name of the `FileWatch` that tells of it.
     pub(crate) fn name(&self) -> String {
         match self {
-            WatchId::Tiltfile(name) => clean_name(&format!("{}{name}", Self::OF_TILTFILE)),
-            WatchId::Local(name) => clean_name(&format!("local:{name}")),
             WatchId::Deploy(name) => clean_name(&format!("{name}:apply")),
-            WatchId::Image(_, image) => clean_name(&format!("image:{image}")),
+            _ => clean_name(&self.target()),
+        }
+    }
+
+    /// What Tilt calls that which is updated with these files.
+    pub(crate) fn target(&self) -> String {
+        match self {
+            WatchId::Tiltfile(name) => format!("{}{name}", Self::OF_TILTFILE),
+            WatchId::Local(name) => format!("local:{name}"),
+            WatchId::Deploy(name) => format!("k8s:{name}"),
+            WatchId::Image(_, image) => format!("image:{image}"),
             WatchId::Object(name) => name.clone(),
         }
     }

@@ -48,7 +48,9 @@ pub(crate) use extension::{
     ExtensionRun, RepositoryRun, extension_broke, fetched as repository_fetched, found as extension_found,
     repository_broke,
 };
-pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
+pub(crate) use files::{
+    FileEvents, FilesRun, changed as files_changed, troubled as files_troubled, watching as files_watching,
+};
 pub(crate) use images::image_changed;
 pub(crate) use live_update::{LiveRun, broke as live_update_broke, synced as live_update_synced};
 pub(crate) use notes::{noted, show_notes, show_notes_on};

@@ -16,7 +16,7 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 
 use crate::event::ForwardState;
 use crate::hold::Hold;
-use crate::objects::show_notes_on;
+use crate::objects::{RESOURCE, show_notes_on};
 use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
@@ -61,7 +61,8 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
         update_status: update_status(resource),
         specs: specs(resource),
         queued: resource.triggered.is_some(),
-        order: i32::try_from(resource.order).unwrap_or(i32::MAX),
+        // Behind Tiltfiles.
+        order: i32::try_from(resource.order).unwrap_or(i32::MAX).saturating_add(1),
         disable_status: Some(disable_status(resource)),
         waiting: resource.hold.as_ref().and_then(waiting),
         conditions: conditions(
@@ -86,6 +87,7 @@ fn object(status: UIResourceStatus) -> UIResource {
 fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
     let mut metadata = ObjectMeta { name: resource.spec.name.to_string(), ..ObjectMeta::default() };
     metadata.labels = resource.spec.labels.iter().map(|label| (label.clone(), label.clone())).collect();
+    metadata.annotations.insert(RESOURCE.into(), metadata.name.clone());
     if !resource.spec.resource_deps.is_empty() {
         let deps = json_list(&resource.spec.resource_deps);
         metadata.annotations.insert(annotation::RESOURCE_DEPS.into(), deps);
@@ -147,6 +149,8 @@ fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource
             .loading
             .as_ref()
             .map(|load| BuildRunning { start_time: Some(load.started), span_id: span(name, load.id) }),
+        pending_build_since: loading,
+        order: 1,
         runtime_status: RuntimeStatus::NotApplicable,
         update_status,
         // It cannot be switched off: there is no source that says so.
@@ -159,6 +163,7 @@ fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource
     };
     let mut metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
     metadata.labels = tiltfile.labels.iter().map(|label| (label.clone(), label.clone())).collect();
+    metadata.annotations.insert(RESOURCE.into(), name.to_string());
     metadata.annotations.insert(annotation::ARGS.into(), json_list(&tiltfile.args));
     let cause = tiltfile.loading.as_ref().map(|load| &load.cause);
     let cause = cause.or(tiltfile.history.back().map(|last| &last.cause)).map(crate::Cause::headline);

@@ -59,6 +59,12 @@ pub struct Options {
     pub drift: DriftHabit,
     /// How long `ci` may take if the Tiltfile does not say.
     pub ci_timeout: Option<Duration>,
+    /// The cluster that was asked for, where it is not the current one.
+    #[serde(default)]
+    pub context: Option<String>,
+    /// And the namespace.
+    #[serde(default)]
+    pub namespace: Option<String>,
 }
 
 impl Options {
@@ -73,6 +79,8 @@ impl Options {
             restart_servers: false,
             drift: DriftHabit::default(),
             ci_timeout: None,
+            context: None,
+            namespace: None,
         }
     }
 }

@@ -5,16 +5,27 @@ mod support;
 use lilt_engine::{
     Event, ForwardState, ServeExit, SyncFault, TaskId, UpdateOutcome, project_resource_objects,
 };
+use lilt_model::api::Object;
 use lilt_model::cluster::ContainerState;
-use lilt_model::image::{BuildRecord, BuildStage};
+use lilt_model::command::Command;
+use lilt_model::image::{BuildRecord, BuildStage, CustomBuild, CustomOutput, ImageBuild};
+use lilt_model::request::Request;
+use lilt_model::resource::Body;
 use lilt_model::{Failure, Timestamp};
 use serde_json::{Value, json};
 use support::*;
 
-fn status(script: &Script, resource: &str, kind: &str, name: &str) -> Value {
+fn told(script: &Script, resource: &str, kind: &str, name: &str) -> Option<Object> {
     let objects = project_resource_objects(&script.state, &resource.into());
-    let found = objects.into_iter().find(|(key, _)| key.kind == kind && key.name == name);
-    found.map_or(Value::Null, |(_, object)| object.content["status"].clone())
+    objects.into_iter().find(|(key, _)| key.kind == kind && key.name == name).map(|(_, object)| object)
+}
+
+fn part(script: &Script, resource: &str, kind: &str, name: &str, part: &str) -> Value {
+    told(script, resource, kind, name).map_or(Value::Null, |object| object.content[part].clone())
+}
+
+fn status(script: &Script, resource: &str, kind: &str, name: &str) -> Value {
+    part(script, resource, kind, name, "status")
 }
 
 fn command(script: &Script, name: &str) -> Value {
@@ -28,10 +39,15 @@ fn the_command_of_an_update_has_a_process_and_an_exit_code() {
     let mut script = Script::loaded(vec![local("a")]);
     assert_eq!(command(&script, "a:update"), json!({"waiting": {}}));
     let update = script.update_of("a").expect("it runs");
-    script.event(Event::UpdateCommandStarted { resource: "a".into(), update, pid: 42 });
+    script.event(Event::UpdateCommandStarted { resource: "a".into(), update, image: None, pid: 42 });
     let since = command(&script, "a:update")["running"]["startedAt"].clone();
     assert_eq!(command(&script, "a:update"), json!({"running": {"pid": 42, "startedAt": since}}));
-    script.event(Event::UpdateCommandEnded { resource: "a".into(), update, exit: ServeExit::Code(3) });
+    script.event(Event::UpdateCommandEnded {
+        resource: "a".into(),
+        update,
+        image: None,
+        exit: ServeExit::Code(3),
+    });
     let ended = command(&script, "a:update")["terminated"].clone();
     assert_eq!((&ended["pid"], &ended["exitCode"], &ended["startedAt"]), (&json!(42), &json!(3), &since));
     script.fail("a");
@@ -43,8 +59,8 @@ fn the_command_of_an_update_has_a_process_and_an_exit_code() {
     script.trigger("a");
     assert_eq!(command(&script, "a:update"), json!({"waiting": {}}), "the next has not begun");
     let update = script.update_of("a").expect("it runs");
-    script.event(Event::UpdateCommandStarted { resource: "a".into(), update, pid: 43 });
-    script.event(Event::Requested { request: lilt_model::request::Request::Cancel { resource: "a".into() } });
+    script.event(Event::UpdateCommandStarted { resource: "a".into(), update, image: None, pid: 43 });
+    script.event(Event::Requested { request: Request::Cancel { resource: "a".into() } });
     let ended = command(&script, "a:update")["terminated"].clone();
     assert_eq!(
         (&ended["pid"], &ended["exitCode"]),
@@ -188,4 +204,64 @@ fn pods_tell_of_their_owner_and_when_their_containers_ran() {
         (&ended["startedAt"], &ended["finishedAt"]),
         (&json!("1970-01-01T00:00:06Z"), &json!("1970-01-01T00:00:07Z"))
     );
+}
+
+#[test]
+fn the_command_that_builds_an_image_is_a_command_of_its_own() {
+    let mut built = workload("w");
+    if let Body::Kubernetes(kubernetes) = &mut built.body {
+        kubernetes.images[0].build = ImageBuild::Custom(CustomBuild {
+            command: Command::shell("make image", "/p"),
+            deps: vec![],
+            tag: String::new(),
+            output: CustomOutput::LocalDocker,
+            outputs_image_ref_to: None,
+        });
+        kubernetes.image_deps = vec!["w".into()];
+    }
+    let mut script = Script::loaded(vec![built]);
+    script.connect();
+    assert_eq!(part(&script, "w", "CmdImage", "w:w", "spec")["clusterNeeds"], "push");
+    let update = script.update_of("w").expect("it runs");
+    let image = Some("w".into());
+    script.event(Event::UpdateCommandStarted { resource: "w".into(), update, image, pid: 5 });
+    assert_eq!(status(&script, "w", "Cmd", "w:w")["running"]["pid"], 5);
+    assert_eq!(part(&script, "w", "Cmd", "w:w", "spec")["dir"], "/p");
+    let image = Some("w".into());
+    script.event(Event::UpdateCommandEnded { resource: "w".into(), update, image, exit: ServeExit::Code(0) });
+    assert_eq!(status(&script, "w", "Cmd", "w:w")["terminated"]["exitCode"], 0);
+    let by = told(&script, "w", "Cmd", "w:w").expect("it is there");
+    assert_eq!(by.annotation("tilt.dev/managed-by"), Some("cmd_image"));
+}
+
+#[test]
+fn the_files_of_a_shared_image_are_watched_until_all_that_share_it_are_switched_off() {
+    let mut script = Script::loaded(vec![workload("a"), with_image_of(workload("b"), "a")]);
+    let source = |script: &Script, resource: &str| {
+        part(script, resource, "FileWatch", "image:a", "spec")["disableSource"].clone()
+    };
+    let map = |name: &str| json!({"name": format!("{name}-disable"), "key": "isDisabled"});
+    let both = json!({"everyConfigMap": [map("a"), map("b")]});
+    assert_eq!((source(&script, "a"), source(&script, "b")), (both.clone(), both.clone()));
+    assert_eq!(
+        part(&script, "b", "FileWatch", "image:b", "spec")["disableSource"],
+        json!({"configMap": map("b")})
+    );
+    script.event(Event::Requested { request: Request::Switch { enable: vec![], disable: vec!["a".into()] } });
+    assert_eq!((source(&script, "a"), source(&script, "b")), (Value::Null, both), "b tells of it");
+    script.event(Event::Requested { request: Request::Switch { enable: vec![], disable: vec!["b".into()] } });
+    let off = status(&script, "a", "FileWatch", "image:a");
+    assert_eq!(
+        (&off["disableStatus"]["state"], &off["monitorStartTime"]),
+        (&json!("Disabled"), &Value::Null)
+    );
+}
+
+#[test]
+fn a_watch_tells_that_it_may_miss_something() {
+    let mut script = Script::loaded(vec![local("a")]);
+    assert_eq!(status(&script, "a", "FileWatch", "local:a")["error"], Value::Null);
+    let watch = lilt_engine::WatchId::Local("a".into());
+    script.event(Event::WatchTroubled { watch, failure: Failure::environment("too many watches") });
+    assert_eq!(status(&script, "a", "FileWatch", "local:a")["error"], "too many watches");
 }

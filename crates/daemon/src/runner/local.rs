@@ -18,11 +18,13 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
         Some(command) => {
             span.info(&format!("Running cmd: {}", command.display()));
             let started = async |pid: u32| {
-                context.tell(Event::UpdateCommandStarted { resource: resource.clone(), update, pid }).await;
+                let resource = resource.clone();
+                context.tell(Event::UpdateCommandStarted { resource, update, image: None, pid }).await;
             };
             let Ok(ran) = run_command(&context, command, span, started).await else { return };
             let exit = ran.as_ref().map_or_else(|failure| ServeExit::Failed(failure.clone()), |it| told(*it));
-            context.tell(Event::UpdateCommandEnded { resource: resource.clone(), update, exit }).await;
+            let ended = Event::UpdateCommandEnded { resource: resource.clone(), update, image: None, exit };
+            context.tell(ended).await;
             match failure_of(command, ran) {
                 None => UpdateOutcome::success(),
                 Some(failure) => {

@@ -101,37 +101,71 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
 pub(super) fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
     let update = state.resources.get_mut(name)?.update.take_if(|update| update.id == id)?;
     state.updating.remove(name);
-    // What still runs of it is asked to end.
-    command_ended(state, name, id, ServeExit::Signal(TERMINATED));
+    end_commands(state, name, id);
     state.touch(name);
     Some(update)
 }
 
-pub(super) fn command_started(state: &mut State, name: &ResourceName, id: u64, pid: u32) {
+pub(super) fn command_started(
+    state: &mut State,
+    name: &ResourceName,
+    id: u64,
+    image: Option<&ImageName>,
+    pid: u32,
+) {
     let since = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
-    if resource.update.as_ref().is_some_and(|update| update.id == id)
-        && let BodyState::Local(local) = &mut resource.body
-    {
-        local.command = Some(CommandRun { update: id, pid, since, ended: None });
+    let is_running = resource.update.as_ref().is_some_and(|update| update.id == id);
+    if let Some(command) = command_of(resource, image).filter(|_| is_running) {
+        *command = Some(CommandRun { update: id, pid, since, ended: None });
         state.touch(name);
     }
 }
 
-pub(super) fn command_ended(state: &mut State, name: &ResourceName, id: u64, exit: ServeExit) {
+pub(super) fn command_ended(
+    state: &mut State,
+    name: &ResourceName,
+    id: u64,
+    image: Option<&ImageName>,
+    exit: ServeExit,
+) {
     let now = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
     let is_running = resource.update.as_ref().is_some_and(|update| update.id == id);
-    let BodyState::Local(local) = &mut resource.body else { return };
-    let known = local.command.as_ref().filter(|command| command.update == id);
+    let Some(command) = command_of(resource, image).filter(|_| is_running) else { return };
     let ended = Some((now, exit));
-    local.command = match known {
-        Some(known) if known.ended.is_none() => Some(CommandRun { ended, ..known.clone() }),
+    *command = match command.take().filter(|command| command.update == id) {
+        Some(known) => Some(CommandRun { ended, ..known }),
         // It could not be started.
-        None if is_running => Some(CommandRun { update: id, pid: 0, since: now, ended }),
-        _ => return,
+        None => Some(CommandRun { update: id, pid: 0, since: now, ended }),
     };
     state.touch(name);
+}
+
+fn command_of<'r>(
+    resource: &'r mut ResourceState,
+    image: Option<&ImageName>,
+) -> Option<&'r mut Option<CommandRun>> {
+    match (&mut resource.body, image) {
+        (BodyState::Local(local), None) => Some(&mut local.command),
+        (BodyState::Kubernetes(kubernetes), Some(image)) => {
+            Some(&mut kubernetes.images.get_mut(image)?.command)
+        }
+        _ => None,
+    }
+}
+
+/// What still runs of an update that is over is asked to end.
+fn end_commands(state: &mut State, name: &ResourceName, id: u64) {
+    let ended = (state.now, ServeExit::Signal(TERMINATED));
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let commands: Vec<&mut CommandRun> = match &mut resource.body {
+        BodyState::Local(local) => local.command.iter_mut().collect(),
+        BodyState::Kubernetes(it) => it.images.values_mut().filter_map(|it| it.command.as_mut()).collect(),
+    };
+    for command in commands.into_iter().filter(|command| command.update == id) {
+        command.ended.get_or_insert_with(|| ended.clone());
+    }
 }
 
 pub(super) fn finish(

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::event::{Deployed, Drift, ForwardState};
 use crate::notices::Notices;
+use crate::state::CommandRun;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
@@ -99,6 +100,8 @@ pub(crate) struct ImageState {
     pub(crate) built_during: Option<(Timestamp, Timestamp)>,
     /// What the last build of this resource's updates went through, whether it succeeded or not.
     pub(crate) last_build: Option<BuildRecord>,
+    /// The last run of the command that builds it.
+    pub(crate) command: Option<CommandRun>,
     /// All changes up to this number are in the built image.
     pub(crate) built: u64,
     /// Changes since the image was built.

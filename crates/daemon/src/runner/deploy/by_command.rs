@@ -50,7 +50,7 @@ pub(crate) async fn deploy(
 /// Somebody asked for the update: as under Tilt, what is deployed is deleted and made anew.
 async fn delete_first(custom: &CustomDeploy, steps: &mut Steps) -> Result<(), Failure> {
     steps.detail("Deleting what is deployed, so that it starts anew");
-    let exit = steps.run(&custom.delete).await?;
+    let exit = steps.run(&custom.delete, None).await?;
     if let Some(how) = local::how_it_failed(exit) {
         let words = format!("WARNING: Command {:?} failed: {how}", custom.delete.display());
         steps.span().print(Level::Warn, &words);

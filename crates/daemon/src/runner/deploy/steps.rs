@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lilt_engine::Event;
+use lilt_engine::{Event, ServeExit};
 use lilt_host::process::{Exit, Process};
 use lilt_model::command::Command;
 use lilt_model::timeline::StageKind;
@@ -11,6 +11,7 @@ use lilt_store::Span;
 
 use super::stages::Stages;
 use crate::context::Context;
+use crate::runner::program::told;
 use crate::runner::{local, reading};
 
 pub(crate) struct Steps {
@@ -70,13 +71,31 @@ impl Steps {
         self.span.info(&format!("     {text}"));
     }
 
+    /// Runs the command that builds an image, and tells of it.
+    pub(crate) async fn run_build(&mut self, image: &ImageName, command: &Command) -> Result<Exit, Failure> {
+        let ran = self.run(command, Some(image)).await;
+        let exit = ran.as_ref().map_or_else(|failure| ServeExit::Failed(failure.clone()), |it| told(*it));
+        let (resource, update, image) = (self.resource.clone(), self.update, Some(image.clone()));
+        self.context.tell(Event::UpdateCommandEnded { resource, update, image, exit }).await;
+        ran
+    }
+
     /// Runs a command to its end; what it prints goes to the log.
-    pub(crate) async fn run(&mut self, command: &Command) -> Result<Exit, Failure> {
+    pub(crate) async fn run(
+        &mut self,
+        command: &Command,
+        image: Option<&ImageName>,
+    ) -> Result<Exit, Failure> {
         self.span.info(&format!("Running cmd: {}", command.display()));
         let mut output = self.context.update_span(&self.resource, self.update);
         let launch = local::launch(&self.context, command);
         let guardian = &self.context.edges.guardian;
         let process = Process::spawn(guardian, &launch, move |bytes| output.write(bytes)).await?;
+        if let Some(image) = image.cloned() {
+            let (resource, update, pid) = (self.resource.clone(), self.update, process.pid());
+            let started = Event::UpdateCommandStarted { resource, update, image: Some(image), pid };
+            self.context.tell(started).await;
+        }
         let exit = self.command.insert(process).wait().await;
         self.command = None;
         Ok(exit)

@@ -4,9 +4,10 @@ use lilt_model::api::fields::{Fields, sanitized};
 use lilt_model::api::specs;
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
 use lilt_model::image::{BuildRecord, BuildStage, ImageBuild, ImageTarget};
-use lilt_model::{ContainerId, Timestamp};
+use lilt_model::{ContainerId, ImageName, Timestamp};
 use serde_json::{Value, json};
 
+use super::local::command_status;
 use super::{Named, managed, owned};
 use crate::event::WatchId;
 use crate::runtime::current_pods;
@@ -21,7 +22,7 @@ fn object_name(resource: &ResourceState, image: &ImageTarget) -> String {
 pub(super) fn objects(
     state: &State,
     resource: &ResourceState,
-    images: &[ImageTarget],
+    (images, pushed): (&[ImageTarget], &[ImageName]),
     kubernetes: Option<&KubernetesState>,
     objects: &mut Vec<Named>,
 ) {
@@ -36,11 +37,15 @@ pub(super) fn objects(
         let status = build_status(resource, image, known);
         match &image.build {
             ImageBuild::Docker(build) => {
-                let spec = clustered(specs::docker_image(build, &image.depends_on), image);
+                let spec = clustered(specs::docker_image(build, &image.depends_on), image, pushed);
                 objects.push(owned("DockerImage", &own, name, json!({"spec": spec, "status": status})));
             }
             ImageBuild::Custom(build) if image.is_built() => {
-                let spec = clustered(specs::cmd_image(build, &image.depends_on), image);
+                let spec = clustered(specs::cmd_image(build, &image.depends_on), image, pushed);
+                let command = json!({"args": build.command.argv, "dir": build.command.dir});
+                let run = known.and_then(|known| known.command.as_ref());
+                let content = json!({"spec": command, "status": command_status(resource, run)});
+                objects.push(managed("Cmd", &own, name, "cmd_image", content));
                 objects.push(owned("CmdImage", &own, name, json!({"spec": spec, "status": status})));
             }
             ImageBuild::Custom(_) | ImageBuild::Compose(_) | ImageBuild::LiveUpdateOnly => {}
@@ -49,8 +54,9 @@ pub(super) fn objects(
     }
 }
 
-fn clustered(spec: Fields, image: &ImageTarget) -> Value {
-    spec.put("ref", image.name.as_str()).put("cluster", "default").value()
+fn clustered(spec: Fields, image: &ImageTarget, pushed: &[ImageName]) -> Value {
+    let needs = if pushed.contains(&image.name) { "push" } else { "base" };
+    spec.put("ref", image.name.as_str()).put("cluster", "default").put("clusterNeeds", needs).value()
 }
 
 fn map_status(known: Option<&ImageState>) -> Value {

@@ -7,7 +7,7 @@ use lilt_model::command::Command;
 use lilt_model::resource::LocalResource;
 use serde_json::{Value, json};
 
-use super::{Named, disable_source, disable_status, owned};
+use super::{Named, disable_source, disable_status, managed, owned};
 use crate::event::{ServeExit, clean_name};
 use crate::state::{CommandRun, LocalState, ResourceState, ServeState};
 
@@ -25,9 +25,11 @@ pub(super) fn objects(
         json!({"args": command.argv, "dir": command.dir, "env": env, "disableSource": disable_source(name)})
     };
     if let Some(command) = &spec.update {
-        let mut content = json!({"spec": written(command), "status": update_command(resource, local)});
+        let mut content =
+            json!({"spec": written(command), "status": command_status(resource, local.command.as_ref())});
         content["status"]["disableStatus"] = disable_status(resource);
-        objects.push(owned("Cmd", &clean_name(&format!("{name}:update")), name, content));
+        let own = clean_name(&format!("{name}:update"));
+        objects.push(managed("Cmd", &own, name, "local_resource", content));
     }
     if let Some(command) = &spec.serve {
         let mut written = written(command);
@@ -40,10 +42,11 @@ pub(super) fn objects(
     }
 }
 
-fn update_command(resource: &ResourceState, local: &LocalState) -> Value {
+/// Of a command of updates, by its last run.
+pub(super) fn command_status(resource: &ResourceState, last: Option<&CommandRun>) -> Value {
     let of_update = |run: &&CommandRun| resource.update.as_ref().is_none_or(|update| update.id == run.update);
     // The next update has begun, and its command has not.
-    let Some(run) = local.command.as_ref().filter(of_update) else { return json!({"waiting": {}}) };
+    let Some(run) = last.filter(of_update) else { return json!({"waiting": {}}) };
     match &run.ended {
         None => json!({"running": {"pid": run.pid, "startedAt": run.since}}),
         Some((at, exit)) => terminated(run.pid, run.since, *at, exit),

@@ -1,6 +1,7 @@
 //! The objects that tell of the session as a whole.
 
 use lilt_model::ResourceName;
+use lilt_model::api::fields::Fields;
 use lilt_model::cluster::Registry;
 use lilt_model::duration::display;
 use lilt_model::resource::Body;
@@ -78,7 +79,10 @@ fn cluster_content(state: &State) -> Value {
     if let Some(failure) = &state.cluster.failure {
         put("error", json!(failure.to_string()));
     }
-    let mut spec = json!({"connection": {"kubernetes": {}}});
+    let asked = Fields::new()
+        .put_unless_empty("context", state.options.context.clone().unwrap_or_default())
+        .put_unless_empty("namespace", state.options.namespace.clone().unwrap_or_default());
+    let mut spec = json!({"connection": {"kubernetes": asked.value()}});
     if let Some(registry) = &state.settings.default_registry {
         spec["defaultRegistry"] = registry_content(registry);
     }
