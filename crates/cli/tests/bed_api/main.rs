@@ -10,5 +10,6 @@ mod both;
 mod client;
 mod editing;
 mod pods;
+mod random;
 mod reading;
 mod writing;
