@@ -110,6 +110,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ObjectImageBuilt { key, run, record, outcome } => {
             objects::image_ended(state, &key, run, record, outcome);
         }
+        Event::ClusterLooked { name, run, outcome } => objects::cluster_looked(state, &name, run, outcome),
         Event::RepositoryFetched { name, run, outcome } => {
             objects::repository_fetched(state, &name, run, outcome);
         }
@@ -189,6 +190,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             objects::live_update_broke(state, &name, &container, failure);
         }
         TaskId::Image(key) => objects::image_broke(state, &key, failure),
+        TaskId::Cluster(name) => objects::cluster_broke(state, &name, failure),
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
         TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.

@@ -232,6 +232,12 @@ pub enum Event {
         record: Option<BuildRecord>,
         outcome: Result<BuiltReference, Failure>,
     },
+    /// What a `Cluster` says was reached, or does not answer.
+    ClusterLooked {
+        name: String,
+        run: u64,
+        outcome: Result<FoundCluster, Failure>,
+    },
     /// An `ExtensionRepo` was fetched, or could not be.
     RepositoryFetched {
         name: String,
@@ -272,6 +278,14 @@ pub struct AppliedObjects {
     /// All of them as the cluster has them, as YAML.
     #[serde(default)]
     pub result: String,
+}
+
+/// A cluster that answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundCluster {
+    Kubernetes(Box<ClusterInfo>),
+    Docker { version: String, arch: String },
 }
 
 /// What an image is called.

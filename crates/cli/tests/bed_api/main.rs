@@ -8,6 +8,7 @@ mod acting;
 mod applying;
 mod both;
 mod client;
+mod clusters;
 mod editing;
 mod pods;
 mod random;

@@ -12,6 +12,7 @@ use lilt_model::{Failure, ResourceName, Timestamp, Uid};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::cluster::foreign;
 use super::trigger::Triggers;
 use super::{Made, Origin, RESOURCE, Run, delete, disable, images, put, resource_of};
 use crate::apply::clean_up;
@@ -45,6 +46,9 @@ pub(super) fn is_allowed(state: &State) -> bool {
 
 /// What its object asks for, or why that cannot be done now.
 fn job(state: &State, object: &Object) -> Result<ApplyJob, String> {
+    if let Some(why) = foreign(object) {
+        return Err(why);
+    }
     if !is_allowed(state) {
         return Err("no resource of the Tiltfile deploys to this cluster, so that nothing says that it may be written to"
             .to_owned());

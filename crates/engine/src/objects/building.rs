@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::apply::is_allowed;
+use super::cluster::foreign;
 use super::trigger::last_file_event;
 use super::{Made, Origin, RESOURCE, Run, images, put, resource_of};
 use crate::event::BuiltReference;
@@ -52,6 +53,9 @@ pub(super) fn watch_name(key: &ObjectKey) -> String {
 }
 
 fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, String> {
+    if let Some(why) = foreign(object) {
+        return Err(why);
+    }
     let name = ImageName::from(object.text("/spec/ref"));
     Reference::parse(name.as_str()).map_err(|failure| format!("spec.ref: {}", failure.message))?;
     refuse_circle(state, object)?;

@@ -7,6 +7,7 @@ use lilt_model::api::{Object, ObjectKey, owner_reference};
 use lilt_model::cluster::{Pod, PodPhase};
 use serde_json::{Map, Value, json};
 
+use super::cluster::foreign;
 use super::pods::namespaces;
 use super::{Made, Origin, RESOURCE, delete, owners, put, resource_of};
 use crate::project::pod_status;
@@ -14,6 +15,9 @@ use crate::state::State;
 
 /// The pods that an object looks for and that are there.
 pub(super) fn found<'s>(state: &'s State, key: &ObjectKey, object: &Object) -> Vec<&'s Arc<Pod>> {
+    if foreign(object).is_some() {
+        return Vec::new();
+    }
     let namespaces = namespaces(state, key, object);
     let pods = namespaces.iter().flat_map(|namespace| state.pods.of_namespace(namespace));
     pods.filter(|pod| is_watched(pod, object)).collect()
@@ -52,7 +56,7 @@ fn meets(expression: &Value, labels: &BTreeMap<String, String>) -> bool {
 pub(super) fn tell(state: &State, key: &ObjectKey, object: &Object, status: &mut Map<String, Value>) {
     let pods: Vec<Value> = found(state, key, object).into_iter().map(|pod| pod_status(pod)).collect();
     status.insert("pods".to_owned(), json!(pods));
-    if state.cluster.info.is_none() {
+    if state.cluster.info.is_none() || foreign(object).is_some() {
         status.insert("waiting".to_owned(), json!({"reason": "ClusterUnavailable"}));
     } else if let Some(since) = state.cluster.connected {
         status.insert("monitorStartTime".to_owned(), json!(since));

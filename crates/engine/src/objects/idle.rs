@@ -7,7 +7,6 @@ pub(super) fn status(kind: &str) -> Option<Map<String, Value>> {
     let status = match kind {
         "DockerComposeService" => json!({"applyError": "not supported yet: Docker Compose"}),
         "DockerComposeLogStream" => json!({"error": "not supported yet: Docker Compose"}),
-        "Cluster" => json!({"error": "not supported yet: a session has one cluster, named default"}),
         _ => return None,
     };
     status.as_object().cloned()

@@ -10,6 +10,7 @@ use lilt_model::kubernetes::Forward;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::cluster::foreign;
 use super::{Made, Run, building, changed, discovery, resource_of, set_references};
 use crate::event::ForwardState;
 use crate::plan::Plan;
@@ -119,7 +120,7 @@ fn pod<'s>(
 
 pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object) -> Plan {
     let mut plan = Plan::new();
-    if state.cluster.info.is_none() {
+    if state.cluster.info.is_none() || foreign(object).is_some() {
         return plan;
     }
     match key.kind.as_str() {
@@ -162,6 +163,7 @@ pub(super) fn tell(
         (None, None) => Some("the cluster has not answered yet".to_owned()),
         (Some(_), _) => None,
     };
+    let trouble = foreign(object).or(trouble);
     match key.kind.as_str() {
         "KubernetesDiscovery" => discovery::tell(state, key, object, status),
         "PortForward" => {

@@ -25,6 +25,7 @@ pub(crate) use images::stage_statuses;
 pub(crate) use kubernetes::{forward_status, stream_statuses, text_hash};
 pub(crate) use pods::pod_status;
 pub use session::project_session_objects;
+pub(crate) use session::tell_cluster;
 pub use targets::project_targets;
 
 type Named = (ObjectKey, Object);
