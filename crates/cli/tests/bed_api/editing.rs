@@ -62,7 +62,7 @@ fn what_is_refused_is_opened_again_with_the_reason() {
     assert_eq!(session.get("cm/one-disable")["data"]["isDisabled"], "true");
     let shown = std::fs::read_to_string(session.file("shown")).expect("it was shown");
     let second = shown.split("=====\n").nth(1).expect("it was opened twice");
-    assert!(second.contains("# configmaps \"one-disable\" was not valid:"), "{second}");
+    assert!(second.contains("# configmaps.tilt.dev \"one-disable\" was not valid:"), "{second}");
     assert!(second.contains("data.isDisabled: Invalid value"), "{second}");
     session.lilt.quit();
 }
