@@ -7,11 +7,11 @@ use lilt_model::api::{Object, ObjectKey};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((kind, object)) = lilt_server::fuzzing::api(bytes) else { return };
+    let Some((_, object)) = lilt_server::fuzzing::api(bytes) else { return };
+    let Some(key) = ObjectKey::of(&object) else { return };
     let mut state = State::new(Options::new("/p/Tiltfile", Mode::Up));
     apply(&mut state, Timestamp(1), Event::Started);
     let object = Object::read(object);
-    let key = ObjectKey::new(kind.name, object.name());
     let uid = "uid".to_owned();
     apply(&mut state, Timestamp(2), Event::ObjectPut { key: key.clone(), object: Box::new(object), uid });
     schedule(&mut state);

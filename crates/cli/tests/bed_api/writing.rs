@@ -93,7 +93,7 @@ fn every_way_to_write_leaves_its_writer() {
         "{refused:?}"
     );
     apply("--force-conflicts=true").expect("applied by force");
-    assert_eq!(writers(), ["kubectl-label Update", "kubectl Apply"]);
+    assert_eq!(writers(), ["kubectl-label Update", "kubectl-last-applied Apply", "kubectl Apply"]);
     assert_eq!(session.get("cm/values")["data"]["a"], "1");
     session.lilt.quit();
 }
