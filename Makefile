@@ -20,7 +20,7 @@ test: ## everything, on a real cluster and in a real browser (Debian, as root; i
 bench: ## the table of figures
 	@scripts/bench
 
-fuzz: ## look for texts that break a Tiltfile's load (nightly Rust and cargo-fuzz; SECONDS_EACH=60)
+fuzz: ## look for texts that break a Tiltfile's load or the API (nightly Rust and cargo-fuzz; SECONDS_EACH=60)
 	@scripts/fuzz $(SECONDS_EACH)
 
 lint: ## formatting, lints, types

@@ -7,14 +7,22 @@ use lilt_model::{ClusterName, ContainerId, Timestamp, Uid};
 
 mod status;
 
+/// All above a pod or an owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lineage {
+    /// Nearest first.
+    pub(crate) uids: Vec<Uid>,
+    /// When the nearest of them was made; none if that could not be asked.
+    pub(crate) created: Option<Timestamp>,
+}
+
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
 
 pub(crate) fn timestamp(time: &Time) -> Timestamp {
     Timestamp(time.0.as_microsecond())
 }
 
-/// `owners` are all ancestors, nearest first.
-pub(crate) fn translate(pod: &core::Pod, owners: Vec<Uid>) -> Pod {
+pub(crate) fn translate(pod: &core::Pod, owners: Lineage) -> Pod {
     let meta = &pod.metadata;
     let conditions = conditions(pod);
     let (status, message) = status::of(pod);
@@ -24,9 +32,10 @@ pub(crate) fn translate(pod: &core::Pod, owners: Vec<Uid>) -> Pod {
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
-        owners,
+        owners: owners.uids,
         nearest_owner: nearest_owner(pod).map(|owner| owner.name.clone()),
         owner_kind: nearest_owner(pod).map(|owner| (owner.api_version.clone(), owner.kind.clone())),
+        owner_created: owners.created,
         template_hash: meta.labels.as_ref().and_then(|labels| labels.get(TEMPLATE_HASH)).cloned(),
         labels: meta.labels.clone().unwrap_or_default(),
         created: meta.creation_timestamp.as_ref().map(timestamp).unwrap_or_default(),
@@ -40,7 +49,7 @@ pub(crate) fn translate(pod: &core::Pod, owners: Vec<Uid>) -> Pod {
     }
 }
 
-fn nearest_owner(pod: &core::Pod) -> Option<&OwnerReference> {
+pub(crate) fn nearest_owner(pod: &core::Pod) -> Option<&OwnerReference> {
     let owners = pod.metadata.owner_references.as_deref().unwrap_or_default();
     owners.iter().find(|owner| owner.controller == Some(true)).or(owners.first())
 }
@@ -132,6 +141,7 @@ fn translate_state(state: &core::ContainerState) -> ContainerState {
             exit_code: terminated.exit_code,
             reason: terminated.reason.clone().unwrap_or_default(),
             message: terminated.message.clone().unwrap_or_default(),
+            started: terminated.started_at.as_ref().map(timestamp),
             finished: terminated.finished_at.as_ref().map(timestamp).unwrap_or_default(),
         };
     }

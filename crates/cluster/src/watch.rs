@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::connect::Cluster;
-use crate::pod::translate;
+use crate::pod::{Lineage, translate};
 
 mod notices;
 mod objects;
@@ -82,7 +82,7 @@ impl Cluster {
     }
 }
 
-type Resolution = Pin<Box<dyn Future<Output = (Uid, Vec<Uid>)> + Send>>;
+type Resolution = Pin<Box<dyn Future<Output = (Uid, Lineage)> + Send>>;
 type Noticing = Pin<Box<dyn Future<Output = Notice> + Send>>;
 
 struct Watch {
@@ -166,7 +166,7 @@ impl Watch {
         Ok(())
     }
 
-    async fn resolved(&mut self, id: Uid, owners: Vec<Uid>) -> Result<(), Deaf> {
+    async fn resolved(&mut self, id: Uid, owners: Lineage) -> Result<(), Deaf> {
         match self.waiting.remove(&id) {
             Some(pod) => self.tell(NamespaceFact::PodChanged(translate(&pod, owners))).await,
             None => Ok(()),
@@ -180,7 +180,7 @@ impl Watch {
                 continue;
             };
             let owners = self.owners.line_of(&owner);
-            self.noticing.push(Box::pin(async move { about(notice, owners.await) }));
+            self.noticing.push(Box::pin(async move { about(notice, owners.await.uids) }));
         }
         match self.list.take() {
             Some(list) => self.tell(NamespaceFact::PodsListed(list)).await,

@@ -3,6 +3,7 @@
 
 mod apply;
 mod cleanup;
+mod cluster;
 mod command;
 mod connect;
 mod deploy;
@@ -46,6 +47,9 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Apply(name), TaskSpec::Apply { run, job }) => apply::run(context, name, run, &job).await,
         (TaskId::Image(key), TaskSpec::Image { run, job, resource }) => {
             image::run(context, key, run, resource, &job).await;
+        }
+        (TaskId::Cluster(name), TaskSpec::Cluster { run, source }) => {
+            cluster::run(context, name, run, source).await;
         }
         (TaskId::Repository(name), TaskSpec::Repository { run, source }) => {
             extension::fetch(context, name, run, source).await;

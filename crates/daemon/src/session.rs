@@ -66,6 +66,8 @@ pub async fn run(
         drift: settings.habits.drift,
         restart_servers: settings.habits.restart_servers,
         ci_timeout: settings.ci_timeout,
+        context: settings.context.clone(),
+        namespace: settings.namespace.clone(),
     };
     let guardian = Guardian::of_this_program()?;
     let recording =

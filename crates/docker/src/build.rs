@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lilt_model::Failure;
 use lilt_model::ignore::Matcher;
 use lilt_model::image::DockerBuild;
+use lilt_model::{Failure, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::builder::Builder;
@@ -84,34 +84,24 @@ pub enum BuildProgress {
     Started {
         step: StepId,
         name: Arc<str>,
+        /// When, by the builder's clock, where it says so.
+        at: Option<Timestamp>,
     },
     /// A line of a step's output, without its end.
-    Log {
-        step: StepId,
-        name: Arc<str>,
-        stderr: bool,
-        line: String,
-    },
+    Log { step: StepId, name: Arc<str>, stderr: bool, line: String },
     /// How far a step has come with something it names: a layer that is pulled, files that are sent.
-    Advanced {
-        step: StepId,
-        name: Arc<str>,
-        what: String,
-        current: u64,
-        total: u64,
-    },
+    Advanced { step: StepId, name: Arc<str>, what: String, current: u64, total: u64 },
     Finished {
         step: StepId,
         name: Arc<str>,
         cached: bool,
         duration: Duration,
+        /// When, by the builder's clock, where it says so.
+        at: Option<Timestamp>,
         error: Option<String>,
     },
     /// Advice about the Dockerfile.
-    Warning {
-        message: String,
-        line: Option<u32>,
-    },
+    Warning { message: String, line: Option<u32> },
 }
 
 /// Tells the steps of one build apart.

@@ -23,7 +23,7 @@ use crate::task::TaskId;
 use crate::timeline;
 
 pub(crate) use drift::{ask_for_base, corrects as corrects_drift, lacks_base};
-pub(crate) use load::{clean_up, forget as forget_tiltfile, request as request_load};
+pub(crate) use load::{clean_up, forget as forget_tiltfile, request as request_load, wanted_watches};
 pub(crate) use request::{cancel, requested, set_args};
 pub(crate) use switch::note_cluster;
 
@@ -42,6 +42,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         }
         Event::Watching { watch, version } => files::watching(state, &watch, version),
         Event::ChangesLost { watch } => files::lost(state, &watch),
+        Event::WatchTroubled { watch, failure } => files::troubled(state, &watch, &failure),
         Event::FilesChanged { watch, paths, written } => files::changed(state, watch, paths, written),
         Event::StageBegan { resource, update, stage, detail } => {
             timeline::stage_began(state, &resource, update, stage, detail);
@@ -54,6 +55,12 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::UpdateEnded { resource, update, outcome } => update::ended(state, &resource, update, *outcome),
         Event::Synced { resource, update, container, outcome } => {
             update::synced(state, &resource, update, &container, outcome);
+        }
+        Event::UpdateCommandStarted { resource, update, image, pid } => {
+            update::command_started(state, &resource, update, image.as_ref(), pid);
+        }
+        Event::UpdateCommandEnded { resource, update, image, exit } => {
+            update::command_ended(state, &resource, update, image.as_ref(), exit);
         }
         Event::ServeStarted { resource, generation, pid } => {
             set_serve(state, &resource, generation, ServeState::Running { pid, since: at, probed: None });
@@ -103,7 +110,10 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::ObjectSynced { name, run, container, outcome } => {
             objects::live_update_synced(state, &name, run, &container, outcome);
         }
-        Event::ObjectImageBuilt { key, run, outcome } => objects::image_ended(state, &key, run, outcome),
+        Event::ObjectImageBuilt { key, run, record, outcome } => {
+            objects::image_ended(state, &key, run, record, outcome);
+        }
+        Event::ClusterLooked { name, run, outcome } => objects::cluster_looked(state, &name, run, outcome),
         Event::RepositoryFetched { name, run, outcome } => {
             objects::repository_fetched(state, &name, run, outcome);
         }
@@ -119,8 +129,9 @@ fn set_serve(state: &mut State, name: &lilt_model::ResourceName, generation: u64
         && let BodyState::Local(local) = &mut resource.body
         && let Some(serve) = local.serve.as_mut().filter(|serve| serve.generation == generation)
     {
-        if let ServeState::Running { since, .. } = &next {
+        if let ServeState::Running { since, pid, .. } = &next {
             serve.started = Some(*since);
+            serve.pid = *pid;
         }
         serve.state = next;
         state.touch(name);
@@ -145,8 +156,12 @@ fn set_forward(
     place: ForwardPlace,
     forward: ForwardState,
 ) {
+    let now = state.now;
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(|resource| resource.kubernetes_mut()) {
-        kubernetes.forwards.insert(place, forward);
+        // Since when it listens, not since when it was last heard of.
+        let same = kubernetes.forwards.get(&place).filter(|(known, _)| *known == forward);
+        let since = same.map_or(now, |(_, since)| *since);
+        kubernetes.forwards.insert(place, (forward, since));
         state.touch(name);
     }
 }
@@ -183,6 +198,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
             objects::live_update_broke(state, &name, &container, failure);
         }
         TaskId::Image(key) => objects::image_broke(state, &key, failure),
+        TaskId::Cluster(name) => objects::cluster_broke(state, &name, failure),
         TaskId::Repository(name) => objects::repository_broke(state, &name, failure),
         TaskId::Extension(name) => objects::extension_broke(state, &name, failure),
         // The daemon starts these again and says so.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
+use lilt_model::image::BuildRecord;
 use lilt_model::kubernetes::{ForwardPlace, ObjectRef, ObjectScope};
 use lilt_model::project::Project;
 use lilt_model::request::Request;
@@ -34,6 +35,11 @@ pub enum Event {
     Watching {
         watch: WatchId,
         version: u64,
+    },
+    /// Some changes to these files may be missed.
+    WatchTroubled {
+        watch: WatchId,
+        failure: Failure,
     },
     FilesChanged {
         watch: WatchId,
@@ -76,6 +82,21 @@ pub enum Event {
         update: u64,
         container: ContainerId,
         outcome: Result<(), SyncFault>,
+    },
+    /// A command of an update runs: the one of a local resource, or the one that builds an image.
+    UpdateCommandStarted {
+        resource: ResourceName,
+        update: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        image: Option<ImageName>,
+        pid: u32,
+    },
+    UpdateCommandEnded {
+        resource: ResourceName,
+        update: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        image: Option<ImageName>,
+        exit: ServeExit,
     },
     ServeStarted {
         resource: ResourceName,
@@ -219,7 +240,16 @@ pub enum Event {
     ObjectImageBuilt {
         key: ObjectKey,
         run: u64,
+        /// What the build went through; none if it did not begin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        record: Option<BuildRecord>,
         outcome: Result<BuiltReference, Failure>,
+    },
+    /// What a `Cluster` says was reached, or does not answer.
+    ClusterLooked {
+        name: String,
+        run: u64,
+        outcome: Result<FoundCluster, Failure>,
     },
     /// An `ExtensionRepo` was fetched, or could not be.
     RepositoryFetched {
@@ -261,6 +291,14 @@ pub struct AppliedObjects {
     /// All of them as the cluster has them, as YAML.
     #[serde(default)]
     pub result: String,
+}
+
+/// A cluster that answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundCluster {
+    Kubernetes(Box<ClusterInfo>),
+    Docker { version: String, arch: String },
 }
 
 /// What an image is called.
@@ -313,10 +351,18 @@ impl WatchId {
     /// The name of the `FileWatch` that tells of it.
     pub(crate) fn name(&self) -> String {
         match self {
-            WatchId::Tiltfile(name) => clean_name(&format!("{}{name}", Self::OF_TILTFILE)),
-            WatchId::Local(name) => clean_name(&format!("local:{name}")),
             WatchId::Deploy(name) => clean_name(&format!("{name}:apply")),
-            WatchId::Image(_, image) => clean_name(&format!("image:{image}")),
+            _ => clean_name(&self.target()),
+        }
+    }
+
+    /// What Tilt calls that which is updated with these files.
+    pub(crate) fn target(&self) -> String {
+        match self {
+            WatchId::Tiltfile(name) => format!("{}{name}", Self::OF_TILTFILE),
+            WatchId::Local(name) => format!("local:{name}"),
+            WatchId::Deploy(name) => format!("k8s:{name}"),
+            WatchId::Image(_, image) => format!("image:{image}"),
             WatchId::Object(name) => name.clone(),
         }
     }
@@ -333,6 +379,9 @@ pub struct UpdateOutcome {
     pub failure: Option<Failure>,
     /// Images that were built, with the reference the cluster knows them by; also when a later stage failed.
     pub images: Vec<(ImageName, String)>,
+    /// What each build of an image went through, failed ones included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub builds: Vec<BuildRecord>,
     pub deployed: Option<Deployed>,
     /// What it warned of in its log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -341,7 +390,7 @@ pub struct UpdateOutcome {
 
 impl UpdateOutcome {
     pub fn success() -> Self {
-        Self { failure: None, images: Vec::new(), deployed: None, warnings: Vec::new() }
+        Self { failure: None, images: Vec::new(), builds: Vec::new(), deployed: None, warnings: Vec::new() }
     }
 
     pub fn failed(failure: Failure) -> Self {

@@ -29,8 +29,8 @@ pub use apply::apply;
 pub use cause::Cause;
 pub use dump::{dump, notices};
 pub use event::{
-    AppliedObjects, BuiltReference, Deployed, Drift, Event, ForwardState, ProgramId, ProvidedRepository,
-    ServeExit, SyncFault, UpdateOutcome, WatchId,
+    AppliedObjects, BuiltReference, Deployed, Drift, Event, ForwardState, FoundCluster, ProgramId,
+    ProvidedRepository, ServeExit, SyncFault, UpdateOutcome, WatchId,
 };
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;
@@ -45,7 +45,7 @@ pub use record::{Entry, Recorder, replay};
 pub use schedule::schedule;
 pub use state::{DriftHabit, FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{
-    ApplyJob, ApplySource, CleanupReason, DeployJob, ForwardTarget, ImageJob, Inspection, Leftovers,
-    LocalJob, RepositorySource, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
+    ApplyJob, ApplySource, CleanupReason, ClusterSource, DeployJob, ForwardTarget, ImageJob, Inspection,
+    Leftovers, LocalJob, RepositorySource, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
 };
 pub use verdict::{Verdict, verdict};

@@ -7,6 +7,7 @@
 mod apply;
 mod building;
 mod buttons;
+mod cluster;
 mod command;
 mod disable;
 mod discovery;
@@ -38,6 +39,7 @@ use references::References;
 
 pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke, cleaned_up as apply_cleaned_up};
 pub(crate) use building::{ImageRun, broke as image_broke, ended as image_ended};
+pub(crate) use cluster::{ClusterRun, broke as cluster_broke, looked as cluster_looked};
 pub(crate) use command::{
     CommandRun, broke as command_broke, ended as command_ended, probed as command_probed,
     started as command_started,
@@ -48,7 +50,9 @@ pub(crate) use extension::{
     ExtensionRun, RepositoryRun, extension_broke, fetched as repository_fetched, found as extension_found,
     repository_broke,
 };
-pub(crate) use files::{FileEvents, FilesRun, changed as files_changed, watching as files_watching};
+pub(crate) use files::{
+    FileEvents, FilesRun, changed as files_changed, troubled as files_troubled, watching as files_watching,
+};
 pub(crate) use images::image_changed;
 pub(crate) use live_update::{LiveRun, broke as live_update_broke, synced as live_update_synced};
 pub(crate) use notes::{noted, show_notes, show_notes_on};
@@ -112,6 +116,8 @@ pub(crate) enum Run {
     Command(Box<CommandRun>),
     Files(FilesRun),
     Toggle(ToggleRun),
+    /// Another one is reached.
+    Cluster(Box<ClusterRun>),
     Repository(RepositoryRun),
     Extension(ExtensionRun),
     Tiltfile,
@@ -262,7 +268,8 @@ fn drop_made_by(state: &mut State, tiltfile: &ResourceName, which: impl Fn(&Obje
 pub fn acts(kind: &str) -> bool {
     matches!(
         kind,
-        "Cmd"
+        "Cluster"
+            | "Cmd"
             | "ConfigMap"
             | "Extension"
             | "ExtensionRepo"
@@ -283,6 +290,7 @@ pub fn acts(kind: &str) -> bool {
 
 fn fresh(key: &ObjectKey) -> Run {
     match key.kind.as_str() {
+        "Cluster" => Run::Cluster(Box::default()),
         "Cmd" => Run::Command(Box::default()),
         "FileWatch" => Run::Files(FilesRun::default()),
         "ToggleButton" => Run::Toggle(ToggleRun::default()),
@@ -301,6 +309,7 @@ fn fresh(key: &ObjectKey) -> Run {
 /// Starts, restarts or ends what an object does, as it and what it names say now.
 fn reconsider(state: &mut State, key: &ObjectKey) {
     match key.kind.as_str() {
+        "Cluster" => cluster::reconsider(state, key),
         "Cmd" => command::reconsider(state, key),
         "FileWatch" => files::reconsider(state, key),
         "ToggleButton" => toggle::reconsider(state, key),
@@ -320,6 +329,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
     let Some(made) = state.objects.made.get(key) else { return Plan::new() };
     match &made.run {
         Run::Nothing | Run::Toggle(_) | Run::Tiltfile => Plan::new(),
+        Run::Cluster(run) => cluster::plan(key, run),
         Run::Repository(run) => extension::plan_repository(key, run),
         Run::Extension(run) => extension::plan(key, run),
         Run::Apply(run) => apply::plan(state, key, run),
@@ -342,6 +352,7 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
             Some(idle) => status.extend(idle),
             None => return Some((made.uid.clone(), object)),
         },
+        Run::Cluster(run) => cluster::tell(run, &mut status),
         Run::Apply(run) => apply::tell(run, &mut status),
         Run::Image(run) => building::tell(run, &mut status),
         Run::Live(run) => live_update::tell(run, &mut status),

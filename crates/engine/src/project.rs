@@ -16,14 +16,15 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 
 use crate::event::ForwardState;
 use crate::hold::Hold;
-use crate::objects::show_notes_on;
+use crate::objects::{RESOURCE, show_notes_on};
 use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
 };
 
 pub(crate) use objects::{
-    forward_status, pod_status, stop_button_name, stream_statuses, text_hash, toggle_button_name,
+    forward_status, pod_status, stage_statuses, stop_button_name, stream_statuses, tell_cluster, text_hash,
+    toggle_button_name,
 };
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 pub use owner::project_owner;
@@ -60,7 +61,8 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
         update_status: update_status(resource),
         specs: specs(resource),
         queued: resource.triggered.is_some(),
-        order: i32::try_from(resource.order).unwrap_or(i32::MAX),
+        // Behind Tiltfiles.
+        order: i32::try_from(resource.order).unwrap_or(i32::MAX).saturating_add(1),
         disable_status: Some(disable_status(resource)),
         waiting: resource.hold.as_ref().and_then(waiting),
         conditions: conditions(
@@ -85,6 +87,7 @@ fn object(status: UIResourceStatus) -> UIResource {
 fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> ObjectMeta {
     let mut metadata = ObjectMeta { name: resource.spec.name.to_string(), ..ObjectMeta::default() };
     metadata.labels = resource.spec.labels.iter().map(|label| (label.clone(), label.clone())).collect();
+    metadata.annotations.insert(RESOURCE.into(), metadata.name.clone());
     if !resource.spec.resource_deps.is_empty() {
         let deps = json_list(&resource.spec.resource_deps);
         metadata.annotations.insert(annotation::RESOURCE_DEPS.into(), deps);
@@ -122,7 +125,7 @@ fn broken_forwards(resource: &ResourceState) -> Option<String> {
     let forwards = &resource.kubernetes()?.forwards;
     let broken: Vec<String> = forwards
         .values()
-        .filter_map(|state| match state {
+        .filter_map(|(state, _)| match state {
             ForwardState::Failed(failure) => Some(failure.message.clone()),
             ForwardState::Listening => None,
         })
@@ -147,6 +150,8 @@ fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource
             .loading
             .as_ref()
             .map(|load| BuildRunning { start_time: Some(load.started), span_id: span(name, load.id) }),
+        pending_build_since: loading,
+        order: 1,
         runtime_status: RuntimeStatus::NotApplicable,
         update_status,
         // It cannot be switched off: there is no source that says so.
@@ -159,6 +164,7 @@ fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource
     };
     let mut metadata = ObjectMeta { name: name.to_string(), ..ObjectMeta::default() };
     metadata.labels = tiltfile.labels.iter().map(|label| (label.clone(), label.clone())).collect();
+    metadata.annotations.insert(RESOURCE.into(), name.to_string());
     metadata.annotations.insert(annotation::ARGS.into(), json_list(&tiltfile.args));
     let cause = tiltfile.loading.as_ref().map(|load| &load.cause);
     let cause = cause.or(tiltfile.history.back().map(|last| &last.cause)).map(crate::Cause::headline);

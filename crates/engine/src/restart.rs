@@ -43,6 +43,7 @@ pub(crate) fn restart_if_due(state: &mut State, name: &ResourceName) {
             generation,
             restarts: restarts.saturating_add(1),
             started: None,
+            pid: 0,
             state: ServeState::Starting,
             ..serve
         });

@@ -23,7 +23,7 @@ use crate::state::{
 };
 
 use crate::timeline::{note_hold, record_start};
-pub(crate) use images::{is_same, sharers};
+pub(crate) use images::{delivered, is_same, sharers};
 pub(crate) use job::{in_place, live_updates_above};
 use settle::settle;
 pub(crate) use supersede::give_up_outdated;

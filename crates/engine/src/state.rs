@@ -35,7 +35,7 @@ pub(crate) use kubernetes::{
     BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
     Save,
 };
-pub(crate) use local::{LocalState, Probed, Serve, ServeState};
+pub(crate) use local::{CommandRun, LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;
 pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, Watch};
@@ -62,6 +62,12 @@ pub struct Options {
     pub drift: DriftHabit,
     /// How long `ci` may take if the Tiltfile does not say.
     pub ci_timeout: Option<Duration>,
+    /// The cluster that was asked for, where it is not the current one.
+    #[serde(default)]
+    pub context: Option<String>,
+    /// And the namespace.
+    #[serde(default)]
+    pub namespace: Option<String>,
 }
 
 impl Options {
@@ -76,6 +82,8 @@ impl Options {
             restart_servers: false,
             drift: DriftHabit::default(),
             ci_timeout: None,
+            context: None,
+            namespace: None,
         }
     }
 }

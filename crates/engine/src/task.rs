@@ -56,6 +56,8 @@ pub enum TaskId {
     ObjectSync(String, ResourceName, ContainerId),
     /// What a `DockerImage` or a `CmdImage` builds.
     Image(ObjectKey),
+    /// What a `Cluster` reaches.
+    Cluster(String),
     /// What an `ExtensionRepo` fetches.
     Repository(String),
     /// What an `Extension` looks for.
@@ -79,6 +81,8 @@ pub enum TaskSpec {
     Apply { run: u64, job: Arc<ApplyJob> },
     /// Build an image, and what brings it to the cluster; whose log it writes to.
     Image { run: u64, job: Arc<DeployJob>, resource: ResourceName },
+    /// Reach a cluster beside the session's own, and say when it does not answer.
+    Cluster { run: u64, source: ClusterSource },
     /// Fetch a repository of extensions, again and again until it is there.
     Repository { run: u64, source: RepositorySource },
     /// Find the Tiltfile of an extension in its repository.
@@ -139,6 +143,15 @@ impl TaskSpec {
             _ => self == next,
         }
     }
+}
+
+/// How a cluster beside the session's own is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum ClusterSource {
+    /// None: as kubeconfig says.
+    Kubernetes { context: Option<String>, namespace: Option<String> },
+    /// None: as the environment says.
+    Docker { host: Option<String> },
 }
 
 /// A repository of extensions, as it is spoken of.

@@ -44,6 +44,7 @@ fn ended(resource: &str, pod: &str, phase: PodPhase, created: i64) -> Pod {
         exit_code: if good { 0 } else { 3 },
         reason: fact.status.clone(),
         message: String::new(),
+        started: None,
         finished: Timestamp(created),
     };
     fact

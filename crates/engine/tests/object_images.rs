@@ -31,7 +31,12 @@ fn built(script: &mut Script, name: &str, tag: &str) {
     let run = build(script, name).expect("it is built");
     let in_cluster = format!("{name}:{tag}");
     let outcome = Ok(BuiltReference { local: in_cluster.clone(), in_cluster });
-    script.event(Event::ObjectImageBuilt { key: ObjectKey::new("DockerImage", name), run, outcome });
+    script.event(Event::ObjectImageBuilt {
+        key: ObjectKey::new("DockerImage", name),
+        run,
+        record: None,
+        outcome,
+    });
 }
 
 #[test]

@@ -3,11 +3,12 @@
 mod support;
 
 use lilt_engine::{
-    Event, ProgramId, ProvidedRepository, ServeExit, TaskId, TaskSpec, WatchId, plan, plan_object,
-    project_object,
+    ClusterSource, Event, FoundCluster, ProgramId, ProvidedRepository, ServeExit, TaskId, TaskSpec, WatchId,
+    plan, plan_object, project_object,
 };
-use lilt_model::Timestamp;
 use lilt_model::api::{Object, ObjectKey};
+use lilt_model::cluster::ClusterInfo;
+use lilt_model::{Failure, Timestamp};
 use serde_json::{Value, json};
 use support::*;
 
@@ -385,4 +386,49 @@ fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
     let (name, run, container) = ("own".to_owned(), first.update, lilt_model::ContainerId::new("c1"));
     script.event(Event::ObjectSynced { name, run, container, outcome: Ok(()) });
     assert_eq!(job(&script), None, "once");
+}
+
+#[test]
+fn another_cluster_is_reached_and_nothing_goes_to_it() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect();
+    let script = &mut script;
+    let spec = json!({"connection": {"kubernetes": {"context": "other"}}});
+    put(script, "Cluster", "other", json!({"spec": spec}));
+    let key = ObjectKey::new("Cluster", "other");
+    let sought =
+        |script: &Script| match plan_object(&script.state, &key).remove(&TaskId::Cluster("other".into())) {
+            Some(TaskSpec::Cluster { run, source }) => Some((run, source)),
+            _ => None,
+        };
+    let (run, source) = sought(script).expect("it is looked for");
+    assert_eq!(source, ClusterSource::Kubernetes { context: Some("other".into()), namespace: None });
+    let looked = |run, outcome| Event::ClusterLooked { name: "other".into(), run, outcome };
+    script.event(looked(run, Err(Failure::environment("it is asleep"))));
+    assert_eq!(status(script, "Cluster", "other"), json!({"error": "it is asleep"}));
+    let info = ClusterInfo { context: "other".into(), server_version: "v1".into(), ..ClusterInfo::default() };
+    let found = FoundCluster::Kubernetes(Box::new(info));
+    script.event(looked(run + 99, Ok(found.clone())));
+    assert_eq!(status(script, "Cluster", "other")["version"], Value::Null, "not what is asked for now");
+    script.event(looked(run, Ok(found)));
+    let told = status(script, "Cluster", "other");
+    assert_eq!(
+        (&told["version"], &told["connection"]["kubernetes"]["context"]),
+        (&json!("v1"), &json!("other"))
+    );
+    assert!(told["connectedAt"].is_string() && told["error"].is_null());
+    let words = "the cluster \"other\" is not the session's own, \"default\": only that is used";
+    put(script, "KubernetesApply", "a", json!({"spec": {"yaml": "kind: ConfigMap", "cluster": "other"}}));
+    assert_eq!(status(script, "KubernetesApply", "a")["error"], words);
+    let forwards = json!([{"containerPort": 80}]);
+    put(
+        script,
+        "PortForward",
+        "f",
+        json!({"spec": {"podName": "p", "forwards": forwards, "cluster": "other"}}),
+    );
+    assert_eq!(status(script, "PortForward", "f")["forwardStatuses"][0]["error"], words);
+    assert!(plan_object(&script.state, &ObjectKey::new("PortForward", "f")).is_empty());
+    delete(script, "Cluster", "other", false);
+    assert_eq!(sought(script), None);
 }

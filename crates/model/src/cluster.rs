@@ -91,6 +91,9 @@ pub struct Pod {
     /// Its group and version, and its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_kind: Option<(String, String)>,
+    /// When it was made, where it could be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner_created: Option<Timestamp>,
     /// The label `tilt.dev/pod-template-hash`.
     pub template_hash: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -165,9 +168,22 @@ pub struct Container {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ContainerState {
-    Waiting { reason: String, message: String },
-    Running { since: Timestamp },
-    Terminated { exit_code: i32, reason: String, message: String, finished: Timestamp },
+    Waiting {
+        reason: String,
+        message: String,
+    },
+    Running {
+        since: Timestamp,
+    },
+    Terminated {
+        exit_code: i32,
+        reason: String,
+        message: String,
+        /// None where the cluster does not know: the container may never have run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        started: Option<Timestamp>,
+        finished: Timestamp,
+    },
 }
 
 /// Something the cluster reported (a Kubernetes event).

@@ -8,6 +8,34 @@ use crate::command::Command;
 use crate::files::FileSet;
 use crate::names::ImageName;
 use crate::reference::Reference;
+use crate::time::Timestamp;
+
+/// One attempt to build an image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildRecord {
+    pub image: ImageName,
+    pub began: Timestamp,
+    pub ended: Timestamp,
+    /// As its builder tells them, and how it came to the cluster. None of them where a command builds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<BuildStage>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What a builder calls a step of its own: an instruction of the Dockerfile, for example.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildStage {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cached: bool,
+    pub began: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
 
 /// An image that a resource needs built.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

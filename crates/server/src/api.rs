@@ -20,7 +20,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use lilt_model::Timestamp;
@@ -86,6 +86,11 @@ fn kind_of(plural: &str) -> Result<&'static Kind, Failure> {
     kinds().with_plural(plural).ok_or_else(Failure::no_such_path)
 }
 
+/// What a program calls itself.
+fn agent(headers: &HeaderMap) -> &str {
+    headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
 type Body = Result<Bytes, BytesRejection>;
 
 fn whole(body: Body) -> Result<Bytes, Failure> {
@@ -102,7 +107,7 @@ async fn collection(
     body: Body,
 ) -> Result<Response, Failure> {
     let kind = kind_of(&plural)?;
-    let write = Write { api: &api, kind, query: &query };
+    let write = Write { api: &api, kind, query: &query, agent: agent(&headers) };
     match method {
         Method::GET | Method::HEAD if list.is_watch() => read::watch(&api, kind, &list, &headers),
         Method::GET | Method::HEAD => read::list(&api, kind, &list, &headers),
@@ -127,7 +132,7 @@ async fn object<const STATUS: bool>(
         return Err(Failure::no_such_path());
     }
     let half = if STATUS { Half::Status } else { Half::Main };
-    let write = Write { api: &api, kind, query: &query };
+    let write = Write { api: &api, kind, query: &query, agent: agent(&headers) };
     match method {
         Method::GET | Method::HEAD => read::get(&api, kind, &name, &list, &headers),
         Method::PUT => write.replace(&name, half, &whole(body)?).await,

@@ -8,6 +8,8 @@ mod api;
 mod assets;
 mod connections;
 pub mod count;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod guard;
 mod inspect;
 pub mod lines;

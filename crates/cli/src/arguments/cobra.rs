@@ -1,7 +1,8 @@
 //! Rewrites what was typed as Tilt's parser understands it into what ours does.
 //!
 //! Tilt's flags take values that begin with a dash (`--tail -1`), booleans take a value (`--stream=false`) and short
-//! flags an equals sign (`-d=false`). What is not known is passed on as it is: the parser then says what is wrong.
+//! flags an equals sign (`-d=false`). A flag may stand before the command that it belongs to (`create --port 1 cmd …`). What
+//! is not known is passed on as it is: the parser then says what is wrong.
 
 use std::ffi::{OsStr, OsString};
 
@@ -28,6 +29,7 @@ pub(crate) fn adapt(
     let mut typed = typed.into_iter();
     let mut adapted = Adapted { path: vec![root], words: Vec::new(), has_positional: false };
     adapted.words.extend(typed.next());
+    let mut typed = commands_first(root, typed.collect()).into_iter();
     while let Some(word) = typed.next() {
         match word.to_str() {
             Some("--") => {
@@ -48,6 +50,47 @@ pub(crate) fn adapt(
         }
     }
     Ok(adapted.words)
+}
+
+/// Puts the names of commands before all flags.
+fn commands_first(root: &Command, mut typed: Vec<OsString>) -> Vec<OsString> {
+    let mut path = vec![root];
+    let mut names = Vec::new();
+    while let Some(at) = first_positional(&path, &typed) {
+        let command = path.last().expect("invariant: the path begins with the root");
+        let Some(found) = command.find_subcommand(&typed[at]) else { break };
+        path.push(found);
+        names.push(typed.remove(at));
+    }
+    names.append(&mut typed);
+    names
+}
+
+/// The place of the first word that is neither a flag nor the value of one. Of a flag that is not known yet, Tilt's parser
+/// takes the next word for its value.
+fn first_positional(path: &[&Command], typed: &[OsString]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(word) = typed.get(at) {
+        let text = match word.to_str() {
+            Some("--") => return None,
+            Some(text) if text.starts_with('-') && text.len() > 1 => text,
+            _ => return Some(at),
+        };
+        let known = match (text.strip_prefix("--"), text.chars().nth(1)) {
+            _ if text.contains('=') => None,
+            (Some(name), _) => Some(find(path, |arg| arg.get_long() == Some(name))),
+            (None, letter) if text.len() == 2 => Some(find(path, |arg| arg.get_short() == letter)),
+            _ => None,
+        };
+        let takes_next = |arg: Option<&Arg>| arg.is_none_or(|arg| takes_value(arg) && !is_optional(arg));
+        at += if known.is_some_and(takes_next) { 2 } else { 1 };
+    }
+    None
+}
+
+/// A flag of the command that was named so far, or of one above it.
+fn find<'a>(path: &[&'a Command], is_it: impl Fn(&Arg) -> bool) -> Option<&'a Arg> {
+    path.iter().rev().find_map(|command| command.get_arguments().find(|arg| is_it(arg)))
 }
 
 struct Adapted<'a> {
@@ -75,7 +118,7 @@ impl<'a> Adapted<'a> {
     }
 
     fn find(&self, is_it: impl Fn(&Arg) -> bool) -> Option<&'a Arg> {
-        self.path.iter().rev().find_map(|command| command.get_arguments().find(|arg| is_it(arg)))
+        find(&self.path, is_it)
     }
 
     fn long(&mut self, text: &str, rest: &mut impl Iterator<Item = OsString>) -> Result<(), NoBoolean> {
@@ -204,7 +247,7 @@ mod tests {
         assert_eq!(adapted("lilt up --file --stream"), "lilt up --file=--stream");
         assert_eq!(adapted("lilt up -f x"), "lilt up --file=x");
         assert_eq!(adapted("lilt up -f=x"), "lilt up --file=x");
-        assert_eq!(adapted("lilt -dfx up"), "lilt --debug -fx up", "f is not known before up");
+        assert_eq!(adapted("lilt -dfx up"), "lilt up --debug --file=x");
         assert_eq!(adapted("lilt up -dfx"), "lilt up --debug --file=x");
     }
 
@@ -218,6 +261,21 @@ mod tests {
     fn what_follows_a_name_may_be_a_command() {
         assert_eq!(adapted("lilt run -f x name sh -c --file"), "lilt run --file=x name -- sh -c --file");
         assert_eq!(adapted("lilt run name -- sh -f"), "lilt run name -- sh -f");
+    }
+
+    #[test]
+    fn flags_may_stand_before_their_command() {
+        assert_eq!(adapted("lilt -f x up a"), "lilt up --file=x a");
+        assert_eq!(adapted("lilt --file=x -d up a"), "lilt up --file=x --debug a");
+        assert_eq!(adapted("lilt -f x run name sh -c x"), "lilt run --file=x name -- sh -c x");
+        assert_eq!(adapted("lilt --file up up"), "lilt up --file=up");
+        assert_eq!(adapted("lilt --nothing up"), "lilt --nothing up", "it may be its value");
+        assert_eq!(adapted("lilt -- up"), "lilt -- up");
+        assert_eq!(
+            adapted("lilt run up name sh"),
+            "lilt run up -- name sh",
+            "only the first words name commands"
+        );
     }
 
     #[test]

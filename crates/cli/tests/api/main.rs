@@ -5,6 +5,7 @@
 #[path = "../support/support.rs"]
 mod support;
 
+mod bookmarks;
 mod client;
 mod credentials;
 mod garbage;

@@ -57,6 +57,16 @@ impl Session {
 
     /// What kubectl prints, or what it complains about.
     pub(crate) fn try_kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
+        self.kubectl_with(&[], arguments, input)
+    }
+
+    /// The same with variables.
+    pub(crate) fn kubectl_with(
+        &self,
+        variables: &[(&str, &str)],
+        arguments: &[&str],
+        input: &str,
+    ) -> Result<String, String> {
         let context = self.context();
         let mut child = Bed::get()
             .command("kubectl")
@@ -65,6 +75,7 @@ impl Session {
             .args(["--context", &context, "--cache-dir"])
             .arg(self.config.with_extension("cache"))
             .args(arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -163,7 +163,6 @@ fn objects_are_applied_from_outside_and_go_with_what_names_them() {
     assert!(session.try_kubectl(&["get", "kubernetesdiscovery", "guest"], "").is_err());
     for (kind, spec, pointer) in [
         ("DockerComposeLogStream", json!({"service": "s", "project": {}}), "/status/error"),
-        ("Cluster", json!({"connection": {"kubernetes": {}}}), "/status/error"),
         ("DockerComposeService", json!({"service": "s", "project": {}}), "/status/applyError"),
     ] {
         let object = json!({"apiVersion": "tilt.dev/v1alpha1", "kind": kind, "metadata": {"name": "idle"}, "spec": spec});

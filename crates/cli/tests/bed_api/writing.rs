@@ -64,6 +64,41 @@ fn server_side_apply_knows_owners() {
 }
 
 #[test]
+fn every_way_to_write_leaves_its_writer() {
+    let session = session();
+    let writers = || {
+        let shown = session.kubectl(&["get", "cm/values", "-o", "json", "--show-managed-fields"]);
+        let object: Value = serde_json::from_str(&shown).expect("JSON");
+        let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+        let words = |entry: &Value| {
+            let word = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+            assert!(!word("time").is_empty(), "{entry}");
+            format!("{} {}", word("manager"), word("operation"))
+        };
+        entries.iter().map(words).collect::<Vec<String>>()
+    };
+    session.apply(MAP);
+    assert_eq!(writers(), ["kubectl-client-side-apply Update"]);
+    session.kubectl(&["patch", "cm/values", "--type=merge", "-p", r#"{"data":{"a":"5"}}"#]);
+    session.kubectl(&["label", "cm/values", "tier=back"]);
+    assert_eq!(
+        writers(),
+        ["kubectl-client-side-apply Update", "kubectl-patch Update", "kubectl-label Update"]
+    );
+    // kubectl hands over what it applied itself; what others wrote stays theirs.
+    let apply = |force: &str| session.try_kubectl(&["apply", "--server-side", force, "-f", "-"], MAP);
+    let refused = apply("--force-conflicts=false");
+    assert!(
+        refused.as_ref().is_err_and(|words| words.contains("conflict with \"kubectl-patch\"")),
+        "{refused:?}"
+    );
+    apply("--force-conflicts=true").expect("applied by force");
+    assert_eq!(writers(), ["kubectl-label Update", "kubectl-last-applied Apply", "kubectl Apply"]);
+    assert_eq!(session.get("cm/values")["data"]["a"], "1");
+    session.lilt.quit();
+}
+
+#[test]
 fn dry_runs_change_nothing() {
     let session = session();
     let told = session.try_kubectl(&["apply", "--dry-run=server", "-f", "-"], MAP).expect("checked");

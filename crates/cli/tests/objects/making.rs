@@ -13,6 +13,12 @@ fn objects_are_made_from_arguments() {
         session.prints(&["create", "filewatch", "src", "a", "./b/../c", "--ignore=*.o,*.a"]),
         "filewatch.tilt.dev/src created\n"
     );
+    // Flags may stand before the command that they belong to.
+    let port = session.lilt.port().to_string();
+    assert_eq!(
+        session.prints(&["--port", &port, "create", "-o", "name", "filewatch", "early", "a"]),
+        "filewatch.tilt.dev/early\n"
+    );
     let watch = session.object("fw/src");
     assert_eq!(watch["spec"]["watchedPaths"], json!([format!("{folder}/a"), format!("{folder}/c")]));
     assert_eq!(watch["spec"]["ignores"], json!([{"basePath": folder, "patterns": ["*.o", "*.a"]}]));

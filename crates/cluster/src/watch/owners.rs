@@ -7,15 +7,17 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, join_all};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ObjectMeta;
 use lilt_model::Uid;
 
 use crate::connect::Cluster;
+use crate::pod::{Lineage, nearest_owner, timestamp};
 
 /// Deeper chains are circles.
 const DEEPEST: usize = 8;
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-pub(super) type Ancestors = Shared<BoxFuture<'static, Vec<Uid>>>;
+pub(super) type Ancestors = Shared<BoxFuture<'static, Lineage>>;
 
 /// Remembers, per direct owner of a pod, that owner and all above it. An owner's owners do not change.
 pub(super) struct Owners {
@@ -30,14 +32,19 @@ impl Owners {
     }
 
     /// The answer, if nobody has to be asked.
-    pub(super) fn known(&mut self, pod: &Pod) -> Option<Vec<Uid>> {
+    pub(super) fn known(&mut self, pod: &Pod) -> Option<Lineage> {
         self.of(pod).now_or_never()
     }
 
-    pub(super) fn of(&mut self, pod: &Pod) -> impl Future<Output = Vec<Uid>> + Send + use<> {
+    pub(super) fn of(&mut self, pod: &Pod) -> impl Future<Output = Lineage> + Send + use<> {
         let references = pod.metadata.owner_references.as_deref().unwrap_or_default();
         let lines: Vec<Ancestors> = references.iter().map(|reference| self.line_of(reference)).collect();
-        join_all(lines).map(nearest_first)
+        let nearest = nearest_owner(pod).map(|owner| owner.uid.clone());
+        let nearest = references.iter().position(|reference| Some(&reference.uid) == nearest.as_ref());
+        join_all(lines).map(move |lines| Lineage {
+            created: nearest.and_then(|place| lines.get(place)?.created),
+            uids: nearest_first(lines),
+        })
     }
 
     /// An owner itself and all above it.
@@ -51,7 +58,8 @@ impl Owners {
 }
 
 /// Direct owners before theirs; each once.
-fn nearest_first(lines: Vec<Vec<Uid>>) -> Vec<Uid> {
+fn nearest_first(lines: Vec<Lineage>) -> Vec<Uid> {
+    let lines: Vec<Vec<Uid>> = lines.into_iter().map(|line| line.uids).collect();
     let mut all: Vec<Uid> = Vec::new();
     for depth in 0..lines.iter().map(Vec::len).max().unwrap_or(0) {
         for uid in lines.iter().filter_map(|line| line.get(depth)) {
@@ -69,28 +77,30 @@ fn line(
     namespace: String,
     owner: OwnerReference,
     depth: usize,
-) -> BoxFuture<'static, Vec<Uid>> {
+) -> BoxFuture<'static, Lineage> {
     async move {
-        let above = if depth < DEEPEST { owners_of(&cluster, &namespace, &owner).await } else { Vec::new() };
+        let found = if depth < DEEPEST { metadata_of(&cluster, &namespace, &owner).await } else { None };
+        let found = found.unwrap_or_default();
+        let above = found.owner_references.unwrap_or_default();
         let lines = above.into_iter().map(|next| line(cluster.clone(), namespace.clone(), next, depth + 1));
-        let mut all = vec![Uid::new(&owner.uid)];
-        all.extend(nearest_first(join_all(lines).await));
-        all
+        let mut uids = vec![Uid::new(&owner.uid)];
+        uids.extend(nearest_first(join_all(lines).await));
+        Lineage { uids, created: found.creation_timestamp.as_ref().map(timestamp) }
     }
     .boxed()
 }
 
-/// The owner references of an owner; none if it is gone or may not be read. Asks until there is an answer.
-async fn owners_of(cluster: &Cluster, namespace: &str, owner: &OwnerReference) -> Vec<OwnerReference> {
+/// What an owner says of itself; none if it is gone or may not be read. Asks until there is an answer.
+async fn metadata_of(cluster: &Cluster, namespace: &str, owner: &OwnerReference) -> Option<ObjectMeta> {
     loop {
         let error = match cluster.kinds.find(&owner.api_version, &owner.kind).await {
-            Ok(None) => return Vec::new(),
+            Ok(None) => return None,
             Ok(Some(kind)) => {
                 match kind.api(cluster.client.clone(), namespace).get_metadata_opt(&owner.name).await {
                     Ok(Some(found)) if found.metadata.uid.as_deref() == Some(&owner.uid) => {
-                        return found.metadata.owner_references.unwrap_or_default();
+                        return Some(found.metadata);
                     }
-                    Ok(_) => return Vec::new(),
+                    Ok(_) => return None,
                     Err(error) => error,
                 }
             }
@@ -98,7 +108,7 @@ async fn owners_of(cluster: &Cluster, namespace: &str, owner: &OwnerReference) -
         };
         if crate::error::code(&error) == Some(403) {
             tracing::warn!(kind = owner.kind, name = owner.name, "not allowed to read the owner of a pod");
-            return Vec::new();
+            return None;
         }
         tokio::time::sleep(RETRY_DELAY).await;
     }
@@ -110,10 +120,11 @@ mod tests {
 
     #[test]
     fn owners_come_nearest_first_and_once() {
-        let line = |names: &[&str]| names.iter().map(Uid::new).collect::<Vec<Uid>>();
+        let uids = |names: &[&str]| names.iter().map(Uid::new).collect::<Vec<Uid>>();
+        let line = |names: &[&str]| Lineage { uids: uids(names), created: None };
         assert_eq!(
             nearest_first(vec![line(&["a", "c"]), line(&["b", "c", "d"])]),
-            line(&["a", "b", "c", "d"])
+            uids(&["a", "b", "c", "d"])
         );
         assert_eq!(nearest_first(Vec::new()), Vec::new());
     }

@@ -53,8 +53,8 @@ pub(crate) async fn run(
     if let Some(command) = &command {
         span().info(&format!("Running cmd: {}", command.display()));
         let command = context.meeting(&cluster, command);
-        match local::run_command(&context, &command, span()).await {
-            Ok(failure) => complain(span(), failure),
+        match local::run_command(&context, &command, span(), async |_| {}).await {
+            Ok(ran) => complain(span(), local::failure_of(&command, ran)),
             Err(local::Cancelled) => return,
         }
     }

@@ -11,6 +11,7 @@ mod image;
 mod remembered;
 mod secret;
 mod ssh;
+mod stages;
 pub(super) mod steps;
 pub(super) mod variables;
 mod yaml;
@@ -86,7 +87,10 @@ pub(super) async fn build(
                 Built { local: here, in_cluster: reference.clone(), known: true }
             }
             ImageJob::Build(target) => {
-                let built = image::build_and_push(context, job, target, &local, steps).await?;
+                let began = lilt_host::clock::now();
+                let built = image::build_and_push(context, job, target, &local, steps).await;
+                outcome.builds.push(steps.stages().finish(&target.name, began, built.as_ref().err()));
+                let built = built?;
                 steps.tell_built(&target.name, &built.in_cluster).await;
                 outcome.images.push((target.name.clone(), built.in_cluster.clone()));
                 built

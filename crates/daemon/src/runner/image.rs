@@ -22,13 +22,13 @@ pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: Re
         () = context.cancel.cancelled() => return steps.stop_command().await,
     };
     let missing = || Failure::internal(format!("{key} was built and has no name"));
-    let outcome = result.and_then(|built| built.last().cloned().ok_or_else(missing));
-    match &outcome {
+    let built = result.and_then(|built| built.last().cloned().ok_or_else(missing));
+    match &built {
         Ok(_) => steps.summarize(),
         Err(failure) => report::failed(steps.span(), failure),
     }
     drop(steps);
-    let outcome =
-        outcome.map(|(_, built)| BuiltReference { local: built.local, in_cluster: built.in_cluster });
-    context.tell(Event::ObjectImageBuilt { key, run, outcome }).await;
+    let result = built.map(|(_, built)| BuiltReference { local: built.local, in_cluster: built.in_cluster });
+    let record = outcome.builds.pop();
+    context.tell(Event::ObjectImageBuilt { key, run, record, outcome: result }).await;
 }

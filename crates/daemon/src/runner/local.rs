@@ -1,11 +1,12 @@
 //! An update of a local resource: run its command.
 
-use lilt_engine::{Cause, Event, LocalJob, UpdateOutcome};
+use lilt_engine::{Cause, Event, LocalJob, ServeExit, UpdateOutcome};
 use lilt_host::process::{Daemons, Exit, Launch, Process};
 use lilt_model::command::Command;
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
 
+use super::program::told;
 use super::report;
 use crate::context::Context;
 
@@ -16,14 +17,21 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
         None => UpdateOutcome::success(),
         Some(command) => {
             span.info(&format!("Running cmd: {}", command.display()));
-            match run_command(&context, command, span).await {
-                Ok(None) => UpdateOutcome::success(),
-                Ok(Some(failure)) => {
+            let started = async |pid: u32| {
+                let resource = resource.clone();
+                context.tell(Event::UpdateCommandStarted { resource, update, image: None, pid }).await;
+            };
+            let Ok(ran) = run_command(&context, command, span, started).await else { return };
+            let exit = ran.as_ref().map_or_else(|failure| ServeExit::Failed(failure.clone()), |it| told(*it));
+            let ended = Event::UpdateCommandEnded { resource: resource.clone(), update, image: None, exit };
+            context.tell(ended).await;
+            match failure_of(command, ran) {
+                None => UpdateOutcome::success(),
+                Some(failure) => {
                     let mut span = context.update_span(&resource, update);
                     report::failed(&mut span, &failure);
                     UpdateOutcome::failed(failure)
                 }
-                Err(Cancelled) => return,
             }
         }
     };
@@ -34,20 +42,22 @@ pub(crate) async fn run(context: Context, resource: ResourceName, update: u64, c
 #[derive(Debug)]
 pub(crate) struct Cancelled;
 
-/// Runs a command to its end, its output going to the span. None: it succeeded.
+/// Runs a command to its end, its output going to the span; `started` is told its number.
 pub(crate) async fn run_command(
     context: &Context,
     command: &Command,
     mut span: Span,
-) -> Result<Option<Failure>, Cancelled> {
+    started: impl AsyncFnOnce(u32),
+) -> Result<Result<Exit, Failure>, Cancelled> {
     let launch = launch(context, command);
-    let started = Process::spawn(&context.edges.guardian, &launch, move |bytes| span.write(bytes));
-    let mut process = match started.await {
+    let spawned = Process::spawn(&context.edges.guardian, &launch, move |bytes| span.write(bytes));
+    let mut process = match spawned.await {
         Ok(process) => process,
-        Err(failure) => return Ok(Some(failure)),
+        Err(failure) => return Ok(Err(failure)),
     };
+    started(process.pid()).await;
     tokio::select! {
-        exit = process.wait() => Ok(failure_of(command, exit)),
+        exit = process.wait() => Ok(Ok(exit)),
         () = context.cancel.cancelled() => {
             context.stop(&mut process, Daemons::Leave).await;
             Err(Cancelled)
@@ -64,8 +74,12 @@ pub(crate) fn launch(context: &Context, command: &Command) -> Launch {
     launch
 }
 
-fn failure_of(command: &Command, exit: Exit) -> Option<Failure> {
-    let how = how_it_failed(exit)?;
+/// None: it succeeded.
+pub(crate) fn failure_of(command: &Command, ran: Result<Exit, Failure>) -> Option<Failure> {
+    let how = match ran {
+        Ok(exit) => how_it_failed(exit)?,
+        Err(failure) => return Some(failure),
+    };
     Some(Failure::user(format!("Command {:?} failed: {how}", command.display())))
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<TaskSp
 async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
     let Some(batch) = batch else { return };
     if let Some(failure) = &batch.problem {
-        complain(context, id, failure);
+        complain(context, id, failure).await;
     }
     if let Some(notice) = &batch.notice {
         let mut span = span(context, id);
@@ -86,12 +86,12 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec
     let subscription = match context.edges.watcher.subscribe(files) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {
-                complain(context, id, &failure);
+                complain(context, id, &failure).await;
             }
             Some(subscription)
         }
         Err(failure) => {
-            complain(context, id, &failure);
+            complain(context, id, &failure).await;
             None
         }
     };
@@ -105,9 +105,10 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec
     subscription
 }
 
-fn complain(context: &Context, id: &WatchId, failure: &Failure) {
+async fn complain(context: &Context, id: &WatchId, failure: &Failure) {
     let words = format!("ERROR: changes to files may be missed: {failure}");
     span(context, id).print(Level::Error, &words);
+    context.tell(Event::WatchTroubled { watch: id.clone(), failure: failure.clone() }).await;
 }
 
 fn span(context: &Context, id: &WatchId) -> Span {

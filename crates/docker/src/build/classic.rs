@@ -158,7 +158,11 @@ impl<F: FnMut(BuildProgress)> Steps<F> {
             self.finish(None);
             let name: Arc<str> = Arc::from(format!("[{number}/{total}] {words}"));
             let id = StepId(Arc::from(line));
-            (self.on_progress)(BuildProgress::Started { step: id.clone(), name: Arc::clone(&name) });
+            (self.on_progress)(BuildProgress::Started {
+                step: id.clone(),
+                name: Arc::clone(&name),
+                at: None,
+            });
             let begun = Instant::now();
             self.current = Some(Step { id, name, number, begun, cached: false, tail: Tail::default() });
             return;
@@ -197,6 +201,7 @@ impl<F: FnMut(BuildProgress)> Steps<F> {
             name: Arc::clone(&step.name),
             cached: step.cached,
             duration: step.begun.elapsed(),
+            at: None,
             error: error.map(str::to_owned),
         });
         if error.is_none() {

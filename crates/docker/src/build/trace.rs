@@ -114,7 +114,8 @@ impl Trace {
         let over = vertex.completed.is_some() && vertex.completed == step.completed;
         if !step.running && !over {
             step.running = true;
-            on_progress(BuildProgress::Started { step: step.id.clone(), name: Arc::clone(&step.name) });
+            let (step, name) = (step.id.clone(), Arc::clone(&step.name));
+            on_progress(BuildProgress::Started { step, name, at: vertex.started.and_then(moment) });
         }
     }
 
@@ -140,6 +141,7 @@ impl Trace {
             name: Arc::clone(&step.name),
             cached: vertex.cached,
             duration: between(vertex.started, vertex.completed),
+            at: vertex.completed.and_then(moment),
             error: Some(vertex.error.clone()).filter(|error| !error.is_empty()),
         });
     }
@@ -196,6 +198,12 @@ fn advice(warning: &VertexWarning) -> BuildProgress {
         message: String::from_utf8_lossy(&warning.short).into_owned(),
         line: line.and_then(|position| u32::try_from(position.line).ok()).filter(|line| *line > 0),
     }
+}
+
+/// As the model has it; none if nobody could mean it.
+fn moment(time: Timestamp) -> Option<lilt_model::Timestamp> {
+    let micros = time.seconds.checked_mul(1_000_000)?.checked_add(i64::from(time.nanos) / 1_000)?;
+    Some(lilt_model::Timestamp(micros)).filter(|at| *at > lilt_model::Timestamp::ZERO)
 }
 
 fn between(started: Option<Timestamp>, completed: Option<Timestamp>) -> Duration {

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_model::Timestamp;
-
 use lilt_model::api::ObjectKey;
 use lilt_model::resource::Body;
+use lilt_model::{Failure, Timestamp};
 
 use crate::apply::{images, load};
 use crate::event::WatchId;
@@ -84,6 +83,19 @@ pub(super) fn lost(state: &mut State, watch: &WatchId) {
     if let Some(image) = resource.kubernetes_mut().and_then(|it| it.images.get_mut(image)) {
         image.stale |= image.reference.is_some();
         state.touch(name);
+    }
+}
+
+/// Says so in the `FileWatch`.
+pub(super) fn troubled(state: &mut State, watch: &WatchId, failure: &Failure) {
+    let words = failure.to_string();
+    match watch {
+        WatchId::Object(name) => return objects::files_troubled(state, name, words),
+        WatchId::Tiltfile(_) => state.touch_session(),
+        WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => state.touch(name),
+    }
+    if let Some(events) = state.file_events_mut(watch) {
+        events.trouble(words);
     }
 }
 

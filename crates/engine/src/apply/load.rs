@@ -350,7 +350,8 @@ pub(super) fn define_images(resource: &mut ResourceState, old: Option<&Kubernete
 }
 
 /// Keeps watches whose files are the same.
-pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
+/// The files whose changes concern a resource.
+pub(crate) fn wanted_watches(resource: &ResourceState) -> Vec<(WatchId, FileSet)> {
     let name = &resource.spec.name;
     let wanted: Vec<(WatchId, FileSet)> = match &resource.spec.body {
         Body::Local(local) => vec![(WatchId::Local(name.clone()), local.files.clone())],
@@ -363,8 +364,12 @@ pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
             kubernetes.images.iter().map(watch).chain(deploy).collect()
         }
     };
+    wanted.into_iter().filter(|(_, files)| !files.is_empty()).collect()
+}
+
+pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
     let mut known = std::mem::take(&mut resource.watches);
-    for (id, files) in wanted.into_iter().filter(|(_, files)| !files.is_empty()) {
+    for (id, files) in wanted_watches(resource) {
         let kept = known.remove(&id).filter(|watch| watch.files == files);
         resource.watches.insert(id, kept.unwrap_or(Watch::new(files, version)));
     }
@@ -477,6 +482,10 @@ fn link_images(state: &mut State) {
     }
     sharing.retain(|_, resources| resources.len() > 1);
     state.saves.retain(|image, _| sharing.contains_key(image));
+    // What is told of shared images names all that share them.
+    let told: BTreeSet<ResourceName> =
+        sharing.values().chain(state.sharing.values()).flatten().cloned().collect();
+    told.iter().for_each(|name| state.touch(name));
     state.sharing = sharing;
     // What they wait for may be gone.
     let waits = |resource: &ResourceState| matches!(resource.hold, Some(Hold::Image { .. }));

@@ -157,6 +157,8 @@ fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>])
                     has: image.built,
                     tried: image.built,
                     initial_sync,
+                    synced: None,
+                    error: None,
                 });
                 image.containers.insert(id, progress);
             }

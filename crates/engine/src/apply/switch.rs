@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::apply::{load, update};
 use crate::objects;
+use crate::schedule::sharers;
 use crate::state::{ResourceState, State};
 use crate::task::CleanupReason;
 use crate::timeline::{Outcome, record_end};
@@ -30,6 +31,18 @@ pub(super) fn set(state: &mut State, name: &ResourceName, enable: bool) {
         resource.switched = now;
     }
     objects::resource_switched(state, name);
+    touch_sharers(state, name);
+}
+
+/// What is told of an image that others have, too, says whether all of them are switched off.
+fn touch_sharers(state: &mut State, name: &ResourceName) {
+    let Some(Body::Kubernetes(spec)) = state.resources.get(name).map(|resource| &resource.spec.body) else {
+        return;
+    };
+    let others = spec.images.iter().flat_map(|image| sharers(state, &image.name)).cloned();
+    for other in others.collect::<Vec<ResourceName>>() {
+        state.touch(&other);
+    }
 }
 
 /// Nothing is kept but what the Tiltfile says: its files are not followed meanwhile, so that nothing that was

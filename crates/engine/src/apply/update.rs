@@ -9,18 +9,21 @@ use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
 use serde_json::Value;
 
 use crate::apply::{drift, images, load, pods};
-use crate::event::{Deployed, SyncFault, UpdateOutcome};
+use crate::event::{Deployed, ServeExit, SyncFault, UpdateOutcome, WatchId};
 use crate::objects;
 use crate::prune;
 use crate::state::{
-    BodyState, ContainerJob, FinishedUpdate, InitialSync, ResourceState, RunningUpdate, Serve, ServeState,
-    State, UpdateKind,
+    BodyState, CommandRun, ContainerJob, FinishedUpdate, InitialSync, ResourceState, RunningUpdate, Serve,
+    ServeState, State, UpdateKind,
 };
 use crate::task::{CleanupReason, Leftovers};
 use crate::timeline::{self, Outcome, container_missed};
 
 /// Tilt's words: scripts look for them.
 pub(super) const CANCELLED: &str = "build canceled";
+
+/// The signal that asks a command to end.
+const TERMINATED: i32 = 15;
 
 pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: UpdateOutcome) {
     let Some(update) = take(state, name, id) else { return };
@@ -41,12 +44,18 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                     probe,
                     restarts: 0,
                     started: None,
+                    pid: 0,
                     state: ServeState::Starting,
                 };
                 local.serve = spec.serve.clone().map(start);
             }
         }
         (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => {
+            for record in outcome.builds {
+                if let Some(image) = kubernetes.images.get_mut(&record.image) {
+                    image.last_build = Some(record);
+                }
+            }
             for (name, reference) in outcome.images.into_iter().chain(images::taken_over(kubernetes, &update))
             {
                 let live_update = spec.image(&name).and_then(|image| image.live_update.as_ref());
@@ -93,8 +102,71 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
 pub(super) fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<RunningUpdate> {
     let update = state.resources.get_mut(name)?.update.take_if(|update| update.id == id)?;
     state.updating.remove(name);
+    end_commands(state, name, id);
     state.touch(name);
     Some(update)
+}
+
+pub(super) fn command_started(
+    state: &mut State,
+    name: &ResourceName,
+    id: u64,
+    image: Option<&ImageName>,
+    pid: u32,
+) {
+    let since = state.now;
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let is_running = resource.update.as_ref().is_some_and(|update| update.id == id);
+    if let Some(command) = command_of(resource, image).filter(|_| is_running) {
+        *command = Some(CommandRun { update: id, pid, since, ended: None });
+        state.touch(name);
+    }
+}
+
+pub(super) fn command_ended(
+    state: &mut State,
+    name: &ResourceName,
+    id: u64,
+    image: Option<&ImageName>,
+    exit: ServeExit,
+) {
+    let now = state.now;
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let is_running = resource.update.as_ref().is_some_and(|update| update.id == id);
+    let Some(command) = command_of(resource, image).filter(|_| is_running) else { return };
+    let ended = Some((now, exit));
+    *command = match command.take().filter(|command| command.update == id) {
+        Some(known) => Some(CommandRun { ended, ..known }),
+        // It could not be started.
+        None => Some(CommandRun { update: id, pid: 0, since: now, ended }),
+    };
+    state.touch(name);
+}
+
+fn command_of<'r>(
+    resource: &'r mut ResourceState,
+    image: Option<&ImageName>,
+) -> Option<&'r mut Option<CommandRun>> {
+    match (&mut resource.body, image) {
+        (BodyState::Local(local), None) => Some(&mut local.command),
+        (BodyState::Kubernetes(kubernetes), Some(image)) => {
+            Some(&mut kubernetes.images.get_mut(image)?.command)
+        }
+        _ => None,
+    }
+}
+
+/// What still runs of an update that is over is asked to end.
+fn end_commands(state: &mut State, name: &ResourceName, id: u64) {
+    let ended = (state.now, ServeExit::Signal(TERMINATED));
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let commands: Vec<&mut CommandRun> = match &mut resource.body {
+        BodyState::Local(local) => local.command.iter_mut().collect(),
+        BodyState::Kubernetes(it) => it.images.values_mut().filter_map(|it| it.command.as_mut()).collect(),
+    };
+    for command in commands.into_iter().filter(|command| command.update == id) {
+        command.ended.get_or_insert_with(|| ended.clone());
+    }
 }
 
 pub(super) fn finish(
@@ -195,14 +267,18 @@ pub(super) fn synced(
     container: &ContainerId,
     outcome: Result<(), SyncFault>,
 ) {
+    let now = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
     let Some(snapshot) = resource.update.as_ref().filter(|update| update.id == id).map(|it| it.snapshot)
     else {
         return;
     };
+    let Some(run) = resource.kubernetes_mut().and_then(|it| it.live_update.as_mut()) else { return };
+    let Some(job) = run.jobs.remove(container) else { return };
+    let watch = resource.watches.get(&WatchId::Image(name.clone(), job.image.clone()));
+    let saved = if job.everything { Some(now) } else { watch.and_then(|it| it.events.last_of(&job.paths)) };
     let Some(kubernetes) = resource.kubernetes_mut() else { return };
     let Some(run) = &mut kubernetes.live_update else { return };
-    let Some(job) = run.jobs.remove(container) else { return };
     match &outcome {
         Ok(()) | Err(SyncFault::Gone) => {}
         Err(SyncFault::Step(failure)) => run.failure = Some(failure.clone()),
@@ -217,10 +293,15 @@ pub(super) fn synced(
             progress.tried = snapshot;
             if outcome.is_ok() {
                 progress.has = snapshot;
+                progress.synced = saved.max(progress.synced);
             }
             if job.everything {
                 progress.initial_sync = if outcome.is_ok() { InitialSync::Done } else { InitialSync::Tried };
             }
+            progress.error = match &outcome {
+                Err(SyncFault::Step(failure)) => Some(failure.to_string()),
+                _ => None,
+            };
         }
     }
     if outcome == Err(SyncFault::Gone) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lilt_model::api::fields::{Fields, sanitized};
 use lilt_model::api::{Object, ObjectKey, owner_reference, reading};
 use lilt_model::cluster::Delivery;
-use lilt_model::image::{ImageBuild, ImageTarget};
+use lilt_model::image::{BuildRecord, ImageBuild, ImageTarget};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::reference::Reference;
 use lilt_model::{ClusterName, Failure, ImageName, Timestamp};
@@ -20,6 +20,7 @@ use super::trigger::last_file_event;
 use super::{Made, Origin, RESOURCE, Run, images, put, resource_of};
 use crate::event::BuiltReference;
 use crate::plan::Plan;
+use crate::project::stage_statuses;
 use crate::state::State;
 use crate::task::{DeployJob, ImageJob, TaskId, TaskSpec};
 
@@ -36,6 +37,8 @@ pub(crate) struct ImageRun {
     started: Timestamp,
     /// Why it is not built.
     refused: Option<String>,
+    /// What the last build went through.
+    record: Option<BuildRecord>,
     outcome: Option<(Timestamp, Result<BuiltReference, String>)>,
 }
 
@@ -143,6 +146,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         run.saved = saved;
         run.job = wanted.map(Arc::new);
         run.outcome = None;
+        run.record = None;
     }
     state.objects.touch(key);
     tell_map(state, key);
@@ -182,12 +186,14 @@ pub(crate) fn ended(
     state: &mut State,
     key: &ObjectKey,
     number: u64,
+    record: Option<BuildRecord>,
     outcome: Result<BuiltReference, Failure>,
 ) {
     let now = state.now;
     if let Some(Made { run: Run::Image(run), .. }) = state.objects.made.get_mut(key)
         && run.run == number
     {
+        run.record = record;
         run.outcome = Some((now, outcome.map_err(|failure| failure.to_string())));
         state.objects.touch(key);
         tell_map(state, key);
@@ -198,7 +204,7 @@ pub(crate) fn ended(
 pub(crate) fn broke(state: &mut State, key: &ObjectKey, failure: Failure) {
     if let Some(Made { run: Run::Image(run), .. }) = state.objects.made.get(key) {
         let number = run.run;
-        ended(state, key, number, Err(failure));
+        ended(state, key, number, None, Err(failure));
     }
 }
 
@@ -236,7 +242,12 @@ pub(super) fn tell(run: &ImageRun, status: &mut Map<String, Value>) {
                 .put("finishedAt", json!(at))
                 .put_unless_empty("error", outcome.as_ref().err().cloned().unwrap_or_default());
             let reference = outcome.as_ref().map(|built| built.in_cluster.clone()).unwrap_or_default();
-            Fields::new().put_unless_empty("ref", reference).put("completed", completed.finish()).value()
+            let stages = run.record.as_ref().map(stage_statuses).unwrap_or_default();
+            Fields::new()
+                .put_unless_empty("ref", reference)
+                .put("completed", completed.finish())
+                .put_unless_empty("stageStatuses", stages)
+                .value()
         }
         (None, Some(_)) => json!({"building": {"startedAt": run.started}}),
         (None, None) => json!({"waiting": {"reason": run.refused.clone().unwrap_or_default()}}),

@@ -31,12 +31,18 @@ pub(crate) struct FilesRun {
 pub(crate) struct FileEvents {
     since: Option<Timestamp>,
     seen: Vec<(Timestamp, Vec<PathBuf>)>,
+    /// Why changes may be missed.
+    error: Option<String>,
 }
 
 impl FileEvents {
     /// Nothing is missed from now on.
     pub(super) fn has_begun(&self) -> bool {
         self.since.is_some()
+    }
+
+    pub(crate) fn trouble(&mut self, error: String) {
+        self.error = Some(error);
     }
 
     pub(crate) fn begin(&mut self, now: Timestamp) {
@@ -56,12 +62,24 @@ impl FileEvents {
         self.seen.iter().filter(move |(at, _)| time.is_none_or(|time| *at > time))
     }
 
+    /// When one of these was last saved, as far as it is remembered.
+    pub(crate) fn last_of(&self, paths: &[PathBuf]) -> Option<Timestamp> {
+        let newest_first = self.seen.iter().rev();
+        newest_first
+            .filter(|(_, seen)| seen.iter().any(|path| paths.contains(path)))
+            .map(|(at, _)| *at)
+            .next()
+    }
+
     pub(crate) fn last(&self) -> Option<Timestamp> {
         self.seen.last().map(|(at, _)| *at)
     }
 
     pub(crate) fn tell(&self, status: &mut Map<String, Value>) {
         status.extend(self.since.map(|since| ("monitorStartTime".to_owned(), time(since))));
+        if let Some(error) = &self.error {
+            status.insert("error".to_owned(), json!(error));
+        }
         if let Some(last) = self.last() {
             status.insert("lastEventTime".to_owned(), time(last));
             let events = self.seen.iter().map(|(at, paths)| json!({"time": time(*at), "seenFiles": paths}));
@@ -102,6 +120,14 @@ pub(crate) fn watching(state: &mut State, name: &str, version: u64) {
         run.events.begin(now);
         state.objects.touch(&key);
         references::changed(state, &key);
+    }
+}
+
+pub(crate) fn troubled(state: &mut State, name: &str, error: String) {
+    let key = ObjectKey::new("FileWatch", name);
+    if let Some(Made { run: Run::Files(run), .. }) = state.objects.made.get_mut(&key) {
+        run.events.trouble(error);
+        state.objects.touch(&key);
     }
 }
 

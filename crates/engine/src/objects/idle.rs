@@ -7,9 +7,6 @@ pub(super) fn status(kind: &str) -> Option<Map<String, Value>> {
     let status = match kind {
         "DockerComposeService" => json!({"applyError": "not supported yet: Docker Compose"}),
         "DockerComposeLogStream" => json!({"error": "not supported yet: Docker Compose"}),
-        "Cluster" => {
-            json!({"error": "no effect: the clusters of a session are those that its Tiltfile deploys to (k8s_resource(context=…))"})
-        }
         _ => return None,
     };
     status.as_object().cloned()

@@ -7,6 +7,7 @@ mod local;
 mod pods;
 mod session;
 mod targets;
+mod watches;
 
 use lilt_model::api::specs;
 use lilt_model::api::{Object, ObjectKey, RuntimeStatus};
@@ -17,11 +18,14 @@ use serde_json::{Map, Value, json};
 
 use crate::objects::{FileEvents, RESOURCE, show_notes};
 use crate::runtime::runtime;
+use crate::schedule::delivered;
 use crate::state::{BodyState, ResourceState, State};
 
+pub(crate) use images::stage_statuses;
 pub(crate) use kubernetes::{forward_status, stream_statuses, text_hash};
 pub(crate) use pods::pod_status;
 pub use session::project_session_objects;
+pub(crate) use session::tell_cluster;
 pub use targets::project_targets;
 
 type Named = (ObjectKey, Object);
@@ -56,18 +60,21 @@ pub fn project_resource_objects(state: &State, name: &ResourceName) -> Vec<Named
     let Some(resource) = state.resources.get(name) else { return Vec::new() };
     let mut objects = switches(state, resource);
     objects.push(stop_button(state, name));
-    file_watches(resource, &mut objects);
+    watches::objects(state, resource, &mut objects);
     match (&resource.spec.body, &resource.body) {
         (Body::Local(spec), BodyState::Local(local)) => {
             let ready = runtime(state, resource).status == RuntimeStatus::Ok;
             local::objects(resource, spec, local, ready, &mut objects);
         }
         (Body::Kubernetes(spec), BodyState::Kubernetes(state_of)) => {
-            images::objects(resource, &spec.images, &spec.cluster, Some(state_of), &mut objects);
+            let pushed = delivered(state, spec);
+            let images = (&*spec.images, &*pushed);
+            images::objects(state, resource, images, &spec.cluster, Some(state_of), &mut objects);
             kubernetes::objects(state, resource, spec, state_of, &mut objects);
         }
         (Body::Compose(spec), _) => {
-            images::objects(resource, &spec.images, &ClusterName::default(), None, &mut objects);
+            let images = (&*spec.images, &*spec.image_deps);
+            images::objects(state, resource, images, &ClusterName::default(), None, &mut objects);
             let written = specs::compose_service(spec).put("disableSource", disable_source(name)).value();
             let failure = resource.last().and_then(|last| last.failure.as_ref()).map(ToString::to_string);
             let status = json!({
@@ -145,17 +152,6 @@ fn stop_button(state: &State, name: &ResourceName) -> Named {
     let (key, mut object) = owned("UIButton", &stop_button_name(name), name, content);
     object.annotate_unless_said(BUTTON_TYPE, "StopBuild");
     (key, object)
-}
-
-/// What is watched for a resource.
-fn file_watches(resource: &ResourceState, objects: &mut Vec<Named>) {
-    let name = &resource.spec.name;
-    for (id, watch) in &resource.watches {
-        let spec = watch_spec(&watch.files, Some(disable_source(name)));
-        let mut content = watch_content(spec, &watch.events);
-        content["status"]["disableStatus"] = disable_status(resource);
-        objects.push(owned("FileWatch", &id.name(), name, content));
-    }
 }
 
 fn watch_spec(files: &FileSet, disable_source: Option<Value>) -> Value {

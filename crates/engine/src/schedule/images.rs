@@ -126,7 +126,7 @@ pub(crate) fn sharers<'a>(state: &'a State, image: &ImageName) -> impl Iterator<
 }
 
 /// Of its images, those that pods of some resource run: what is built for one must be where the others find it.
-pub(super) fn delivered(state: &State, spec: &KubernetesResource) -> Vec<ImageName> {
+pub(crate) fn delivered(state: &State, spec: &KubernetesResource) -> Vec<ImageName> {
     let deploys = |name: &ResourceName, image: &ImageName| {
         let resource = state.resources.get(name).map(|resource| &resource.spec.body);
         let there =

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lilt_model::cluster::{PodRef, Registry};
-use lilt_model::image::LiveUpdate;
+use lilt_model::image::{BuildRecord, LiveUpdate};
 use lilt_model::kubernetes::{ForwardPlace, ObjectRef};
 use lilt_model::resource::{Body, Resource};
 use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::event::{Deployed, Drift, ForwardState};
 use crate::notices::Notices;
+use crate::state::CommandRun;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
@@ -32,7 +33,7 @@ pub(crate) struct KubernetesState {
     /// Its pods, old and new.
     pub(crate) pods: BTreeSet<PodRef>,
     #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) forwards: BTreeMap<ForwardPlace, ForwardState>,
+    pub(crate) forwards: BTreeMap<ForwardPlace, (ForwardState, Timestamp)>,
     /// What went wrong with its objects, and with what they own besides pods.
     pub(crate) notices: Arc<Notices>,
     /// A container could not be updated in place: build.
@@ -98,6 +99,10 @@ pub(crate) struct ImageState {
     pub(crate) reference: Option<String>,
     /// When the update that built it began and ended.
     pub(crate) built_during: Option<(Timestamp, Timestamp)>,
+    /// What the last build of this resource's updates went through, whether it succeeded or not.
+    pub(crate) last_build: Option<BuildRecord>,
+    /// The last run of the command that builds it.
+    pub(crate) command: Option<CommandRun>,
     /// All changes up to this number are in the built image.
     pub(crate) built: u64,
     /// Changes since the image was built.
@@ -152,6 +157,10 @@ pub(crate) struct Progress {
     /// Changes up to this number were tried; those that it lacks alone start nothing again.
     pub(crate) tried: u64,
     pub(crate) initial_sync: InitialSync,
+    /// When the newest file that was copied into it was saved.
+    pub(crate) synced: Option<Timestamp>,
+    /// The step that failed in it, unless a later one succeeded.
+    pub(crate) error: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -15,6 +15,19 @@ pub(crate) struct LocalState {
     /// Changes that no finished update has seen.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
     pub(crate) serve: Option<Serve>,
+    /// The last run of the command that updates it.
+    pub(crate) command: Option<CommandRun>,
+}
+
+/// A command that was run to its end, or runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct CommandRun {
+    /// Whose it is.
+    pub(crate) update: u64,
+    /// 0: it could not be started.
+    pub(crate) pid: u32,
+    pub(crate) since: Timestamp,
+    pub(crate) ended: Option<(Timestamp, ServeExit)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,6 +42,8 @@ pub(crate) struct Serve {
     pub(crate) restarts: u32,
     /// When it began to run.
     pub(crate) started: Option<Timestamp>,
+    /// Of what runs or ran; 0: nothing did.
+    pub(crate) pid: u32,
     pub(crate) state: ServeState,
 }
 

@@ -161,7 +161,7 @@ fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
             }
             (TaskId::Image(key), TaskSpec::Image { run, .. }) => {
                 let outcome = if how == 2 { Err(Failure::user("no such file")) } else { Ok(built(*run)) };
-                Some(Event::ObjectImageBuilt { key, run: *run, outcome })
+                Some(Event::ObjectImageBuilt { key, run: *run, record: None, outcome })
             }
             (TaskId::ObjectSync(name, _, container), TaskSpec::Sync(task)) => {
                 let fault = SyncFault::Step(Failure::user("a step failed"));
@@ -213,7 +213,7 @@ pub(crate) fn settling(state: &State) -> Option<Event> {
             Some(Event::ObjectsApplied { name, run: *run, outcome })
         }
         (TaskId::Image(key), TaskSpec::Image { run, .. }) => {
-            Some(Event::ObjectImageBuilt { key, run: *run, outcome: Ok(built(*run)) })
+            Some(Event::ObjectImageBuilt { key, run: *run, record: None, outcome: Ok(built(*run)) })
         }
         (TaskId::ObjectSync(name, _, container), TaskSpec::Sync(task)) => {
             let run = task.job.as_ref()?.update;

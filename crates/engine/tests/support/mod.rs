@@ -477,6 +477,7 @@ pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
         owners: vec![Uid::from(format!("uid-{resource}"))],
         nearest_owner: None,
         owner_kind: None,
+        owner_created: None,
         template_hash: Some(format!("hash-{tag}")),
         labels: [("app".to_owned(), resource.to_owned())].into(),
         created: Timestamp(1),

@@ -188,6 +188,7 @@ pub(crate) fn watch(
         selection: query.selection()?,
         version: 0,
         bookmarks: is_yes(query.allow_watch_bookmarks.as_deref()),
+        bookmark_at: tokio::time::Instant::now() + BOOKMARK_PERIOD,
         ends: query.timeout_seconds.map(|seconds| tokio::time::Instant::now() + Duration::from_secs(seconds)),
         ended: false,
         told: None,
@@ -219,6 +220,8 @@ struct Watch {
     /// All changes up to this one were told.
     version: u64,
     bookmarks: bool,
+    /// When the next bookmark is due.
+    bookmark_at: tokio::time::Instant,
     ends: Option<tokio::time::Instant>,
     ended: bool,
     /// When it was last told something.
@@ -252,8 +255,14 @@ impl Watch {
             };
             tokio::select! {
                 () = self.api.closing.cancelled() => return None,
-                () = end => return None,
-                () = tokio::time::sleep(BOOKMARK_PERIOD), if self.bookmarks => return Some(self.bookmark(false)),
+                // Who comes back after its time goes on from where it is, though nothing was told for long.
+                () = end => {
+                    self.ended = true;
+                    return self.bookmarks.then(|| self.bookmark(false));
+                }
+                () = tokio::time::sleep_until(self.bookmark_at), if self.bookmarks => {
+                    return Some(self.bookmark(false));
+                }
                 _ = self.news() => {}
             }
             match self.api.reader.changes(self.kind.name, self.version) {
@@ -267,7 +276,9 @@ impl Watch {
                     self.version = version;
                     let text: String = changes.iter().filter_map(|change| self.change(change)).collect();
                     if !text.is_empty() {
-                        self.told = Some(tokio::time::Instant::now());
+                        let now = tokio::time::Instant::now();
+                        self.told = Some(now);
+                        self.bookmark_at = now + BOOKMARK_PERIOD;
                         return Some(text);
                     }
                 }
@@ -312,12 +323,91 @@ impl Watch {
         }
     }
 
-    fn bookmark(&self, initial_end: bool) -> String {
+    fn bookmark(&mut self, initial_end: bool) -> String {
+        self.bookmark_at = tokio::time::Instant::now() + BOOKMARK_PERIOD;
         let mut metadata = json!({"resourceVersion": self.version.to_string(), "creationTimestamp": null});
         if initial_end {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let object = json!({"apiVersion": "tilt.dev/v1alpha1", "kind": self.kind.name, "metadata": metadata});
         format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::Timestamp;
+    use lilt_model::api::kinds::kinds;
+    use lilt_store::{ApiWriter, Draft};
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    fn watcher(seconds: Option<u64>) -> (ApiWriter, Watch) {
+        let (writer, reader) = lilt_store::open_api();
+        let (writes, _) = mpsc::channel(1);
+        let clock = || Timestamp::ZERO;
+        let api = Api { reader, writes, clock, version: "0".into(), closing: CancellationToken::new() };
+        let now = tokio::time::Instant::now();
+        let watch = Watch {
+            api,
+            kind: kinds().named("ConfigMap").expect("a kind"),
+            shape: Shape::Whole,
+            selection: ListQuery::default().selection().expect("everything"),
+            version: 0,
+            bookmarks: true,
+            bookmark_at: now + BOOKMARK_PERIOD,
+            ends: seconds.map(|seconds| now + Duration::from_secs(seconds)),
+            ended: false,
+            told: None,
+        };
+        (writer, watch)
+    }
+
+    fn put(writer: &ApiWriter, kind: &'static str, name: &str) {
+        let draft = Draft::new(Key::new(kind, name), None, &json!({"name": name}).to_string(), "{}");
+        writer.commit(Timestamp::ZERO, [draft], [], []);
+    }
+
+    fn read(text: Option<String>) -> (String, String) {
+        let event: Value = serde_json::from_str(&text.expect("an event")).expect("one document");
+        let version = &event["object"]["metadata"]["resourceVersion"];
+        (
+            event["type"].as_str().unwrap_or_default().to_owned(),
+            version.as_str().unwrap_or_default().to_owned(),
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watcher_of_what_never_changes_is_told_how_far_it_is_while_others_change() {
+        let (writer, mut watch) = watcher(None);
+        let busy = async {
+            for number in 0..100 {
+                put(&writer, "UIButton", &number.to_string());
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let told = tokio::select! {
+            told = watch.next() => told,
+            () = busy => None,
+        };
+        let (word, version) = read(told);
+        assert_eq!(
+            (word.as_str(), version.parse::<u64>().is_ok_and(|version| version >= 29)),
+            ("BOOKMARK", true)
+        );
+        put(&writer, "ConfigMap", "one");
+        assert_eq!(read(watch.next().await).0, "ADDED");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_word_of_a_watch_is_a_bookmark() {
+        let (writer, mut watch) = watcher(Some(10));
+        put(&writer, "ConfigMap", "one");
+        assert_eq!(read(watch.next().await).0, "ADDED");
+        let (word, version) = read(watch.next().await);
+        assert_eq!((word.as_str(), version.as_str()), ("BOOKMARK", "1"));
+        assert_eq!(watch.next().await, None);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::Api;
-use super::apply::{applied, manager};
+use super::apply::{Identity, Operation, applied, manager, manager_or_program, updated};
 use super::delete::is_finalized;
 use super::failure::{Cause, Failure, json_response};
 use super::patch::{Form, patched};
@@ -43,6 +43,8 @@ pub(crate) struct Write<'r> {
     pub(crate) api: &'r Api,
     pub(crate) kind: &'static Kind,
     pub(crate) query: &'r WriteQuery,
+    /// The program that sent it, as it calls itself.
+    pub(crate) agent: &'r str,
 }
 
 /// An answer with the warnings that belong to it.
@@ -67,9 +69,23 @@ impl From<Written> for Response {
 
 impl Write<'_> {
     pub(crate) async fn create(&self, body: &Bytes) -> Result<Response, Failure> {
-        let mut object = shaped(read_body(body)?)?;
+        let (object, warnings) = self.new_object(shaped(read_body(body)?)?)?;
+        let object = updated(&Value::Null, object, &self.identity(Half::Main), (self.api.clock)());
+        self.create_ready(object, warnings).await
+    }
+
+    fn new_object(&self, mut object: Value) -> Result<(Value, Vec<String>), Failure> {
         self.name_it(&mut object)?;
-        let (object, warnings) = self.ready(object, None)?;
+        self.ready(object, None)
+    }
+
+    /// Who writes, if not by server-side apply.
+    fn identity(&self, half: Half) -> Identity {
+        let manager = manager_or_program(self.query.field_manager.as_deref(), self.agent);
+        Identity::new(manager, Operation::Update, half)
+    }
+
+    async fn create_ready(&self, object: Value, warnings: Vec<String>) -> Result<Response, Failure> {
         let name = name_of(&object);
         let written = if self.is_dry_run()? {
             if self.current(&name).is_some() {
@@ -84,7 +100,8 @@ impl Write<'_> {
 
     pub(crate) async fn replace(&self, name: &str, half: Half, body: &Bytes) -> Result<Response, Failure> {
         let given = read_body(body)?;
-        self.change(name, half, |_| Ok(given.clone())).await
+        let who = Some(self.identity(half));
+        self.change(name, half, who, |_| Ok(given.clone())).await
     }
 
     pub(crate) async fn patch(
@@ -99,36 +116,46 @@ impl Write<'_> {
         let form = Form::of(content).ok_or_else(|| Failure::unsupported_media(content))?;
         let change = read_body(body)?;
         if form != Form::Apply {
-            return self.change(name, half, |object| patched(form, object, change.clone())).await;
+            let who = Some(self.identity(half));
+            return self.change(name, half, who, |object| patched(form, object, change.clone())).await;
         }
         let change = shaped(change)?;
         let manager = manager(self.query.field_manager.as_deref())?;
+        let who = Identity::new(manager, Operation::Apply, half);
         let force = super::read::is_yes(self.query.force.as_deref());
         if self.current(name).is_none() && half == Half::Main {
-            return self.apply_new(name, &change, &manager).await;
+            return self.apply_new(name, &change, &who).await;
         }
-        self.change(name, half, |object| {
-            let result = applied(object, &change, &manager, force, (self.api.clock)());
+        self.change(name, half, None, |object| {
+            let result = applied(object, &change, &who, force, (self.api.clock)());
             result.map_err(|conflicts| Failure::conflict(self.kind, name, &conflicts.words()))
         })
         .await
     }
 
     /// Server-side apply makes what is not there.
-    async fn apply_new(&self, name: &str, configuration: &Value, manager: &str) -> Result<Response, Failure> {
+    async fn apply_new(
+        &self,
+        name: &str,
+        configuration: &Value,
+        who: &Identity,
+    ) -> Result<Response, Failure> {
         let empty = json!({"metadata": {"name": name}});
-        let object = applied(&empty, configuration, manager, true, (self.api.clock)());
+        let object = applied(&empty, configuration, who, true, (self.api.clock)());
         let mut object =
             object.map_err(|conflicts| Failure::conflict(self.kind, name, &conflicts.words()))?;
         object["metadata"]["name"] = json!(name);
-        self.create(&Bytes::from(object.to_string())).await
+        let (object, warnings) = self.new_object(object)?;
+        self.create_ready(object, warnings).await
     }
 
-    /// Makes a change to what is there now. One that names no version is made again when somebody else was faster.
+    /// Makes a change to what is there now. One that names no version is made again when somebody else was faster. What
+    /// became another belongs to `who`; none: the change says itself who owns what.
     async fn change(
         &self,
         name: &str,
         half: Half,
+        who: Option<Identity>,
         change: impl Fn(&Value) -> Result<Value, Failure>,
     ) -> Result<Response, Failure> {
         let dry_run = self.is_dry_run()?;
@@ -143,6 +170,10 @@ impl Write<'_> {
                 return Err(Failure::outdated(self.kind, name));
             }
             let (object, warnings) = self.ready(joined(&before, wanted, half), Some(name))?;
+            let object = match &who {
+                Some(who) => updated(&before, object, who, (self.api.clock)()),
+                None => object,
+            };
             // What changes nothing is not written: the version stays, and nobody is told.
             if dry_run || object == before {
                 return Ok(Written { code: StatusCode::OK, text: object.to_string(), warnings }.into());
@@ -323,6 +354,9 @@ fn joined(before: &Value, wanted: Value, half: Half) -> Value {
         Half::Status => {
             let mut object = before.clone();
             object["status"] = wanted.get("status").cloned().unwrap_or_else(|| Value::Object(Map::new()));
+            if let Some(managers) = wanted.pointer("/metadata/managedFields") {
+                object["metadata"]["managedFields"] = managers.clone();
+            }
             object
         }
     };

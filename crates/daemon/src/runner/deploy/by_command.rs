@@ -55,7 +55,7 @@ async fn delete_first(
     steps: &mut Steps,
 ) -> Result<(), Failure> {
     steps.detail("Deleting what is deployed, so that it starts anew");
-    let exit = steps.run(&context.meeting(&job.kubernetes.cluster, &custom.delete)).await?;
+    let exit = steps.run(&context.meeting(&job.kubernetes.cluster, &custom.delete), None).await?;
     if let Some(how) = local::how_it_failed(exit) {
         let words = format!("WARNING: Command {:?} failed: {how}", custom.delete.display());
         steps.span().print(Level::Warn, &words);

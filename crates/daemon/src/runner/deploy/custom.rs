@@ -156,7 +156,7 @@ async fn run(
     command.env.extend(told);
     let engine = context.engine_of(&job.kubernetes.cluster);
     command.env.extend(engine.into_iter().flat_map(|engine| engine.variables.clone()));
-    let exit = steps.run(&command).await?;
+    let exit = steps.run_build(&target.name, &command).await?;
     match local::how_it_failed(exit) {
         None => Ok(()),
         Some(how) => Err(Failure::user(format!("Custom build {:?} failed: {how}", command.display()))),

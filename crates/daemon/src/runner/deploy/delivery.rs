@@ -5,7 +5,7 @@ mod node;
 
 use lilt_docker::Engine;
 use lilt_engine::DeployJob;
-use lilt_model::cluster::Delivery;
+use lilt_model::cluster::{Delivery, Nodes};
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget};
 use lilt_model::reference::reference_in_registry;
 use lilt_model::timeline::StageKind;
@@ -49,8 +49,22 @@ pub(crate) async fn bring(
             steps.detail("Skipping push: building on cluster's container runtime");
             Ok(())
         }
-        Delivery::Load(nodes) => load::load(context, engine, nodes, &built.local, steps).await,
+        Delivery::Load(nodes) => {
+            steps.stages().begin_own(load_name(nodes));
+            load::load(context, engine, nodes, &built.local, steps).await
+        }
         Delivery::Push => push(context, engine, job, built, steps).await,
+    }
+}
+
+/// What readers of the API know it by.
+fn load_name(nodes: &Nodes) -> &'static str {
+    match nodes {
+        Nodes::Kind(_) => "kind load",
+        Nodes::K3d(_) => "k3d load",
+        Nodes::Minikube { .. } => "minikube load",
+        Nodes::Microk8s => "microk8s load",
+        Nodes::Commands(_) => "load",
     }
 }
 
@@ -73,6 +87,7 @@ async fn push(
         return Ok(());
     }
     steps.detail("Pushing with Docker client");
+    steps.stages().begin_own("docker push");
     let pushed = engine.push(
         reference,
         |progress| {

@@ -130,6 +130,7 @@ async fn build(
     let request = BuildRequest { secrets: given.secrets, ssh: given.ssh, ..BuildRequest::new(recipe) };
     let progress = |progress: BuildProgress| {
         memory.iter_mut().for_each(|memory| memory.hear(&progress));
+        steps.stages().hear(&progress);
         tell_progress(steps, &progress);
     };
     let built = engine.build(&request, progress, context.cancel.clone()).await?;

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use lilt_engine::Event;
+use lilt_engine::{Event, ServeExit};
 use lilt_host::process::{Exit, Process};
 use lilt_model::command::Command;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 use lilt_store::Span;
 
+use super::stages::Stages;
 use crate::context::Context;
+use crate::runner::program::told;
 use crate::runner::{local, reading};
 
 pub(crate) struct Steps {
@@ -21,6 +23,8 @@ pub(crate) struct Steps {
     begun: Timestamp,
     current: Option<(String, Timestamp)>,
     done: Vec<(String, Duration)>,
+    /// What the image that is being built went through so far.
+    stages: Stages,
     /// A command of the user's that runs. It is here, so that it can be ended after the work was given up.
     command: Option<Process>,
 }
@@ -43,6 +47,7 @@ impl Steps {
             begun: lilt_host::clock::now(),
             current: None,
             done: Vec::new(),
+            stages: Stages::default(),
             command: None,
         }
     }
@@ -66,13 +71,31 @@ impl Steps {
         self.span.info(&format!("     {text}"));
     }
 
+    /// Runs the command that builds an image, and tells of it.
+    pub(crate) async fn run_build(&mut self, image: &ImageName, command: &Command) -> Result<Exit, Failure> {
+        let ran = self.run(command, Some(image)).await;
+        let exit = ran.as_ref().map_or_else(|failure| ServeExit::Failed(failure.clone()), |it| told(*it));
+        let (resource, update, image) = (self.resource.clone(), self.update, Some(image.clone()));
+        self.context.tell(Event::UpdateCommandEnded { resource, update, image, exit }).await;
+        ran
+    }
+
     /// Runs a command to its end; what it prints goes to the log.
-    pub(crate) async fn run(&mut self, command: &Command) -> Result<Exit, Failure> {
+    pub(crate) async fn run(
+        &mut self,
+        command: &Command,
+        image: Option<&ImageName>,
+    ) -> Result<Exit, Failure> {
         self.span.info(&format!("Running cmd: {}", command.display()));
         let mut output = self.context.update_span(&self.resource, self.update);
         let launch = local::launch(&self.context, command);
         let guardian = &self.context.edges.guardian;
         let process = Process::spawn(guardian, &launch, move |bytes| output.write(bytes)).await?;
+        if let Some(image) = image.cloned() {
+            let (resource, update, pid) = (self.resource.clone(), self.update, process.pid());
+            let started = Event::UpdateCommandStarted { resource, update, image: Some(image), pid };
+            self.context.tell(started).await;
+        }
         let exit = self.command.insert(process).wait().await;
         self.command = None;
         Ok(exit)
@@ -109,6 +132,10 @@ impl Steps {
         }
         let took = lilt_host::clock::now().since(self.begun);
         self.span.info(&format!("     DONE IN: {:.2}s \n", took.as_secs_f64()));
+    }
+
+    pub(crate) fn stages(&mut self) -> &mut Stages {
+        &mut self.stages
     }
 
     pub(crate) fn resource(&self) -> &ResourceName {

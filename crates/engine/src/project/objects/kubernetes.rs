@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use lilt_model::Timestamp;
 use lilt_model::api::fields::Fields;
 use lilt_model::api::specs;
 use lilt_model::cluster::{ContainerState, Pod};
@@ -141,13 +142,21 @@ fn port_forward(pod: &Pod, spec: &KubernetesResource, kubernetes: &KubernetesSta
     let statuses: Vec<Value> = spec
         .forwards
         .iter()
-        .map(|forward| forward_status(forward, kubernetes.forwards.get(&forward.place())))
+        .map(|forward| forward_content(forward, kubernetes.forwards.get(&forward.place())))
         .collect();
     let mut written = specs::forwards(&spec.forwards).value();
     written["podName"] = json!(pod.name);
     written["namespace"] = json!(pod.namespace);
     written["cluster"] = json!(spec.cluster.object_name());
     json!({"spec": written, "status": {"forwardStatuses": statuses}})
+}
+
+fn forward_content(forward: &Forward, known: Option<&(ForwardState, Timestamp)>) -> Value {
+    let mut told = forward_status(forward, known.map(|(state, _)| state));
+    if let Some((ForwardState::Listening, since)) = known {
+        told["startedAt"] = json!(since);
+    }
+    told
 }
 
 pub(crate) fn forward_status(forward: &Forward, state: Option<&ForwardState>) -> Value {

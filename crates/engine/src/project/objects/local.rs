@@ -1,13 +1,15 @@
 //! The objects that tell of local resources: their commands.
 
+use lilt_model::Timestamp;
+use lilt_model::api::fields::Fields;
 use lilt_model::api::probe;
 use lilt_model::command::Command;
 use lilt_model::resource::LocalResource;
 use serde_json::{Value, json};
 
-use super::{Named, disable_source, disable_status, owned};
-use crate::event::clean_name;
-use crate::state::{LocalState, ResourceState, ServeState};
+use super::{Named, disable_source, disable_status, managed, owned};
+use crate::event::{ServeExit, clean_name};
+use crate::state::{CommandRun, LocalState, ResourceState, ServeState};
 
 /// `ready` is whether its server is.
 pub(super) fn objects(
@@ -23,9 +25,11 @@ pub(super) fn objects(
         json!({"args": command.argv, "dir": command.dir, "env": env, "disableSource": disable_source(name)})
     };
     if let Some(command) = &spec.update {
-        let mut content = json!({"spec": written(command), "status": update_command(resource)});
+        let mut content =
+            json!({"spec": written(command), "status": command_status(resource, local.command.as_ref())});
         content["status"]["disableStatus"] = disable_status(resource);
-        objects.push(owned("Cmd", &clean_name(&format!("{name}:update")), name, content));
+        let own = clean_name(&format!("{name}:update"));
+        objects.push(managed("Cmd", &own, name, "local_resource", content));
     }
     if let Some(command) = &spec.serve {
         let mut written = written(command);
@@ -38,16 +42,15 @@ pub(super) fn objects(
     }
 }
 
-fn update_command(resource: &ResourceState) -> Value {
-    if let Some(update) = &resource.update {
-        return json!({"running": {"pid": 0, "startedAt": update.started}});
+/// Of a command of updates, by its last run.
+pub(super) fn command_status(resource: &ResourceState, last: Option<&CommandRun>) -> Value {
+    let of_update = |run: &&CommandRun| resource.update.as_ref().is_none_or(|update| update.id == run.update);
+    // The next update has begun, and its command has not.
+    let Some(run) = last.filter(of_update) else { return json!({"waiting": {}}) };
+    match &run.ended {
+        None => json!({"running": {"pid": run.pid, "startedAt": run.since}}),
+        Some((at, exit)) => terminated(run.pid, run.since, *at, exit),
     }
-    let Some(last) = resource.history.back() else { return json!({"waiting": {}}) };
-    let failed = last.failure.as_ref().map(ToString::to_string);
-    json!({"terminated": {
-        "pid": 0, "startedAt": last.started, "finishedAt": last.finished,
-        "exitCode": i32::from(failed.is_some()), "reason": failed.unwrap_or_default(),
-    }})
 }
 
 fn serve_command(local: &LocalState, ready: bool) -> Value {
@@ -57,8 +60,19 @@ fn serve_command(local: &LocalState, ready: bool) -> Value {
             json!({"ready": ready, "running": {"pid": pid, "startedAt": since}})
         }
         Some(ServeState::Ended { exit, at }) => {
-            let (code, reason) = exit.code_and_reason();
-            json!({"terminated": {"pid": 0, "startedAt": at, "finishedAt": at, "exitCode": code, "reason": reason}})
+            let (pid, started) = local.serve.as_ref().map_or((0, None), |serve| (serve.pid, serve.started));
+            terminated(pid, started.unwrap_or(*at), *at, exit)
         }
     }
+}
+
+fn terminated(pid: u32, started: Timestamp, finished: Timestamp, exit: &ServeExit) -> Value {
+    let (code, reason) = exit.code_and_reason();
+    let ended = Fields::new()
+        .put("pid", pid)
+        .put("startedAt", json!(started))
+        .put("finishedAt", json!(finished))
+        .put("exitCode", code)
+        .put_unless_empty("reason", reason);
+    json!({"terminated": ended.value()})
 }

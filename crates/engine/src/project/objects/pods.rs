@@ -1,5 +1,6 @@
 //! Pods as the API tells of them.
 
+use lilt_model::Timestamp;
 use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase};
 use serde_json::{Value, json};
 
@@ -33,7 +34,11 @@ pub(crate) fn pod_status(pod: &Pod) -> Value {
         "ancestorUID": pod.owners.last(),
     });
     if let (Some(name), Some((api_version, kind))) = (&pod.nearest_owner, &pod.owner_kind) {
-        told["owner"] = json!({"name": name, "kind": kind, "apiVersion": api_version});
+        let mut owner = json!({"name": name, "kind": kind, "apiVersion": api_version});
+        if let Some(at) = pod.owner_created {
+            owner["creationTimestamp"] = json!(at.whole_seconds());
+        }
+        told["owner"] = owner;
     }
     told
 }
@@ -46,8 +51,11 @@ fn container_status(container: &Container) -> Value {
         ContainerState::Running { since } => {
             json!({"running": {"startedAt": since.whole_seconds()}, "waiting": null, "terminated": null})
         }
-        ContainerState::Terminated { exit_code, reason, finished, .. } => json!({
-            "terminated": {"exitCode": exit_code, "reason": reason, "startedAt": null, "finishedAt": finished.whole_seconds()},
+        ContainerState::Terminated { exit_code, reason, started, finished, .. } => json!({
+            "terminated": {
+                "exitCode": exit_code, "reason": reason, "startedAt": started.map(Timestamp::whole_seconds),
+                "finishedAt": finished.whole_seconds(),
+            },
             "running": null, "waiting": null,
         }),
     };

@@ -1,9 +1,10 @@
 //! The objects that tell of the session as a whole.
 
-use lilt_model::cluster::Registry;
+use lilt_model::api::fields::Fields;
+use lilt_model::cluster::{ClusterInfo, Registry};
 use lilt_model::duration::display;
 use lilt_model::resource::Body;
-use lilt_model::{ClusterName, ResourceName};
+use lilt_model::{ClusterName, ResourceName, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::targets::tiltfile_target;
@@ -57,35 +58,43 @@ fn tiltfile_content(state: &State) -> Value {
 
 fn cluster_content(state: &State, name: &ClusterName, cluster: &ClusterState) -> Value {
     let mut status = Map::new();
-    let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
     if let Some(info) = &cluster.info {
-        let connection = json!({"context": info.context, "namespace": info.namespace,
-            "cluster": info.cluster, "product": info.product.name()});
-        let mut connection = connection;
-        if let Some(path) = &info.config_path {
-            connection["configPath"] = json!(path);
-        }
-        put("connection", json!({"kubernetes": connection}));
-        put("version", json!(info.server_version));
-        put("arch", json!(info.platform.as_deref().and_then(|it| it.split('/').nth(1)).unwrap_or("unknown")));
-        if let Some(at) = cluster.connected {
-            put("connectedAt", json!(at));
-        }
-        if let Some(registry) = &info.registry {
-            put("registry", registry_content(registry));
-        }
+        tell_cluster(info, cluster.connected, &mut status);
     }
     if let Some(failure) = &cluster.failure {
-        put("error", json!(failure.to_string()));
+        status.insert("error".to_owned(), json!(failure.to_string()));
     }
-    let mut spec = json!({"connection": {"kubernetes": {}}});
-    if !name.is_session() {
-        spec["connection"]["kubernetes"]["context"] = json!(name);
-    }
+    let context = match name.is_session() {
+        true => state.options.context.clone().unwrap_or_default(),
+        false => name.to_string(),
+    };
+    let asked = Fields::new()
+        .put_unless_empty("context", context)
+        .put_unless_empty("namespace", state.options.namespace.clone().unwrap_or_default());
+    let mut spec = json!({"connection": {"kubernetes": asked.value()}});
     if let Some(registry) = &state.settings.default_registry {
         spec["defaultRegistry"] = registry_content(registry);
     }
     json!({"spec": spec, "status": status})
+}
+
+/// What a cluster says of itself, and since when it answers.
+pub(crate) fn tell_cluster(info: &ClusterInfo, since: Option<Timestamp>, status: &mut Map<String, Value>) {
+    let mut connection = json!({"context": info.context, "namespace": info.namespace,
+        "cluster": info.cluster, "product": info.product.name()});
+    if let Some(path) = &info.config_path {
+        connection["configPath"] = json!(path);
+    }
+    let mut put = |name: &str, value: Value| status.insert(name.to_owned(), value);
+    put("connection", json!({"kubernetes": connection}));
+    put("version", json!(info.server_version));
+    put("arch", json!(info.platform.as_deref().and_then(|it| it.split('/').nth(1)).unwrap_or("unknown")));
+    if let Some(at) = since {
+        put("connectedAt", json!(at));
+    }
+    if let Some(registry) = &info.registry {
+        put("registry", registry_content(registry));
+    }
 }
 
 fn registry_content(registry: &Registry) -> Value {

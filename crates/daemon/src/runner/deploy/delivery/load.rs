@@ -184,7 +184,7 @@ async fn run_program(
         "lilt puts images into {maker}'s nodes itself where they are containers of the engine it builds with, and else \
          calls `{maker}`; a registry that the cluster announces (kube-public/local-registry-hosting) needs neither"
     );
-    let exit = steps.run(&command).await.map_err(|failure| failure.hint(hint.clone()))?;
+    let exit = steps.run(&command, None).await.map_err(|failure| failure.hint(hint.clone()))?;
     match local::how_it_failed(exit) {
         None => Ok(()),
         Some(how) => {

@@ -1,0 +1,64 @@
+//! What one image went through while it was built: the steps of its builder, and how it came to the cluster.
+
+use std::collections::HashMap;
+
+use lilt_docker::{BuildProgress, StepId};
+use lilt_host::clock;
+use lilt_model::image::{BuildRecord, BuildStage};
+use lilt_model::{Failure, ImageName, Timestamp};
+
+#[derive(Debug, Default)]
+pub(crate) struct Stages {
+    all: Vec<BuildStage>,
+    places: HashMap<StepId, usize>,
+}
+
+impl Stages {
+    pub(crate) fn hear(&mut self, progress: &BuildProgress) {
+        match progress {
+            BuildProgress::Started { step, name, at } => {
+                let at = at.unwrap_or_else(clock::now);
+                // BuildKit begins a step again to say more of it.
+                if !self.places.contains_key(step) {
+                    self.places.insert(step.clone(), self.all.len());
+                    self.begin(name, at);
+                }
+            }
+            BuildProgress::Finished { step, cached, at, error, .. } => {
+                if let Some(stage) = self.places.get(step).and_then(|place| self.all.get_mut(*place)) {
+                    let at = at.unwrap_or_else(clock::now);
+                    stage.ended = stage.ended.max(Some(at));
+                    stage.cached = *cached;
+                    stage.error.clone_from(error);
+                }
+            }
+            BuildProgress::Log { .. } | BuildProgress::Advanced { .. } | BuildProgress::Warning { .. } => {}
+        }
+    }
+
+    fn begin(&mut self, name: &str, began: Timestamp) {
+        self.all.push(BuildStage { name: name.to_owned(), cached: false, began, ended: None, error: None });
+    }
+
+    /// One that no builder tells of. It lasts until [`Stages::finish`].
+    pub(crate) fn begin_own(&mut self, name: &str) {
+        self.begin(name, clock::now());
+    }
+
+    /// The image is there, or not; the next one begins anew.
+    pub(crate) fn finish(
+        &mut self,
+        image: &ImageName,
+        began: Timestamp,
+        failure: Option<&Failure>,
+    ) -> BuildRecord {
+        let ended = clock::now();
+        let error = failure.map(ToString::to_string);
+        let mut stages = std::mem::take(self).all;
+        for stage in stages.iter_mut().filter(|stage| stage.ended.is_none()) {
+            stage.ended = Some(ended);
+            stage.error.clone_from(&error);
+        }
+        BuildRecord { image: image.clone(), began, ended, stages, error }
+    }
+}

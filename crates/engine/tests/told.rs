@@ -1,0 +1,267 @@
+//! What the objects tell of the Tiltfile's resources: processes, builds, files in containers, forwards, pods.
+
+mod support;
+
+use lilt_engine::{
+    Event, ForwardState, ServeExit, SyncFault, TaskId, UpdateOutcome, project_resource_objects,
+};
+use lilt_model::api::Object;
+use lilt_model::cluster::ContainerState;
+use lilt_model::command::Command;
+use lilt_model::image::{BuildRecord, BuildStage, CustomBuild, CustomOutput, ImageBuild};
+use lilt_model::request::Request;
+use lilt_model::resource::Body;
+use lilt_model::{Failure, Timestamp};
+use serde_json::{Value, json};
+use support::*;
+
+fn told(script: &Script, resource: &str, kind: &str, name: &str) -> Option<Object> {
+    let objects = project_resource_objects(&script.state, &resource.into());
+    objects.into_iter().find(|(key, _)| key.kind == kind && key.name == name).map(|(_, object)| object)
+}
+
+fn part(script: &Script, resource: &str, kind: &str, name: &str, part: &str) -> Value {
+    told(script, resource, kind, name).map_or(Value::Null, |object| object.content[part].clone())
+}
+
+fn status(script: &Script, resource: &str, kind: &str, name: &str) -> Value {
+    part(script, resource, kind, name, "status")
+}
+
+fn command(script: &Script, name: &str) -> Value {
+    let mut told = status(script, "a", "Cmd", name);
+    told.as_object_mut().expect("a status").remove("disableStatus");
+    told
+}
+
+#[test]
+fn the_command_of_an_update_has_a_process_and_an_exit_code() {
+    let mut script = Script::loaded(vec![local("a")]);
+    assert_eq!(command(&script, "a:update"), json!({"waiting": {}}));
+    let update = script.update_of("a").expect("it runs");
+    script.event(Event::UpdateCommandStarted { resource: "a".into(), update, image: None, pid: 42 });
+    let since = command(&script, "a:update")["running"]["startedAt"].clone();
+    assert_eq!(command(&script, "a:update"), json!({"running": {"pid": 42, "startedAt": since}}));
+    script.event(Event::UpdateCommandEnded {
+        resource: "a".into(),
+        update,
+        image: None,
+        exit: ServeExit::Code(3),
+    });
+    let ended = command(&script, "a:update")["terminated"].clone();
+    assert_eq!((&ended["pid"], &ended["exitCode"], &ended["startedAt"]), (&json!(42), &json!(3), &since));
+    script.fail("a");
+    assert_eq!(
+        command(&script, "a:update")["terminated"],
+        ended,
+        "the end of the update says nothing new of it"
+    );
+    script.trigger("a");
+    assert_eq!(command(&script, "a:update"), json!({"waiting": {}}), "the next has not begun");
+    let update = script.update_of("a").expect("it runs");
+    script.event(Event::UpdateCommandStarted { resource: "a".into(), update, image: None, pid: 43 });
+    script.event(Event::Requested { request: Request::Cancel { resource: "a".into() } });
+    let ended = command(&script, "a:update")["terminated"].clone();
+    assert_eq!(
+        (&ended["pid"], &ended["exitCode"]),
+        (&json!(43), &json!(143)),
+        "given up: it was asked to end"
+    );
+}
+
+#[test]
+fn a_server_that_ended_had_a_process_and_a_beginning() {
+    let mut script = Script::loaded(vec![server("a")]);
+    script.succeed("a");
+    let generation = match lilt_engine::plan(&script.state).remove(&TaskId::Serve("a".into())) {
+        Some(lilt_engine::TaskSpec::Serve { generation, .. }) => generation,
+        other => panic!("{other:?}"),
+    };
+    script.event(Event::ServeStarted { resource: "a".into(), generation, pid: 77 });
+    let since = command(&script, "a-serve")["running"]["startedAt"].clone();
+    script.event(Event::ServeEnded { resource: "a".into(), generation, exit: ServeExit::Signal(9) });
+    let ended = command(&script, "a-serve")["terminated"].clone();
+    assert_eq!((&ended["pid"], &ended["startedAt"], &ended["exitCode"]), (&json!(77), &since, &json!(137)));
+}
+
+fn record(error: Option<&str>) -> BuildRecord {
+    let stage = |name: &str, ended| BuildStage {
+        name: name.into(),
+        cached: name.starts_with("[1/"),
+        began: Timestamp(2_000_000),
+        ended,
+        error: error.map(str::to_owned),
+    };
+    let stages = vec![stage("[1/2] FROM busybox", Some(Timestamp(3_000_000))), stage("docker push", None)];
+    let error = error.map(str::to_owned);
+    BuildRecord { image: "w".into(), began: Timestamp(1_000_000), ended: Timestamp(4_000_000), stages, error }
+}
+
+#[test]
+fn an_image_tells_the_stages_of_its_build_and_of_the_one_that_failed() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect();
+    let update = script.update_of("w").expect("it runs");
+    // The times of a build are those of the update's and later.
+    let mut failed = record(Some("no such file"));
+    failed.began = Timestamp(script.time * 1_000_000);
+    let outcome =
+        UpdateOutcome { builds: vec![failed], ..UpdateOutcome::failed(Failure::user("no such file")) };
+    script.event(Event::UpdateEnded { resource: "w".into(), update, outcome: Box::new(outcome) });
+    let told = status(&script, "w", "DockerImage", "w:w");
+    assert_eq!(told["completed"]["error"], "no such file");
+    assert_eq!(
+        told["stageStatuses"][1],
+        json!({
+            "name": "docker push", "startedAt": "1970-01-01T00:00:02.000000Z", "error": "no such file",
+        })
+    );
+    script.trigger("w");
+    assert!(status(&script, "w", "DockerImage", "w:w")["building"]["startedAt"].is_string());
+    let update = script.update_of("w").expect("it runs");
+    let mut outcome = script.deployed_outcome("w", "two");
+    outcome.builds = vec![BuildRecord { began: Timestamp(script.time * 1_000_000), ..record(None) }];
+    script.event(Event::UpdateEnded { resource: "w".into(), update, outcome: Box::new(outcome) });
+    let told = status(&script, "w", "DockerImage", "w:w");
+    assert_eq!((&told["ref"], &told["completed"]["error"]), (&json!("w:two"), &Value::Null));
+    assert_eq!(
+        told["stageStatuses"][0],
+        json!({
+            "name": "[1/2] FROM busybox", "cached": true, "startedAt": "1970-01-01T00:00:02.000000Z",
+            "finishedAt": "1970-01-01T00:00:03.000000Z",
+        })
+    );
+}
+
+#[test]
+fn containers_tell_what_was_copied_into_them_and_why_not() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one");
+    script.pod(starting("w", "p", "one"));
+    let told = |script: &Script| status(script, "w", "LiveUpdate", "w:w")["containers"][0].clone();
+    let waiting = json!({"reason": "ContainerWaiting", "message": "Waiting for container to start"});
+    assert_eq!(told(&script)["waiting"], waiting);
+    script.pod(running("w", "p", "one", "c1"));
+    assert_eq!(
+        (&told(&script)["waiting"], &told(&script)["lastFileTimeSynced"]),
+        (&Value::Null, &Value::Null)
+    );
+    script.save_image("w", "w", "/p/w/src/a");
+    let saved = status(&script, "w", "FileWatch", "image:w")["lastEventTime"].clone();
+    script.synced("w", "c1", Ok(()));
+    assert!(saved.is_string());
+    assert_eq!(told(&script)["lastFileTimeSynced"], saved);
+    script.save_image("w", "w", "/p/w/src/a");
+    script.synced("w", "c1", Err(SyncFault::Step(Failure::user("make failed"))));
+    let failed = told(&script);
+    assert_eq!((&failed["lastExecError"], &failed["lastFileTimeSynced"]), (&json!("make failed"), &saved));
+    script.save_image("w", "w", "/p/w/src/b");
+    script.synced("w", "c1", Ok(()));
+    assert_eq!(told(&script)["lastExecError"], Value::Null);
+}
+
+#[test]
+fn a_forward_tells_since_when_it_listens() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one");
+    script.pod(running("w", "p", "one", "c1"));
+    let changed = |state| Event::ForwardChanged { resource: "w".into(), local_port: 8000, state };
+    let started = |script: &Script| {
+        status(script, "w", "PortForward", "w-p")["forwardStatuses"][0]["startedAt"].clone()
+    };
+    script.event(changed(ForwardState::Listening));
+    let since = started(&script);
+    assert!(since.is_string());
+    script.event(changed(ForwardState::Listening));
+    assert_eq!(started(&script), since, "it has listened all the time");
+    script.event(changed(ForwardState::Failed(Failure::environment("taken"))));
+    assert_eq!(started(&script), Value::Null);
+}
+
+#[test]
+fn pods_tell_of_their_owner_and_when_their_containers_ran() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one");
+    let mut pod = running("w", "p", "one", "c1");
+    pod.nearest_owner = Some("w-1".into());
+    pod.owner_kind = Some(("apps/v1".into(), "ReplicaSet".into()));
+    pod.owner_created = Some(Timestamp(5_500_000));
+    pod.containers[0].state = ContainerState::Terminated {
+        exit_code: 1,
+        reason: "Error".into(),
+        message: String::new(),
+        started: Some(Timestamp(6_000_000)),
+        finished: Timestamp(7_000_000),
+    };
+    script.pod(pod);
+    let told = status(&script, "w", "KubernetesDiscovery", "w")["pods"][0].clone();
+    let owner = json!({
+        "name": "w-1", "kind": "ReplicaSet", "apiVersion": "apps/v1", "creationTimestamp": "1970-01-01T00:00:05Z",
+    });
+    assert_eq!(told["owner"], owner);
+    let ended = &told["containers"][0]["state"]["terminated"];
+    assert_eq!(
+        (&ended["startedAt"], &ended["finishedAt"]),
+        (&json!("1970-01-01T00:00:06Z"), &json!("1970-01-01T00:00:07Z"))
+    );
+}
+
+#[test]
+fn the_command_that_builds_an_image_is_a_command_of_its_own() {
+    let mut built = workload("w");
+    if let Body::Kubernetes(kubernetes) = &mut built.body {
+        kubernetes.images[0].build = ImageBuild::Custom(CustomBuild {
+            command: Command::shell("make image", "/p"),
+            deps: vec![],
+            tag: String::new(),
+            output: CustomOutput::LocalDocker,
+            outputs_image_ref_to: None,
+        });
+        kubernetes.image_deps = vec!["w".into()];
+    }
+    let mut script = Script::loaded(vec![built]);
+    script.connect();
+    assert_eq!(part(&script, "w", "CmdImage", "w:w", "spec")["clusterNeeds"], "push");
+    let update = script.update_of("w").expect("it runs");
+    let image = Some("w".into());
+    script.event(Event::UpdateCommandStarted { resource: "w".into(), update, image, pid: 5 });
+    assert_eq!(status(&script, "w", "Cmd", "w:w")["running"]["pid"], 5);
+    assert_eq!(part(&script, "w", "Cmd", "w:w", "spec")["dir"], "/p");
+    let image = Some("w".into());
+    script.event(Event::UpdateCommandEnded { resource: "w".into(), update, image, exit: ServeExit::Code(0) });
+    assert_eq!(status(&script, "w", "Cmd", "w:w")["terminated"]["exitCode"], 0);
+    let by = told(&script, "w", "Cmd", "w:w").expect("it is there");
+    assert_eq!(by.annotation("tilt.dev/managed-by"), Some("cmd_image"));
+}
+
+#[test]
+fn the_files_of_a_shared_image_are_watched_until_all_that_share_it_are_switched_off() {
+    let mut script = Script::loaded(vec![workload("a"), with_image_of(workload("b"), "a")]);
+    let source = |script: &Script, resource: &str| {
+        part(script, resource, "FileWatch", "image:a", "spec")["disableSource"].clone()
+    };
+    let map = |name: &str| json!({"name": format!("{name}-disable"), "key": "isDisabled"});
+    let both = json!({"everyConfigMap": [map("a"), map("b")]});
+    assert_eq!((source(&script, "a"), source(&script, "b")), (both.clone(), both.clone()));
+    assert_eq!(
+        part(&script, "b", "FileWatch", "image:b", "spec")["disableSource"],
+        json!({"configMap": map("b")})
+    );
+    script.event(Event::Requested { request: Request::Switch { enable: vec![], disable: vec!["a".into()] } });
+    assert_eq!((source(&script, "a"), source(&script, "b")), (Value::Null, both), "b tells of it");
+    script.event(Event::Requested { request: Request::Switch { enable: vec![], disable: vec!["b".into()] } });
+    let off = status(&script, "a", "FileWatch", "image:a");
+    assert_eq!(
+        (&off["disableStatus"]["state"], &off["monitorStartTime"]),
+        (&json!("Disabled"), &Value::Null)
+    );
+}
+
+#[test]
+fn a_watch_tells_that_it_may_miss_something() {
+    let mut script = Script::loaded(vec![local("a")]);
+    assert_eq!(status(&script, "a", "FileWatch", "local:a")["error"], Value::Null);
+    let watch = lilt_engine::WatchId::Local("a".into());
+    script.event(Event::WatchTroubled { watch, failure: Failure::environment("too many watches") });
+    assert_eq!(status(&script, "a", "FileWatch", "local:a")["error"], "too many watches");
+}
