@@ -8,7 +8,8 @@ export default defineConfig({
   workers: 2,
   retries: 0,
   forbidOnly: true,
-  timeout: 60_000,
+  // The machine may be busy with other things.
+  timeout: 120_000,
   expect: { timeout: 20_000 },
   reporter: [["list"]],
   use: {

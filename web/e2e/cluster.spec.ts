@@ -1,6 +1,6 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import { Namespace } from "./bed";
-import { expect, Lilt, row, test as base } from "./lilt";
+import { expect, freePort, Lilt, row, test as base } from "./lilt";
 
 const YAML = `
 apiVersion: v1
@@ -45,7 +45,7 @@ let count = 0;
 const test = base.extend<{ inCluster: Lilt }>({
   inCluster: async ({ context }, use) => {
     const namespace = new Namespace(`page-${process.pid}-${++count}`);
-    const port = 20_000 + (process.pid % 20_000);
+    const port = await freePort();
     const tiltfile = `
 allow_k8s_contexts(k8s_context())
 k8s_yaml('all.yaml')
