@@ -66,7 +66,7 @@ pub async fn run(
         drift: settings.habits.drift,
         restart_servers: settings.habits.restart_servers,
         ci_timeout: settings.ci_timeout,
-        context: settings.context.clone(),
+        context: settings.kubeconfig.context().map(str::to_owned),
         namespace: settings.namespace.clone(),
     };
     let guardian = Guardian::of_this_program()?;
