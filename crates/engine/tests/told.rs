@@ -9,6 +9,7 @@ use lilt_model::api::Object;
 use lilt_model::cluster::ContainerState;
 use lilt_model::command::Command;
 use lilt_model::image::{BuildRecord, BuildStage, CustomBuild, CustomOutput, ImageBuild};
+use lilt_model::kubernetes::ForwardPlace;
 use lilt_model::request::Request;
 use lilt_model::resource::Body;
 use lilt_model::{Failure, Timestamp};
@@ -165,7 +166,8 @@ fn a_forward_tells_since_when_it_listens() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one");
     script.pod(running("w", "p", "one", "c1"));
-    let changed = |state| Event::ForwardChanged { resource: "w".into(), local_port: 8000, state };
+    let place = ForwardPlace { host: String::new(), port: 8000 };
+    let changed = |state| Event::ForwardChanged { resource: "w".into(), place: place.clone(), state };
     let started = |script: &Script| {
         status(script, "w", "PortForward", "w-p")["forwardStatuses"][0]["startedAt"].clone()
     };
