@@ -23,7 +23,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// * `command`: a shell line, or a list of words
     /// * `deps`: files and directories; a change to one of them builds again
     /// * `tag`: the tag that the command gives the image, if it takes none from `EXPECTED_REF`
-    /// * `disable_push`: the command pushes the image itself
+    /// * `disable_push`: the command brings the image to the cluster itself, under the name of `EXPECTED_REF`
     /// * `skips_local_docker`: the image never is in the local Docker engine; the command pushes it
     /// * `live_update`: steps that bring changes into running containers without a build
     /// * `match_in_env_vars`: replace the image's name also in the values of environment variables
