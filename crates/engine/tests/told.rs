@@ -166,7 +166,7 @@ fn a_forward_tells_since_when_it_listens() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one");
     script.pod(running("w", "p", "one", "c1"));
-    let place = ForwardPlace { host: String::new(), port: 8000 };
+    let place = ForwardPlace { host: "localhost".into(), port: 8000 };
     let changed = |state| Event::ForwardChanged { resource: "w".into(), place: place.clone(), state };
     let started = |script: &Script| {
         status(script, "w", "PortForward", "w-p")["forwardStatuses"][0]["startedAt"].clone()

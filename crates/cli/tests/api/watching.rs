@@ -71,6 +71,10 @@ async fn watch(maps: Api<DynamicObject>, mut from: String, restless: Option<u64>
             let number = version(&object);
             assert!(from.parse::<u64>().expect("a number") < number, "versions grow: {number} after {from}");
             from = number.to_string();
+            // The session's own, which may come only now.
+            if name == "one-disable" {
+                continue;
+            }
             let value =
                 object.data.pointer("/data/value").and_then(|value| value.as_str()).map(str::to_owned);
             let known = facts.insert(number, (name, value.filter(|_| there)));
