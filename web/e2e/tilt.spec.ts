@@ -30,9 +30,12 @@ test("Tilt's addresses and its WebSocket work as they did", async ({ lilt, page 
   });
   expect(trigger.status()).toBe(200);
   const changes = async () => (await views()).slice(1);
+  // An update that is quick may be over when it is told of.
   await expect
     .poll(async () =>
-      (await changes()).some(({ uiResources }) => uiResources?.some(({ status }) => status?.currentBuild)),
+      (await changes()).some(({ uiResources }) =>
+        uiResources?.some(({ status }) => (status?.buildHistory?.length ?? 0) > 1),
+      ),
     )
     .toBe(true);
   await expect
@@ -60,7 +63,7 @@ interface View {
   isComplete?: boolean;
   uiResources?: {
     metadata: { name: string; deletionTimestamp?: string };
-    status?: { currentBuild?: unknown };
+    status?: { buildHistory?: unknown[] };
   }[];
   uiButtons?: unknown[];
   logList?: { segments: { text: string }[] };
