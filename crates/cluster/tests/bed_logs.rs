@@ -87,8 +87,10 @@ async fn the_run_asked_for_is_read_although_the_container_restarted() {
     let mut object = space::pod("main", "busybox", "cat /proc/sys/kernel/random/uuid; echo end; exit 1");
     object["spec"]["restartPolicy"] = json!("OnFailure");
     space.apply(object).await;
+    // The first restart comes at once, and might be there before the log is read; the others are some seconds apart.
     let first = space::until_pod(&mut watch, |pod| {
-        matches!(pod.containers.first().map(|one| &one.state), Some(ContainerState::Terminated { .. }))
+        let one = pod.containers.first();
+        one.is_some_and(|one| one.restarts == 1 && matches!(one.state, ContainerState::Terminated { .. }))
     })
     .await;
     let run = first.containers[0].id.clone().unwrap();
