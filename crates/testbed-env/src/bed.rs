@@ -66,6 +66,16 @@ impl Bed {
         &self.variables["DOCKER_HOST"]
     }
 
+    /// `ctr` with the node's containerd.
+    pub fn ctr(&self) -> String {
+        format!("ctr --address {}", self.containerd())
+    }
+
+    /// The socket of the node's containerd.
+    pub fn containerd(&self) -> String {
+        self.docker_host().trim_start_matches("unix://").replace("docker.sock", "containerd.sock")
+    }
+
     /// The registry that engine and cluster pull from: `host:port`.
     pub fn registry(&self) -> &str {
         &self.variables["LILT_TESTBED_REGISTRY"]

@@ -7,9 +7,7 @@ use crate::support::lilt::Start;
 
 /// Loads an image into the node, as `k3d image import` would.
 fn loader() -> String {
-    let socket =
-        Bed::get().docker_host().trim_start_matches("unix://").replace("docker.sock", "containerd.sock");
-    format!("docker save \"$EXPECTED_REF\" | ctr --address {socket} -n k8s.io images import -")
+    format!("docker save \"$EXPECTED_REF\" | {} -n k8s.io images import -", Bed::get().ctr())
 }
 
 fn start(example: &Example, arguments: &[&str]) -> Start {

@@ -5,7 +5,7 @@ use lilt_testbed_env::{Bed, Project, eventually};
 
 use crate::account::write_kubeconfig;
 use crate::front::{Front, HOSTING, NODES, NOT_FOUND, node};
-use crate::stand_in::{StandIns, containerd, ctr};
+use crate::stand_in::StandIns;
 use crate::support::bed::Site;
 use crate::support::lilt::Lilt;
 use crate::support::page::get;
@@ -45,8 +45,8 @@ fn only_the_changed_layer_goes_into_the_node() {
         "node-ctr",
         &format!(
             "case \"$*\" in *import*) n=$(ls {keep} | wc -l); tee {keep}/$n.tar | {} \"$@\";; *) exec {} \"$@\";; esac",
-            ctr(),
-            ctr()
+            Bed::get().ctr(),
+            Bed::get().ctr()
         ),
     )]);
     let dockerfile = site.project.read("app/Dockerfile");
@@ -102,7 +102,7 @@ impl NodeContainer {
         let program = program.into_iter().find(|path| path.is_file()).expect("the bed has ctr");
         let volumes = [
             format!("{}:/usr/local/bin/ctr:ro", program.display()),
-            format!("{}:/run/containerd/containerd.sock", containerd()),
+            format!("{}:/run/containerd/containerd.sock", bed.containerd()),
         ];
         let mut arguments = vec!["run", "--detach", "--name", name];
         labels.iter().for_each(|label| arguments.extend(["--label", label]));

@@ -4,7 +4,7 @@
 use lilt_testbed_env::Bed;
 
 use crate::account::write_kubeconfig;
-use crate::stand_in::{StandIns, ctr};
+use crate::stand_in::StandIns;
 use crate::support::bed::Site;
 
 /// Deploys to a cluster of this name with this program at hand, and returns how it was called, with the image's reference
@@ -27,7 +27,7 @@ fn calls(topic: &str, cluster: &str, program: &str, body: &str, variables: &[(&s
 
 /// Shell that imports the image that the given word names.
 fn import(word: &str) -> String {
-    format!("docker save \"{word}\" | {} --namespace k8s.io images import - >&2", ctr())
+    format!("docker save \"{word}\" | {} --namespace k8s.io images import - >&2", Bed::get().ctr())
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn minikube_loads() {
 
 #[test]
 fn microk8s_brings_ctr_along() {
-    let body = format!("test \"$1\" = ctr && shift && exec {} \"$@\"", ctr());
+    let body = format!("test \"$1\" = ctr && shift && exec {} \"$@\"", Bed::get().ctr());
     let found = calls("microk8s-program", "microk8s-NAME", "microk8s", &body, &[]);
     let last = found.last().expect("it was called");
     assert_eq!(last, "microk8s ctr --namespace k8s.io images import -", "{found:?}");

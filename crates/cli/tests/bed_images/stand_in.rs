@@ -4,16 +4,6 @@ use std::path::PathBuf;
 
 use lilt_testbed_env::{Bed, Project};
 
-/// `ctr` beside the node's containerd.
-pub(crate) fn ctr() -> String {
-    format!("ctr --address {}", containerd())
-}
-
-/// The socket of the node's containerd.
-pub(crate) fn containerd() -> String {
-    Bed::get().docker_host().trim_start_matches("unix://").replace("docker.sock", "containerd.sock")
-}
-
 /// Programs that come first on `PATH`. Each notes how it was called.
 pub(crate) struct StandIns {
     folder: Project,
