@@ -176,19 +176,22 @@ async fn find(
     let Some(id) = engine.image_id(&named.local).await? else {
         return Err(missing(engine, &target.name, expected, &named.local).await);
     };
-    let keeps_its_name = matches!(expected, Expected::Written(_))
-        || (delivery::brings_itself(target) && job.delivery != Delivery::Shared);
-    match keeps_its_name {
+    match matches!(expected, Expected::Written(_)) || is_brought(job, target) {
         true => Ok(named),
         false => image::tag_by_content(engine, job, &target.name, &id).await,
     }
+}
+
+/// Whether the cluster has it from the command alone, and so by no other name than the command's.
+fn is_brought(job: &DeployJob, target: &ImageTarget) -> bool {
+    delivery::brings_itself(target) && job.delivery != Delivery::Shared
 }
 
 /// What is in an image whose name the command keeps from build to build, as far as the engine knows.
 pub(crate) async fn content(context: &Context, job: &DeployJob, image: &Injection) -> Option<String> {
     let target = job.kubernetes.image(&image.name)?;
     let ImageBuild::Custom(recipe) = &target.build else { return None };
-    let stays = delivery::brings_itself(target) && job.delivery != Delivery::Shared && !recipe.tag.is_empty();
+    let stays = is_brought(job, target) && !recipe.tag.is_empty();
     if !stays && recipe.outputs_image_ref_to.is_none() {
         return None;
     }
