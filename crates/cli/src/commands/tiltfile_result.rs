@@ -97,10 +97,18 @@ fn print_timings(calls: &[BuiltinCall], threshold: Duration, took: Duration) -> 
         anyhow::bail!("executed Tiltfile, but recorded no Builtin calls");
     }
     for call in calls.iter().filter(|call| call.took >= threshold) {
-        terminal::line(&format!("- {}{} took {}", call.name, call.arguments, duration::display(call.took)));
+        let arguments = on_one_line(&call.arguments);
+        terminal::line(&format!("- {}{arguments} took {}", call.name, duration::display(call.took)));
     }
     terminal::line(&format!("Tiltfile execution took {}", duration::display(took)));
     Ok(())
+}
+
+/// The beginning of it: an argument may be the YAML of a whole chart.
+fn on_one_line(arguments: &str) -> String {
+    const LONGEST: usize = 120;
+    let begin: String = arguments.lines().next().unwrap_or_default().chars().take(LONGEST).collect();
+    if begin.len() == arguments.len() { begin } else { begin + "…)" }
 }
 
 /// Also the lines that were not shown.

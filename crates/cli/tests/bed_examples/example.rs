@@ -27,6 +27,14 @@ impl Example {
         Start::new(&self.project, arguments).on(&self.namespace).variable(variable, port.to_string())
     }
 
+    /// What Go compiled before need not be compiled again.
+    pub(crate) fn with_go(&self, start: Start) -> Start {
+        match std::env::var_os("HOME") {
+            Some(home) => start.variable("GOCACHE", Path::new(&home).join(".cache/go-build")),
+            None => start,
+        }
+    }
+
     /// As an editor saves: beside the file first, then in its place.
     pub(crate) fn edit(&self, file: &str, from: &str, to: &str) {
         let text = self.project.read(file);
@@ -69,8 +77,8 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).expect("an example") {
         let entry = entry.expect("an entry");
         let (path, name) = (entry.path(), entry.file_name());
-        // What somebody built by hand.
-        if name == "bin" || name == ".pycache" {
+        // What somebody made by hand, or lilt for them.
+        if ["bin", "crds", ".pycache", "tilt-settings.yaml"].iter().any(|made| name == *made) {
             continue;
         }
         if path.is_dir() {

@@ -12,13 +12,8 @@ fn loader() -> String {
 
 fn start(example: &Example, arguments: &[&str]) -> Start {
     let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
-    let cache = std::env::var_os("HOME").map(|home| std::path::Path::new(&home).join(".cache/go-build"));
     let start = example.start(arguments).variable("KPULSE_LOADER", loader()).variable("KPULSE_BASE", base);
-    // What was compiled before need not be compiled again.
-    match cache {
-        Some(cache) => start.variable("GOCACHE", cache),
-        None => start,
-    }
+    example.with_go(start)
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #[path = "../support/support.rs"]
 mod support;
 
+mod dynamo_operator;
 mod example;
 mod kpulse;
 mod myapp;

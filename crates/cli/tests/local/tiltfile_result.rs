@@ -130,10 +130,12 @@ fn commands_of_a_tiltfile_that_is_taken_down_meet_the_same_cluster() {
 #[test]
 fn timings_take_the_place_of_the_result() {
     let tiltfile = "x = len([str(1)])\nread_file('text')\nlocal_resource('a', cmd='true')\nos.getcwd()\n\
-                    def f():\n  fail_if = read_file('none', default='')\nf()\n";
+                    def f():\n  fail_if = read_file('none', default='')\nf()\ndecode_yaml(read_file('chart'))\n";
+    let chart = format!("a: {}\nb: 1\n", "x".repeat(500));
     let project = Project::new(&[
         ("Tiltfile", tiltfile),
         ("text", "x"),
+        ("chart", &chart),
         ("none.Tiltfile", "x = 1\n"),
         ("bad", "local(1)\n"),
     ]);
@@ -147,6 +149,8 @@ fn timings_take_the_place_of_the_result() {
             "- local_resource(\"a\")",
             "- os.getcwd()",
             "- read_file(\"none\")",
+            "- read_file(\"chart\")",
+            &format!("- decode_yaml(a: {}…)", "x".repeat(116)),
             "Tiltfile execution",
         ];
         assert_eq!(starts, expected, "{printed}");

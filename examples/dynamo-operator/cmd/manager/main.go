@@ -1,0 +1,56 @@
+// manager is the operator: it watches graphs, makes the workloads they ask for, and refuses those that make no sense.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"example.com/dynamo-operator/internal/controller"
+	"example.com/dynamo-operator/internal/kube"
+	"example.com/dynamo-operator/internal/webhook"
+)
+
+// greeting is what the health endpoint says.
+const greeting = "the operator is well"
+
+func main() {
+	log.SetFlags(0)
+	group := flag.String("api-group", "dynamo.example.com", "the API group of its kinds")
+	version := flag.String("operator-version", "dev", "what it calls itself")
+	var place webhook.Place
+	flag.StringVar(&place.Deployment, "deployment", "", "the Deployment it runs in")
+	flag.StringVar(&place.Service, "webhook-service", "", "the Service that leads to its webhook")
+	flag.StringVar(&place.Configuration, "webhook-configuration", "", "how the API server knows its webhook")
+	flag.Parse()
+	place.Namespace = os.Getenv("NAMESPACE")
+	log.Printf("dynamo-operator %s for %s", *version, *group)
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	client, err := kube.InCluster()
+	if err != nil {
+		log.Fatalf("the operator runs in a pod: %v", err)
+	}
+	hook, err := webhook.Start(ctx, client, place)
+	if err != nil {
+		log.Fatalf("cannot start the webhook: %v", err)
+	}
+	graphs := controller.Start(ctx, client, *group)
+
+	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, greeting) })
+	// Whoever waits for this need not know how long certificates take.
+	http.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !hook.Announced() || !graphs.Ready() {
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+		}
+	})
+	http.HandleFunc("/graphs", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, graphs.Table()) })
+	go func() { log.Fatal(http.ListenAndServe(":8081", nil)) }()
+	graphs.Run(ctx)
+}

@@ -1,0 +1,3 @@
+module example.com/dynamo-operator
+
+go 1.24
