@@ -1,7 +1,7 @@
 /** A real `lilt up` in a folder of its own, for one test. */
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -35,14 +35,26 @@ export class Lilt {
   ) {}
 
   static async start(tiltfile: string, { files = {}, variables = {} }: Beside = {}): Promise<Lilt> {
-    const folder = mkdtempSync(join(tmpdir(), "lilt-e2e-"));
-    // Tokens are kept there, by port.
-    const environment = { ...process.env, TILT_DEV_DIR: join(folder, ".dev"), ...variables };
-    const lilt = new Lilt(folder, await freePort(), environment);
+    const lilt = await Lilt.#prepared(variables);
     lilt.write("Tiltfile", tiltfile);
     for (const [name, text] of Object.entries(files)) lilt.write(name, text);
     await lilt.up();
     return lilt;
+  }
+
+  /** In a copy of one of the projects in examples/. */
+  static async example(name: string, variables: NodeJS.ProcessEnv): Promise<Lilt> {
+    const lilt = await Lilt.#prepared(variables);
+    cpSync(join(import.meta.dirname, "../../examples", name), lilt.folder, { recursive: true });
+    await lilt.up();
+    return lilt;
+  }
+
+  static async #prepared(variables: NodeJS.ProcessEnv): Promise<Lilt> {
+    const folder = mkdtempSync(join(tmpdir(), "lilt-e2e-"));
+    // Tokens are kept there, by port.
+    const environment = { ...process.env, TILT_DEV_DIR: join(folder, ".dev"), ...variables };
+    return new Lilt(folder, await freePort(), environment);
   }
 
   /** What it has printed. */
@@ -70,6 +82,13 @@ export class Lilt {
 
   write(name: string, text: string): void {
     writeFileSync(join(this.folder, name), text);
+  }
+
+  /** As somebody who changes a few words and saves. */
+  edit(name: string, from: string, to: string): void {
+    const text = this.read(name);
+    if (!text?.includes(from)) throw new Error(`${name} has no ${from}`);
+    this.write(name, text.replace(from, to));
   }
 
   read(name: string): string | undefined {

@@ -20,6 +20,13 @@ test("only what waits for a hand stands out", () => {
   expect(due({})).toBe(false);
 });
 
+test("a star says that saved changes wait for a click", () => {
+  const changed = (status: Parameters<typeof resource>[1]) => triggerForm(resource("web", status)).changed;
+  expect(changed({ hasPendingChanges: true, triggerMode: 1 })).toBe(true);
+  expect(changed({ hasPendingChanges: true, triggerMode: 0 })).toBe(false);
+  expect(changed({ updateStatus: "none", triggerMode: 3 })).toBe(false);
+});
+
 test("icons have variants, and unknown ones a drawing", () => {
   expect(pathOfIcon("delete_outline")).toBe(pathOfIcon("delete"));
   expect(pathOfIcon("no_such_icon")).not.toBe(pathOfIcon("delete"));

@@ -18,7 +18,7 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
   useEffect(() => {
     asked.value = false;
   }, [resource]);
-  const { words, hint, due, stops, off } = triggerForm(resource);
+  const { words, hint, due, changed, stops, off } = triggerForm(resource);
   const ask = () => {
     asked.value = connection.state.peek() === "open";
     if (stops) cancel(name);
@@ -38,6 +38,11 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
         <path d={stops ? drawing.stop : drawing.update} class="stroke" />
       </svg>
       {wide ? <span>{words}</span> : null}
+      {changed ? (
+        <span class="changed" aria-hidden="true">
+          ★
+        </span>
+      ) : null}
     </button>
   );
 }
