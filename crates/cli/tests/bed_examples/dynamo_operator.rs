@@ -171,3 +171,30 @@ fn kinds_and_parts_come_and_go(operator: &Operator, lilt: &Lilt) {
     example.namespace.kubectl(&["wait", "deployment/dynamo-nats", "--for=delete", "--timeout=90s"]);
     lilt.wait_until_ready("operator");
 }
+
+#[test]
+fn its_settings() {
+    let operator = Operator::new();
+    let result = |settings: &str| {
+        operator.example.project.write("tilt-settings.yaml", settings);
+        operator.start(&["alpha", "tiltfile-result"]).run()
+    };
+    let parts = "skip_codegen: true\nenable_nats: false\nenable_etcd: true\n";
+    let values = "image_pull_secret: login\nhelm_values: {replicas: 2, image.tag: v7}\n";
+    let printed = result(&format!("{parts}{values}")).clean(0).stdout();
+    let loaded: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    let names: Vec<&str> = loaded["Manifests"]
+        .as_array()
+        .expect("resources")
+        .iter()
+        .filter_map(|it| it["Name"].as_str())
+        .collect();
+    for (name, wanted) in [("codegen", false), ("nats", false), ("etcd", true), ("crds", true)] {
+        assert_eq!(names.contains(&name), wanted, "{name} in {names:?}");
+    }
+    for words in ["name: login", "replicas: 2", "/team/controller:v7"] {
+        assert!(printed.contains(words), "{words:?} is deployed");
+    }
+    let unknown = result("registri: x\n").clean(5);
+    assert!(unknown.stderr().contains("there is no setting registri; there is: allowed_contexts"));
+}
