@@ -101,7 +101,7 @@ impl Cluster {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let deadline = Instant::now() + how.timeout;
         let mut applied: Vec<Option<Applied>> = vec![None; objects.len()];
-        for batch in order::batches(references.iter().map(|object| object.kind.as_str())) {
+        for batch in order::batches(references.iter().map(|object| object.kind.as_str()), order::rank) {
             let work = batch.into_iter().map(|at| {
                 let one = self.apply_one(&references[at], &objects[at], objects, deadline, how);
                 let name = &references[at];

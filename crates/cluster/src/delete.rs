@@ -51,10 +51,10 @@ impl Cluster {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
         let mut outcomes: Vec<Result<DeleteOutcome, Failure>> =
             references.iter().map(|_| Ok(DeleteOutcome::AlreadyGone)).collect();
-        let deadline = wait.map(|wait| (wait, Instant::now() + wait));
         let mut leaving = Vec::new();
-        for batch in order::batches(references.iter().map(|object| object.kind.as_str())).into_iter().rev() {
-            let custom = batch.first().is_some_and(|at| order::is_custom(&references[*at].kind));
+        for batch in order::batches(references.iter().map(|object| object.kind.as_str()), order::departure) {
+            let kind = batch.first().map_or("", |at| &references[*at].kind);
+            let cleared_up = order::is_custom(kind) || order::is_definition(kind);
             let work = batch.into_iter().map(|at| {
                 let one = self.delete_one(&references[at]);
                 async move { (at, one.await) }
@@ -71,21 +71,22 @@ impl Cluster {
                 }
             }
             // Their operators, which come next, must have the time to clear up behind them.
-            if custom {
-                self.wait_for_all(std::mem::take(&mut leaving), deadline, &mut outcomes).await;
+            if cleared_up {
+                self.wait_for_all(std::mem::take(&mut leaving), wait, &mut outcomes).await;
             }
         }
-        self.wait_for_all(leaving, deadline, &mut outcomes).await;
+        self.wait_for_all(leaving, wait, &mut outcomes).await;
         Ok(references.into_iter().zip(outcomes).collect())
     }
 
     async fn wait_for_all(
         &self,
         leaving: Vec<(usize, Leaving)>,
-        deadline: Option<(Duration, Instant)>,
+        wait: Option<Duration>,
         outcomes: &mut [Result<DeleteOutcome, Failure>],
     ) {
-        let Some((wait, deadline)) = deadline else { return };
+        let Some(wait) = wait else { return };
+        let deadline = Instant::now() + wait;
         let work = leaving
             .into_iter()
             .map(|(at, one)| async move { (at, self.wait_until_gone(&one, wait, deadline).await) });
@@ -136,14 +137,20 @@ impl Cluster {
                     one.object,
                     wait.as_secs()
                 ));
-                return Err(if finalizers.is_empty() {
-                    failure
-                        .hint("it goes when its pods have ended; `kubectl describe` shows what it waits for")
-                } else {
-                    failure.hint(format!("it waits for its finalizers: {}", finalizers.join(", ")))
-                });
+                return Err(failure.hint(what_it_waits_for(&one.object, &finalizers)));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+}
+
+fn what_it_waits_for(object: &ObjectRef, finalizers: &[String]) -> String {
+    if finalizers.is_empty() {
+        "it goes when its pods have ended; `kubectl describe` shows what it waits for".to_owned()
+    } else if order::is_definition(&object.kind) {
+        let name = &object.name;
+        format!("objects of its kind have finalizers that nobody takes away: `kubectl get {name} -A -o yaml`")
+    } else {
+        format!("it waits for its finalizers: {}", finalizers.join(", "))
     }
 }

@@ -1,4 +1,4 @@
-//! In which order objects are applied, so that none has to wait for one behind it; deleting goes backwards.
+//! In which order objects are applied, so that none has to wait for one behind it, and in which they are deleted.
 
 /// Kinds that others need, in the order of need (as Helm has it). Whatever is not listed is a custom resource.
 const ORDER: &[&str] = &[
@@ -49,8 +49,23 @@ pub(crate) fn is_custom(kind: &str) -> bool {
     rank(kind) == ORDER.len()
 }
 
+pub(crate) fn is_definition(kind: &str) -> bool {
+    kind == "CustomResourceDefinition"
+}
+
+/// When something goes: backwards, but for the definitions of kinds. With them go custom resources that nobody named, and
+/// the operators that clear up behind those must still be there.
+pub(crate) fn departure(kind: &str) -> usize {
+    match kind {
+        _ if LAST.contains(&kind) => 0,
+        _ if is_custom(kind) => 1,
+        _ if is_definition(kind) => 2,
+        _ => 2 + ORDER.len() - rank(kind),
+    }
+}
+
 /// Splits positions into batches of one rank each, lowest first; within a batch the given order is kept.
-pub(crate) fn batches<'a>(kinds: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
+pub(crate) fn batches<'a>(kinds: impl Iterator<Item = &'a str>, rank: fn(&str) -> usize) -> Vec<Vec<usize>> {
     let mut ranked: Vec<(usize, usize)> = kinds.map(rank).enumerate().map(|(at, rank)| (rank, at)).collect();
     ranked.sort_unstable();
     ranked
@@ -67,7 +82,20 @@ mod tests {
     fn what_others_need_comes_first_and_equals_stay_together() {
         let kinds =
             ["Deployment", "Widget", "Namespace", "Service", "Deployment", "CustomResourceDefinition"];
-        assert_eq!(batches(kinds.into_iter()), vec![vec![2], vec![5], vec![3], vec![0, 4], vec![1]]);
+        assert_eq!(batches(kinds.into_iter(), rank), vec![vec![2], vec![5], vec![3], vec![0, 4], vec![1]]);
         assert!(rank("ValidatingWebhookConfiguration") > rank("Widget"));
+    }
+
+    #[test]
+    fn what_operators_clear_up_goes_before_them_and_webhooks_before_all() {
+        let kinds = [
+            "Deployment",
+            "CustomResourceDefinition",
+            "Namespace",
+            "ValidatingWebhookConfiguration",
+            "Widget",
+        ];
+        let gone: Vec<usize> = batches(kinds.into_iter(), departure).concat();
+        assert_eq!(gone, [3, 4, 1, 0, 2]);
     }
 }

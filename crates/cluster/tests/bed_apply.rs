@@ -266,9 +266,9 @@ async fn what_does_not_go_is_named_with_its_finalizers() {
     assert!(applied.changed);
 }
 
-/// What an operator has to clear up goes while the operator still runs; its kind goes after both.
+/// What an operator has to clear up goes while the operator still runs, also what somebody made by hand.
 #[tokio::test]
-async fn custom_resources_go_before_their_operators_and_kinds() {
+async fn custom_resources_and_kinds_go_before_their_operators() {
     let space = Space::new("operator").await;
     let group = format!("{}.example.com", space.name);
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -281,29 +281,31 @@ async fn custom_resources_go_before_their_operators_and_kinds() {
         "replicas": 0, "selector": {"matchLabels": {"app": "operator"}},
         "template": {"metadata": {"labels": {"app": "operator"}},
             "spec": {"containers": [{"name": "main", "image": "busybox"}]}}}});
-    let widget = |finalizers: &[&str]| {
+    let widget = |name: &str| {
         json!({"apiVersion": format!("{group}/v1"), "kind": "Widget",
-            "metadata": {"name": "w", "finalizers": finalizers}})
+            "metadata": {"name": name, "finalizers": ["example.com/operator"]}})
     };
-    let objects = [definition, operator, widget(&["example.com/operator"])];
-    space.cluster.apply(&objects, DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
+    let all = [definition, operator, widget("named"), widget("by-hand")];
+    let objects = &all[..3];
+    space.cluster.apply(&all, DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
     let kubectl = |arguments: &[&str]| {
         let output =
             std::process::Command::new("kubectl").args(["-n", &space.name]).args(arguments).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let clear_up = async {
-        let widget = format!("widgets.{group}/w");
-        while kubectl(&["get", &widget, "-o", "jsonpath={.metadata.deletionTimestamp}"]).is_empty() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        for name in ["named", "by-hand"] {
+            let widget = format!("widgets.{group}/{name}");
+            while kubectl(&["get", &widget, "-o", "jsonpath={.metadata.deletionTimestamp}"]).is_empty() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            let there = space.cluster.exist(&objects[..2]).await.unwrap();
+            assert!(there.iter().all(|(_, there)| *there), "operator and kind stay for {name}: {there:?}");
+            // What the operator would do.
+            kubectl(&["patch", &widget, "--type=merge", "-p", "{\"metadata\":{\"finalizers\":null}}"]);
         }
-        let there = space.cluster.exist(&objects[..2]).await.unwrap();
-        // What the operator would do.
-        kubectl(&["patch", &widget, "--type=merge", "-p", "{\"metadata\":{\"finalizers\":null}}"]);
-        there
     };
-    let (outcome, there) = tokio::join!(space.cluster.delete(&objects, Some(DEADLINE)), clear_up);
-    assert!(there.iter().all(|(_, there)| *there), "operator and kind stay for it: {there:?}");
+    let (outcome, ()) = tokio::join!(space.cluster.delete(objects, Some(DEADLINE)), clear_up);
     let outcome = outcome.unwrap_or_else(|failure| panic!("{failure}"));
     assert!(outcome.iter().all(|(_, outcome)| *outcome == DeleteOutcome::Deleted), "{outcome:?}");
 }

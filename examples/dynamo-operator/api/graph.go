@@ -95,9 +95,12 @@ type RequestStatus struct {
 
 // Metadata is what the operator needs to know of any object.
 type Metadata struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	UID       string `json:"uid"`
+	Name              string   `json:"name"`
+	Namespace         string   `json:"namespace"`
+	UID               string   `json:"uid"`
+	ResourceVersion   string   `json:"resourceVersion"`
+	DeletionTimestamp string   `json:"deletionTimestamp"`
+	Finalizers        []string `json:"finalizers"`
 }
 
 // NamedPods is one workload of a graph.

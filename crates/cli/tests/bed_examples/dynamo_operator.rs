@@ -69,6 +69,12 @@ impl Drop for Operator {
     /// What a test leaves that failed half-way.
     fn drop(&mut self) {
         let _ = self.kubectl_whole(&["delete", "--wait=false"]);
+        let namespace = &self.example.namespace;
+        let graphs = namespace.try_kubectl(&["get", &self.kind("graphdeployments"), "-o", "name"]);
+        for graph in graphs.unwrap_or_default().lines() {
+            let free = r#"{"metadata":{"finalizers":null}}"#;
+            let _ = namespace.try_kubectl(&["patch", graph, "--type=merge", "-p", free]);
+        }
     }
 }
 
@@ -100,6 +106,7 @@ fn its_whole_story() {
     saved_code_runs_in_the_same_pod(&operator, &lilt);
     kinds_and_parts_come_and_go(&operator, &lilt);
 
+    // Only the operator lets graphs go, and it is there until it has.
     lilt.quit();
     operator.start(&["down"]).run().clean(0);
     example.leaves_nothing();

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log"
 	"net/url"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +88,7 @@ func (c *Controller) Ready() bool {
 // Table is what a person sees.
 func (c *Controller) Table() string {
 	graphs, _ := c.graphs.Items()
-	sort.Slice(graphs, func(a, b int) bool { return graphs[a].Metadata.Name < graphs[b].Metadata.Name })
+	slices.SortFunc(graphs, func(a, b api.GraphDeployment) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
 	var text strings.Builder
 	for _, graph := range graphs {
 		fmt.Fprintf(&text, "%s/%s\t%s\t%s\n", graph.Metadata.Namespace, graph.Metadata.Name, graph.Spec.Model, graph.Status.Phase)
@@ -124,7 +124,13 @@ func (c *Controller) reconcileGraph(ctx context.Context, graph api.GraphDeployme
 			there[one.Metadata.Name] = one
 		}
 	}
-	folder := "/apis/apps/v1/namespaces/" + graph.Metadata.Namespace + "/deployments/"
+	if graph.Metadata.DeletionTimestamp != "" {
+		return c.clearUp(ctx, graph.Metadata, there)
+	}
+	if !slices.Contains(graph.Metadata.Finalizers, c.finalizer()) {
+		return c.setFinalizers(ctx, graph.Metadata, append(graph.Metadata.Finalizers, c.finalizer()))
+	}
+	folder := deployments(graph.Metadata.Namespace)
 	status := api.GraphStatus{Phase: "Ready", Roles: map[string]string{}}
 	for _, wanted := range graph.Spec.Workloads() {
 		name := graph.Metadata.Name + "-" + wanted.Role
@@ -150,6 +156,34 @@ func (c *Controller) reconcileGraph(ctx context.Context, graph api.GraphDeployme
 	}
 	path := c.path(graph.Metadata, "graphdeployments") + "/status"
 	return c.report(ctx, path, graph.Metadata.Name, graph.Status, status)
+}
+
+func deployments(namespace string) string {
+	return "/apis/apps/v1/namespaces/" + namespace + "/deployments/"
+}
+
+// finalizer keeps a graph in the cluster until the operator has cleared up behind it.
+func (c *Controller) finalizer() string { return c.label("workloads") }
+
+// clearUp deletes what was made for a graph, and when all of it is gone lets the graph go.
+func (c *Controller) clearUp(ctx context.Context, graph api.Metadata, there map[string]deployment) error {
+	for name := range there {
+		if err := c.client.Delete(ctx, deployments(graph.Namespace)+name); err != nil {
+			return err
+		}
+	}
+	if len(there) > 0 || !slices.Contains(graph.Finalizers, c.finalizer()) {
+		return nil
+	}
+	log.Printf("%s: cleared up", graph.Name)
+	others := slices.DeleteFunc(slices.Clone(graph.Finalizers), func(one string) bool { return one == c.finalizer() })
+	return c.setFinalizers(ctx, graph, others)
+}
+
+func (c *Controller) setFinalizers(ctx context.Context, graph api.Metadata, finalizers []string) error {
+	// Refused if somebody was quicker; the change that this was wakes the controller again.
+	metadata := object{"resourceVersion": graph.ResourceVersion, "finalizers": finalizers}
+	return c.client.Patch(ctx, kube.Merge, c.path(graph, "graphdeployments"), object{"metadata": metadata})
 }
 
 // report writes a status that is another one than before.
