@@ -9,6 +9,7 @@ import { cancel, connection, snapshot, trigger } from "../page";
 const drawing = {
   update: "M13 8a5 5 0 1 1-1.6-3.7M13.2 1.8v3h-3",
   stop: "M4.5 4.5h7v7h-7z",
+  star: "M8 1.2l2.1 4.4 4.8.7-3.5 3.4.9 4.8L8 12.2l-4.3 2.3.9-4.8L1.1 6.3l4.8-.7z",
 };
 
 export function TriggerButton({ resource, wide }: { resource: UIResource; wide?: boolean }) {
@@ -39,9 +40,9 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
       </svg>
       {wide ? <span>{words}</span> : null}
       {changed ? (
-        <span class="changed" aria-hidden="true">
-          ★
-        </span>
+        <svg viewBox="0 0 16 16" aria-hidden="true" class="changed">
+          <path d={drawing.star} />
+        </svg>
       ) : null}
     </button>
   );
