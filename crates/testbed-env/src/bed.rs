@@ -8,12 +8,14 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use crate::Namespace;
+use crate::api::Api;
 
 /// The running test bed. There is one per machine.
 #[derive(Debug)]
 pub struct Bed {
     script: PathBuf,
     variables: BTreeMap<String, String>,
+    pub(crate) api: Api,
     /// Locked by whoever uses the bed, by many at once, or by one who breaks it. Also from other checkouts.
     in_use: File,
 }
@@ -52,7 +54,10 @@ impl Bed {
             names.iter().map(ToString::to_string).zip(values.lines().map(String::from)).collect();
         match names.iter().find(|name| variables.get(**name).is_none_or(String::is_empty)) {
             Some(missing) => Err(format!("testbed/testbed env does not export {missing}")),
-            None => Ok(Bed { script, variables, in_use }),
+            None => {
+                let api = Api::of(Path::new(&variables["KUBECONFIG"]))?;
+                Ok(Bed { script, variables, api, in_use })
+            }
         }
     }
 

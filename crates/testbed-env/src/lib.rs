@@ -1,7 +1,8 @@
 //! What tests on the test bed share: the bed itself, a namespace of each test's own, project folders.
 //!
 //! A development dependency of other crates' tests, and of nothing else. It knows no other crate of the workspace and
-//! needs no runtime: it starts `kubectl`, `docker` and `testbed/testbed`. Everything here panics with a sentence that
+//! needs no runtime: it starts `kubectl`, `docker` and `testbed/testbed`, and asks the cluster itself where that is asked often.
+//! Everything here panics with a sentence that
 //! says what is wrong, because a test can do nothing else with an error.
 //!
 //! ```no_run
@@ -18,6 +19,7 @@
     reason = "tests use this machine through here: files, processes, clock, environment"
 )]
 
+mod api;
 mod bed;
 mod creator;
 mod namespace;

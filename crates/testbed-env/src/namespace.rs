@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use serde_json::{Value, json};
+
+use crate::api::path_of;
 use crate::creator::Creator;
 use crate::{Bed, Project};
 
@@ -30,21 +33,19 @@ impl Namespace {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let this = Creator::this();
         let name = format!("{topic}-{}-{}", this.pid, NUMBER.fetch_add(1, Ordering::Relaxed));
-        let settings = Project::new(&[]);
+        let settings = Project::new(&[("kubeconfig", &leading_to(&name, bed.kubeconfig()))]);
         let kubeconfig = settings.file("kubeconfig");
-        std::fs::copy(bed.kubeconfig(), &kubeconfig).expect("the bed's kubeconfig can be copied");
         // Made in one step with its labels: killed at any moment, the test leaves nothing that a sweep would miss.
-        let manifest = format!(
-            r#"{{"apiVersion": "v1", "kind": "Namespace", "metadata": {{"name": "{name}", "labels": {{"{PID}": "{}", "{STARTED}": "{}"}}}}}}"#,
-            this.pid, this.started
-        );
-        settings.write("namespace.json", &manifest);
-        bed.kubectl(&["create", "-f", &settings.file("namespace.json").to_string_lossy()]);
+        let labels = json!({PID: this.pid.to_string(), STARTED: this.started.to_string()});
+        let manifest =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+        bed.api
+            .ask("POST", "/api/v1/namespaces", &manifest.to_string())
+            .unwrap_or_else(|reason| panic!("{reason}"));
         let namespace = Namespace { bed, name, kubeconfig, _settings: settings };
-        namespace.kubectl(&["config", "set-context", "--current", "--namespace", &namespace.name]);
         // Pods are refused until it is there.
         crate::eventually("the namespace has its service account", || {
-            namespace.try_kubectl(&["get", "serviceaccount", "default"]).ok()
+            namespace.get("serviceaccount/default").ok()
         });
         namespace
     }
@@ -74,6 +75,14 @@ impl Namespace {
         self.bed.try_kubectl(&all)
     }
 
+    /// An object like `deployment/web`, or a list of all `pods`, without a kubectl; the error is what the cluster says.
+    ///
+    /// # Panics
+    /// With a kind whose place in the API is not known here: kubectl knows them all.
+    pub fn get(&self, object: &str) -> Result<Value, String> {
+        self.bed.api.ask("GET", &path_of(&self.name, object), "")
+    }
+
     /// What a program that deploys into this namespace has in its environment.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let kubeconfig = self.kubeconfig().to_str().expect("temporary folders have UTF-8 names");
@@ -90,34 +99,35 @@ impl Drop for Namespace {
 
 /// Starts the removal and does not wait: names are never used again.
 fn remove(bed: &Bed, name: &str) -> Result<(), String> {
-    bed.try_kubectl(&["delete", "namespace", name, "--wait=false", "--request-timeout=10s"])?;
+    let path = path_of(name, &format!("namespace/{name}"));
+    bed.api.ask("DELETE", &path, "")?;
     // Test images seldom obey SIGTERM, and would stay for half a minute each.
-    bed.try_kubectl(&[
-        "-n",
-        name,
-        "delete",
-        "pods",
-        "--all",
-        "--grace-period=1",
-        "--wait=false",
-        "--request-timeout=10s",
-    ])?;
+    let soon = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 1});
+    bed.api.ask("DELETE", &path_of(name, "pods"), &soon.to_string())?;
     Ok(())
+}
+
+/// A kubeconfig with another namespace for its context. kubectl wrote it, always in the same form.
+fn leading_to(namespace: &str, kubeconfig: &Path) -> String {
+    let text = std::fs::read_to_string(kubeconfig).expect("the bed's kubeconfig can be read");
+    let (before, after) = text.split_once("- context:\n").expect("the bed's kubeconfig has a context");
+    format!("{before}- context:\n    namespace: {namespace}\n{after}")
 }
 
 /// Removes the namespaces of processes that are no more.
 fn sweep(bed: &Bed) {
-    let columns = format!(
-        "jsonpath={{range .items[*]}}{{.metadata.name}} {{.metadata.labels.{}}} {{.metadata.labels.{}}} {{.status.phase}}{{\"\\n\"}}{{end}}",
-        PID.replace('.', "\\."),
-        STARTED.replace('.', "\\.")
-    );
-    for line in bed.kubectl(&["get", "namespaces", "-l", PID, "-o", &columns]).lines() {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let [name, pid, started, "Active"] = fields[..] else { continue };
-        if Creator::parse(pid, started).is_some_and(|creator| !creator.is_alive()) {
+    let found =
+        bed.api.ask("GET", &format!("/api/v1/namespaces?labelSelector={}", PID.replace('/', "%2F")), "");
+    let found = found.unwrap_or_else(|reason| panic!("{reason}"));
+    for namespace in found["items"].as_array().into_iter().flatten() {
+        let text = |value: &'static str| namespace.pointer(value).and_then(Value::as_str).unwrap_or_default();
+        let labels = &namespace["metadata"]["labels"];
+        let label = |name: &str| labels[name].as_str().unwrap_or_default();
+        if text("/status/phase") == "Active"
+            && Creator::parse(label(PID), label(STARTED)).is_some_and(|creator| !creator.is_alive())
+        {
             // Another process may sweep it at the same time; gone is gone.
-            let _ = remove(bed, name);
+            let _ = remove(bed, text("/metadata/name"));
         }
     }
 }

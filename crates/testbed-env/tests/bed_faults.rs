@@ -27,10 +27,10 @@ fn a_stopped_registry_comes_back_when_its_handle_is_dropped() {
 fn a_panic_starts_what_was_stopped() {
     let bed = Bed::get();
     let _alone = bed.alone();
-    let result = std::panic::catch_unwind(|| {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let _stopped = bed.stop("kubelet");
         panic!("on purpose");
-    });
+    }));
     assert!(result.is_err());
     let namespace = bed.namespace("faults");
     namespace.kubectl(&["run", "quick", "--image=busybox", "--restart=Never", "--", "true"]);

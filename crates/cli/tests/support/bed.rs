@@ -1,6 +1,7 @@
 //! Projects for the bed: a small web site in a pod, and questions to the cluster.
 
 use lilt_testbed_env::{Bed, Namespace, Project, eventually, free_port};
+use serde_json::Value;
 
 use super::lilt::{Lilt, Start};
 use super::page::get;
@@ -117,11 +118,11 @@ spec:
 
     /// The names of the pods that are to stay.
     pub(crate) fn pods(&self) -> Vec<String> {
-        let columns =
-            "jsonpath={range .items[*]}{.metadata.name} {.metadata.deletionTimestamp}{\"\\n\"}{end}";
-        let lines = self.namespace.kubectl(&["get", "pods", "-o", columns]);
-        let staying = lines.lines().filter(|line| line.split_whitespace().count() == 1);
-        staying.map(|line| line.trim().to_owned()).collect()
+        let pods = self.namespace.get("pods").unwrap_or_else(|reason| panic!("{reason}"));
+        let staying = pods["items"].as_array().into_iter().flatten();
+        let staying =
+            staying.map(|pod| &pod["metadata"]).filter(|about| about["deletionTimestamp"].is_null());
+        staying.filter_map(|about| about["name"].as_str().map(str::to_owned)).collect()
     }
 
     /// Waits until there is exactly one pod, and returns its name.
@@ -132,13 +133,22 @@ spec:
         })
     }
 
-    /// A part of an object.
+    /// A part of an object, by a path in kubectl's language.
     pub(crate) fn read(&self, object: &str, path: &str) -> String {
-        self.namespace.kubectl(&["get", object, "-o", &format!("jsonpath={{{path}}}")])
+        // Names and numbers are understood here.
+        if path.contains(['\\', '*', '?', '"', '\'']) {
+            return self.namespace.kubectl(&["get", object, "-o", &format!("jsonpath={{{path}}}")]);
+        }
+        let it = self.namespace.get(object).unwrap_or_else(|reason| panic!("{reason}"));
+        match it.pointer(&path.replace(['.', '['], "/").replace(']', "")) {
+            None => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        }
     }
 
     pub(crate) fn exists(&self, object: &str) -> bool {
-        self.namespace.try_kubectl(&["get", object]).is_ok()
+        self.namespace.get(object).is_ok()
     }
 }
 
