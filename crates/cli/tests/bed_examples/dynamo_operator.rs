@@ -1,6 +1,8 @@
 //! A Kubernetes operator with its chart, large definitions and a webhook, all of it cleared away in the end.
 
-use lilt_testbed_env::{Bed, eventually};
+use std::time::Duration;
+
+use lilt_testbed_env::{Bed, eventually, eventually_within};
 
 use crate::example::Example;
 use crate::support::lilt::{Lilt, Start};
@@ -33,7 +35,8 @@ impl Operator {
     /// Waits until a field of an object has a value.
     fn wait(&self, object: &str, field: &str, value: &str) {
         let condition = format!("--for=jsonpath={{{field}}}={value}");
-        eventually(&format!("{object} has {value} at {field}"), || {
+        // Compiler, definitions and API server take their time on a busy machine.
+        eventually_within(Duration::from_secs(150), &format!("{object} has {value} at {field}"), || {
             self.example.namespace.try_kubectl(&["wait", object, &condition, "--timeout=20s"]).ok()
         });
     }
