@@ -56,8 +56,8 @@ fn a_trigger_deletes_what_runs_and_applies_it_anew() {
         (site.read("deployment/web", ".metadata.uid"), site.read("configmap/web", ".metadata.uid"));
     lilt.click("web");
     eventually("another deployment is there", || {
-        let uid = site.namespace.try_kubectl(&["get", "deployment/web", "-o", "jsonpath={.metadata.uid}"]);
-        uid.ok().filter(|uid| !uid.is_empty() && *uid != workload)
+        let found = site.namespace.get("deployment/web").ok()?;
+        (found["metadata"]["uid"] != workload).then_some(())
     });
     assert_eq!(site.read("configmap/web", ".metadata.uid"), data, "what holds data stays");
     lilt.wait_until_ready("web");

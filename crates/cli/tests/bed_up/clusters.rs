@@ -77,11 +77,11 @@ fn each_has_its_own_connection_and_status() {
     site.project
         .write("Tiltfile", &tiltfile.replace("k8s_resource('far', context='edge'", "k8s_resource('far'"));
     eventually("it has moved", || {
-        let gone = far.try_kubectl(&["get", "deployment/far"]).is_err();
+        let gone = far.get("deployment/far").is_err();
         (gone && site.exists("deployment/far")).then_some(())
     });
     site.project.write("Tiltfile", &tiltfile);
-    eventually("it has moved back", || far.try_kubectl(&["get", "deployment/far"]).ok());
+    eventually("it has moved back", || far.get("deployment/far").ok());
     lilt.wait_until_ready("far");
     lilt.quit();
 
@@ -92,8 +92,8 @@ fn each_has_its_own_connection_and_status() {
     let ended = site.down().run().clean(1);
     assert!(ended.output().contains("of the context edge"), "{}", ended.output());
     assert!(ended.stderr().contains("127.0.0.1:9"), "{}", ended.stderr());
-    assert!(far.try_kubectl(&["get", "deployment/far"]).is_err(), "deleted");
-    assert!(far.try_kubectl(&["get", "configmap/by-command"]).is_err(), "deleted by its command");
+    assert!(far.get("deployment/far").is_err(), "deleted");
+    assert!(far.get("configmap/by-command").is_err(), "deleted by its command");
     assert!(!site.exists("deployment/web"));
 }
 

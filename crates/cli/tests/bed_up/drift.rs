@@ -56,8 +56,8 @@ fn it_is_put_right_at_once_where_a_setting_says_so() {
     site.namespace.kubectl(&["delete", "deployment/web"]);
     lilt.wait_for_line("web │ Put Right: ");
     eventually("another one is there", || {
-        let uid = site.namespace.try_kubectl(&["get", "deployment/web", "-o", "jsonpath={.metadata.uid}"]);
-        uid.ok().filter(|uid| !uid.is_empty() && *uid != before)
+        let found = site.namespace.get("deployment/web").ok()?;
+        (found["metadata"]["uid"] != before).then_some(())
     });
     lilt.wait_until_ready("web");
     lilt.quit();

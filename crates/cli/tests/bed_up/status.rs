@@ -163,9 +163,7 @@ fn a_namespace_that_somebody_deletes_comes_back_when_it_is_asked_for() {
         pod.is_empty() && it["status"]["runtimeStatus"] == "pending"
     });
     Bed::get().kubectl(&["create", "namespace", &name]);
-    eventually("the namespace has its service account", || {
-        site.namespace.try_kubectl(&["get", "serviceaccount", "default"]).ok()
-    });
+    eventually("the namespace has its service account", || site.namespace.get("serviceaccount/default").ok());
     lilt.click("web");
     lilt.wait_until_ready("web");
     site.serves("one");
