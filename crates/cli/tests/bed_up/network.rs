@@ -8,7 +8,10 @@ use crate::support::bed::Site;
 use crate::support::lilt::Lilt;
 use crate::support::proxy::{Blackout, Proxy, detour};
 
-const TICKS: &str = "i=0; while true; do i=$((i+1)); echo tick $i; echo tock $i >&2; usleep 3000; done";
+/// Counts aloud, twice, with a pause of so many microseconds.
+fn ticks(pause: u32) -> String {
+    format!("i=0; while true; do i=$((i+1)); echo tick $i; echo tock $i >&2; usleep {pause}; done")
+}
 
 /// The numbers that a resource has counted to in the log, in order and without a gap.
 #[track_caller]
@@ -23,9 +26,9 @@ fn counted(lilt: &Lilt, word: &str) -> usize {
     numbers.len()
 }
 
-fn ticking(topic: &str) -> (Site, Project, u16) {
+fn ticking(topic: &str, pause: u32) -> (Site, Project, u16) {
     let site = Site::new(topic);
-    site.project.write("ticking.yaml", &site.shell("ticking", TICKS));
+    site.project.write("ticking.yaml", &site.shell("ticking", &ticks(pause)));
     site.project.write("Tiltfile", &format!("{}k8s_yaml('ticking.yaml')\n", site.tiltfile()));
     let away = Project::new(&[]);
     let port = detour(&site.namespace, &away);
@@ -41,7 +44,7 @@ fn still_true(site: &Site, lilt: &Lilt, text: &str) {
 
 #[test]
 fn connections_that_break_often_lose_and_double_nothing() {
-    let (site, away, port) = ticking("cuts");
+    let (site, away, port) = ticking("cuts", 3_000);
     let proxy = Proxy::open(port);
     let lilt = site.up().variable("KUBECONFIG", away.file("kubeconfig")).start();
     lilt.wait_until_ready("web");
@@ -100,7 +103,8 @@ fn an_update_waits_for_a_cluster_that_is_away() {
 
 #[test]
 fn a_minute_without_network_is_survived() {
-    let (site, away, port) = ticking("blackout");
+    // Thousands of lines are enough to see whether one is missing.
+    let (site, away, port) = ticking("blackout", 20_000);
     let _proxy = Proxy::open(port);
     let lilt = site.up().variable("KUBECONFIG", away.file("kubeconfig")).start();
     lilt.wait_until_ready("web");
