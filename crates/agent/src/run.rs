@@ -69,7 +69,10 @@ impl<'a> Supervisor<'a> {
         nix::sys::prctl::set_child_subreaper(true).map_err(failed("cannot collect orphans"))?;
         let list = home::kept_list();
         fs::write(&list, options.kept.join("\n")).about(&list)?;
-        let restart_file = options.restart_file.as_deref().map(RestartFile::watch).transpose()?;
+        let restart_file = match &options.restart_file {
+            Some(path) => RestartFile::watch(path)?,
+            None => None,
+        };
         Ok(Self {
             options,
             signals,

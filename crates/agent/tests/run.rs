@@ -115,6 +115,35 @@ fn the_process_is_started_anew_with_what_was_kept() {
 }
 
 #[test]
+fn a_debugger_is_told_the_newest_program_to_start() {
+    let (home, program) = home();
+    let (tool, log) = (home.path().join("tool"), home.path().join("log"));
+    let script = |words: &str| format!("echo {words} $1 >> {}\nexec sleep 100\n", log.display());
+    fs::write(&tool, script("first")).unwrap();
+    let tool = tool.to_str().unwrap();
+    // The shell is the debugger.
+    let mut child = start(&program, &["--keep", tool], &["sh", tool, "argument"]);
+    eventually("it has begun", || read(&log).filter(|text| text == "first argument\n"));
+    let mut agent = Serving::start(&program);
+    let (update, contents) = one(Path::new(tool), script("second").as_bytes());
+    agent.update(&update, &contents).unwrap();
+    agent.say(&Request::Restart);
+    agent.outcome().unwrap();
+    eventually("the new one has begun", || read(&log).filter(|text| text.ends_with("second argument\n")));
+    kill(pid_of(&child), Signal::SIGTERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+#[test]
+fn a_restart_file_without_a_directory_is_no_reason_not_to_start() {
+    let (home, program) = home();
+    let file = home.path().join("no-such-folder/restart");
+    let options = ["--restart-file", file.to_str().unwrap()];
+    let mut child = start(&program, &options, &["sh", "-c", "exit 7"]);
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+}
+
+#[test]
 fn a_process_that_crashes_after_a_restart_ends_the_container() {
     let (home, program) = home();
     let marker = home.path().join("marker");

@@ -151,9 +151,8 @@ fn plan_kubernetes(
         plan.insert(TaskId::Follow(name.clone(), pod.reference()), spec);
     }
     plan.extend(inspection(state, resource, spec, kubernetes));
-    let target = best_pod(state, kubernetes);
     for forward in &spec.forwards {
-        let target = target.and_then(|pod| forward_target(forward, pod));
+        let target = best_pod(state, kubernetes, forward).map(|pod| forward_target(forward, pod));
         let cluster = spec.cluster.clone();
         let spec = TaskSpec::Forward { cluster, forward: forward.clone(), target };
         plan.insert(TaskId::Forward(name.clone(), forward.place()), spec);
@@ -191,8 +190,10 @@ fn inspection(
 }
 
 /// Where a new connection should go: the newest pod of the newest deployment, ready ones first. Until one of those
-/// runs, the ones before it serve.
-fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState) -> Option<&'a Pod> {
+/// runs, the ones before it serve. Of pods that have nothing in common but the resource, those that declare the port, then
+/// those that were deployed, and not only found by a label.
+fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState, forward: &Forward) -> Option<&'a Pod> {
+    let wanted = if forward.container_port == 0 { forward.local_port } else { forward.container_port };
     let current: Vec<&str> = current_pods(state, kubernetes).map(|pod| pod.name.as_str()).collect();
     kubernetes
         .pods
@@ -201,17 +202,25 @@ fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState) -> Option<&'a
         .map(|pod| &**pod)
         .filter(|pod| pod.phase == lilt_model::cluster::PodPhase::Running)
         // One that is told to end may still serve while nothing else does.
-        .max_by_key(|pod| (!pod.deleting, pod.ready, current.contains(&pod.name.as_str()), pod.created))
+        .max_by_key(|pod| {
+            let declares = declared_ports(pod).any(|port| port == wanted);
+            let current = current.contains(&pod.name.as_str());
+            (!pod.deleting, declares, pod.template_hash.is_some(), pod.ready, current, pod.created)
+        })
 }
 
-fn forward_target(forward: &Forward, pod: &Pod) -> Option<ForwardTarget> {
-    let mut declared = pod.containers.iter().filter(|it| !it.init).flat_map(|it| &it.ports).copied();
+fn declared_ports(pod: &Pod) -> impl Iterator<Item = u16> + Clone {
+    pod.containers.iter().filter(|it| !it.init).flat_map(|it| &it.ports).copied()
+}
+
+fn forward_target(forward: &Forward, pod: &Pod) -> ForwardTarget {
+    let mut declared = declared_ports(pod);
     let port = match forward.container_port {
         0 if declared.clone().any(|port| port == forward.local_port) => forward.local_port,
         0 => declared.next().unwrap_or(forward.local_port),
         port => port,
     };
-    Some(ForwardTarget { pod: pod.reference(), port })
+    ForwardTarget { pod: pod.reference(), port }
 }
 
 /// One task per container that takes changes in place, with the changes that the running update gives it.

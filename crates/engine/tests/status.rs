@@ -260,3 +260,41 @@ fn a_forward_without_a_container_port_finds_it() {
     script.pod(running("web", "web-2", "1", "c2"));
     assert_eq!(targets(&script)[0], Some(("web-2".to_owned(), 5)));
 }
+
+#[test]
+fn a_forward_leads_to_the_pod_that_declares_its_port() {
+    let mut script = Script::loaded(vec![forwarding(&[(5055, 5000), (8080, 0), (9000, 9000)])]);
+    script.connect().deploy("web", "1");
+    let listening = |name: &str, created: i64, port: u16| {
+        let mut pod = running("web", name, "1", name);
+        pod.created = Timestamp(created);
+        pod.containers[0].ports = vec![port];
+        // Such as pods of a deployment that a controller made, found by their label.
+        pod.template_hash = pod.template_hash.filter(|_| name == "web");
+        pod
+    };
+    script.pod(listening("registry", 1, 5000)).pod(listening("web", 2, 8080));
+    let to = |pod: &str, port| Some((pod.to_owned(), port));
+    assert_eq!(targets(&script), [to("registry", 5000), to("web", 8080), to("web", 9000)]);
+    script.pod(listening("registry-2", 3, 5000));
+    assert_eq!(targets(&script), [to("registry-2", 5000), to("web", 8080), to("web", 9000)]);
+}
+
+#[test]
+fn a_custom_resource_whose_image_an_operator_runs_waits_for_its_pods() {
+    let mut resource = workload("web");
+    let Body::Kubernetes(kubernetes) = &mut resource.body else { unreachable!("it is one") };
+    kubernetes.expects_pods = true;
+    kubernetes.objects = vec![serde_json::json!({"kind": "Policy", "metadata": {"name": "web"}})];
+    let mut script = Script::loaded(vec![resource]);
+    script.connect();
+    let mut outcome = script.deployed_outcome("web", "1");
+    outcome.deployed.as_mut().expect("it was").template_hashes.clear();
+    let update = script.update_of("web").expect("an update runs");
+    script.event(Event::UpdateEnded { resource: "web".into(), update, outcome: Box::new(outcome) });
+    assert_eq!(status(&script).0, RuntimeStatus::Pending);
+    let mut pod = running("web", "web-1", "1", "c1");
+    pod.template_hash = None;
+    script.pod(pod);
+    assert_eq!(status(&script).0, RuntimeStatus::Ok);
+}

@@ -409,6 +409,20 @@ fn a_process_is_started_anew_in_place_where_the_pod_has_the_agent() {
     }
 }
 
+/// Such as the pods that a controller makes with its own image.
+#[test]
+fn pods_of_others_with_the_same_image_do_not_keep_a_process_from_being_started_anew() {
+    let mut script = Script::loaded(vec![restarting("web")]);
+    let mut own = running("web", "web-1", "one", "c1");
+    own.containers[0].agent = true;
+    let mut other = running("web", "registry", "one", "c2");
+    other.template_hash = None;
+    script.connect().deploy("web", "one").pod(own).pod(other);
+    script.save_image("web", "web", "/p/web/src/main");
+    let shown = script.show();
+    assert!(shown.contains(r#"sync web c1: ["/p/web/src/main"]"#) && !shown.contains("c2: ["), "{shown}");
+}
+
 /// How an image is put into pods is part of what is deployed, though it need not be built again.
 #[test]
 fn other_overrides_of_an_image_deploy_it_again() {

@@ -30,6 +30,9 @@ pub struct KubernetesResource {
     pub forwards: Vec<Forward>,
     /// Whether pods are expected and waited for.
     pub pod_readiness: PodReadiness,
+    /// Pods will come, although none of `objects` shows it: an operator makes them, or the user says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expects_pods: bool,
     /// Seconds that one apply may take.
     pub apply_timeout_secs: u32,
     /// Of `images`, those that pods or the deploy command use themselves.

@@ -179,9 +179,11 @@ fn kubernetes_resource(
     let has_no_pods =
         workload.is_grouped && workload.extra_pod_selectors.is_empty() && needed.targets.is_empty();
     let inferred = if has_no_pods { PodReadiness::Ignore } else { PodReadiness::Wait };
-    let pod_readiness =
-        workload.pod_readiness.or_else(|| defaults.kinds.readiness(values())).unwrap_or(inferred);
+    let said = workload.pod_readiness.or_else(|| defaults.kinds.readiness(values()));
     let image_locators = defaults.kinds.locators_for(values());
+    // An image in a custom resource is there for the operator to run it.
+    let runs_an_image =
+        !needed.deployed.is_empty() && !image_locators.is_empty() && values().any(is_custom_resource);
     let (objects, origins) = object::in_apply_order(workload.objects);
     Resource {
         name: ResourceName::new(&workload.name),
@@ -198,7 +200,8 @@ fn kubernetes_resource(
             objects,
             origins,
             forwards: workload.forwards,
-            pod_readiness,
+            pod_readiness: said.unwrap_or(inferred),
+            expects_pods: runs_an_image || said == Some(PodReadiness::Wait),
             extra_pod_selectors: workload.extra_pod_selectors,
             discovery_strategy: workload.discovery_strategy,
             custom_deploy: workload.custom_deploy,
@@ -206,6 +209,13 @@ fn kubernetes_resource(
             without_agent: !workload.live_update_agent.unwrap_or(defaults.live_update_agent),
         }),
     }
+}
+
+/// Whether an object is of a kind that Kubernetes does not have by itself.
+fn is_custom_resource(object: &serde_json::Value) -> bool {
+    let group =
+        object["apiVersion"].as_str().and_then(|version| version.split_once('/')).map(|(group, _)| group);
+    group.is_some_and(|group| group.contains('.') && !group.ends_with(".k8s.io"))
 }
 
 /// Kubernetes restarts a container from its image: what was synced would be lost.

@@ -25,7 +25,7 @@ impl Child {
         let failed =
             |error: &std::io::Error| Problem::new(format!("cannot start {}", options.program), cause(error));
         let mut command = Command::new(find(&options.program, std::env::var_os("PATH")));
-        command.arg0(&options.program).args(&options.arguments).process_group(0);
+        command.arg0(&options.program).args(arguments(options)).process_group(0);
         // SAFETY: between fork and exec only this one system call is made, on a set that was made before; nothing is
         // allocated and no lock is taken.
         unsafe { command.pre_exec(unblock_signals) };
@@ -59,12 +59,21 @@ fn unblock_signals() -> std::io::Result<()> {
     Ok(SigSet::empty().thread_set_mask()?)
 }
 
+/// A debugger is told the path of the program: of the newer one in the volume, if there is one.
+fn arguments(options: &Options) -> impl Iterator<Item = PathBuf> {
+    options.arguments.iter().map(|word| match options.kept.contains(word) {
+        true => newest(PathBuf::from(word)),
+        false => PathBuf::from(word),
+    })
+}
+
+fn newest(file: PathBuf) -> PathBuf {
+    let kept = kept(&file);
+    if kept.is_file() { kept } else { file }
+}
+
 /// The file of a program: as the system looks for it, but a newer one in the volume goes first.
 fn find(program: &str, path: Option<OsString>) -> PathBuf {
-    let newest = |file: PathBuf| {
-        let kept = kept(&file);
-        if kept.is_file() { kept } else { file }
-    };
     if program.contains('/') {
         return newest(PathBuf::from(program));
     }

@@ -13,16 +13,19 @@ pub(super) struct RestartFile {
 }
 
 impl RestartFile {
-    /// It need not be there yet, but its directory must.
-    pub(super) fn watch(path: &str) -> Result<Self, Problem> {
+    /// It need not be there yet. None if its directory is not: an image without `/tmp` has nobody who could write there.
+    pub(super) fn watch(path: &str) -> Result<Option<Self>, Problem> {
         let path = Path::new(path);
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Problem::new(path.display().to_string(), "not a file that could be watched"));
         };
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).about(folder)?;
         let writes = AddWatchFlags::IN_CLOSE_WRITE | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_ATTRIB;
-        inotify.add_watch(folder, writes).about(folder)?;
-        Ok(Self { inotify, name: name.into() })
+        match inotify.add_watch(folder, writes) {
+            Err(nix::Error::ENOENT) => return Ok(None),
+            watched => watched.about(folder)?,
+        };
+        Ok(Some(Self { inotify, name: name.into() }))
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {

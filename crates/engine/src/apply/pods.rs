@@ -146,7 +146,15 @@ fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>])
     };
     let asked = target.live_update.as_ref().is_some_and(|live_update| live_update.initial_sync);
     let initial_sync = if asked { InitialSync::Due } else { InitialSync::Done };
+    let restarts =
+        target.live_update.as_ref().is_some_and(|live_update| live_update.restart_process.is_some());
+    let has_agent = |pod: &Arc<Pod>| pod.containers.iter().any(|it| it.agent && is_of(it));
+    let left_out = restarts && pods.iter().any(|pod| !pod.deleting && has_agent(pod));
     for pod in pods.iter().filter(|pod| !pod.deleting) {
+        // A controller may run its own image in pods that it makes: no update and no deployment of ours starts those anew.
+        if left_out && pod.template_hash.is_none() && !has_agent(pod) {
+            continue;
+        }
         for container in pod.containers.iter().filter(|container| !container.init) {
             let running = matches!(container.state, ContainerState::Running { .. });
             if let Some(id) = container.id.clone().filter(|_| running && is_of(container)) {

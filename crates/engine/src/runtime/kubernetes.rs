@@ -19,6 +19,7 @@ pub(super) fn deployed(
     let deployed = kubernetes.deployed.as_ref()?;
     let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
     let expects_pods = deployed.makes_pods
+        || spec.expects_pods
         || !deployed.template_hashes.is_empty()
         || !spec.extra_pod_selectors.is_empty()
         || spec.objects.iter().any(|object| kind(object) == "Pod");

@@ -33,18 +33,18 @@ pub(super) fn decide(spec: &Value, container: &Value, offer: &AgentOffer) -> Ver
     let closed: Vec<&SyncTarget> =
         offer.facts.targets.iter().filter(own_volume).filter(|target| !security.may_write(target)).collect();
     let Some(reason) = reason(offer, &security, &closed) else { return Verdict::Alone };
-    let Some(program) = argv.first() else {
+    if argv.is_empty() {
         return Verdict::Impossible("neither the image nor the manifest says what it runs".to_owned());
-    };
+    }
     let mut plan = Plan::default();
     for target in closed {
-        match place(target, program) {
-            Place::Kept => plan.kept.push(program.clone()),
+        match place(target, &argv) {
+            Place::Kept(file) => plan.kept.push(file.to_owned()),
             Place::Mounted => plan.mounts.push(target.directory.clone()),
             Place::Nowhere => {
                 let what = target.file.as_ref().unwrap_or(&target.directory);
                 return Verdict::Impossible(format!(
-                    "nothing can be mounted where {what} lies, and it is not what the container starts"
+                    "nothing can be mounted where {what} lies, and the container's command does not name it"
                 ));
             }
         }
@@ -76,22 +76,24 @@ fn reason(offer: &AgentOffer, security: &Security, closed: &[&SyncTarget]) -> Op
     })
 }
 
-enum Place {
+enum Place<'a> {
     Mounted,
-    Kept,
+    Kept(&'a str),
     Nowhere,
 }
 
-fn place(target: &SyncTarget, program: &str) -> Place {
-    let starts_it = match &target.file {
-        Some(file) => file == program,
+fn place<'a>(target: &'a SyncTarget, argv: &'a [String]) -> Place<'a> {
+    let kept = match &target.file {
+        // What is started, or what a debugger is told to start.
+        Some(file) => argv.contains(file).then_some(file),
         // Of a whole root directory, one file can be changed.
-        None => target.directory == "/" && program.rfind('/') == Some(0),
+        None if target.directory == "/" => argv.first().filter(|program| program.rfind('/') == Some(0)),
+        None => None,
     };
-    match starts_it {
-        true => Place::Kept,
-        false if target.directory == "/" => Place::Nowhere,
-        false => Place::Mounted,
+    match kept {
+        Some(file) => Place::Kept(file),
+        None if target.directory == "/" => Place::Nowhere,
+        None => Place::Mounted,
     }
 }
 

@@ -143,13 +143,23 @@ fn the_command_is_what_kubernetes_would_start() {
 }
 
 #[test]
+fn what_a_debugger_starts_is_kept_like_what_is_started() {
+    let offer = offer(vec![target("/", Some("/web"))]);
+    let command = json!(["/dlv", "exec", "/web", "--", "x"]);
+    let (template, notes) = added(json!({"command": command}), &offer);
+    assert_eq!(used(&notes), "its image has no sh");
+    let words = ["/.lilt/agent", "run", "--keep", "/web", "--", "/dlv", "exec", "/web", "--", "x"];
+    assert_eq!(template["spec"]["containers"][1]["command"], json!(words));
+}
+
+#[test]
 fn a_file_that_can_be_nowhere_is_told() {
     let offer = offer(vec![target("/", Some("/settings.json"))]);
     let (template, notes) = added(json!({}), &offer);
     let [AgentNote::Impossible { reason, .. }] = notes.as_slice() else { panic!("{notes:?}") };
     assert_eq!(
         reason,
-        "nothing can be mounted where /settings.json lies, and it is not what the container starts"
+        "nothing can be mounted where /settings.json lies, and the container's command does not name it"
     );
     assert_eq!(template["spec"].get("initContainers"), None);
 }
