@@ -1,6 +1,8 @@
 //! A copy of an example, in a namespace of its own.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use lilt_testbed_env::{Bed, Namespace, Project, eventually, free_port};
 
@@ -27,10 +29,19 @@ impl Example {
         Start::new(&self.project, arguments).on(&self.namespace).variable(variable, port.to_string())
     }
 
+    /// Runs go in the project, for a program of the test's own.
+    pub(crate) fn run_go(&self, arguments: &[&str]) {
+        let mut go = Command::new("go");
+        go.args(arguments).current_dir(self.project.path()).env("CGO_ENABLED", "0");
+        go.envs(go_cache().map(|cache| ("GOCACHE", cache)));
+        let output = go.output().expect("go is there");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// What Go compiled before need not be compiled again.
     pub(crate) fn with_go(&self, start: Start) -> Start {
-        match std::env::var_os("HOME") {
-            Some(home) => start.variable("GOCACHE", Path::new(&home).join(".cache/go-build")),
+        match go_cache() {
+            Some(cache) => start.variable("GOCACHE", cache),
             None => start,
         }
     }
@@ -72,13 +83,66 @@ impl Example {
     }
 }
 
+fn go_cache() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME")?;
+    Some(Path::new(&home).join(".cache/go-build"))
+}
+
+/// A kind that an example defines. It is the whole cluster's, so it belongs to one test at a time; and objects that wait for an
+/// operator that is gone would keep their namespace for ever.
+pub(crate) struct Kind<'a> {
+    example: &'a Example,
+    definition: &'static str,
+    _alone: File,
+}
+
+impl<'a> Kind<'a> {
+    pub(crate) fn new(example: &'a Example, definition: &'static str) -> Kind<'a> {
+        let path = std::env::temp_dir().join(format!("lilt-test-of-{definition}"));
+        let alone = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        alone.lock().unwrap_or_else(|error| panic!("{} cannot be locked: {error}", path.display()));
+        let kind = Kind { example, definition, _alone: alone };
+        kind.clear();
+        kind
+    }
+
+    pub(crate) fn is_defined(&self) -> bool {
+        self.example.namespace.try_kubectl(&["get", "crd", self.definition]).is_ok()
+    }
+
+    fn clear(&self) {
+        let kubectl = |arguments: &[&str]| self.example.namespace.try_kubectl(arguments);
+        if !self.is_defined() {
+            return;
+        }
+        let columns = "jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{\"\\n\"}{end}";
+        let objects = kubectl(&["get", self.definition, "-A", "-o", columns]).unwrap_or_default();
+        let free = r#"{"metadata":{"finalizers":null}}"#;
+        for (namespace, name) in objects.lines().filter_map(|line| line.split_once(' ')) {
+            // It may go by itself in this moment.
+            let _ =
+                kubectl(&["patch", self.definition, name, "-n", namespace, "--type", "merge", "-p", free]);
+        }
+        let _ = kubectl(&["delete", "crd", self.definition, "--ignore-not-found"]);
+    }
+}
+
+impl Drop for Kind<'_> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("an example") {
         let entry = entry.expect("an entry");
         let (path, name) = (entry.path(), entry.file_name());
         // What somebody made by hand, or lilt for them.
-        if ["bin", "crds", ".pycache", "tilt-settings.yaml"].iter().any(|made| name == *made) {
+        if ["bin", "crds", ".pycache", "tilt-settings.yaml", "tilt_config.json"]
+            .iter()
+            .any(|made| name == *made)
+        {
             continue;
         }
         if path.is_dir() {

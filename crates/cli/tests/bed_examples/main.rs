@@ -6,5 +6,7 @@ mod support;
 
 mod dynamo_operator;
 mod example;
+mod gpu_operator;
 mod kpulse;
 mod myapp;
+mod ocm_controller;

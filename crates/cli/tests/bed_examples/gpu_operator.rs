@@ -1,0 +1,103 @@
+//! An operator whose image is also in a custom resource.
+
+use std::process::Command;
+
+use lilt_testbed_env::{Bed, eventually};
+use serde_json::json;
+
+use crate::example::{Example, Kind};
+use crate::support::lilt::Start;
+
+const PASSWORD: &str = "hunter2-and-more";
+
+/// A project with a commit, configured as a team would, in the namespace of the test.
+fn example() -> Example {
+    let example = Example::new("gpu-operator", "GPU_PORT");
+    let config = json!({
+        "registry": format!("{}/gpu-team", Bed::get().registry()),
+        "namespace": example.namespace.name(),
+        "container_runtime": "containerd",
+    });
+    example.project.write("tilt_config.json", &config.to_string());
+    git(&example, &["init", "-q"]);
+    git(&example, &["add", "."]);
+    let who = ["-c", "user.name=test", "-c", "user.email=test@example.com"];
+    git(&example, &[&who[..], &["commit", "-q", "-m", "begin"]].concat());
+    example
+}
+
+fn git(example: &Example, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(example.project.path())
+        .env("HOME", example.project.path())
+        .output()
+        .expect("git is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+fn start(example: &Example, arguments: &[&str]) -> Start {
+    let start = example.with_go(example.start(arguments));
+    start.variable("REGISTRY_USERNAME", "me").variable("REGISTRY_PASSWORD", PASSWORD)
+}
+
+#[test]
+fn its_whole_story() {
+    let example = example();
+    let kind = Kind::new(&example, "clusterpolicies.gpu.example.com");
+    let read = |object: &str, path: &str| {
+        example.namespace.kubectl(&["get", object, "-o", &format!("jsonpath={{{path}}}")])
+    };
+    let image = |object: &str, path: &str| read(object, &format!(".spec{path}"));
+    let wrong = start(&example, &["ci", "--port", "0", "--", "--validator=oldest"]).run().clean(1);
+    assert!(wrong.output().contains("validator must be 'native' or 'commit'"), "{}", wrong.output());
+
+    // As it was done before: a second tag, which the policy names.
+    start(&example, &["ci", "--port", "0", "--", "--validator=commit"])
+        .run()
+        .clean(0)
+        .says("SUCCESS. All workloads are healthy.");
+    let commit = git(&example, &["rev-parse", "--short", "HEAD"]);
+    let tagged = format!("{}/gpu-team/gpu-operator:{commit}", Bed::get().registry());
+    assert_eq!(read("pod/cluster-policy-validator", ".spec.containers[0].image"), tagged);
+
+    // As any image, without a second tag.
+    let lilt = start(&example, &["up", "--stream", "--port", "0", "--", "--container_runtime=crio"]).start();
+    lilt.wait_until_ready("cluster-policy");
+    example.serves("/", "The node is fit for GPUs, with crio.");
+    let deployed = image("deployment/gpu-operator", ".template.spec.containers[0].image");
+    let validator = || image("pod/cluster-policy-validator", ".containers[0].image");
+    assert!(deployed.contains(":tilt-"), "{deployed}");
+    assert_eq!(validator(), deployed);
+    assert_eq!(
+        image("deployment/gpu-operator", ".template.spec.imagePullSecrets[0].name"),
+        "registry-secret"
+    );
+    assert_eq!(image("pod/cluster-policy-validator", ".imagePullSecrets[0].name"), "registry-secret");
+    assert_eq!(read("secret/registry-secret", ".type"), "kubernetes.io/dockerconfigjson");
+
+    // A saved file is in both, and the operator makes another validator.
+    example.edit("internal/policy/validation.go", "is fit for", "can do");
+    example.serves("/", "The node can do GPUs, with crio.");
+    eventually("both run the same image", || {
+        (image("deployment/gpu-operator", ".template.spec.containers[0].image") == validator()).then_some(())
+    });
+    assert_ne!(validator(), deployed);
+
+    // A validator that fails is the policy's trouble, with its own words.
+    example.edit("internal/policy/validation.go", "\tlog.Print(found)", "\tlog.Fatal(\"no GPU \", found)");
+    lilt.wait_for_line("no GPU The node can do GPUs");
+    lilt.wait_until("cluster-policy", "failed", |it| it["status"]["runtimeStatus"] == "error");
+    example.edit("internal/policy/validation.go", "\tlog.Fatal(\"no GPU \", found)", "\tlog.Print(found)");
+    lilt.wait_until_ready("cluster-policy");
+    example.serves("/", "The node can do GPUs, with crio.");
+    assert!(!lilt.output().contains(PASSWORD), "what is secret was printed");
+
+    lilt.quit();
+    start(&example, &["down"]).run().clean(0);
+    example.leaves_nothing();
+    assert!(!kind.is_defined());
+    let roles = example.namespace.kubectl(&["get", "clusterroles,clusterrolebindings", "-o", "name"]);
+    assert!(!roles.contains("/gpu-operator"), "{roles}");
+}

@@ -1,0 +1,3 @@
+module example.com/gpu-operator
+
+go 1.24

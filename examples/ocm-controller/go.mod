@@ -1,0 +1,3 @@
+module example.com/ocm-controller
+
+go 1.24
