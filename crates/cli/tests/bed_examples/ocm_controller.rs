@@ -68,7 +68,16 @@ fn what_is_wrong_is_told_before_anything_happens(example: &Example) {
     refused("create_secrets: {token: ''}", "create_secrets.token is empty: set GITHUB_TOKEN");
     refused("flux: {enabled: true}", "flux is not in PATH: https://fluxcd.io");
     refused("debug: {enabled: true}", "debug.enabled wants delve for Linux at bin/dlv");
+    refused("install_unpacker: {enabled: true}", "install_unpacker.path: there is no ../unpacker");
     refused("verification_keys: {alice: alice=./no.pub}", "no.pub: no such file or directory");
+
+    // A project beside it.
+    let kept = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unpacker-settings}\n";
+    example.project.write("unpacker/config/default/settings.yaml", kept);
+    example.project.write("unpacker/config/default/kustomization.yaml", "resources: [settings.yaml]\n");
+    example.project.write(SETTINGS, "install_unpacker: {enabled: true, path: unpacker}");
+    let result = start(example, &["alpha", "tiltfile-result"]).run().clean(0);
+    assert!(result.output().contains("unpacker-settings"), "{}", result.output());
 
     // With a flux that only remembers what it was asked for.
     example.project.write("tools/flux", "#!/bin/sh\necho \"$@\" >> asked\n");
