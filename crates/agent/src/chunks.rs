@@ -10,7 +10,8 @@ pub const WORTH_CUTTING: usize = 128 << 10;
 
 const LEAST: usize = 4 << 10;
 const USUAL: usize = 16 << 10;
-const MOST: usize = 64 << 10;
+/// No chunk is longer.
+pub const MOST: usize = 64 << 10;
 const BEFORE_USUAL: u64 = !0 << (64 - 16);
 const AFTER_USUAL: u64 = !0 << (64 - 12);
 
@@ -48,7 +49,13 @@ pub fn cut(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn end_of_first(bytes: &[u8]) -> usize {
+/// The chunks of some content, if that is worth the effort.
+pub fn of(content: &[u8]) -> Vec<Chunk> {
+    if content.len() < WORTH_CUTTING { Vec::new() } else { cut(content).map(Chunk::of).collect() }
+}
+
+/// Where the first chunk ends: of bytes that are all there are, or at least [`MOST`].
+pub fn end_of_first(bytes: &[u8]) -> usize {
     let most = bytes.len().min(MOST);
     let mut sum: u64 = 0;
     for (at, byte) in bytes.iter().enumerate().take(most).skip(LEAST) {

@@ -11,7 +11,7 @@ pub mod transfer;
 mod wire;
 
 /// Changes with every change of the protocol. A pod that was made by another lilt says which it speaks.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Where a container has its part of the agent's volume.
 pub const HOME: &str = "/.lilt";

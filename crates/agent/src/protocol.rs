@@ -51,8 +51,8 @@ pub type Micros = i64;
 pub enum Piece {
     /// Compressed bytes.
     Fresh { entry: u32, packed: Vec<u8> },
-    /// So many chunks of what the container has.
-    Old { entry: u32, first: u32, count: u32 },
+    /// So many bytes of what the container has there.
+    Old { entry: u32, from: u64, length: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +76,18 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Want {
     pub entry: u32,
-    /// What the file consists of now; empty if all of the new content is to be sent.
-    pub has: Vec<Chunk>,
+    pub has: Has,
+}
+
+/// What the container has in the place of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Has {
+    /// Nothing that helps: all of the new content is to be sent.
+    Nothing,
+    /// What an earlier update of the same connection brought.
+    Known(Digest),
+    /// Something that consists of these.
+    Chunks(Vec<Chunk>),
 }
 
 impl Request {
@@ -94,9 +104,11 @@ impl Request {
                 to.u32(*entry);
                 to.raw(packed);
             }
-            Self::Piece(Piece::Old { entry, first, count }) => {
+            Self::Piece(Piece::Old { entry, from, length }) => {
                 to.byte(2);
-                [entry, first, count].into_iter().for_each(|number| to.u32(*number));
+                to.u32(*entry);
+                to.u64(*from);
+                to.u64(*length);
             }
             Self::Commit => to.byte(3),
             Self::Run(argv) => {
@@ -113,7 +125,7 @@ impl Request {
         let request = match from.byte()? {
             0 => Self::Update(Update { removals: from.list(Reader::text)?, entries: from.list(read_entry)? }),
             1 => Self::Piece(Piece::Fresh { entry: from.u32()?, packed: from.rest().to_vec() }),
-            2 => Self::Piece(Piece::Old { entry: from.u32()?, first: from.u32()?, count: from.u32()? }),
+            2 => Self::Piece(Piece::Old { entry: from.u32()?, from: from.u64()?, length: from.u64()? }),
             3 => Self::Commit,
             4 => Self::Run(from.list(Reader::text)?),
             5 => Self::Restart,
@@ -163,6 +175,29 @@ fn read_entry(from: &mut Reader<'_>) -> Result<Entry, Malformed> {
     Ok(Entry { path, kind })
 }
 
+fn write_has(to: &mut Writer, has: &Has) {
+    match has {
+        Has::Nothing => to.byte(0),
+        Has::Known(digest) => {
+            to.byte(1);
+            to.raw(digest);
+        }
+        Has::Chunks(chunks) => {
+            to.byte(2);
+            to.list(chunks, |to, chunk| chunk.write(to));
+        }
+    }
+}
+
+fn read_has(from: &mut Reader<'_>) -> Result<Has, Malformed> {
+    Ok(match from.byte()? {
+        0 => Has::Nothing,
+        1 => Has::Known(from.array()?),
+        2 => Has::Chunks(from.list(Chunk::read)?),
+        _ => return Err(Malformed),
+    })
+}
+
 impl Answer {
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
@@ -175,7 +210,7 @@ impl Answer {
                 to.byte(1);
                 to.list(wants, |to, want| {
                     to.u32(want.entry);
-                    to.list(&want.has, |to, chunk| chunk.write(to));
+                    write_has(to, &want.has);
                 });
             }
             Self::Done => to.byte(2),
@@ -204,9 +239,7 @@ impl Answer {
         let mut from = Reader::new(message);
         let answer = match from.byte()? {
             0 => Self::Hello { version: from.u32()? },
-            1 => {
-                Self::Wants(from.list(|from| Ok(Want { entry: from.u32()?, has: from.list(Chunk::read)? }))?)
-            }
+            1 => Self::Wants(from.list(|from| Ok(Want { entry: from.u32()?, has: read_has(from)? }))?),
             2 => Self::Done,
             3 => Self::Failed { what: from.text()?, cause: from.text()? },
             4 => Self::Stdout(from.rest().to_vec()),
@@ -236,7 +269,7 @@ mod tests {
         let requests = [
             Request::Update(Update { removals: vec!["/gone".into()], entries }),
             Request::Piece(Piece::Fresh { entry: 1, packed: vec![1, 2] }),
-            Request::Piece(Piece::Old { entry: 1, first: 2, count: 3 }),
+            Request::Piece(Piece::Old { entry: 1, from: 2, length: 3 }),
             Request::Commit,
             Request::Run(vec!["echo".into(), String::new()]),
             Request::Restart,
@@ -246,7 +279,11 @@ mod tests {
         }
         let answers = [
             Answer::Hello { version: 1 },
-            Answer::Wants(vec![Want { entry: 2, has: vec![Chunk::of(b"x")] }]),
+            Answer::Wants(vec![
+                Want { entry: 2, has: Has::Chunks(vec![Chunk::of(b"x")]) },
+                Want { entry: 3, has: Has::Known([9; 32]) },
+                Want { entry: 4, has: Has::Nothing },
+            ]),
             Answer::Done,
             Answer::Failed { what: "/a".into(), cause: "no".into() },
             Answer::Stdout(b"out".to_vec()),

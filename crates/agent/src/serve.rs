@@ -1,5 +1,6 @@
 //! Changes files and runs commands at lilt's word, over stdin and stdout, until they close.
 
+mod memory;
 mod place;
 mod read;
 mod update;
@@ -16,6 +17,7 @@ use lilt_agent::{VERSION, frame};
 
 use crate::home;
 use crate::problem::{Problem, cause};
+use memory::Memory;
 use place::Places;
 use read::Requests;
 use update::Transaction;
@@ -29,11 +31,12 @@ pub(crate) fn serve() -> Result<(), Problem> {
     let places = Places::read();
     say(&Answer::Hello { version: VERSION })?;
     let mut requests = Requests::new(io::stdin().lock());
+    let mut memory = Memory::default();
     let mut open: Option<Transaction> = None;
     while let Some(request) = requests.next()? {
         match request {
             Request::Update(update) => {
-                let (transaction, wants) = Transaction::begin(&update, &places);
+                let (transaction, wants) = Transaction::begin(&update, &places, &memory);
                 open = Some(transaction);
                 say(&Answer::Wants(wants))?;
             }
@@ -43,7 +46,10 @@ pub(crate) fn serve() -> Result<(), Problem> {
                     return Err(Problem::new("a piece of a file came", "there is no update it belongs to"));
                 }
             },
-            Request::Commit => say(&outcome(open.take().map_or(Ok(()), Transaction::commit)))?,
+            Request::Commit => {
+                let committed = open.take().map_or(Ok(()), |transaction| transaction.commit(&mut memory));
+                say(&outcome(committed))?;
+            }
             Request::Run(argv) => run(&argv)?,
             Request::Restart => say(&outcome(restart()))?,
         }

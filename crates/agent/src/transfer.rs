@@ -2,60 +2,68 @@
 
 use std::collections::HashMap;
 
-use crate::chunks::{self, Chunk};
-use crate::protocol::{Malformed, Piece, Want};
+use crate::chunks::Chunk;
+use crate::protocol::{Malformed, Piece};
 
 /// As much as one piece carries: enough to compress well, little enough to keep both sides busy.
 const BLOCK: usize = 256 << 10;
 
-/// The pieces of what the other side wants, in order.
-pub fn pieces<'a>(content: &'a [u8], want: &'a Want) -> impl Iterator<Item = Piece> + 'a {
-    let known: HashMap<Chunk, u32> = want.has.iter().copied().zip(0..).collect();
+/// The pieces of a content, of which `chunks` are the parts, for a side that has `has`; in order.
+pub fn pieces<'a>(
+    entry: u32,
+    content: &'a [u8],
+    chunks: &[Chunk],
+    has: &[Chunk],
+) -> impl Iterator<Item = Piece> + 'a {
+    let parts = if has.is_empty() { whole(content.len()) } else { parts(chunks, has) };
     let mut rest = content;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (piece, length) = match known.is_empty() {
-            true => fresh(want.entry, rest, rest.len().min(BLOCK)),
-            false => next(want, rest, &known),
+    parts.into_iter().map(move |part| {
+        let length = match &part {
+            Part::Fresh(length) => *length,
+            Part::Old { length, .. } => usize::try_from(*length).unwrap_or(usize::MAX),
         };
-        rest = &rest[length..];
-        Some(piece)
+        let (bytes, after) = rest.split_at(length.min(rest.len()));
+        rest = after;
+        match part {
+            Part::Fresh(_) => Piece::Fresh { entry, packed: lz4_flex::compress_prepend_size(bytes) },
+            Part::Old { from, length } => Piece::Old { entry, from, length },
+        }
     })
 }
 
-fn fresh(entry: u32, bytes: &[u8], length: usize) -> (Piece, usize) {
-    (Piece::Fresh { entry, packed: lz4_flex::compress_prepend_size(&bytes[..length]) }, length)
+enum Part {
+    Fresh(usize),
+    Old { from: u64, length: u64 },
 }
 
-/// As many chunks as possible that are known, or that are not.
-fn next(want: &Want, bytes: &[u8], known: &HashMap<Chunk, u32>) -> (Piece, usize) {
-    let mut chunks = chunks::cut(bytes).map(|chunk| (chunk.len(), known.get(&Chunk::of(chunk)).copied()));
-    let Some((mut length, place)) = chunks.next() else { return fresh(want.entry, bytes, bytes.len()) };
-    match place {
-        Some(first) => {
-            let mut count = 1;
-            for (more, place) in chunks {
-                // The same content may be there twice: what follows decides, not where it was found first.
-                let follows = want.has.get((first + count) as usize).zip(place);
-                if follows.is_none_or(|(next, place)| want.has[place as usize] != *next) {
-                    break;
-                }
-                (length, count) = (length + more, count + 1);
-            }
-            (Piece::Old { entry: want.entry, first, count }, length)
+fn whole(length: usize) -> Vec<Part> {
+    (0..length).step_by(BLOCK).map(|from| Part::Fresh(BLOCK.min(length - from))).collect()
+}
+
+/// As many chunks as possible together that the other side has in a row, or that it lacks.
+fn parts(chunks: &[Chunk], has: &[Chunk]) -> Vec<Part> {
+    let begin = |end: &mut u64, chunk: &Chunk| {
+        *end += u64::from(chunk.length);
+        Some(*end - u64::from(chunk.length))
+    };
+    let begins: Vec<u64> = has.iter().scan(0, begin).collect();
+    let places: HashMap<&Chunk, usize> = has.iter().zip(0..).collect();
+    let mut parts: Vec<Part> = Vec::new();
+    // The same content may be there twice: what follows the last one is the better place.
+    let mut next = None;
+    for chunk in chunks {
+        let more = chunk.length as usize;
+        let following = next.filter(|at| has.get(*at) == Some(chunk));
+        let place = following.or_else(|| places.get(chunk).copied());
+        match (place, parts.last_mut()) {
+            (Some(_), Some(Part::Old { length, .. })) if following.is_some() => *length += more as u64,
+            (Some(at), _) => parts.push(Part::Old { from: begins[at], length: more as u64 }),
+            (None, Some(Part::Fresh(length))) if *length + more <= BLOCK => *length += more,
+            (None, _) => parts.push(Part::Fresh(more)),
         }
-        None => {
-            for (more, _) in chunks.take_while(|(_, place)| place.is_none()) {
-                if length + more > BLOCK {
-                    break;
-                }
-                length += more;
-            }
-            fresh(want.entry, bytes, length)
-        }
+        next = place.map(|at| at + 1);
     }
+    parts
 }
 
 /// What a fresh piece carries.

@@ -53,6 +53,42 @@ fn stdin_and_output_are_the_process_s_own() {
     assert_eq!(child.wait_with_output().unwrap().stdout, b"through\n");
 }
 
+/// Also after it was started anew, when the terminal was the old one's.
+#[test]
+fn a_terminal_is_the_process_s_own() {
+    let (home, program) = home();
+    let file = home.path().join("again");
+    let line = format!(
+        "{} run --restart-file {} --wait -- sh -c 'test -t 0 && test -t 1 && read line && echo got $line from $PPID; exit 3'",
+        program.display(),
+        file.display()
+    );
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut wait_for = |words: &str| {
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            let read = std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+            assert!(read > 0, "it ended without {words:?}");
+        }
+        line
+    };
+    let mut agent = String::new();
+    for word in ["one", "two"] {
+        std::io::Write::write_all(&mut stdin, format!("{word}\n").as_bytes()).unwrap();
+        agent = wait_for(&format!("got {word} from "));
+        wait_for("waiting for the next update");
+        fs::write(&file, word).unwrap();
+    }
+    let agent = agent.split_whitespace().last().unwrap().parse().unwrap();
+    kill(Pid::from_raw(agent), Signal::SIGTERM).unwrap();
+    child.wait().unwrap();
+}
+
 #[test]
 fn signals_go_to_the_process() {
     let (home, program) = home();

@@ -62,6 +62,64 @@ fn only_what_differs_travels() {
     assert!(agent.sent < 100_000, "{} bytes travelled", agent.sent);
 }
 
+/// What it wrote itself it need not read again to know it; what others made of it, it must.
+#[test]
+fn a_file_is_right_whoever_changed_it() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("binary");
+    let mut agent = Serving::start(&program);
+    let mut content = noise(2 << 20, 1);
+    let save = |agent: &mut Serving, content: &[u8]| {
+        (agent.sent, agent.received) = (0, 0);
+        let (update, contents) = one(&path, content);
+        agent.update(&update, &contents).unwrap();
+        assert!(fs::read(&path).unwrap() == content);
+        (agent.sent, agent.received)
+    };
+    save(&mut agent, &content);
+    content[1_000_000..1_020_000].fill(1);
+    let (sent, received) = save(&mut agent, &content);
+    assert!(sent < 200_000 && received < 200, "{sent} bytes travelled, {received} came back");
+
+    // In place, as long as before and with the time of before.
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[7; 30_000], 500_000).unwrap();
+    file.set_times(fs::FileTimes::new().set_modified(modified)).unwrap();
+    content[1_500_000..1_520_000].fill(2);
+    let (sent, received) = save(&mut agent, &content);
+    assert!((30_000..300_000).contains(&sent) && received > 1500, "{sent} there, {received} back");
+
+    // Replaced by another, and by nothing.
+    fs::rename(&path, folder.path().join("away")).unwrap();
+    fs::write(&path, noise(2 << 20, 5)).unwrap();
+    save(&mut agent, &content);
+    fs::remove_file(&path).unwrap();
+    save(&mut agent, &content);
+    // The same once more, when it is not the same.
+    fs::write(&path, noise(2 << 20, 6)).unwrap();
+    save(&mut agent, &content);
+}
+
+/// More than files may be open: containers often allow a thousand.
+#[test]
+fn many_files_come_at_once() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let script = format!("ulimit -n 64; exec {} serve", program.display());
+    let mut agent = Serving::start_with(Command::new("sh").args(["-c", &script]));
+    let contents: Vec<Vec<u8>> = (0..200).map(|number| noise(number % 7, 3)).collect();
+    let place = |number: usize| folder.path().join(format!("{}/{number}", number % 3));
+    let entries = contents.iter().enumerate().map(|(number, content)| file(&place(number), 0o644, content));
+    let update = Update { removals: Vec::new(), entries: entries.collect() };
+    agent.update(&update, &contents).unwrap();
+    for (number, content) in contents.iter().enumerate() {
+        assert_eq!(fs::read(place(number)).unwrap(), *content);
+    }
+    assert_eq!(tree(folder.path()).len(), 203);
+}
+
 #[test]
 fn all_files_of_an_update_come_at_once_or_none() {
     let (_home, program) = home();
@@ -73,7 +131,7 @@ fn all_files_of_an_update_come_at_once_or_none() {
     let update = Update { removals: Vec::new(), entries };
     let wants = agent.begin(&update);
     assert_eq!(wants.len(), 2);
-    for piece in lilt_agent::transfer::pieces(b"new", &wants[0]) {
+    for piece in lilt_agent::transfer::pieces(wants[0].entry, b"new", &[], &[]) {
         agent.say(&Request::Piece(piece));
     }
     // Half of it is there; a question in between shows that the agent has taken all that came before.

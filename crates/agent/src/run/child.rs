@@ -3,13 +3,14 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
-use nix::unistd::{Pid, tcsetpgrp};
+use nix::unistd::{Pid, getpid, tcsetpgrp};
 
 use super::Options;
 use crate::home::kept;
@@ -26,17 +27,12 @@ impl Child {
             |error: &std::io::Error| Problem::new(format!("cannot start {}", options.program), cause(error));
         let mut command = Command::new(find(&options.program, std::env::var_os("PATH")));
         command.arg0(&options.program).args(arguments(options)).process_group(0);
-        // SAFETY: between fork and exec only this one system call is made, on a set that was made before; nothing is
-        // allocated and no lock is taken.
-        unsafe { command.pre_exec(unblock_signals) };
+        let terminal = std::io::stdin().is_terminal();
+        // SAFETY: between fork and exec only system calls are made that may be made there; nothing is allocated and no lock
+        // is taken.
+        unsafe { command.pre_exec(move || begin(terminal)) };
         let child = command.spawn().map_err(|error| failed(&error))?;
-        let pid = Pid::from_raw(child.id().cast_signed());
-        let stdin = std::io::stdin();
-        if stdin.is_terminal() {
-            // It may have ended already; then there is nobody to give it to.
-            let _ = tcsetpgrp(&stdin, pid);
-        }
-        Ok(Self { pid })
+        Ok(Self { pid: Pid::from_raw(child.id().cast_signed()) })
     }
 
     pub(super) fn is(&self, pid: Pid) -> bool {
@@ -54,8 +50,17 @@ impl Child {
     }
 }
 
-/// The agent blocks them, to wait for them; a child would inherit that.
-fn unblock_signals() -> std::io::Result<()> {
+/// In the child, which is alone in its group. It takes the terminal itself: it would be stopped if it read from it before
+/// it had it. Then it gets the signals that the agent blocks, to wait for them; a child inherits that.
+fn begin(terminal: bool) -> std::io::Result<()> {
+    if terminal {
+        // SAFETY: the descriptor is the process's own stdin, which stays open.
+        let stdin = unsafe { BorrowedFd::borrow_raw(0) };
+        // Who takes it from the background is stopped, too, unless he does not hear of it.
+        SigSet::all().thread_set_mask()?;
+        // Fails only where it rules no processes.
+        let _ = tcsetpgrp(stdin, getpid());
+    }
     Ok(SigSet::empty().thread_set_mask()?)
 }
 

@@ -2,37 +2,61 @@
 //! What fails before that leaves everything as it was.
 
 mod aside;
+mod look;
 mod settle;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File, Metadata};
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use lilt_agent::Digest;
-use lilt_agent::chunks::{self, Chunk};
-use lilt_agent::protocol::{Entry, Kind, Piece, Update, Want};
+use lilt_agent::chunks;
+use lilt_agent::protocol::{Entry, Has, Kind, Piece, Update, Want};
 use nix::unistd::{AccessFlags, access};
 
 use super::exists;
+use super::memory::Memory;
 use super::place::Places;
 use crate::problem::{About, Problem};
 use aside::Aside;
+use look::{Found, digest_of};
 
 pub(super) struct Transaction {
     removals: Vec<PathBuf>,
     /// What will not be there any more, or not as what it is, when everything is put in its place.
     vanishing: HashSet<PathBuf>,
     steps: Vec<Step>,
-    /// Files whose content is coming, by their place among the entries.
-    coming: BTreeMap<u32, Aside>,
+    /// Files whose content is to come, by their place among the entries. Not open yet: there may be more of them than
+    /// files may be open.
+    coming: BTreeMap<u32, Coming>,
+    /// The one whose content is coming: pieces come file by file.
+    open: Option<(u32, Aside)>,
+    /// Where what is for a directory can be written aside.
+    rooms: HashMap<PathBuf, PathBuf>,
     /// Big files that will be removed, by their size: one that only gets another name need not travel again.
     leaving: HashMap<u64, Vec<PathBuf>>,
+    /// Big files that will be there, worth remembering.
+    big: Vec<(PathBuf, Digest)>,
     /// Directories that were made for what is written aside, outermost first.
     made: Vec<PathBuf>,
     /// What went wrong first; from then on everything is ignored.
     problem: Option<Problem>,
+}
+
+/// A file that is awaited.
+struct Coming {
+    room: PathBuf,
+    path: PathBuf,
+    file: Wanted,
+    /// Whether parts of what is there now are parts of it.
+    builds_on_old: bool,
+}
+
+impl Coming {
+    fn open(self) -> Result<Aside, Problem> {
+        let aside = Aside::create(&self.room, &self.path, &self.file)?;
+        if self.builds_on_old { aside.building_on(&self.path) } else { Ok(aside) }
+    }
 }
 
 /// One entry, ready to be put in its place.
@@ -56,25 +80,34 @@ enum Step {
 }
 
 impl Transaction {
-    pub(super) fn begin(update: &Update, places: &Places) -> (Self, Vec<Want>) {
+    pub(super) fn begin(update: &Update, places: &Places, memory: &Memory) -> (Self, Vec<Want>) {
         let mut transaction = Self {
             removals: update.removals.iter().map(|path| places.of(path)).collect(),
             vanishing: HashSet::new(),
             steps: Vec::new(),
             coming: BTreeMap::new(),
+            open: None,
+            rooms: HashMap::new(),
             leaving: HashMap::new(),
+            big: Vec::new(),
             made: Vec::new(),
             problem: None,
         };
         let mut wants = Vec::new();
-        if let Err(problem) = transaction.prepare(update, places, &mut wants) {
+        if let Err(problem) = transaction.prepare(update, places, memory, &mut wants) {
             transaction.problem = Some(problem);
             wants.clear();
         }
         (transaction, wants)
     }
 
-    fn prepare(&mut self, update: &Update, places: &Places, wants: &mut Vec<Want>) -> Result<(), Problem> {
+    fn prepare(
+        &mut self,
+        update: &Update,
+        places: &Places,
+        memory: &Memory,
+        wants: &mut Vec<Want>,
+    ) -> Result<(), Problem> {
         for path in &self.removals {
             may_be_removed(path)?;
         }
@@ -104,32 +137,40 @@ impl Transaction {
                 }
                 Kind::File { mode, modified, size, digest } => {
                     let file = Wanted { mode: *mode, modified: *modified, size: *size, digest: *digest };
-                    wants.extend(self.prepare_file(path, index, &file)?);
+                    wants.extend(self.prepare_file(path, index, file, memory)?);
                 }
             }
         }
         Ok(())
     }
 
-    fn prepare_file(&mut self, path: PathBuf, entry: u32, file: &Wanted) -> Result<Option<Want>, Problem> {
-        let old = Old::look(&path, file);
-        if matches!(&old, Old::Same { own: true }) {
+    fn prepare_file(
+        &mut self,
+        path: PathBuf,
+        entry: u32,
+        file: Wanted,
+        memory: &Memory,
+    ) -> Result<Option<Want>, Problem> {
+        if file.size >= chunks::WORTH_CUTTING as u64 {
+            self.big.push((path.clone(), file.digest));
+        }
+        let found = look::look(&path, &file, memory);
+        if matches!(&found, Found::Same { own: true }) {
             self.steps.push(Step::Adjust { path, mode: file.mode, modified: file.modified });
             return Ok(None);
         }
         let room = self.room_for(&path)?;
-        let mut aside = Aside::create(&room, &path, file)?;
-        self.steps.push(Step::Rename { aside: room, path: path.clone() });
-        match old {
-            Old::Same { .. } => aside.copy_from(&path).map(|()| None),
-            Old::Other { has } => {
-                if let Some(other) = self.same_content(file) {
-                    return aside.copy_from(&other).map(|()| None);
-                }
-                if !has.is_empty() {
-                    aside.builds_on(&path, &has)?;
-                }
-                self.coming.insert(entry, aside);
+        self.steps.push(Step::Rename { aside: room.clone(), path: path.clone() });
+        let same = match &found {
+            Found::Same { .. } => Some(path.clone()),
+            Found::Other(_) => self.same_content(&file),
+        };
+        match (same, found) {
+            (Some(same), _) => Aside::create(&room, &path, &file)?.copy_from(&same).map(|()| None),
+            (None, Found::Same { .. }) => Ok(None),
+            (None, Found::Other(has)) => {
+                let builds_on_old = has != Has::Nothing;
+                self.coming.insert(entry, Coming { room, path, file, builds_on_old });
                 Ok(Some(Want { entry, has }))
             }
         }
@@ -137,16 +178,28 @@ impl Transaction {
 
     /// A file with this content that is on its way out.
     fn same_content(&self, file: &Wanted) -> Option<PathBuf> {
-        let is_it =
-            |path: &&PathBuf| fs::read(path).is_ok_and(|content| lilt_agent::digest(&content) == file.digest);
+        let is_it = |path: &&PathBuf| digest_of(path).is_ok_and(|digest| digest == file.digest);
         self.leaving.get(&file.size)?.iter().find(is_it).cloned()
     }
 
     /// Where something for this path can be written aside: in the directory it will be in, so that a rename does it. If
     /// that cannot be made yet, because something is in its way, in the nearest one that is there and stays.
     fn room_for(&mut self, path: &Path) -> Result<PathBuf, Problem> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        let room = match self.rooms.get(folder) {
+            Some(room) => room.clone(),
+            None => {
+                let room = self.make_room(folder)?;
+                self.rooms.insert(folder.to_owned(), room.clone());
+                room
+            }
+        };
+        Ok(room.join(aside::name(path)))
+    }
+
+    fn make_room(&mut self, folder: &Path) -> Result<PathBuf, Problem> {
         let mut room = Path::new("/");
-        let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+        let mut above: Vec<&Path> = folder.ancestors().collect();
         above.reverse();
         for folder in above {
             if self.vanishing.contains(folder) || (exists(folder) && !folder.is_dir()) {
@@ -158,7 +211,7 @@ impl Transaction {
             }
             room = folder;
         }
-        Ok(room.join(aside::name(path)))
+        Ok(room.to_owned())
     }
 
     pub(super) fn take(&mut self, piece: &Piece) {
@@ -169,20 +222,35 @@ impl Transaction {
 
     fn write(&mut self, piece: &Piece) -> Result<(), Problem> {
         let (Piece::Fresh { entry, .. } | Piece::Old { entry, .. }) = piece;
-        let unknown = || Problem::new("a piece of a file came", "that file was not asked for");
-        self.coming.get_mut(entry).ok_or_else(unknown)?.write(piece)
+        if self.open.as_ref().is_none_or(|(open, _)| open != entry) {
+            self.finish_open()?;
+            let unknown = || Problem::new("a piece of a file came", "that file was not asked for");
+            let aside = self.coming.remove(entry).ok_or_else(unknown)?.open()?;
+            self.open = Some((*entry, aside));
+        }
+        self.open.as_mut().map_or(Ok(()), |(_, aside)| aside.write(piece))
+    }
+
+    fn finish_open(&mut self) -> Result<(), Problem> {
+        self.open.take().map_or(Ok(()), |(_, aside)| aside.finish())
     }
 
     /// Puts everything in its place, or nothing.
-    pub(super) fn commit(mut self) -> Result<(), Problem> {
+    pub(super) fn commit(mut self, memory: &mut Memory) -> Result<(), Problem> {
         if let Some(problem) = self.problem.take() {
             return Err(problem);
         }
-        for (_, aside) in std::mem::take(&mut self.coming) {
-            aside.finish()?;
+        self.finish_open()?;
+        // Those without content, of which no piece came.
+        for (_, coming) in std::mem::take(&mut self.coming) {
+            coming.open()?.finish()?;
         }
         self.made.clear();
-        settle::settle(&self.removals, &std::mem::take(&mut self.steps))
+        settle::settle(&self.removals, &std::mem::take(&mut self.steps))?;
+        for (path, digest) in std::mem::take(&mut self.big) {
+            memory.keep(path, digest);
+        }
+        Ok(())
     }
 }
 
@@ -207,40 +275,6 @@ struct Wanted {
     modified: i64,
     size: u64,
     digest: Digest,
-}
-
-/// What lies where a file shall be.
-enum Old {
-    /// The same content; whether its mode and time can be changed.
-    Same { own: bool },
-    /// Something else, or nothing; its chunks, where they help.
-    Other { has: Vec<Chunk> },
-}
-
-impl Old {
-    /// What cannot be read is as good as not there.
-    fn look(path: &Path, file: &Wanted) -> Self {
-        let nothing = Self::Other { has: Vec::new() };
-        let Ok(about) = fs::symlink_metadata(path) else { return nothing };
-        let worth_cutting = |size: u64| size >= chunks::WORTH_CUTTING as u64;
-        let comparable = about.len() == file.size || (worth_cutting(about.len()) && worth_cutting(file.size));
-        if !about.is_file() || !comparable {
-            return nothing;
-        }
-        let Ok(content) = fs::read(path) else { return nothing };
-        if about.len() == file.size && lilt_agent::digest(&content) == file.digest {
-            return Self::Same { own: is_own(&about) };
-        }
-        match worth_cutting(about.len()) && worth_cutting(file.size) {
-            true => Self::Other { has: chunks::cut(&content).map(Chunk::of).collect() },
-            false => nothing,
-        }
-    }
-}
-
-fn is_own(about: &Metadata) -> bool {
-    let user = nix::unistd::geteuid();
-    user.is_root() || about.uid() == user.as_raw()
 }
 
 /// The files at and below some paths that are worth some effort, by their size. What cannot be read is of no use.
@@ -278,11 +312,4 @@ fn may_be_removed(path: &Path) -> Result<(), Problem> {
         Some(folder) if exists(path) => access(folder, AccessFlags::W_OK).about(path),
         _ => Ok(()),
     }
-}
-
-/// All of a file, and no more than it had when it was looked at.
-fn read_range(file: &mut File, length: usize) -> std::io::Result<Vec<u8>> {
-    let mut bytes = vec![0; length];
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
 }

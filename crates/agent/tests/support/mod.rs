@@ -4,13 +4,15 @@
 
 pub(crate) mod noise;
 
+use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lilt_agent::protocol::{Answer, Entry, Kind, Request, Update, Want};
-use lilt_agent::{frame, transfer};
+use lilt_agent::chunks::{self, Chunk};
+use lilt_agent::protocol::{Answer, Entry, Has, Kind, Request, Update, Want};
+use lilt_agent::{Digest, digest, frame, transfer};
 use tempfile::TempDir;
 
 /// A directory with the agent in it, as a container has one.
@@ -41,15 +43,21 @@ pub(crate) struct Serving {
     buffer: Vec<u8>,
     /// Bytes that were sent.
     pub(crate) sent: usize,
+    /// Bytes that came.
+    pub(crate) received: usize,
+    /// What was sent before, as lilt remembers it.
+    known: HashMap<Digest, Vec<Chunk>>,
 }
 
 impl Serving {
     pub(crate) fn start(program: &Path) -> Self {
-        let mut command = Command::new(program);
-        command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        Self::start_with(Command::new(program).arg("serve"))
+    }
+
+    pub(crate) fn start_with(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
-        let mut serving = Self { child, stdin, stdout, buffer: Vec::new(), sent: 0 };
+        let mut serving = Self { child, stdin, stdout, buffer: Vec::new(), sent: 0, received: 0, known: HashMap::new() };
         assert_eq!(serving.answer(), Some(Answer::Hello { version: lilt_agent::VERSION }));
         serving
     }
@@ -71,7 +79,10 @@ impl Serving {
             let mut piece = [0; 65536];
             match self.stdout.read(&mut piece).unwrap() {
                 0 => return None,
-                length => self.buffer.extend(&piece[..length]),
+                length => {
+                    self.received += length;
+                    self.buffer.extend(&piece[..length]);
+                }
             }
         }
     }
@@ -92,9 +103,19 @@ impl Serving {
     /// Sends all of an update; `contents` are those of its entries.
     pub(crate) fn update(&mut self, update: &Update, contents: &[Vec<u8>]) -> Result<(), String> {
         for want in self.begin(update) {
-            for piece in transfer::pieces(&contents[want.entry as usize], &want) {
+            let content = &contents[want.entry as usize];
+            let has = match want.has {
+                Has::Nothing => Vec::new(),
+                Has::Known(digest) => self.known[&digest].clone(),
+                Has::Chunks(chunks) => chunks,
+            };
+            let chunks = chunks::of(content);
+            for piece in transfer::pieces(want.entry, content, &chunks, &has) {
                 self.say(&Request::Piece(piece));
             }
+        }
+        for content in contents {
+            self.known.insert(digest(content), chunks::of(content));
         }
         self.say(&Request::Commit);
         self.outcome()

@@ -1,12 +1,11 @@
 //! Content that is on its way, in a file beside its place.
 
 use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use lilt_agent::chunks::Chunk;
 use lilt_agent::protocol::Piece;
 use lilt_agent::{Digest, transfer};
 use nix::sys::stat::{UtimensatFlags, utimensat};
@@ -14,6 +13,9 @@ use nix::sys::time::TimeSpec;
 
 use super::Wanted;
 use crate::problem::{About, Problem};
+
+/// As much as is copied at once.
+const BLOCK: usize = 512 << 10;
 
 /// What is written aside for a path: the same name each time, so that what a killed agent left is used again.
 pub(super) fn name(path: &Path) -> String {
@@ -30,20 +32,22 @@ pub(super) struct Aside {
     digest: Digest,
     mode: u32,
     modified: i64,
-    old: Option<(File, Vec<Position>)>,
-}
-
-/// Where a chunk of the old content lies.
-struct Position {
-    from: u64,
-    length: usize,
+    /// What lies in that place now, if parts of it are parts of the new.
+    old: Option<File>,
 }
 
 impl Aside {
     pub(super) fn create(aside: &Path, path: &Path, wanted: &Wanted) -> Result<Self, Problem> {
-        clear(aside).about(path)?;
         let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600).open(aside).about(path)?;
+        options.write(true).create_new(true).mode(0o600);
+        let file = match options.open(aside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                clear(aside).about(path)?;
+                options.open(aside)
+            }
+            opened => opened,
+        };
+        let file = file.about(path)?;
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -57,48 +61,47 @@ impl Aside {
 
     /// The content is that of a file which cannot be changed itself.
     pub(super) fn copy_from(mut self, path: &Path) -> Result<(), Problem> {
-        let content = fs::read(path).about(path)?;
-        self.append(&content)?;
+        let mut old = File::open(path).about(path)?;
+        self.copy(&mut old, u64::MAX)?;
         self.finish()
     }
 
-    pub(super) fn builds_on(&mut self, path: &Path, has: &[Chunk]) -> Result<(), Problem> {
-        let mut from = 0;
-        let position = |chunk: &Chunk| {
-            let position = Position { from, length: chunk.length as usize };
-            from += u64::from(chunk.length);
-            position
-        };
-        let positions = has.iter().map(position).collect();
-        self.old = Some((File::open(path).about(path)?, positions));
-        Ok(())
+    /// Parts of it will be parts of what lies there.
+    pub(super) fn building_on(self, path: &Path) -> Result<Self, Problem> {
+        let old = Some(File::open(path).about(path)?);
+        Ok(Self { old, ..self })
     }
 
     pub(super) fn write(&mut self, piece: &Piece) -> Result<(), Problem> {
-        let malformed = || Problem::new(self.path.display().to_string(), "a piece of it is malformed");
+        let problem = |words: &str| Problem::new(self.path.display().to_string(), words);
         match piece {
             Piece::Fresh { packed, .. } => {
-                let bytes = transfer::unpack(packed).map_err(|_| malformed())?;
+                let bytes = transfer::unpack(packed).map_err(|_| problem("a piece of it is malformed"))?;
                 self.append(&bytes)
             }
-            Piece::Old { first, count, .. } => {
-                let range = *first as usize..(*first as usize).saturating_add(*count as usize);
-                for at in range {
-                    let (old, positions) = self.old.as_mut().ok_or_else(|| {
-                        Problem::new(self.path.display().to_string(), "it builds on nothing")
-                    })?;
-                    let Some(position) = positions.get(at) else {
-                        return Err(Problem::new(self.path.display().to_string(), "it has no such chunk"));
-                    };
-                    let bytes = old
-                        .seek(SeekFrom::Start(position.from))
-                        .and_then(|_| super::read_range(old, position.length))
-                        .about(&self.path)?;
-                    self.append(&bytes)?;
-                }
+            Piece::Old { from, length, .. } => {
+                let mut old = self.old.take().ok_or_else(|| problem("it builds on nothing"))?;
+                old.seek(SeekFrom::Start(*from)).about(&self.path)?;
+                self.copy(&mut old, *length)?;
+                self.old = Some(old);
                 Ok(())
             }
         }
+    }
+
+    /// As many bytes, or as many as there are: whether it was enough, the digest says.
+    fn copy(&mut self, from: &mut File, mut length: u64) -> Result<(), Problem> {
+        let mut block = vec![0; BLOCK.min(usize::try_from(length).unwrap_or(BLOCK))];
+        while length > 0 {
+            let most = block.len().min(usize::try_from(length).unwrap_or(BLOCK));
+            let read = from.read(&mut block[..most]).about(&self.path)?;
+            if read == 0 {
+                break;
+            }
+            self.append(&block[..read])?;
+            length -= read as u64;
+        }
+        Ok(())
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Problem> {
@@ -132,9 +135,9 @@ pub(super) fn set_time(path: &Path, modified: i64) -> nix::Result<()> {
 }
 
 /// What an agent left that was killed.
-fn clear(aside: &Path) -> std::io::Result<()> {
+fn clear(aside: &Path) -> io::Result<()> {
     match fs::remove_file(aside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
