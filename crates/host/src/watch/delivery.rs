@@ -43,6 +43,8 @@ pub(super) enum Content {
     New,
     /// It was deleted, or moved to another name.
     Gone,
+    /// It is a directory that was not there before. Told only if nothing is in it: else what is in it tells of it.
+    Folder,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,9 +173,11 @@ impl Mailbox {
             Some(known) if known.new && content == Content::Gone => {
                 self.changes.remove(path);
             }
+            // What else is known of it must be told in any case.
+            Some(_) if content == Content::Folder => {}
             Some(known) => known.content = content,
             None => {
-                let change = Change { content, new: content == Content::New };
+                let change = Change { content, new: matches!(content, Content::New | Content::Folder) };
                 self.changes.insert(path.to_path_buf(), change);
             }
         }
@@ -198,7 +202,7 @@ impl Mailbox {
             return Some(((last + PASSED).min(since + longest), BURST_LOOK));
         }
         let writing =
-            self.changes.values().any(|change| matches!(change.content, Content::Writing | Content::New));
+            self.changes.values().any(|change| !matches!(change.content, Content::Complete | Content::Gone));
         Some((since + if writing { WRITING } else { GATHERING }, LOOK))
     }
 
@@ -214,6 +218,11 @@ impl Mailbox {
             return;
         }
         let Some(reply) = self.waiting.take() else { return };
+        self.changes.retain(|path, change| change.content != Content::Folder || is_empty_folder(path));
+        if self.is_empty() {
+            *self = Mailbox { waiting: Some(reply), ..Mailbox::default() };
+            return;
+        }
         let paths = std::mem::take(&mut self.changes).into_keys().collect();
         let (problem, notice) = (self.problem.take(), self.notice.take());
         let batch = Batch { paths, lost: self.lost, problem, notice };
@@ -221,6 +230,10 @@ impl Mailbox {
         // A receiver that is gone has dropped its subscription: nobody is left to tell.
         let _ = reply.send(batch);
     }
+}
+
+fn is_empty_folder(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 #[cfg(test)]
@@ -267,6 +280,8 @@ mod tests {
         assert!(told(&[Content::New, Content::Gone, Content::New]), "it is there in the end");
         assert!(told(&[Content::Gone, Content::New, Content::Gone]), "it was there before");
         assert!(told(&[Content::Complete, Content::Gone]), "it may have taken the place of another");
+        assert!(!told(&[Content::Folder, Content::Gone]));
+        assert!(told(&[Content::Complete, Content::Folder, Content::Gone]));
     }
 
     #[test]

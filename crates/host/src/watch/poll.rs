@@ -210,7 +210,8 @@ impl Snapshot {
         Snapshot(found)
     }
 
-    /// Files that are others now, and what is gone: of a folder that is gone, only itself.
+    /// Files that are others now, new folders with nothing in them, and what is gone: of a folder that is gone, only
+    /// itself.
     fn difference(&self, now: &Snapshot) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         let mut gone: Option<&Path> = None;
@@ -221,9 +222,13 @@ impl Snapshot {
             paths.push(path.clone());
             gone = stamp.is_folder.then_some(path);
         }
-        let changed =
-            now.0.iter().filter(|(path, stamp)| !stamp.is_folder && self.0.get(*path) != Some(stamp));
-        paths.extend(changed.map(|(path, _)| path.clone()));
+        let is_empty = |folder: &PathBuf| {
+            let next = now.0.range::<PathBuf, _>(folder..).nth(1);
+            next.is_none_or(|(next, _)| !next.starts_with(folder))
+        };
+        let changed = now.0.iter().filter(|(path, stamp)| self.0.get(*path) != Some(stamp));
+        let told = changed.filter(|(path, stamp)| !stamp.is_folder || is_empty(path));
+        paths.extend(told.map(|(path, _)| path.clone()));
         paths
     }
 }

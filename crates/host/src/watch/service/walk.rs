@@ -190,6 +190,7 @@ impl State {
         };
         let Some(region) = self.regions.get(&id) else { return };
         let matcher = region.matcher.clone();
+        let mut is_empty = job.report == Report::Everything && region.root != job.directory;
         if let Report::ChangedSince(_) = job.report
             && job.report.wants(&job.directory)
         {
@@ -198,6 +199,7 @@ impl State {
             self.report(id, &job.directory, Content::Complete);
         }
         for entry in entries.flatten() {
+            is_empty = false;
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if !is_directory && job.report == Report::Nothing {
                 continue;
@@ -217,6 +219,9 @@ impl State {
                     self.report(id, &path, Content::Writing);
                 }
             }
+        }
+        if is_empty {
+            self.report(id, &job.directory, Content::Folder);
         }
     }
 }
