@@ -1,7 +1,8 @@
-//! Commands in containers of the engine: how a cluster is reached whose nodes are containers.
+//! Containers of the engine: commands in them, and their files. So a cluster is reached whose nodes are containers, and
+//! what runs in a cluster that has the engine.
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, Method, StatusCode};
 use hyper_util::rt::TokioIo;
 use lilt_model::Failure;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
 use crate::engine::{Engine, Query, encode_path, refusal};
-use crate::transport::{self, Hijacked};
+use crate::transport::{self, Hijacked, Payload};
 
 /// A running container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,13 @@ pub struct Executed {
     pub code: i64,
     pub output: Vec<u8>,
     pub errors: Vec<u8>,
+}
+
+/// What a command writes, as it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard<'a> {
+    Output(&'a [u8]),
+    Errors(&'a [u8]),
 }
 
 /// More of a command's errors than anybody reads; its output is wanted whole.
@@ -59,6 +67,41 @@ impl Engine {
         Ok(found)
     }
 
+    /// Whether the engine has this container, and it runs.
+    pub async fn runs(&self, container: &str) -> Result<bool, Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Inspected {
+            state: State,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct State {
+            running: bool,
+        }
+        let path = format!("/containers/{}/json", encode_path(container));
+        let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
+        if response.status == StatusCode::NOT_FOUND {
+            return Ok(false);
+        }
+        if !response.status.is_success() {
+            return Err(refusal(response, &format!("the Docker engine refused {path}")).await);
+        }
+        Ok(self.read::<Inspected>(&path, response).await?.state.running)
+    }
+
+    /// Unpacks an archive in the root directory of a container, with what the container has of tools and rights or not.
+    pub async fn put_archive(&self, container: &str, archive: Bytes) -> Result<(), Failure> {
+        let path = format!("/containers/{}/archive?path=%2F", encode_path(container));
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", http::HeaderValue::from_static("application/x-tar"));
+        let response = self.send(Method::PUT, &path, headers, Payload::whole(archive)).await?;
+        match response.status.is_success() {
+            true => Ok(()),
+            false => Err(refusal(response, "the Docker engine cannot copy files").await),
+        }
+    }
+
     /// Runs a command in a container, with what comes from the channel as its input.
     pub async fn execute(
         &self,
@@ -66,6 +109,27 @@ impl Engine {
         argv: &[String],
         input: Option<mpsc::Receiver<Bytes>>,
     ) -> Result<Executed, Failure> {
+        let mut executed = Executed::default();
+        let (output, errors) = (&mut executed.output, &mut executed.errors);
+        let gather = |heard: Heard<'_>| match heard {
+            Heard::Output(bytes) => output.extend_from_slice(bytes),
+            Heard::Errors(bytes) => {
+                let room = LONGEST_ERRORS.saturating_sub(errors.len());
+                errors.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+        };
+        let code = self.execute_telling(container, argv, input, gather).await?;
+        Ok(Executed { code, ..executed })
+    }
+
+    /// The same, told as it comes. Gives the exit code.
+    pub async fn execute_telling(
+        &self,
+        container: &str,
+        argv: &[String],
+        input: Option<mpsc::Receiver<Bytes>>,
+        tell: impl FnMut(Heard<'_>) + Send,
+    ) -> Result<i64, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Created {
@@ -91,17 +155,20 @@ impl Engine {
         let body = r#"{"Detach":false,"Tty":false}"#.to_owned();
         let hijacked =
             transport::upgrade(&self.address, &path, HeaderMap::new(), "tcp", body, "a command").await?;
-        let mut executed = converse(hijacked, input).await.map_err(|error| {
+        converse(hijacked, input, tell).await.map_err(|error| {
             Failure::environment(format!("lost the command in the container {container}: {error}"))
         })?;
         let ended: Inspected = self.get(&format!("/exec/{id}/json")).await?;
-        executed.code = ended.exit_code.unwrap_or(-1);
-        Ok(executed)
+        Ok(ended.exit_code.unwrap_or(-1))
     }
 }
 
 /// Feeds a command and hears it to its end.
-async fn converse(hijacked: Hijacked, input: Option<mpsc::Receiver<Bytes>>) -> std::io::Result<Executed> {
+async fn converse(
+    hijacked: Hijacked,
+    input: Option<mpsc::Receiver<Bytes>>,
+    tell: impl FnMut(Heard<'_>) + Send,
+) -> std::io::Result<()> {
     let Hijacked { stream, connection } = hijacked;
     let (mut reader, mut writer) = tokio::io::split(TokioIo::new(stream));
     let feed = async {
@@ -115,36 +182,33 @@ async fn converse(hijacked: Hijacked, input: Option<mpsc::Receiver<Bytes>>) -> s
             let _ = writer.shutdown().await;
         }
     };
-    let hear = hear(&mut reader);
+    let hear = hear(&mut reader, tell);
     // What is still to be fed matters to nobody when the command has ended.
     tokio::pin!(feed, hear);
-    let executed = tokio::select! {
-        executed = &mut hear => executed,
+    let heard = tokio::select! {
+        heard = &mut hear => heard,
         () = &mut feed => hear.await,
     };
     drop(connection);
-    executed
+    heard
 }
 
 /// Reads the engine's frames: a byte that says whether it is output (1) or errors (2), three zeros, a length, content.
-async fn hear(reader: &mut (impl tokio::io::AsyncRead + Unpin)) -> std::io::Result<Executed> {
-    let mut executed = Executed::default();
+async fn hear(
+    reader: &mut (impl tokio::io::AsyncRead + Unpin),
+    mut tell: impl FnMut(Heard<'_>),
+) -> std::io::Result<()> {
     let mut header = [0; 8];
     loop {
         match reader.read_exact(&mut header).await {
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(executed),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
             Err(error) => return Err(error),
         }
         let length = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
         let mut content = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
         reader.read_exact(&mut content).await?;
-        if header[0] == 2 {
-            let room = LONGEST_ERRORS.saturating_sub(executed.errors.len());
-            executed.errors.extend_from_slice(&content[..content.len().min(room)]);
-        } else {
-            executed.output.extend_from_slice(&content);
-        }
+        tell(if header[0] == 2 { Heard::Errors(&content) } else { Heard::Output(&content) });
     }
 }
 
@@ -159,8 +223,11 @@ mod tests {
             [&[kind, 0, 0, 0], length.as_slice(), content].concat()
         };
         let bytes = [frame(1, b"one"), frame(2, b"wrong"), frame(1, b" two")].concat();
-        let executed = hear(&mut bytes.as_slice()).await.unwrap();
-        assert_eq!(executed, Executed { code: 0, output: b"one two".to_vec(), errors: b"wrong".to_vec() });
-        assert!(hear(&mut &bytes[..bytes.len() - 1]).await.is_err());
+        let mut heard = Vec::new();
+        let told = |it: Heard<'_>| heard.push(format!("{it:?}"));
+        hear(&mut bytes.as_slice(), told).await.unwrap();
+        let expected = [Heard::Output(b"one"), Heard::Errors(b"wrong"), Heard::Output(b" two")];
+        assert_eq!(heard, expected.map(|it| format!("{it:?}")));
+        assert!(hear(&mut &bytes[..bytes.len() - 1], |_| {}).await.is_err());
     }
 }
