@@ -266,7 +266,8 @@ pub(crate) struct Up {
     /// Do not open port forwards
     #[arg(long)]
     pub(crate) disable_port_forwards: bool,
-    /// How running containers are changed: auto; exec, which is what auto does; image, to build and deploy always
+    /// How running containers are changed: container, through their Docker engine; exec, through Kubernetes; auto, the
+    /// one that works; image, to build and deploy always
     #[arg(long, value_enum, value_name = "MODE", default_value_t = UpdateMode::Auto)]
     pub(crate) update_mode: UpdateMode,
     /// Write a snapshot of all that is known to this file at the end, for `lilt snapshot view`

@@ -6,6 +6,7 @@ mod tour;
 
 use std::process::ExitCode;
 
+use lilt_daemon::Transport;
 use lilt_engine::Mode;
 use lilt_store::Filter;
 
@@ -27,7 +28,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         project: Project { file: tiltfile, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,
         forwards: false,
-        live_update: true,
+        live_update: Some(Transport::Any),
         snapshot: None,
         face: Face::Stream,
         lines: Filter::default(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lilt_daemon::{Ended, Habits, Settings};
+use lilt_daemon::{Ended, Habits, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
@@ -31,7 +31,7 @@ pub(crate) struct Plan {
     pub(crate) project: Project,
     pub(crate) mode: Mode,
     pub(crate) forwards: bool,
-    pub(crate) live_update: bool,
+    pub(crate) live_update: Option<Transport>,
     /// Where to write what is known at the end.
     pub(crate) snapshot: Option<PathBuf>,
     pub(crate) face: Face,
@@ -363,7 +363,7 @@ pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow
         programs,
         kubeconfig,
         forwards: false,
-        live_update: false,
+        live_update: None,
         forward_host: String::new(),
         ci_timeout: None,
         habits: Habits::default(),

@@ -14,7 +14,7 @@ use lilt_model::cluster::PodRef;
 
 use crate::connect::Cluster;
 use agent::AgentChannel;
-pub use changes::{Changes, Content, Put};
+pub use changes::{Changes, Content, FileBytes, Put};
 use shell::ShellChannel;
 
 /// What a command writes, as it comes.
@@ -60,7 +60,7 @@ impl LiveChannel {
     /// Brings changes to the container. Where the agent is, nothing has changed yet; the shell writes them at once.
     pub async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         match &mut self.0 {
-            Kind::Shell(channel) => channel.update(changes.archive()?.as_ref(), &changes.removals).await,
+            Kind::Shell(channel) => channel.update(changes.archive()?.as_ref(), changes.removals()).await,
             Kind::Agent(channel) => channel.send(changes).await,
         }
     }

@@ -31,13 +31,13 @@ fn files(files: &[(&str, u32, &[u8])]) -> Changes {
     let put = |(path, mode, content): &(&str, u32, &[u8])| Put {
         path: (*path).to_owned(),
         modified: MODIFIED,
-        what: Content::File { mode: *mode, bytes: Bytes::copy_from_slice(content) },
+        what: Content::File { mode: *mode, bytes: content.to_vec().into() },
     };
-    Changes { removals: Vec::new(), puts: files.iter().map(put).collect() }
+    Changes::new(Vec::new(), files.iter().map(put).collect())
 }
 
 fn removals(paths: &[&str]) -> Changes {
-    Changes { removals: words(paths), puts: Vec::new() }
+    Changes::new(words(paths), Vec::new())
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::minikube::ClusterEngine;
+use crate::runner::Readings;
 use crate::secrets;
 use crate::settings::Settings;
 
@@ -37,6 +38,8 @@ pub(crate) struct Edges {
     pub(crate) docker: Result<Arc<lilt_docker::Engine>, Failure>,
     /// Each is set once, by the runner that connects; tasks that need it are planned only after that.
     pub(crate) clusters: Arc<watch::Sender<BTreeMap<ClusterName, Connection>>>,
+    /// The files of live updates that run.
+    pub(crate) readings: Readings,
 }
 
 /// A cluster that answers.

@@ -26,5 +26,5 @@ pub use down::{Extent, down};
 pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};
 pub use outlook::{Deletion, Leaving, Outlook, ResourceOutlook, Standing, deletion, outlook};
 pub use session::{Ended, run};
-pub use settings::{Habits, Settings};
+pub use settings::{Habits, Settings, Transport};
 pub use starter::Guarded;

@@ -36,6 +36,7 @@ use crate::context::Context;
 pub(crate) use deploy::{in_pods, injections};
 pub(crate) use load::evaluate;
 pub(crate) use prune::prune;
+pub(crate) use sync::Readings;
 
 /// Runs a task to its end. `spec` brings new specifications to tasks that take them while running.
 pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) {

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
 use crate::recording::Recording;
+use crate::runner::Readings;
 use crate::secrets;
 use crate::settings::Settings;
 use crate::tasks::{Owner, Tasks};
@@ -82,6 +83,7 @@ pub async fn run(
             )
             .map(Arc::new),
             clusters: Arc::new(watch::Sender::new(BTreeMap::new())),
+            readings: Readings::default(),
         },
         settings: Arc::new(settings),
         logs: logs.clone(),

@@ -29,13 +29,25 @@ pub struct Settings {
     /// What commands have as `KUBECONFIG` once something is deployed, and which context is meant.
     pub kubeconfig: FrozenKubeconfig,
     pub forwards: bool,
-    /// Whether running containers are changed; otherwise every change is built and deployed.
-    pub live_update: bool,
+    /// How running containers are changed; none: every change is built and deployed.
+    pub live_update: Option<Transport>,
     /// Where forwards listen that name no host: the dashboard's.
     pub forward_host: String,
     /// How long `ci` may take if the Tiltfile does not say.
     pub ci_timeout: Option<Duration>,
     pub habits: Habits,
+}
+
+/// How running containers are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Through the Docker engine that runs them, where there is one, else through Kubernetes.
+    #[default]
+    Any,
+    /// Through Kubernetes.
+    Exec,
+    /// Through the Docker engine that runs them.
+    Docker,
 }
 
 impl Settings {

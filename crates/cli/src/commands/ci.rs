@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lilt_daemon::Ended;
+use lilt_daemon::{Ended, Transport};
 use lilt_engine::{Mode, Verdict};
 use lilt_model::{Failure, ResourceName, duration};
 use lilt_store::{LogReader, Reader};
@@ -27,7 +27,7 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
         mode: Mode::Ci,
         forwards: true,
         face: Face::Stream,
-        live_update: true,
+        live_update: Some(Transport::Any),
         snapshot: ci.output_snapshot_on_exit,
         lines: ci.lines.filter(),
         ci_timeout: Some(ci.timeout),

@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use lilt_daemon::Extent;
+use lilt_daemon::{Extent, Transport};
 use lilt_engine::Mode;
-use lilt_model::Failure;
 
 use crate::arguments::{Up, UpdateMode};
 use crate::commands::{down, starter};
@@ -13,7 +12,7 @@ use crate::session::{self, Plan};
 use crate::terminal;
 
 pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
-    let live_update = changes_containers(up.update_mode)?;
+    let live_update = transport(up.update_mode);
     if !starter::offer(&up.project.file)? {
         return Ok(ExitCode::SUCCESS);
     }
@@ -41,15 +40,12 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether changed files are put into running containers.
-fn changes_containers(mode: UpdateMode) -> Result<bool, Failure> {
+/// How changed files are put into running containers, if they are.
+fn transport(mode: UpdateMode) -> Option<Transport> {
     match mode {
-        UpdateMode::Auto | UpdateMode::Exec => Ok(true),
-        UpdateMode::Image => Ok(false),
-        UpdateMode::Container => Err(Failure::user(
-            "--update-mode=container is not supported: lilt changes containers through the Kubernetes API, \
-             not through their Docker engine",
-        )
-        .hint("leave it out, or use --update-mode=exec")),
+        UpdateMode::Auto => Some(Transport::Any),
+        UpdateMode::Exec => Some(Transport::Exec),
+        UpdateMode::Container => Some(Transport::Docker),
+        UpdateMode::Image => None,
     }
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use lilt_daemon::Transport;
 use lilt_engine::Mode;
 use lilt_host::files;
 use lilt_host::session_dir::SessionDir;
@@ -46,7 +47,7 @@ pub(crate) async fn run(updog: Updog) -> anyhow::Result<ExitCode> {
         project: Project { file: tiltfile, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,
         forwards: true,
-        live_update: true,
+        live_update: Some(Transport::Any),
         snapshot: None,
         face: Face::Stream,
         lines: updog.lines.filter(),

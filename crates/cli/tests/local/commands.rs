@@ -49,7 +49,6 @@ fn what_it_does_not_know_is_an_error_that_says_what_it_knows() {
         (&["dump", "engin"], "'engine'"),
         (&["up", "--stream=maybe"], "true or false"),
         (&["up", "--update-mode=quick"], "image"),
-        (&["up", "--update-mode=container"], "--update-mode=exec"),
         (&["up", "--web-mode=local"], "vite"),
         (&["analytics", "opt", "maybe"], "maybe"),
     ] {

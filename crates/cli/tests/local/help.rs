@@ -34,7 +34,6 @@ fn mistakes_are_told_with_what_would_be_right() {
         &["up", "--port=many"],
         &["up", "--stream=maybe"],
         &["up", "--update-mode=quick"],
-        &["up", "--update-mode=container"],
         &["up", "--web-mode=local"],
         &["ci", "--timeout=soon"],
         &["trigger"],

@@ -1,17 +1,24 @@
 //! The way that needs nothing of the image: lilt's agent, with which the pod was made.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use lilt_agent::protocol::{Answer, Entry, Kind, Request, Update, Want};
+use bytes::BytesMut;
+use lilt_agent::chunks::Chunk;
+use lilt_agent::protocol::{Answer, Entry, Has, Kind, Request, Update, Want};
 use lilt_agent::{PROGRAM, VERSION, frame, transfer};
 use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::exec::{Exec, Streams};
-use super::{Changes, Content, Output, Put};
+use super::changes::Marks;
+use super::{Changes, Content, FileBytes, Output, Put};
 use crate::connect::Cluster;
+
+/// What is to be said is gathered up to here: each message on its way costs several programs some work.
+const GATHERED: usize = 128 << 10;
 
 pub(super) struct AgentChannel {
     exec: Exec,
@@ -19,6 +26,10 @@ pub(super) struct AgentChannel {
     buffer: BytesMut,
     /// A request was begun and not finished: what comes next belongs to it.
     busy: bool,
+    /// The big files that were brought through here, by their paths: the agent knows them again.
+    known: HashMap<String, Marks>,
+    /// Those of the update that was sent.
+    sent: Vec<(String, Marks)>,
 }
 
 impl fmt::Debug for AgentChannel {
@@ -30,7 +41,14 @@ impl fmt::Debug for AgentChannel {
 impl AgentChannel {
     pub(super) async fn open(cluster: &Cluster, pod: &PodRef, container: &str) -> Result<Self, Failure> {
         let (exec, streams) = Exec::open(cluster, pod, container, &[PROGRAM, "serve"]).await?;
-        let mut channel = Self { exec, streams, buffer: BytesMut::new(), busy: false };
+        let mut channel = Self {
+            exec,
+            streams,
+            buffer: BytesMut::new(),
+            busy: false,
+            known: HashMap::new(),
+            sent: Vec::new(),
+        };
         match channel.answer().await? {
             Answer::Hello { version: VERSION } => Ok(channel),
             Answer::Hello { version } => Err(Failure::user(format!(
@@ -44,33 +62,60 @@ impl AgentChannel {
 
     /// Brings what the container lacks, and changes nothing.
     pub(super) async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
-        let update =
-            Update { removals: changes.removals.clone(), entries: changes.puts.iter().map(entry).collect() };
+        let update = Update {
+            removals: changes.removals().to_vec(),
+            entries: changes.puts().iter().map(entry).collect(),
+        };
         self.begin()?;
         self.say(&Request::Update(update)).await?;
         let wants = match self.answer().await? {
             Answer::Wants(wants) => wants,
             other => return Err(self.unexpected(&other)),
         };
+        let mut gathered = Vec::new();
         for want in &wants {
-            let Some(content) = content(changes, want) else {
+            let Some((path, content)) = content(changes, want) else {
                 return Err(Failure::internal(format!(
                     "the agent wants a file that is none: {}",
                     want.entry
                 )));
             };
-            for piece in transfer::pieces(&content, want) {
-                self.say(&Request::Piece(piece)).await?;
+            let has = self.parts(path, &want.has)?;
+            for piece in transfer::pieces(want.entry, content.get(), &content.marks().chunks, &has) {
+                gathered.extend(frame::wrap(&Request::Piece(piece).encode()));
+                if gathered.len() >= GATHERED {
+                    self.write(&gathered).await?;
+                    gathered.clear();
+                }
             }
         }
-        Ok(())
+        let files = changes.puts().iter().filter_map(|put| match &put.what {
+            Content::File { bytes, .. } => Some((put.path.clone(), bytes.marks().clone())),
+            Content::Directory { .. } | Content::Link { .. } => None,
+        });
+        self.sent = files.filter(|(_, marks)| !marks.chunks.is_empty()).collect();
+        if gathered.is_empty() { Ok(()) } else { self.write(&gathered).await }
+    }
+
+    /// What the container's file consists of.
+    fn parts(&self, path: &str, has: &Has) -> Result<Arc<[Chunk]>, Failure> {
+        match has {
+            Has::Nothing => Ok(Vec::new().into()),
+            Has::Chunks(chunks) => Ok(chunks.clone().into()),
+            Has::Known(digest) => match self.known.get(path) {
+                Some(marks) if marks.digest == *digest => Ok(Arc::clone(&marks.chunks)),
+                _ => Err(Failure::internal(format!("the agent knows a {path} that was not sent"))),
+            },
+        }
     }
 
     /// Puts what was sent in its place.
     pub(super) async fn commit(&mut self) -> Result<(), Failure> {
         self.say(&Request::Commit).await?;
         let outcome = self.outcome().await?;
-        outcome.map_err(|(what, cause)| self.exec.place.not_written(&format!("{what}: {cause}")))
+        outcome.map_err(|(what, cause)| self.exec.place.not_written(&format!("{what}: {cause}")))?;
+        self.known.extend(self.sent.drain(..));
+        Ok(())
     }
 
     pub(super) async fn run(
@@ -126,10 +171,13 @@ impl AgentChannel {
     }
 
     async fn say(&mut self, request: &Request) -> Result<(), Failure> {
-        let frame = frame::wrap(&request.encode());
+        self.write(&frame::wrap(&request.encode())).await
+    }
+
+    async fn write(&mut self, frames: &[u8]) -> Result<(), Failure> {
         let stdin = &mut self.streams.stdin;
         let write = async {
-            stdin.write_all(&frame).await?;
+            stdin.write_all(frames).await?;
             stdin.flush().await
         };
         let written = tokio::select! {
@@ -178,7 +226,7 @@ fn entry(put: &Put) -> Entry {
     let modified = put.modified.0;
     let kind = match &put.what {
         Content::File { mode, bytes } => {
-            Kind::File { mode: *mode, modified, size: bytes.len() as u64, digest: lilt_agent::digest(bytes) }
+            Kind::File { mode: *mode, modified, size: bytes.get().len() as u64, digest: bytes.marks().digest }
         }
         Content::Directory { mode } => Kind::Directory { mode: *mode, modified },
         Content::Link { target } => Kind::Link { target: target.clone(), modified },
@@ -186,9 +234,10 @@ fn entry(put: &Put) -> Entry {
     Entry { path: put.path.clone(), kind }
 }
 
-fn content(changes: &Changes, want: &Want) -> Option<Bytes> {
-    match &changes.puts.get(usize::try_from(want.entry).ok()?)?.what {
-        Content::File { bytes, .. } => Some(bytes.clone()),
+fn content<'a>(changes: &'a Changes, want: &Want) -> Option<(&'a str, &'a FileBytes)> {
+    let put = changes.puts().get(usize::try_from(want.entry).ok()?)?;
+    match &put.what {
+        Content::File { bytes, .. } => Some((&put.path, bytes)),
         Content::Directory { .. } | Content::Link { .. } => None,
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn evaluate(
         let is_frozen = |name: &str| settings.kubeconfig.known().is_some() && name == "KUBECONFIG";
         let set: Vec<_> = loaded.environment.iter().filter(|(name, _)| !is_frozen(name)).cloned().collect();
         hand_down(&set, project);
-        if !settings.live_update {
+        if settings.live_update.is_none() {
             drop_live_updates(project);
         }
         let missing = missing(project);

@@ -1,11 +1,14 @@
 //! Copies changes into one container over a connection that stays open, so that a save costs no new exec.
 
 mod changed;
+mod channel;
+mod docker;
+mod readings;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_cluster::{Changes, Cluster, LiveChannel, Output, Way};
+use lilt_cluster::{Changes, Cluster, Output};
 use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
@@ -17,7 +20,9 @@ use tokio::time::Instant;
 
 use super::report;
 use crate::context::Context;
-use changed::{Changed, all_files};
+use channel::Channel;
+pub(crate) use readings::Readings;
+use readings::{Opened, Reading};
 
 /// A connection that breaks is made anew this often before the container counts as out of reach.
 const ATTEMPTS: u32 = 4;
@@ -35,7 +40,7 @@ pub(crate) async fn run(
     let Some(first) = task(&mut spec) else { return };
     let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
     // Opened ahead, so that the first save is as quick as the others. A failure is told when there is work.
-    let mut target = Target { cluster, channel: None };
+    let mut target = Target { context: &context, cluster, channel: None };
     let cancel = context.cancel.clone();
     let serve = async {
         if let Some(task) = task(&mut spec) {
@@ -50,7 +55,10 @@ pub(crate) async fn run(
                 let mut span = context.update_span(&resource, job.update);
                 let told = job.cause.as_ref().filter(|_| object.is_none()).map(|_| job.update);
                 let stages = Stages { context: &context, resource: &resource, update: told };
-                let outcome = update(&mut target, &task, job, &stages, &mut span).await;
+                let owner = object.as_deref().unwrap_or(resource.as_str());
+                let reading = context.edges.readings.open(owner, &task, job);
+                let outcome = update(&mut target, &task, job, &reading, &stages, &mut span).await;
+                drop(reading);
                 drop(span);
                 let (update, container) = (job.update, task.id.clone());
                 context
@@ -77,19 +85,17 @@ fn task(spec: &mut Receiver<TaskSpec>) -> Option<SyncTask> {
     }
 }
 
-struct Target {
+struct Target<'a> {
+    context: &'a Context,
     cluster: Cluster,
-    channel: Option<LiveChannel>,
+    channel: Option<Channel>,
 }
 
-impl Target {
-    async fn channel(&mut self, task: &SyncTask) -> Result<&mut LiveChannel, Failure> {
+impl Target<'_> {
+    async fn channel(&mut self, task: &SyncTask) -> Result<&mut Channel, Failure> {
         let open = match self.channel.take() {
             Some(open) => open,
-            None => {
-                let way = if task.agent { Way::Agent } else { Way::Shell };
-                LiveChannel::open(&self.cluster, &task.pod, &task.container, way).await?
-            }
+            None => Channel::open(self.context, &self.cluster, task).await?,
         };
         Ok(self.channel.insert(open))
     }
@@ -97,9 +103,10 @@ impl Target {
 
 /// Brings one container up to date: all files, then the steps.
 async fn update(
-    target: &mut Target,
+    target: &mut Target<'_>,
     task: &SyncTask,
     job: &SyncJob,
+    reading: &Opened,
     stages: &Stages<'_>,
     span: &mut Span,
 ) -> Result<(), SyncFault> {
@@ -107,7 +114,7 @@ async fn update(
         report::begin(span, cause);
     }
     let name = format!("{}/{}", task.pod.name, task.container);
-    let mut result = bring(target, task, job, stages, &name, span).await;
+    let mut result = bring(target, task, reading, stages, &name, span).await;
     if let Err(SyncFault::Step(_) | SyncFault::Transport(_)) = &result
         && matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false))
     {
@@ -128,22 +135,18 @@ async fn update(
 }
 
 async fn bring(
-    target: &mut Target,
+    target: &mut Target<'_>,
     task: &SyncTask,
-    job: &SyncJob,
+    reading: &Opened,
     stages: &Stages<'_>,
     name: &str,
     span: &mut Span,
 ) -> Result<(), SyncFault> {
-    let paths = match &job.everything {
-        Some(files) => all_files(&task.live_update, files, &job.paths).map_err(SyncFault::Transport)?,
-        None => job.paths.clone(),
-    };
-    let changed = Changed::read(&task.live_update, &paths).map_err(SyncFault::Transport)?;
+    let Reading { paths, changed } = reading.read().await.map_err(SyncFault::Transport)?;
     changed.tell(name, span);
     copy(target, task, &changed.changes, stages).await?;
-    run_steps(target, task, &paths, stages, span).await?;
-    restart(target, task, &paths, stages, span).await
+    run_steps(target, task, paths, stages, span).await?;
+    restart(target, task, paths, stages, span).await
 }
 
 /// Tells how far the update is, for one of its containers.
@@ -164,7 +167,7 @@ impl Stages<'_> {
 }
 
 async fn copy(
-    target: &mut Target,
+    target: &mut Target<'_>,
     task: &SyncTask,
     changes: &Changes,
     stages: &Stages<'_>,
@@ -204,7 +207,7 @@ async fn copy(
 }
 
 async fn run_steps(
-    target: &mut Target,
+    target: &mut Target<'_>,
     task: &SyncTask,
     paths: &[PathBuf],
     stages: &Stages<'_>,
@@ -237,7 +240,7 @@ async fn run_steps(
 
 /// Starts the process anew, if that is asked for.
 async fn restart(
-    target: &mut Target,
+    target: &mut Target<'_>,
     task: &SyncTask,
     paths: &[PathBuf],
     stages: &Stages<'_>,

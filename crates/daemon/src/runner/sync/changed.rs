@@ -28,60 +28,43 @@ pub(super) fn all_files(
     Ok(found.into_iter().collect())
 }
 
-/// What must happen in the container, and because of which files.
-#[derive(Default)]
+/// What must happen in a container, and because of which files.
+#[derive(Debug)]
 pub(super) struct Changed {
     pub(super) changes: Changes,
     copied: Vec<PathBuf>,
     removed: Vec<(PathBuf, String)>,
 }
 
+#[derive(Default)]
+struct Reading {
+    removals: Vec<String>,
+    puts: Vec<Put>,
+    copied: Vec<PathBuf>,
+    removed: Vec<(PathBuf, String)>,
+}
+
 impl Changed {
-    pub(super) fn read(live_update: &LiveUpdate, paths: &[PathBuf]) -> Result<Self, Failure> {
-        let mut changed = Self::default();
+    /// `told`: of which of the paths somebody said that they changed.
+    pub(super) fn read(
+        live_update: &LiveUpdate,
+        paths: &[PathBuf],
+        told: &[PathBuf],
+    ) -> Result<Self, Failure> {
+        let mut reading = Reading::default();
         for path in paths {
             if let Some((sync, destination)) = destination(live_update, path) {
-                changed.add(sync, path, destination)?;
+                reading.add(sync, path, destination, || told.contains(path))?;
             }
         }
-        Ok(changed)
-    }
-
-    fn add(&mut self, sync: &Sync, path: &Path, mut destination: String) -> Result<(), Failure> {
-        let found = look_below(&sync.local, path)
-            .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
-        let (modified, what) = match found {
-            Found::Nothing => {
-                self.removed.push((path.to_owned(), destination.clone()));
-                self.changes.removals.push(destination);
-                return Ok(());
-            }
-            Found::File { mode, modified, content } => {
-                (modified, Content::File { mode, bytes: content.into() })
-            }
-            // Told of only if it took the place of something else: of another directory with other files, perhaps. What
-            // is in it now is told of, too.
-            Found::Directory { mode, modified } => {
-                if path == sync.local {
-                    destination.clone_from(&sync.container);
-                }
-                self.changes.removals.push(destination.clone());
-                (modified, Content::Directory { mode })
-            }
-            Found::Link { target, modified } => {
-                (modified, Content::Link { target: target.to_string_lossy().into_owned() })
-            }
-            Found::Other => return Ok(()),
-        };
-        self.copied.push(path.to_owned());
-        self.changes.puts.push(Put { path: destination, modified, what });
-        Ok(())
+        let Reading { removals, puts, copied, removed } = reading;
+        Ok(Self { changes: Changes::new(removals, puts), copied, removed })
     }
 
     pub(super) fn tell(&self, name: &str, span: &mut Span) {
         if !self.copied.is_empty() {
             span.info(&format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
-            for (path, Put { path: destination, .. }) in self.copied.iter().zip(&self.changes.puts) {
+            for (path, Put { path: destination, .. }) in self.copied.iter().zip(self.changes.puts()) {
                 span.info(&format!("- '{}' --> '{destination}'", path.display()));
             }
         }
@@ -91,6 +74,47 @@ impl Changed {
                 span.info(&format!("- '{destination}' (matched local path: '{}')", path.display()));
             }
         }
+    }
+}
+
+impl Reading {
+    fn add(
+        &mut self,
+        sync: &Sync,
+        path: &Path,
+        mut destination: String,
+        is_told: impl Fn() -> bool,
+    ) -> Result<(), Failure> {
+        let found = look_below(&sync.local, path)
+            .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
+        let (modified, what) = match found {
+            Found::Nothing => {
+                self.removed.push((path.to_owned(), destination.clone()));
+                self.removals.push(destination);
+                return Ok(());
+            }
+            Found::File { mode, modified, content } => {
+                (modified, Content::File { mode, bytes: content.into() })
+            }
+            // Told of only if it is new, and may have taken the place of something else: of another directory with other
+            // files, perhaps. What is in it now is told of, too.
+            Found::Directory { mode, modified } => {
+                if path == sync.local {
+                    destination.clone_from(&sync.container);
+                }
+                if is_told() {
+                    self.removals.push(destination.clone());
+                }
+                (modified, Content::Directory { mode })
+            }
+            Found::Link { target, modified } => {
+                (modified, Content::Link { target: target.to_string_lossy().into_owned() })
+            }
+            Found::Other => return Ok(()),
+        };
+        self.copied.push(path.to_owned());
+        self.puts.push(Put { path: destination, modified, what });
+        Ok(())
     }
 }
 

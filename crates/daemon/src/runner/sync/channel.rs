@@ -1,0 +1,60 @@
+//! The way into one container, whichever it is.
+
+use lilt_cluster::{Changes, Cluster, LiveChannel, Output, Way};
+use lilt_engine::SyncTask;
+use lilt_model::Failure;
+
+use super::docker::DockerChannel;
+use crate::context::Context;
+
+/// A failed or cancelled request may break it: open a new one.
+#[derive(Debug)]
+pub(super) enum Channel {
+    /// An exec that stays open.
+    Exec(LiveChannel),
+    Docker(DockerChannel),
+}
+
+impl Channel {
+    pub(super) async fn open(context: &Context, cluster: &Cluster, task: &SyncTask) -> Result<Self, Failure> {
+        if let Some(channel) = DockerChannel::open(context, task).await? {
+            return Ok(Self::Docker(channel));
+        }
+        let way = if task.agent { Way::Agent } else { Way::Shell };
+        LiveChannel::open(cluster, &task.pod, &task.container, way).await.map(Self::Exec)
+    }
+
+    pub(super) async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
+        match self {
+            Self::Exec(channel) => channel.send(changes).await,
+            Self::Docker(channel) => channel.send(changes).await,
+        }
+    }
+
+    pub(super) async fn commit(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Exec(channel) => channel.commit().await,
+            Self::Docker(_) => Ok(()),
+        }
+    }
+
+    pub(super) async fn run(
+        &mut self,
+        argv: &[String],
+        on_output: impl FnMut(Output<'_>) + Send,
+    ) -> Result<i32, Failure> {
+        match self {
+            Self::Exec(channel) => channel.run(argv, on_output).await,
+            Self::Docker(channel) => channel.run(argv, on_output).await,
+        }
+    }
+
+    pub(super) async fn restart(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Exec(channel) => channel.restart().await,
+            Self::Docker(_) => {
+                Err(Failure::internal("a process is started anew only where lilt's agent is, through it"))
+            }
+        }
+    }
+}

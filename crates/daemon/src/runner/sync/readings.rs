@@ -1,0 +1,93 @@
+//! Files are read once for all containers of an update: three replicas cost what one costs.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use lilt_engine::{SyncJob, SyncTask};
+use lilt_model::Failure;
+use lilt_model::files::FileSet;
+use lilt_model::image::LiveUpdate;
+use tokio::sync::{OnceCell, watch};
+
+use super::changed::{Changed, all_files};
+
+/// What is being read, or is still in use. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Readings(Arc<watch::Sender<Vec<(Key, Weak<Cell>)>>>);
+
+type Cell = OnceCell<Result<Reading, Failure>>;
+
+/// What all containers of one update that are given the same have in common.
+#[derive(Clone, Debug, PartialEq)]
+struct Key {
+    /// The resource, or the object.
+    owner: String,
+    update: u64,
+    agent: bool,
+    live_update: LiveUpdate,
+    paths: Vec<PathBuf>,
+    everything: Option<FileSet>,
+}
+
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// What changed, or all that there is.
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) changed: Changed,
+}
+
+impl Readings {
+    /// The place of what this job needs, for as long as somebody holds it. Only what began after the job was given counts:
+    /// a later change is a later job's.
+    pub(super) fn open(&self, owner: &str, task: &SyncTask, job: &SyncJob) -> Opened {
+        let key = Key {
+            owner: owner.to_owned(),
+            update: job.update,
+            agent: task.agent,
+            live_update: task.live_update.clone(),
+            paths: job.paths.clone(),
+            everything: job.everything.clone(),
+        };
+        let mut found = None;
+        self.0.send_if_modified(|open| {
+            open.retain(|(_, cell)| cell.strong_count() > 0);
+            found = open.iter().find(|(other, _)| *other == key).and_then(|(_, cell)| cell.upgrade());
+            if found.is_none() {
+                let cell = Arc::new(Cell::new());
+                open.push((key.clone(), Arc::downgrade(&cell)));
+                found = Some(cell);
+            }
+            false
+        });
+        Opened { key, cell: found.unwrap_or_default() }
+    }
+}
+
+pub(super) struct Opened {
+    key: Key,
+    cell: Arc<Cell>,
+}
+
+impl Opened {
+    /// Reads, unless another container's task does.
+    pub(super) async fn read(&self) -> Result<&Reading, Failure> {
+        let read = || async {
+            let key = self.key.clone();
+            let read = tokio::task::spawn_blocking(move || read(key)).await;
+            read.unwrap_or_else(|error| Err(Failure::internal(format!("reading files broke: {error}"))))
+        };
+        self.cell.get_or_init(read).await.as_ref().map_err(Clone::clone)
+    }
+}
+
+fn read(key: Key) -> Result<Reading, Failure> {
+    let paths = match &key.everything {
+        Some(files) => all_files(&key.live_update, files, &key.paths)?,
+        None => key.paths.clone(),
+    };
+    let changed = Changed::read(&key.live_update, &paths, &key.paths)?;
+    if key.agent {
+        changed.changes.mark();
+    }
+    Ok(Reading { paths, changed })
+}
