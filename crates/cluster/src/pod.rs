@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodCondition, PodPhase};
 use lilt_model::{ClusterName, ContainerId, Timestamp, Uid};
 
+mod crashing;
 mod status;
 
 /// All above a pod or an owner.

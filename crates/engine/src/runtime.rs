@@ -11,7 +11,7 @@ mod pods;
 mod words;
 
 use kubernetes::deployed;
-pub(crate) use kubernetes::failed_pod;
+pub(crate) use kubernetes::{failed_pod, is_broken};
 pub(crate) use pods::{current_pods, newest_pod};
 
 /// A status and, where it is not good, why.

@@ -258,6 +258,10 @@ pub struct DeployJob {
     pub rerun: bool,
     /// One of many that come up at once.
     pub first: bool,
+    /// Pods that do not stay up: if nothing is applied that replaces them, they are replaced all the same, because
+    /// Kubernetes lets those wait that crash.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub crashing: Vec<PodRef>,
     pub merge: ServerSideApply,
 }
 

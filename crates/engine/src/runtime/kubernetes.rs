@@ -81,7 +81,7 @@ pub(crate) fn failed_pod<'a>(state: &State, pods: impl Iterator<Item = &'a Pod>)
     pods.filter(|pod| is_broken(pod)).min_by_key(|pod| pod.created).map(|pod| words(state, pod))
 }
 
-fn is_broken(pod: &Pod) -> bool {
+pub(crate) fn is_broken(pod: &Pod) -> bool {
     const BROKEN: [&str; 13] = [
         "CrashLoopBackOff",
         "ImagePullBackOff",

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::Failure;
-use lilt_model::cluster::Delivery;
+use lilt_model::cluster::{Delivery, Pod, PodRef};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::resource::Body;
 
 use crate::cause::Cause;
-use crate::runtime::current_pods;
+use crate::runtime::{current_pods, is_broken};
 use crate::state::{
     BodyState, ContainerJob, ImageState, InitialSync, KubernetesState, LiveUpdateRun, ResourceState, State,
 };
@@ -145,6 +145,12 @@ fn is_starting(state: &State, kubernetes: &KubernetesState) -> bool {
     pods.peek().is_none() || pods.any(|pod| pod.message.is_none() && pod.restarts() == 0)
 }
 
+/// Those that somebody makes anew when they are gone.
+fn crashing(state: &State, kubernetes: &KubernetesState) -> Vec<PodRef> {
+    let pods = current_pods(state, kubernetes).filter(|pod| pod.nearest_owner.is_some());
+    pods.filter(|pod| pod.restarts() > 0 || is_broken(pod)).map(Pod::reference).collect()
+}
+
 /// Changes that no update has tried.
 pub(super) fn new_changes(resource: &ResourceState) -> BTreeSet<&PathBuf> {
     let attempted = resource.attempted;
@@ -179,6 +185,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
                 namespace: info.namespace,
                 rerun: *cause == Cause::Triggered,
                 first: *cause == Cause::Initial,
+                crashing: crashing(state, kubernetes),
                 merge: state.settings.server_side_apply,
             }))
         }

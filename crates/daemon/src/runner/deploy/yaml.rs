@@ -55,6 +55,9 @@ pub(super) async fn apply(
     };
     memory.write(&how.remembered, &objects, &applied);
     tell(job, &applied, steps);
+    if !job.rerun {
+        replace_crashed(&cluster, job, applied.iter().any(|applied| applied.changed), steps).await;
+    }
     steps.end().await;
     let mut template_hashes = Vec::new();
     objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
@@ -94,6 +97,19 @@ fn tell(job: &DeployJob, applied: &[Applied], steps: &mut Steps) {
             true => steps.span().print(Level::Warn, &format!("WARNING: {}", remark.text)),
             false => steps.detail(&remark.text),
         }
+    }
+}
+
+/// What was applied may be what was there, and work now: what was mended can be the same as before it broke.
+async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, steps: &mut Steps) {
+    match cluster.replace_crashed(&job.crashing, changed).await {
+        Ok(replaced) => {
+            for pod in replaced {
+                steps.detail(&format!("The pod {} has crashed: it is deleted, so that another starts now", pod.name));
+            }
+        }
+        // It will be started again without us, later.
+        Err(failure) => steps.span().print(Level::Warn, &format!("WARNING: {failure}")),
     }
 }
 

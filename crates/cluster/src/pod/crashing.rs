@@ -1,0 +1,56 @@
+//! Pods that crash wait longer each time before they are started again. What they wait for may have come.
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kube::Api;
+use kube::api::{DeleteParams, Preconditions};
+use lilt_model::Failure;
+use lilt_model::cluster::PodRef;
+
+use crate::connect::Cluster;
+use crate::error::is_missing;
+
+impl Cluster {
+    /// Deletes those pods of which a container has crashed and was not started again yet; whoever owns them makes others,
+    /// at once. If something was changed by which others come anyway, only those for which their owner would wait. Gives
+    /// those that were deleted.
+    pub async fn replace_crashed(&self, pods: &[PodRef], changed: bool) -> Result<Vec<PodRef>, Failure> {
+        let mut replaced = Vec::new();
+        for pod in pods {
+            let api: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
+            let found = match api.get_opt(&pod.name).await {
+                Ok(found) => found,
+                Err(error) => return Err(self.failure(&format!("reading pod {}", pod.name), &error)),
+            };
+            let is_due = |pod: &Pod| has_crashed(pod) && (!changed || holds_up_its_owner(pod));
+            let Some(found) = found.filter(is_due) else { continue };
+            // Another of the same name is not meant.
+            let preconditions = Some(Preconditions { uid: found.metadata.uid, resource_version: None });
+            match api.delete(&pod.name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
+                Ok(_) => replaced.push(pod.clone()),
+                Err(error) if is_missing(&error) => {}
+                Err(error) => return Err(self.failure(&format!("deleting pod {}", pod.name), &error)),
+            }
+        }
+        Ok(replaced)
+    }
+}
+
+fn has_crashed(pod: &Pod) -> bool {
+    let stays = pod.metadata.deletion_timestamp.is_none();
+    let status = pod.status.as_ref();
+    let own = status.and_then(|status| status.container_statuses.as_ref());
+    let first = status.and_then(|status| status.init_container_statuses.as_ref());
+    stays && own.into_iter().chain(first).flatten().any(is_down)
+}
+
+/// A stateful set replaces the next pod when the one before it is ready, which this one never will be.
+fn holds_up_its_owner(pod: &Pod) -> bool {
+    super::nearest_owner(pod).is_some_and(|owner| owner.kind == "StatefulSet")
+}
+
+fn is_down(container: &ContainerStatus) -> bool {
+    let Some(state) = &container.state else { return false };
+    let waits = |reason: &Option<String>| reason.as_deref() == Some("CrashLoopBackOff");
+    state.waiting.as_ref().is_some_and(|waiting| waits(&waiting.reason))
+        || state.terminated.as_ref().is_some_and(|terminated| terminated.exit_code != 0)
+}
