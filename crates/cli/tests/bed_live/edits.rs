@@ -1,4 +1,5 @@
-//! Random edits for a while, then the trees are equal.
+//! Random edits for a while, then the trees are equal. `LILT_TEST_EDITS=3000` makes more of them, `LILT_TEST_SEED` other
+//! ones.
 #![allow(clippy::print_stderr, reason = "a test that fails shows what differed")]
 
 use std::fs;
@@ -8,10 +9,11 @@ use std::path::Path;
 use lilt_testbed_env::{Bed, eventually};
 
 use crate::small::{lock, restarts, shell, site, with_steps};
-use crate::support::chance::Chance;
+use crate::support::chance::{self, Chance};
 
-const ROUNDS: usize = 12;
+/// So many in a round; then the trees are compared.
 const EDITS: usize = 15;
+const USUAL: usize = 10 * EDITS;
 
 #[test]
 fn random_edits_arrive() {
@@ -25,7 +27,8 @@ fn random_edits_arrive() {
     let pod = site.only_pod();
     let root = site.project.file("app/www");
     let mut chance = Chance::new(8);
-    for round in 0..ROUNDS {
+    let edits = chance::number("LILT_TEST_EDITS").map_or(USUAL, |edits| edits as usize);
+    for round in 0..edits.div_ceil(EDITS) {
         for _ in 0..EDITS {
             edit(&root, &mut chance);
         }
@@ -35,8 +38,8 @@ fn random_edits_arrive() {
         let expected = tree(&root);
         let mut told = Vec::new();
         eventually(&format!("the trees are equal after round {round}"), || {
-            let line = "cd /www && /busybox find . ! -type d | while IFS= read -r p; do if [ -L \"$p\" ]; then \
-                echo \"$p -> $(/busybox readlink \"$p\")\"; else \
+            let line = "cd /www && /busybox find . ! -path . | while IFS= read -r p; do if [ -L \"$p\" ]; then \
+                echo \"$p -> $(/busybox readlink \"$p\")\"; elif [ -d \"$p\" ]; then echo \"$p/\"; else \
                 echo \"$p $(/busybox stat -c '%a %Y' \"$p\") $(/busybox md5sum < \"$p\")\"; fi; done";
             let mut seen: Vec<String> = shell(&site, &pod, line).lines().map(str::to_owned).collect();
             seen.sort();
@@ -109,7 +112,7 @@ fn walk(root: &Path, folder: &Path, lines: &mut Vec<String>) {
             let target = path.read_link().expect("it is a link");
             lines.push(format!("{name} -> {}", target.display()));
         } else if about.is_dir() {
-            // Not told itself: directories without files are not watched.
+            lines.push(format!("{name}/"));
             walk(root, &path, lines);
         } else {
             let sum = std::process::Command::new("md5sum").arg(&path).output().expect("it runs").stdout;

@@ -46,10 +46,22 @@ fn files_arrive_whatever_happens_on_their_way() {
         .expect("it runs");
     assert_eq!(there, String::from_utf8(here.stdout).expect("it is text"));
 
+    // All of that went through one channel, which is still there.
+    let serving = |command: &str| {
+        let line = format!(
+            "for p in /proc/[0-9]*; do case \"$(/busybox tr '\\0' ' ' < $p/cmdline)\" in */agent' 'serve*) \
+             {command} ${{p#/proc/}};; esac; done"
+        );
+        shell(&site, &pod, &line)
+    };
+    let channel = serving("echo");
+    assert_eq!(channel.lines().count(), 1, "{channel}");
+    site.project.write("app/www/index.html", "by the same\n");
+    site.serves("by the same");
+    assert_eq!(serving("echo"), channel);
+
     // The end of the channel in the container is killed; the process that it is about is not.
-    let serving = "for p in /proc/[0-9]*; do case \"$(/busybox tr '\\0' ' ' < $p/cmdline)\" in */agent' 'serve*) \
-        /busybox kill -9 ${p#/proc/};; esac; done";
-    shell(&site, &pod, serving);
+    serving("/busybox kill -9");
     site.project.write("app/www/index.html", "after the agent\n");
     site.serves("after the agent");
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod.clone(), "0".to_owned()));

@@ -85,9 +85,17 @@ fn a_crash_after_an_update_is_shown_and_the_next_save_recovers() {
         (site.read(&format!("pod/{pod}"), exit) == "3").then_some(())
     });
     lilt.wait_until("web", "has crashed", |web| web["status"]["runtimeStatus"] == "error");
-    site.project.write("app/app/start.sh", &script("three"));
-    site.serves("three");
+    // As it was when its image was built: nothing is left to apply, and nobody waits for Kubernetes to try again.
+    let place = lilt.place();
+    site.project.write("app/app/start.sh", &script("one"));
+    lilt.wait_for_words_after(
+        place,
+        "web",
+        &format!("     The pod {pod} has crashed: it is deleted, so that another starts now"),
+    );
+    site.serves("one");
     lilt.wait_until_ready("web");
+    assert_ne!(site.only_pod(), pod);
     lilt.quit();
 }
 
