@@ -53,7 +53,10 @@ async fn files_are_put_and_commands_run_and_told() {
     let container = Container::start(&["--user", "1234"]);
     assert!(engine.runs(&container.0).await.unwrap());
     engine.put_archive(&container.0, archive(&[("srv/www/index.html", "one")])).await.unwrap();
-    engine.put_archive(&container.0, archive(&[("srv/www/index.html", "two"), ("srv/b", "b")])).await.unwrap();
+    engine
+        .put_archive(&container.0, archive(&[("srv/www/index.html", "two"), ("srv/b", "b")]))
+        .await
+        .unwrap();
 
     let mut heard = Vec::new();
     let tell = |it: Heard<'_>| match it {

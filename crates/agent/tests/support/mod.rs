@@ -57,7 +57,8 @@ impl Serving {
     pub(crate) fn start_with(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
-        let mut serving = Self { child, stdin, stdout, buffer: Vec::new(), sent: 0, received: 0, known: HashMap::new() };
+        let mut serving =
+            Self { child, stdin, stdout, buffer: Vec::new(), sent: 0, received: 0, known: HashMap::new() };
         assert_eq!(serving.answer(), Some(Answer::Hello { version: lilt_agent::VERSION }));
         serving
     }

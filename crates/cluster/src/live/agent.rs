@@ -12,8 +12,8 @@ use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::exec::{Exec, Streams};
 use super::changes::Marks;
+use super::exec::{Exec, Streams};
 use super::{Changes, Content, FileBytes, Output, Put};
 use crate::connect::Cluster;
 

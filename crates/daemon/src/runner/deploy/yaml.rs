@@ -105,7 +105,10 @@ async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, step
     match cluster.replace_crashed(&job.crashing, changed).await {
         Ok(replaced) => {
             for pod in replaced {
-                steps.detail(&format!("The pod {} has crashed: it is deleted, so that another starts now", pod.name));
+                steps.detail(&format!(
+                    "The pod {} has crashed: it is deleted, so that another starts now",
+                    pod.name
+                ));
             }
         }
         // It will be started again without us, later.

@@ -13,8 +13,9 @@ use super::changed::{Changed, all_files};
 
 /// What is being read, or is still in use. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Readings(Arc<watch::Sender<Vec<(Key, Weak<Cell>)>>>);
+pub(crate) struct Readings(Arc<watch::Sender<Open>>);
 
+type Open = Vec<(Key, Weak<Cell>)>;
 type Cell = OnceCell<Result<Reading, Failure>>;
 
 /// What all containers of one update that are given the same have in common.
