@@ -8,7 +8,6 @@
 #[path = "bed/space.rs"]
 mod space;
 
-use bytes::Bytes;
 use lilt_cluster::{Changes, Content, LiveChannel, Output, Put, Way};
 use lilt_model::cluster::ContainerState;
 use lilt_model::{Class, Timestamp};
@@ -72,7 +71,7 @@ async fn everything_works(image: &str) {
     // Replaced and removed in one request; strange names; what is not there is no error.
     let removals = words(&["/app/run.sh", "/not/there", "/app/it's a \"file\"\nwith $all"]);
     shell(&mut channel, "touch '/app/it'\\''s a \"file\"\nwith $all'").await;
-    let changes = Changes { removals, ..files(&[("/app/new/a.txt", 0o644, b"two\n")]) };
+    let changes = Changes::new(removals, files(&[("/app/new/a.txt", 0o644, b"two\n")]).puts().to_vec());
     channel.update(&changes).await.unwrap();
     let (_, listing, _) = shell(&mut channel, "cat /app/new/a.txt; ls /app").await;
     assert_eq!(listing, "two\nnew\n");
