@@ -72,6 +72,23 @@ async fn a_crash_loop_says_so() {
     assert!(pod.restarts() >= 1);
 }
 
+/// It need not wait until Kubernetes tries it again; one that runs is left alone.
+#[tokio::test]
+async fn a_pod_that_has_crashed_is_replaced_at_a_word() {
+    let space = Space::new("replaced").await;
+    let mut watch = space.watch();
+    space.apply(deployment("crash", "busybox", "exit 3")).await;
+    space.apply(deployment("good", "busybox", "sleep 1000")).await;
+    let good = until_pod(&mut watch, |pod| pod.name.starts_with("good") && pod.ready).await.reference();
+    // Longer than it takes to look again.
+    let crashed = until_pod(&mut watch, |pod| pod.status == "CrashLoopBackOff" && pod.restarts() >= 2).await;
+    let both = [crashed.reference(), good];
+    assert_eq!(space.cluster.replace_crashed(&both, true).await.unwrap(), [], "others come anyway");
+    let replaced = space.cluster.replace_crashed(&both, false).await.unwrap();
+    assert_eq!(replaced, [crashed.reference()]);
+    until_pod(&mut watch, |pod| pod.name.starts_with("crash") && pod.uid != crashed.uid).await;
+}
+
 #[tokio::test]
 async fn a_missing_image_says_so_in_status_and_notice() {
     let space = Space::new("pull").await;
