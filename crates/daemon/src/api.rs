@@ -48,6 +48,8 @@ pub(crate) struct Objects {
     /// Objects that were written with owners of which none is there.
     orphans: Vec<ObjectKey>,
     turn: Turn,
+    /// What follows from what this turn has removed.
+    following: Vec<Event>,
 }
 
 struct Waiting {
@@ -66,6 +68,7 @@ impl Objects {
             waiting: Vec::new(),
             orphans: Vec::new(),
             turn: Turn::default(),
+            following: Vec::new(),
         }
     }
 
@@ -78,7 +81,11 @@ impl Objects {
     ) {
         let told = resource.and_then(|it| told(state, "UIResource", &it.metadata, &it.status));
         let objects = project_resource_objects(state, name);
-        let drafts = objects.iter().filter_map(|(key, object)| draft(key, object, None));
+        let drafts = objects.iter().filter_map(|(key, object)| {
+            let draft = draft(key, object, None)?;
+            Some(if is_alike(draft.key.kind) { draft.alike_but_for(name.as_str()) } else { draft })
+        });
+        self.keep_lean(state);
         self.keep(state, name, told.into_iter().chain(drafts).collect());
         if !name.is_tiltfile() {
             let targets: Vec<String> = project_targets(state, name).iter().map(Value::to_string).collect();
@@ -115,26 +122,40 @@ impl Objects {
         }));
     }
 
-    /// Makes the turn visible, and answers those who wrote. Gives what follows from it: the ends of owners that had
-    /// something, of notes on what is gone, and of what was made for nobody.
-    pub(crate) fn commit(&mut self, state: &State) -> Vec<Event> {
+    /// A turn that tells of ten thousand resources is made visible part by part: the texts of all of them beside what is
+    /// kept of them would be the most memory that a session ever needs.
+    fn keep_lean(&mut self, state: &State) {
+        const MANY: usize = 1024;
+        if self.turn.put.len() > MANY {
+            self.write(state);
+        }
+    }
+
+    fn write(&mut self, state: &State) {
         let Turn { put, removed, pieces } = std::mem::take(&mut self.turn);
-        if put.is_empty() && removed.is_empty() && pieces.is_empty() && self.waiting.is_empty() {
-            return Vec::new();
+        if put.is_empty() && removed.is_empty() && pieces.is_empty() {
+            return;
         }
         let uids = removed.iter().filter_map(|key| self.reader.get(key)).map(|gone| gone.uid.to_string());
         let gone = uids.filter(|uid| state.has_owned(uid)).map(|uid| Event::OwnerGone { uid });
-        let mut following: Vec<Event> = gone.collect();
+        self.following.extend(gone);
         let noted = removed.iter().map(object_key).filter(|key| state.notes(key).is_some());
-        let orphans = std::mem::take(&mut self.orphans).into_iter().chain(noted);
-        following.extend(orphans.map(|key| Event::ObjectDeleted { key, keep_owned: false }));
+        self.following.extend(noted.map(deletion));
         self.writer.commit(lilt_host::clock::now(), put, removed, pieces);
+    }
+
+    /// Makes the turn visible, and answers those who wrote. Gives what follows from it: the ends of owners that had
+    /// something, of notes on what is gone, and of what was made for nobody.
+    pub(crate) fn commit(&mut self, state: &State) -> Vec<Event> {
+        self.write(state);
+        let orphans = std::mem::take(&mut self.orphans);
+        self.following.extend(orphans.into_iter().map(deletion));
         for waiting in std::mem::take(&mut self.waiting) {
             let answer = waiting.deleted.or_else(|| self.reader.get(&waiting.key));
             // Whoever asked may have gone.
             let _ = waiting.reply.send(answer.ok_or(Refusal::Missing));
         }
-        following
+        std::mem::take(&mut self.following)
     }
 
     /// Whether an object names owners, and none of them is there.
@@ -153,13 +174,14 @@ impl Objects {
         let WriteRequest { key, action, reply } = request;
         let current = self.reader.get(&key);
         let refusal = self.refusal(&key, &action, current.as_ref());
+        let is_deletion = matches!(action, Action::Delete { .. });
         let events = match refusal.map_or(Ok(()), Err) {
-            Ok(()) => self.events(state, &key, &action, current.as_ref()),
+            Ok(()) => self.events(state, &key, action, current.as_ref()),
             Err(refusal) => Err(refusal),
         };
         match events {
             Ok(events) => {
-                let deleted = current.filter(|_| matches!(action, Action::Delete { .. }));
+                let deleted = current.filter(|_| is_deletion);
                 self.waiting.push(Waiting { key, deleted, reply });
                 events
             }
@@ -175,21 +197,24 @@ impl Objects {
         &mut self,
         state: &State,
         key: &Key,
-        action: &Action,
+        action: Action,
         current: Option<&Snapshot>,
     ) -> Result<Vec<Event>, Refusal> {
         let name = object_key(key);
         let object = match action {
             Action::Delete { keep_owned, .. } => {
-                return Ok(vec![Event::ObjectDeleted { key: name, keep_owned: *keep_owned }]);
+                return Ok(vec![Event::ObjectDeleted { key: name, keep_owned }]);
             }
             Action::Create { object } | Action::Replace { object, .. } => object,
         };
-        let before = current.and_then(|current| serde_json::from_str(&current.text).ok()).map(Object::read);
-        let mut object = Box::new(Object::read(object.clone()));
+        // Most objects that people write are theirs alone.
+        let before = || current.and_then(|it| serde_json::from_str(&it.text).ok()).map(Object::read);
+        let mut object = Box::new(Object::read(object));
         let uid = current.map_or_else(lilt_store::new_uid, |current| Arc::clone(&current.uid)).to_string();
-        if let (Some(of), Some(before)) = (self.keepers.teller(key), &before) {
-            let kept::Written { notes, acts } = kept::written(key, before, &object)?;
+        if let Some(of) = self.keepers.teller(key)
+            && let Some(before) = before()
+        {
+            let kept::Written { notes, acts } = kept::written(key, &before, &object)?;
             let put = acts.then(|| Event::ObjectPut { key: name.clone(), object, uid });
             let noted = (!notes.is_empty()).then(|| Event::ObjectNoted {
                 key: name,
@@ -202,8 +227,8 @@ impl Objects {
             self.orphans.push(name.clone());
         }
         // What the store itself wrote is no part of the object.
-        let is_ours = |before: &Object| before.metadata.get(OWNERS) == object.metadata.get(OWNERS);
-        if state.maker(&name).is_some() && before.as_ref().is_some_and(is_ours) {
+        let is_ours = |before: Object| before.metadata.get(OWNERS) == object.metadata.get(OWNERS);
+        if state.maker(&name).is_some() && before().is_some_and(is_ours) {
             object.metadata.remove(OWNERS);
         }
         Ok(vec![Event::ObjectPut { key: name, object, uid }])
@@ -235,6 +260,15 @@ impl Objects {
         };
         Some(Refusal::Forbidden(why.to_owned()))
     }
+}
+
+/// Whether a resource's objects of this kind are mostly like those of all others.
+fn is_alike(kind: &str) -> bool {
+    matches!(kind, "ConfigMap" | "ToggleButton" | "UIButton")
+}
+
+fn deletion(key: ObjectKey) -> Event {
+    Event::ObjectDeleted { key, keep_owned: false }
 }
 
 fn object_key(key: &Key) -> ObjectKey {

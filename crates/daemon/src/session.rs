@@ -223,7 +223,7 @@ impl Session {
             }
             self.objects.tell_resource(&self.state, &name, resource.as_ref());
             match resource {
-                Some(resource) => commit.resources.push(resource),
+                Some(resource) => commit.resources.push(Arc::new(resource)),
                 None => commit.removed.push(name),
             }
         }

@@ -35,18 +35,15 @@ pub(crate) fn restart_if_due(state: &mut State, name: &ResourceName) {
     let generation = state.next_sequence();
     if let Some(resource) = state.resources.get_mut(name)
         && let BodyState::Local(local) = &mut resource.body
-        && let Some(serve) = local.serve.take()
+        && let Some(serve) = &mut local.serve
     {
         // One that ran for long begins to count anew.
         let restarts = if serve.ran_for_long() { 0 } else { serve.restarts };
-        local.serve = Some(Serve {
-            generation,
-            restarts: restarts.saturating_add(1),
-            started: None,
-            pid: 0,
-            state: ServeState::Starting,
-            ..serve
-        });
+        serve.generation = generation;
+        serve.restarts = restarts.saturating_add(1);
+        serve.started = None;
+        serve.pid = 0;
+        serve.state = ServeState::Starting;
         state.touch(name);
     }
 }

@@ -175,7 +175,7 @@ fn start(state: &mut State, name: &ResourceName) {
     }
     resource.looping.note_start(matches!(cause, Cause::Files(_)));
     let corrects = matches!(cause, Cause::Drift(_));
-    resource.update = Some(RunningUpdate {
+    resource.update = Some(Box::new(RunningUpdate {
         id,
         cause,
         waited_since: resource.pending_since,
@@ -185,7 +185,7 @@ fn start(state: &mut State, name: &ResourceName) {
         stages: Vec::new(),
         built: BTreeMap::new(),
         before: resource.before(),
-    });
+    }));
     resource.attempted = id;
     resource.started_once = true;
     resource.switched_on = false;
@@ -227,7 +227,7 @@ fn start_live_update(
     let id = state.next_sequence();
     let now = state.now;
     let Some(resource) = state.resources.get_mut(name) else { return };
-    resource.update = Some(RunningUpdate {
+    resource.update = Some(Box::new(RunningUpdate {
         id,
         cause,
         waited_since: resource.pending_since,
@@ -237,7 +237,7 @@ fn start_live_update(
         stages: Vec::new(),
         built: BTreeMap::new(),
         before: resource.before(),
-    });
+    }));
     resource.attempted = resource.attempted.max(snapshot);
     resource.triggered = None;
     resource.hold = None;

@@ -6,6 +6,7 @@ mod local;
 mod looping;
 mod queue;
 mod resource;
+mod resources;
 mod tiltfile;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -39,6 +40,7 @@ pub(crate) use local::{CommandRun, LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};
 pub use resource::FinishedUpdate;
 pub(crate) use resource::{BodyState, ResourceState, RunningUpdate, UpdateKind, Watch};
+use resources::Resources;
 pub(crate) use tiltfile::{Load, TiltfileState};
 
 /// The resource with what belongs to no other: namespaces, definitions of kinds.
@@ -138,7 +140,7 @@ pub struct State {
     pub(crate) tiltfile: TiltfileState,
     /// Those beside the main one: of extensions, and of objects that were made.
     pub(crate) tiltfiles: BTreeMap<ResourceName, TiltfileState>,
-    pub(crate) resources: BTreeMap<ResourceName, ResourceState>,
+    pub(crate) resources: Resources,
     /// Who waits for whom: dependency → dependents.
     pub(crate) dependents: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     /// Images that several resources have, with those.
@@ -260,7 +262,7 @@ impl State {
             settings: Settings::default(),
             tiltfile: TiltfileState { args, path, ..TiltfileState::default() },
             tiltfiles: BTreeMap::new(),
-            resources: BTreeMap::new(),
+            resources: Resources::default(),
             dependents: BTreeMap::new(),
             sharing: BTreeMap::new(),
             saves: BTreeMap::new(),

@@ -125,7 +125,7 @@ pub(crate) fn record_end(
     record.error = failure.map(|failure| failure.message.clone());
     let deployed = outcome == Outcome::Ok && record.stages.iter().any(Stage::is_deployment);
     if let Some(resource) = state.resources.get_mut(name) {
-        resource.rollout = deployed.then(|| record.clone());
+        resource.rollout = deployed.then(|| Box::new(record.clone()));
     }
     state.tell_record(name, record);
 }
@@ -172,9 +172,9 @@ pub(crate) fn follow_rollout(state: &mut State, name: &ResourceName) {
     }
     let complete = all.iter().any(|stage| stage.stage == StageKind::Ready && stage.end.is_some());
     let end = all.iter().filter_map(|stage| stage.end).max().unwrap_or(deployed).max(deployed);
-    let record = UpdateRecord { stages: all, end: Some(end), ..record.clone() };
+    let record = UpdateRecord { stages: all, end: Some(end), ..*record.clone() };
     if let Some(resource) = state.resources.get_mut(name) {
-        resource.rollout = (!complete).then(|| record.clone());
+        resource.rollout = (!complete).then(|| Box::new(record.clone()));
     }
     state.tell_record(name, record);
 }

@@ -149,7 +149,8 @@ struct Session {
 
 impl Session {
     fn commit(&self, index: usize) {
-        self.writer.commit(Commit { resources: vec![self.resources[index].clone()], ..Commit::default() });
+        self.writer
+            .commit(Commit { resources: vec![self.resources[index].clone().into()], ..Commit::default() });
     }
 
     fn begin(&mut self, index: usize, cause: &str) {
@@ -202,7 +203,10 @@ impl Session {
             resource.status.current_build =
                 busy.then(|| BuildRunning { start_time: Some(now()), span_id: "build:2".to_owned() });
         }
-        self.writer.commit(Commit { resources: self.resources.clone(), ..Commit::default() });
+        self.writer.commit(Commit {
+            resources: self.resources.iter().cloned().map(Into::into).collect(),
+            ..Commit::default()
+        });
     }
 
     fn chatter(&mut self, turn: usize) {
@@ -240,7 +244,11 @@ async fn main() {
             ..UISessionStatus::default()
         },
     };
-    writer.commit(Commit { resources: resources.clone(), session: Some(session), ..Commit::default() });
+    writer.commit(Commit {
+        resources: resources.iter().cloned().map(Into::into).collect(),
+        session: Some(session),
+        ..Commit::default()
+    });
     let spans = resources
         .iter()
         .filter(|resource| resource.status.runtime_status == RuntimeStatus::Ok)

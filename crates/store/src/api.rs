@@ -3,6 +3,8 @@
 //! An object is kept as text. Every change is written out once, whoever reads it; a watcher holds a place in the
 //! sequence and nothing else, so that a slow one costs nothing and one that fell behind what is remembered starts anew.
 
+mod tail;
+
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -10,6 +12,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use lilt_model::Timestamp;
 use tokio::sync::watch;
+
+use tail::{Forms, Tail};
 
 /// How much of the newest changes is remembered, in bytes.
 const REMEMBERED: usize = 2 * 1024 * 1024;
@@ -35,6 +39,8 @@ pub struct Draft {
     pub uid: Option<Arc<str>>,
     /// What it belongs to. Written out for those who read it, if that is there: most objects have one, and never are asked.
     owner: Option<Key>,
+    /// The word by which its text differs from those of others.
+    word: Option<Arc<str>>,
     /// What follows in the text behind `"metadata":{"creationTimestamp":…,`; see [`Draft::new`].
     tail: Arc<str>,
 }
@@ -48,13 +54,19 @@ impl Draft {
         let rest = inner(rest);
         let comma = if rest.starts_with('}') { "" } else { "," };
         let tail = Arc::from(format!("{metadata}{comma}{rest}"));
-        Self { key, uid: uid.map(Arc::from), owner: None, tail }
+        Self { key, uid: uid.map(Arc::from), owner: None, word: None, tail }
     }
 
     /// `metadata` must not name owners then.
     #[must_use]
     pub fn owned_by(self, owner: Option<Key>) -> Self {
         Self { owner, ..self }
+    }
+
+    /// There are many objects like it, that differ in nothing but this word of their names.
+    #[must_use]
+    pub fn alike_but_for(self, word: &str) -> Self {
+        Self { word: Some(Arc::from(word)), ..self }
     }
 }
 
@@ -133,7 +145,7 @@ struct Entry {
     created: Timestamp,
     version: u64,
     owner: Option<Arc<Key>>,
-    tail: Arc<str>,
+    tail: Tail,
 }
 
 #[derive(Debug, Default)]
@@ -142,7 +154,8 @@ struct Inner {
     objects: BTreeMap<Key, Entry>,
     /// Each once: a thousand objects have the same.
     owners: BTreeSet<Arc<Key>>,
-    history: VecDeque<Change>,
+    forms: Forms,
+    history: VecDeque<Arc<Change>>,
     history_size: usize,
     /// Changes up to this version may have been forgotten.
     forgotten: u64,
@@ -223,16 +236,18 @@ impl Inner {
     }
 
     /// The newest state of objects that are told piece by piece, if it is newer.
-    fn pieced_changes(&self, after: u64) -> Vec<Change> {
+    fn pieced_changes(&self, after: u64) -> Vec<Arc<Change>> {
         let objects = self.objects.range(Key::new(PIECED, "")..).take_while(|(key, _)| key.kind == PIECED);
         let newer = objects.map(|(key, entry)| self.snapshot(key, entry)).filter(|it| it.version > after);
-        newer.map(|object| Change { happening: Happening::Modified, object, before: None }).collect()
+        let changed = |object| Change { happening: Happening::Modified, object, before: None };
+        newer.map(|object| Arc::new(changed(object))).collect()
     }
 
     fn put(&mut self, now: Timestamp, draft: Draft) {
         let owner = draft.owner.map(|owner| self.shared(owner));
         let known = self.objects.get(&draft.key);
-        if known.is_some_and(|known| known.tail == draft.tail && known.owner == owner) {
+        let is_same = |known: &Entry| known.owner == owner && known.tail.text(&draft.key.name) == draft.tail;
+        if known.is_some_and(is_same) {
             return;
         }
         self.version += 1;
@@ -241,12 +256,15 @@ impl Inner {
             None => (draft.uid.map_or_else(Uid::random, Uid::Given), now),
         };
         let before = known.map(|known| self.text(&draft.key, known, known.version));
-        let entry = Entry { uid, created, version: self.version, owner, tail: draft.tail };
+        let tail = self.forms.tail(draft.tail, &draft.key.name, draft.word.as_deref());
+        let entry = Entry { uid, created, version: self.version, owner, tail };
         let happening = if before.is_some() { Happening::Modified } else { Happening::Added };
         if draft.key.kind != PIECED {
             self.remember(Change { happening, object: self.plain_snapshot(&draft.key, &entry), before });
         }
-        self.objects.insert(draft.key, entry);
+        if let Some(former) = self.objects.insert(draft.key, entry) {
+            self.forms.forget(former.tail);
+        }
     }
 
     fn remove(&mut self, key: &Key) {
@@ -256,6 +274,7 @@ impl Inner {
         entry.version = self.version;
         let object = self.plain_snapshot(key, &entry);
         self.remember(Change { happening: Happening::Deleted, object, before });
+        self.forms.forget(entry.tail);
     }
 
     fn shared(&mut self, owner: Key) -> Arc<Key> {
@@ -273,7 +292,8 @@ impl Inner {
     }
 
     fn text(&self, key: &Key, entry: &Entry, version: u64) -> Arc<str> {
-        let (created, uid, tail) = (entry.created.whole_seconds(), entry.uid.text(), &entry.tail);
+        let (created, uid) = (entry.created.whole_seconds(), entry.uid.text());
+        let tail = entry.tail.text(&key.name);
         let kind = key.kind;
         let owner = entry.owner.as_ref().and_then(|owner| self.reference(owner)).unwrap_or_default();
         Arc::from(format!(
@@ -295,7 +315,7 @@ impl Inner {
     /// And forgets at once what is too much: a commit may be much larger than what is remembered.
     fn remember(&mut self, change: Change) {
         self.history_size += size(&change);
-        self.history.push_back(change);
+        self.history.push_back(Arc::new(change));
         while self.history_size > REMEMBERED {
             let Some(oldest) = self.history.pop_front() else { break };
             self.history_size -= size(&oldest);
@@ -356,7 +376,7 @@ impl ApiReader {
     }
 
     /// The changes to objects of a kind after a version, and the version up to which that is all.
-    pub fn changes(&self, kind: &'static str, after: u64) -> Result<(u64, Vec<Change>), Expired> {
+    pub fn changes(&self, kind: &'static str, after: u64) -> Result<(u64, Vec<Arc<Change>>), Expired> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         if after < inner.forgotten || after > inner.version {
             return Err(Expired { newest: inner.version });

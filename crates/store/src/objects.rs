@@ -18,7 +18,7 @@ const REMEMBERED_REMOVALS: usize = 4096;
 /// What one turn of the loop changed, committed in one step.
 #[derive(Debug, Default)]
 pub struct Commit {
-    pub resources: Vec<UIResource>,
+    pub resources: Vec<Arc<UIResource>>,
     pub removed: Vec<ResourceName>,
     pub session: Option<UISession>,
     /// Records of updates that are new or changed.
@@ -131,16 +131,16 @@ impl Writer {
 }
 
 impl Objects {
-    fn put(&mut self, resource: UIResource, revision: u64) -> bool {
+    fn put(&mut self, resource: Arc<UIResource>, revision: u64) -> bool {
         let name = ResourceName::new(&resource.metadata.name);
         if let Some((old, known)) = self.resources.get(&name) {
-            if **known == resource {
+            if *known == resource {
                 return false;
             }
             self.by_revision.remove(&(*old, name.clone()));
         }
         self.by_revision.insert((revision, name.clone()));
-        self.resources.insert(name, (revision, Arc::new(resource)));
+        self.resources.insert(name, (revision, resource));
         true
     }
 

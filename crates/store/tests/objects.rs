@@ -22,7 +22,7 @@ fn store() -> (Writer, Reader) {
 }
 
 fn put(writer: &Writer, name: &str, order: i32) {
-    writer.commit(Commit { resources: vec![resource(name, order)], ..Commit::default() });
+    writer.commit(Commit { resources: vec![resource(name, order).into()], ..Commit::default() });
 }
 
 #[test]

@@ -460,7 +460,7 @@ fn link_dependencies(state: &mut State) {
         .filter(|(_, resource)| resource.ready_once)
         .map(|(name, _)| name.clone())
         .collect();
-    for (name, resource) in &mut state.resources {
+    for (name, resource) in state.resources.iter_mut() {
         resource.unmet.clear();
         for dependency in &resource.spec.resource_deps {
             dependents.entry(dependency.clone()).or_default().insert(name.clone());
@@ -474,7 +474,7 @@ fn link_dependencies(state: &mut State) {
 
 fn link_images(state: &mut State) {
     let mut sharing: BTreeMap<ImageName, BTreeSet<ResourceName>> = BTreeMap::new();
-    for (name, resource) in &state.resources {
+    for (name, resource) in state.resources.iter() {
         let Body::Kubernetes(spec) = &resource.spec.body else { continue };
         for image in spec.images.iter().filter(|image| image.is_built()) {
             sharing.entry(image.name.clone()).or_default().insert(name.clone());

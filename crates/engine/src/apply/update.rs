@@ -47,7 +47,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                     pid: 0,
                     state: ServeState::Starting,
                 };
-                local.serve = spec.serve.clone().map(start);
+                local.serve = spec.serve.clone().map(start).map(Box::new);
             }
         }
         (BodyState::Kubernetes(kubernetes), Body::Kubernetes(spec)) => {
@@ -104,7 +104,7 @@ pub(super) fn take(state: &mut State, name: &ResourceName, id: u64) -> Option<Ru
     state.updating.remove(name);
     end_commands(state, name, id);
     state.touch(name);
-    Some(update)
+    Some(*update)
 }
 
 pub(super) fn command_started(

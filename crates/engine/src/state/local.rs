@@ -14,7 +14,7 @@ use crate::event::ServeExit;
 pub(crate) struct LocalState {
     /// Changes that no finished update has seen.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
-    pub(crate) serve: Option<Serve>,
+    pub(crate) serve: Option<Box<Serve>>,
     /// The last run of the command that updates it.
     pub(crate) command: Option<CommandRun>,
 }

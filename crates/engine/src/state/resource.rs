@@ -38,7 +38,7 @@ pub(crate) struct ResourceState {
     /// The Tiltfile's, or what was said by hand since.
     pub(crate) trigger_mode: TriggerMode,
     pub(crate) body: BodyState,
-    pub(crate) update: Option<RunningUpdate>,
+    pub(crate) update: Option<Box<RunningUpdate>>,
     pub(crate) history: VecDeque<FinishedUpdate>,
     /// Changes up to this number were tried, with or without success: they alone start nothing again.
     pub(crate) attempted: u64,
@@ -63,7 +63,7 @@ pub(crate) struct ResourceState {
     /// Updates in a row that were given up for newer changes.
     pub(crate) superseded: u32,
     /// The last deployment, until its pods are ready.
-    pub(crate) rollout: Option<UpdateRecord>,
+    pub(crate) rollout: Option<Box<UpdateRecord>>,
     /// When the newest of its changes was saved, as files tell, and when that was noticed.
     pub(crate) saved: Option<(Timestamp, Timestamp)>,
     /// Has been ready at some time since it was defined.
@@ -104,7 +104,8 @@ impl Watch {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum BodyState {
     Local(LocalState),
-    Kubernetes(KubernetesState),
+    /// Large, and most of ten thousand resources are local.
+    Kubernetes(Box<KubernetesState>),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -159,7 +160,7 @@ impl ResourceState {
         let body = match &spec.body {
             // Of a service nothing is known but that its updates fail: Docker Compose is not supported yet.
             Body::Local(_) | Body::Compose(_) => BodyState::Local(LocalState::default()),
-            Body::Kubernetes(_) => BodyState::Kubernetes(KubernetesState::default()),
+            Body::Kubernetes(_) => BodyState::Kubernetes(Box::default()),
         };
         Self {
             trigger_mode: spec.trigger_mode,

@@ -59,17 +59,23 @@ pub(crate) fn applied(
 
 /// The object after somebody wrote it as a whole or patched it: what became another is theirs now.
 pub(crate) fn updated(before: &Value, mut object: Value, who: &Identity, now: Timestamp) -> Value {
-    let given = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    // What a client says of managers counts, as kubectl needs it to hand fields over. Nothing said means no change; one
-    // that is empty means that all are forgotten.
-    let mut owners = match given {
-        Some(given) if !given.is_empty() => Owners::read(&object),
-        _ => Owners::read(before),
-    };
+    let given = managers(&object).filter(|given| !given.is_empty());
+    let known = managers(before);
     let (mut changed, mut removed) = (BTreeSet::new(), BTreeSet::new());
     compare(Some(before), Some(&object), &mut Vec::new(), &mut changed, &mut removed);
     // Nobody owns that there is nothing.
     changed.retain(|path| at(&object, path) != Some(&Value::Object(Map::new())));
+    // Most who write have written the same fields before.
+    if let Some(known) = known.filter(|known| given.is_none_or(|given| given == *known))
+        && removed.is_empty()
+        && is_own(known, who, &changed)
+    {
+        object["metadata"]["managedFields"] = Value::Array(known.clone());
+        return object;
+    }
+    // What a client says of managers counts, as kubectl needs it to hand fields over. Nothing said means no change; one
+    // that is empty means that all are forgotten.
+    let mut owners = if given.is_some() { Owners::read(&object) } else { Owners::read(before) };
     for owner in &mut owners.0 {
         owner.fields.retain(|path| !removed.contains(path) && (owner.who == *who || !changed.contains(path)));
     }
@@ -77,6 +83,22 @@ pub(crate) fn updated(before: &Value, mut object: Value, who: &Identity, now: Ti
     owners.set(who, changed, now);
     owners.write(&mut object);
     object
+}
+
+fn managers(object: &Value) -> Option<&Vec<Value>> {
+    object.pointer("/metadata/managedFields").and_then(Value::as_array)
+}
+
+/// Whether somebody owns all of these fields, and nobody else any of them.
+fn is_own(managers: &[Value], who: &Identity, fields: &BTreeSet<Path>) -> bool {
+    let owns = |entry: &Value, path: &Path| {
+        let found = path.iter().try_fold(&entry["fieldsV1"], |tree, name| tree.get(format!("f:{name}")));
+        found.is_some_and(|tree| inner_fields(tree).is_none())
+    };
+    managers.iter().all(|entry| {
+        let is_theirs = Identity::read(entry) == *who;
+        fields.iter().all(|path| owns(entry, path) == is_theirs)
+    }) && (fields.is_empty() || managers.iter().any(|entry| Identity::read(entry) == *who))
 }
 
 /// The fields that became others, and those that are gone.
@@ -159,8 +181,7 @@ struct Owner {
 
 impl Owners {
     fn read(object: &Value) -> Self {
-        let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-        let owners = entries.into_iter().flatten().map(|entry| {
+        let owners = managers(object).into_iter().flatten().map(|entry| {
             let mut fields = BTreeSet::new();
             decode(&entry["fieldsV1"], &mut Vec::new(), &mut fields);
             Owner { who: Identity::read(entry), fields, time: entry["time"].clone() }
@@ -245,9 +266,13 @@ impl Owner {
     }
 }
 
+/// What is below a field; none below one that is owned as a whole.
+fn inner_fields(tree: &Value) -> Option<&Map<String, Value>> {
+    tree.as_object().filter(|members| members.keys().any(|name| name.starts_with("f:")))
+}
+
 fn decode(tree: &Value, path: &mut Path, fields: &mut BTreeSet<Path>) {
-    let members = tree.as_object().filter(|members| members.keys().any(|name| name.starts_with("f:")));
-    let Some(members) = members else {
+    let Some(members) = inner_fields(tree) else {
         if !path.is_empty() {
             fields.insert(path.clone());
         }

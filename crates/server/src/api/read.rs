@@ -22,7 +22,10 @@ use super::table::{Attached, partial, table};
 
 /// While changes come fast they are told together, so often: one is told at once, a thousand do not cost a thousand
 /// messages to everybody who watches.
-const PACE: Duration = Duration::from_millis(10);
+const PACE: Duration = Duration::from_millis(20);
+
+/// What an event adds to its object, at most.
+const FRAME: usize = "{\"type\":\"MODIFIED\",\"object\":}\n".len();
 
 /// Bookmarks tell a quiet watcher how far it is.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(30);
@@ -234,7 +237,10 @@ impl Watch {
         let (version, objects) = self.api.reader.list(self.kind.name, None, usize::MAX);
         self.version = version;
         let chosen = objects.iter().filter(|object| self.selection.takes_text(&object.text));
-        let mut text: String = chosen.map(|object| self.event("ADDED", &object.text)).collect();
+        let mut text = String::new();
+        for object in chosen {
+            self.event(&mut text, "ADDED", &object.text);
+        }
         if say_end && self.bookmarks {
             text.push_str(&self.bookmark(true));
         }
@@ -274,7 +280,7 @@ impl Watch {
                 }
                 Ok((version, changes)) => {
                     self.version = version;
-                    let text: String = changes.iter().filter_map(|change| self.change(change)).collect();
+                    let text = self.changes(&changes);
                     if !text.is_empty() {
                         let now = tokio::time::Instant::now();
                         self.told = Some(now);
@@ -294,8 +300,18 @@ impl Watch {
         }
     }
 
+    /// One piece of text, made once: with many who watch, this is what costs.
+    fn changes(&self, changes: &[Arc<Change>]) -> String {
+        let length: usize = changes.iter().map(|change| change.object.text.len() + FRAME).sum();
+        let mut text = String::with_capacity(if self.selection.is_everything() { length } else { 0 });
+        for change in changes {
+            self.change(&mut text, change);
+        }
+        text
+    }
+
     /// An object that comes into the selection is added for this watcher, one that leaves it is deleted.
-    fn change(&self, change: &Change) -> Option<String> {
+    fn change(&self, told: &mut String, change: &Change) {
         let text = &change.object.text;
         if self.selection.is_everything() {
             let word = match change.happening {
@@ -303,24 +319,27 @@ impl Watch {
                 Happening::Modified => "MODIFIED",
                 Happening::Deleted => "DELETED",
             };
-            return Some(self.event(word, text));
+            return self.event(told, word, text);
         }
         let takes = |text: &Arc<str>| self.selection.takes_text(text);
         let before = change.before.as_ref().is_some_and(takes);
         let now = change.happening != Happening::Deleted && takes(text);
         match (before, now) {
-            (false, true) => Some(self.event("ADDED", text)),
-            (true, true) => Some(self.event("MODIFIED", text)),
-            (true, false) => Some(self.event("DELETED", text)),
-            (false, false) => None,
+            (false, true) => self.event(told, "ADDED", text),
+            (true, true) => self.event(told, "MODIFIED", text),
+            (true, false) => self.event(told, "DELETED", text),
+            (false, false) => {}
         }
     }
 
-    fn event(&self, word: &str, text: &str) -> String {
+    fn event(&self, told: &mut String, word: &str, text: &str) {
+        let begin = ["{\"type\":\"", word, "\",\"object\":"];
+        told.extend(begin);
         match self.shape {
-            Shape::Whole => format!("{{\"type\":\"{word}\",\"object\":{text}}}\n"),
-            shape => format!("{{\"type\":\"{word}\",\"object\":{}}}\n", shape.of(&self.api, self.kind, text)),
+            Shape::Whole => told.push_str(text),
+            shape => told.push_str(&shape.of(&self.api, self.kind, text)),
         }
+        told.push_str("}\n");
     }
 
     fn bookmark(&mut self, initial_end: bool) -> String {

@@ -72,7 +72,7 @@ impl Server {
     }
 
     pub(crate) fn put(&self, names: &[&str]) {
-        let resources = names.iter().map(|name| resource(name, 0)).collect();
+        let resources = names.iter().map(|name| resource(name, 0).into()).collect();
         self.writer.commit(Commit { resources, ..Commit::default() });
     }
 

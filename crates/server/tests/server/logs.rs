@@ -60,7 +60,9 @@ async fn an_unknown_name_is_told_once_the_tiltfile_is_loaded() {
     assert_eq!(server.get("/api/logs?resource=wbe").await.status, 200, "it may still come");
     let mut tiltfile = resource("(Tiltfile)", 0);
     tiltfile.status.last_deploy_time = Some(Timestamp(1));
-    server.writer.commit(Commit { resources: vec![tiltfile, resource("web", 1)], ..Commit::default() });
+    server
+        .writer
+        .commit(Commit { resources: vec![tiltfile.into(), resource("web", 1).into()], ..Commit::default() });
     let answer = server.get("/api/logs?resource=wbe").await;
     let words = "there is no resource named \"wbe\"\nhint: did you mean web?\n";
     assert_eq!((answer.status, answer.body.as_str()), (404, words));

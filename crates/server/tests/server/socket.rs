@@ -66,7 +66,7 @@ async fn a_page_gets_everything_then_changes() {
     let mut changed = resource("a", 0);
     changed.status.update_status = UpdateStatus::Error;
     server.writer.commit(Commit {
-        resources: vec![changed.clone()],
+        resources: vec![changed.clone().into()],
         removed: vec!["b".into()],
         session: None,
         ..Commit::default()
@@ -95,7 +95,7 @@ async fn a_slow_page_gets_the_newest_state_and_not_each_one() {
     for order in 1..=CHANGES {
         let mut changed = resource("busy", order);
         changed.metadata.annotations.insert("weight".to_owned(), weight.clone());
-        server.writer.commit(Commit { resources: vec![changed], ..Commit::default() });
+        server.writer.commit(Commit { resources: vec![changed.into()], ..Commit::default() });
         if order % 100 == 0 {
             tokio::task::yield_now().await;
         }

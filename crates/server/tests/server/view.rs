@@ -41,7 +41,7 @@ async fn the_whole_view_comes_first_and_then_what_changed() {
     let mut changed = resource("api", 0);
     changed.status.update_status = UpdateStatus::InProgress;
     let removed = vec![ResourceName::new("web")];
-    server.writer.commit(Commit { resources: vec![changed], removed, ..Commit::default() });
+    server.writer.commit(Commit { resources: vec![changed.into()], removed, ..Commit::default() });
     let next = view(&mut page).await;
     assert!(next.get("isComplete").is_none() && next.get("logList").is_none(), "{next}");
     assert_eq!(next["uiResources"][0]["metadata"]["name"], "api");

@@ -82,7 +82,7 @@ pub(super) fn open(text: &[u8]) -> Result<Stored, Failure> {
     let records = snapshot.lilt.timeline.into_iter();
     let records = records.flat_map(|(name, records)| records.into_iter().map(move |it| (name.clone(), it)));
     writer.commit(Commit {
-        resources: snapshot.view.ui_resources,
+        resources: snapshot.view.ui_resources.into_iter().map(std::sync::Arc::new).collect(),
         removed: Vec::new(),
         session: snapshot.view.ui_session,
         timeline: records.collect(),
