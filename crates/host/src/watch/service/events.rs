@@ -139,7 +139,7 @@ impl State {
         } else if mask.intersects(DISAPPEARED) && (mask.intersects(EventMask::MOVED_FROM) || !path.exists()) {
             // What was moved away with it is not told of one by one, also if there is another directory by now. What is
             // deleted is, and the directory only in the end.
-            self.report(id, path, Content::Gone);
+            self.report(id, path, Content::Complete);
         }
     }
 }
