@@ -190,6 +190,24 @@ fn a_full_disk_leaves_the_old_files() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
+/// As when a directory was moved away and another came, with a file that is the same.
+#[test]
+fn what_is_the_same_in_another_directory_comes_back() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("a")).unwrap();
+    fs::write(path("a/same"), "same").unwrap();
+    fs::write(path("a/other"), "other").unwrap();
+    let name = path("a").to_str().unwrap().to_owned();
+    let directory = Entry { path: name.clone(), kind: Kind::Directory { mode: 0o755, modified: 0 } };
+    let entries = vec![directory, file(&path("a/same"), 0o644, b"same")];
+    let update = Update { removals: vec![name], entries };
+    Serving::start(&program).update(&update, &[Vec::new(), b"same".to_vec()]).unwrap();
+    assert_eq!(fs::read(path("a/same")).unwrap(), b"same");
+    assert!(!path("a/other").exists());
+}
+
 /// A link that becomes another still leads elsewhere when the update begins.
 #[test]
 fn nothing_is_removed_through_a_link() {

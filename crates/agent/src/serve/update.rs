@@ -155,7 +155,9 @@ impl Transaction {
             self.big.push((path.clone(), file.digest));
         }
         let found = look::look(&path, &file, memory);
-        if matches!(&found, Found::Same { own: true }) {
+        // One that goes with its directory must come back with the other.
+        let stays = !path.ancestors().any(|above| self.vanishing.contains(above));
+        if stays && matches!(&found, Found::Same { own: true }) {
             self.steps.push(Step::Adjust { path, mode: file.mode, modified: file.modified });
             return Ok(None);
         }
