@@ -20,6 +20,14 @@ pub struct Running {
     pub labels: std::collections::BTreeMap<String, String>,
 }
 
+/// What may be done in a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    /// Its processes are root's.
+    pub is_root: bool,
+    pub is_read_only: bool,
+}
+
 /// How a command in a container ended, and what it wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
@@ -67,12 +75,26 @@ impl Engine {
         Ok(found)
     }
 
-    /// Whether the engine has this container, and it runs.
-    pub async fn runs(&self, container: &str) -> Result<bool, Failure> {
+    /// What may be done in a container, if the engine has it and it runs.
+    pub async fn rights(&self, container: &str) -> Result<Option<Rights>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Inspected {
             state: State,
+            config: Config,
+            host_config: HostConfig,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Config {
+            #[serde(default)]
+            user: String,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct HostConfig {
+            #[serde(default)]
+            readonly_rootfs: bool,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -82,12 +104,15 @@ impl Engine {
         let path = format!("/containers/{}/json", encode_path(container));
         let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
         if response.status == StatusCode::NOT_FOUND {
-            return Ok(false);
+            return Ok(None);
         }
         if !response.status.is_success() {
             return Err(refusal(response, &format!("the Docker engine refused {path}")).await);
         }
-        Ok(self.read::<Inspected>(&path, response).await?.state.running)
+        let Inspected { state, config, host_config } = self.read(&path, response).await?;
+        let user = config.user.split(':').next().unwrap_or_default();
+        let is_root = matches!(user, "" | "0" | "root");
+        Ok(state.running.then_some(Rights { is_root, is_read_only: host_config.readonly_rootfs }))
     }
 
     /// Unpacks an archive in the root directory of a container, with what the container has of tools and rights or not.

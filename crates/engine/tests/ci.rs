@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use lilt_engine::{Event, Mode, Options, ServeExit, TaskId, TaskSpec, Verdict, plan, verdict};
+use lilt_engine::{Event, Mode, Options, ServeExit, TaskId, TaskSpec, UpdateJob, Verdict, plan, verdict};
 use lilt_model::cluster::{ContainerState, Pod, PodPhase};
 use lilt_model::kubernetes::PodReadiness;
 use lilt_model::project::{Project, Settings};
@@ -146,6 +146,31 @@ fn grace_ends() {
         "web: exceeded grace period: pod w-1: CrashLoopBackOff (container main exited with code 137, OOMKilled: it \
          used more memory than its limit, restarted 2 times)"
     );
+}
+
+#[test]
+fn pods_are_replaced_only_where_others_come() {
+    let owned_by = |kind: &str| {
+        let mut pod = running("web", "w-1", "one", "c1");
+        (pod.nearest_owner, pod.owner_kind) = (Some("w".into()), Some(("apps/v1".into(), kind.into())));
+        (pod.ready, pod.containers[0].restarts) = (false, 3);
+        pod
+    };
+    let replaced = |pod: Pod| {
+        let mut script = ci(vec![workload("web")], CiSettings::default());
+        script.connect().deploy("web", "one").pod(pod);
+        script.save_image("web", "web", "/p/web/a");
+        let Some(TaskSpec::Update { job, .. }) = plan(&script.state).remove(&TaskId::Update("web".into()))
+        else {
+            panic!("it is updated")
+        };
+        let UpdateJob::Deploy(job) = &*job else { panic!("{job:?}") };
+        job.crashing.iter().map(|pod| pod.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(replaced(owned_by("ReplicaSet")), ["w-1"]);
+    assert!(replaced(owned_by("Job")).is_empty(), "a job has no other");
+    let found = Pod { template_hash: None, ..owned_by("ReplicaSet") };
+    assert!(replaced(found).is_empty(), "it is somebody else's");
 }
 
 #[test]

@@ -36,7 +36,8 @@ use tokio::sync::oneshot;
 pub struct Batch {
     /// Files that were changed, created or deleted; sorted, each once. Directories are named only when they are gone
     /// (deleted or moved away with all that was in them; by now others may be in their places, whose files are named) or
-    /// when events were lost and entries of theirs may be gone.
+    /// when events were lost and entries of theirs may be gone. One that is new and has nothing in it ends with a slash: it
+    /// takes nothing's place.
     pub paths: Vec<PathBuf>,
     /// Events were lost: what was deleted meanwhile is not named.
     pub lost: bool,

@@ -214,6 +214,7 @@ async fn directories_are_told_if_nothing_in_them_is() {
     let mut seen = changes.until(&empty).await;
     seen.remove(&bench.path("watched/outer"));
     assert_eq!(seen, set([&empty]));
+    assert!(seen.iter().all(|path| path.as_os_str().as_encoded_bytes().ends_with(b"/")), "{seen:?}");
     fs::rename(&empty, bench.path("watched/outer/renamed")).expect("a rename");
     let renamed = bench.path("watched/outer/renamed");
     assert_eq!(changes.until_all(&[empty.clone(), renamed.clone()]).await, set([&empty, &renamed]));

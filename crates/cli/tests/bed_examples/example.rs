@@ -50,7 +50,7 @@ impl Example {
     pub(crate) fn edit(&self, file: &str, from: &str, to: &str) {
         let text = self.project.read(file);
         assert!(text.contains(from), "{file} has no {from:?}");
-        let aside = format!("{file}.being-written");
+        let aside = format!("{file}~");
         self.project.write(&aside, &text.replacen(from, to, 1));
         std::fs::rename(self.project.file(&aside), self.project.file(file)).expect("a rename");
     }

@@ -145,9 +145,14 @@ fn is_starting(state: &State, kubernetes: &KubernetesState) -> bool {
     pods.peek().is_none() || pods.any(|pod| pod.message.is_none() && pod.restarts() == 0)
 }
 
-/// Those that somebody makes anew when they are gone.
+/// Those of ours that are made anew when they are gone: a job has no other, and an operator may have its own mind.
 fn crashing(state: &State, kubernetes: &KubernetesState) -> Vec<PodRef> {
-    let pods = current_pods(state, kubernetes).filter(|pod| pod.nearest_owner.is_some());
+    const MADE_ANEW: [&str; 4] = ["ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"];
+    let is_made_anew = |pod: &Pod| {
+        let kind = pod.owner_kind.as_ref().map(|(_, kind)| kind.as_str());
+        pod.template_hash.is_some() && kind.is_some_and(|kind| MADE_ANEW.contains(&kind))
+    };
+    let pods = current_pods(state, kubernetes).filter(|pod| is_made_anew(pod));
     pods.filter(|pod| pod.restarts() > 0 || is_broken(pod)).map(Pod::reference).collect()
 }
 

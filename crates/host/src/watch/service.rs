@@ -357,6 +357,9 @@ impl State {
         for path in &seen.paths {
             self.report(seen.region, path, Content::Complete);
         }
+        for folder in &seen.folders {
+            self.report(seen.region, folder, Content::Folder);
+        }
         if seen.first
             && let Some(region) = self.regions.get_mut(&seen.region)
         {

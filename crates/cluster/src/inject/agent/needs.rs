@@ -84,8 +84,9 @@ enum Place<'a> {
 
 fn place<'a>(target: &'a SyncTarget, argv: &'a [String]) -> Place<'a> {
     let kept = match &target.file {
-        // What is started, or what a debugger is told to start.
-        Some(file) => argv.contains(file).then_some(file),
+        // What is started, or what a debugger is told to start. A script in another directory finds what it needs beside it.
+        Some(file) if target.directory == "/" => argv.contains(file).then_some(file),
+        Some(file) => argv.first().filter(|program| *program == file),
         // Of a whole root directory, one file can be changed.
         None if target.directory == "/" => argv.first().filter(|program| program.rfind('/') == Some(0)),
         None => None,

@@ -153,6 +153,16 @@ fn what_a_debugger_starts_is_kept_like_what_is_started() {
 }
 
 #[test]
+fn a_script_stays_where_its_modules_lie() {
+    let offer = offer(vec![target("/app", Some("/app/main.py"))]);
+    let (template, _) = added(json!({"command": ["/python", "/app/main.py"]}), &offer);
+    let main = &template["spec"]["containers"][1];
+    assert!(!main["command"].to_string().contains("--keep"), "{main}");
+    let mounts = main["volumeMounts"].as_array().expect("mounts");
+    assert!(mounts.iter().any(|mount| mount["mountPath"] == "/app"), "{main}");
+}
+
+#[test]
 fn a_file_that_can_be_nowhere_is_told() {
     let offer = offer(vec![target("/", Some("/settings.json"))]);
     let (template, notes) = added(json!({}), &offer);

@@ -56,7 +56,11 @@ pub(super) async fn apply(
     memory.write(&how.remembered, &objects, &applied);
     tell(job, &applied, steps);
     if !job.rerun {
-        replace_crashed(&cluster, job, applied.iter().any(|applied| applied.changed), steps).await;
+        // With another ConfigMap alone, the same pods go on waiting.
+        let runs =
+            |it: &Applied| lilt_cluster::inject::runs_pods(&it.content, &job.kubernetes.image_locators);
+        let mut workloads = applied.iter().filter(|it| runs(it).unwrap_or(true));
+        replace_crashed(&cluster, job, workloads.any(|workload| workload.changed), steps).await;
     }
     steps.end().await;
     let mut template_hashes = Vec::new();

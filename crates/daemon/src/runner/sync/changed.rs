@@ -53,8 +53,11 @@ impl Changed {
     ) -> Result<Self, Failure> {
         let mut reading = Reading::default();
         for path in paths {
+            // A slash tells a new folder, which takes nothing's place, from one that may have.
+            let is_replaced = || told.iter().any(|told| told == path && !ends_with_slash(told));
+            let path = path.components().as_path();
             if let Some((sync, destination)) = destination(live_update, path) {
-                reading.add(sync, path, destination, || told.contains(path))?;
+                reading.add(sync, path, destination, is_replaced)?;
             }
         }
         let Reading { removals, puts, copied, removed } = reading;
@@ -83,7 +86,7 @@ impl Reading {
         sync: &Sync,
         path: &Path,
         mut destination: String,
-        is_told: impl Fn() -> bool,
+        is_replaced: impl Fn() -> bool,
     ) -> Result<(), Failure> {
         let found = look_below(&sync.local, path)
             .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
@@ -96,13 +99,17 @@ impl Reading {
             Found::File { mode, modified, content } => {
                 (modified, Content::File { mode, bytes: content.into() })
             }
-            // Told of only if it is new, and may have taken the place of something else: of another directory with other
-            // files, perhaps. What is in it now is told of, too.
+            // It may have taken the place of something else: of another directory with other files, perhaps. What is in it
+            // now is told of, too.
             Found::Directory { mode, modified } => {
                 if path == sync.local {
                     destination.clone_from(&sync.container);
                 }
-                if is_told() {
+                // Every container has its root, and nobody means to empty it.
+                if destination.trim_end_matches('/').is_empty() {
+                    return Ok(());
+                }
+                if is_replaced() {
                     self.removals.push(destination.clone());
                 }
                 (modified, Content::Directory { mode })
@@ -116,6 +123,10 @@ impl Reading {
         self.puts.push(Put { path: destination, modified, what });
         Ok(())
     }
+}
+
+fn ends_with_slash(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
 /// Where a file goes, and by which sync: the one with the longest local path decides.
@@ -146,6 +157,26 @@ mod tests {
             .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
         let live_update = LiveUpdate { syncs: syncs.collect(), ..LiveUpdate::default() };
         destination(&live_update, Path::new(path)).map(|(_, place)| place)
+    }
+
+    #[test]
+    fn only_what_took_the_place_of_another_empties_the_containers_directory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = tempfile::tempdir_in(folder.path()).expect("a folder");
+        let local = inner.path().to_owned();
+        let place = format!("/app/{}", local.file_name().expect("a name").display());
+        let syncs =
+            |container: &str| vec![Sync { local: folder.path().to_owned(), container: container.to_owned() }];
+        let removals = |told: PathBuf, container: &str| -> Result<Vec<String>, Failure> {
+            let live_update = LiveUpdate { syncs: syncs(container), ..LiveUpdate::default() };
+            let changed =
+                Changed::read(&live_update, std::slice::from_ref(&told), std::slice::from_ref(&told))?;
+            assert!(changed.changes.puts().iter().all(|put| put.path == place));
+            Ok(changed.changes.removals().to_vec())
+        };
+        assert!(removals(local.join(""), "/app").expect("it is read").is_empty(), "it is new");
+        assert_eq!(removals(local.clone(), "/app").expect("it is read"), [place.as_str()]);
+        assert!(removals(folder.path().to_owned(), "/").expect("it is read").is_empty());
     }
 
     #[test]
