@@ -17,6 +17,9 @@ use agent::AgentChannel;
 pub use changes::{Changes, Content, FileBytes, Put};
 use shell::ShellChannel;
 
+/// Removing more paths at once might exceed what a command line may hold.
+pub const REMOVALS_AT_ONCE: usize = 1000;
+
 /// What a command writes, as it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<'a> {

@@ -11,11 +11,9 @@ use tokio::io::{AsyncWriteExt, ReadHalf, SimplexStream, WriteHalf};
 use super::Output;
 use super::exec::{Exec, Streams};
 use super::frames::{Frames, Piece};
-use super::script;
+use super::{REMOVALS_AT_ONCE, script};
 use crate::connect::Cluster;
 
-/// Removing more paths at once might exceed what a command line may hold.
-const REMOVALS_AT_ONCE: usize = 1000;
 /// As much of a command's complaints as a failure shows.
 const MOST_DETAIL: usize = 16 << 10;
 

@@ -177,7 +177,7 @@ impl Mailbox {
             Some(_) if content == Content::Folder => {}
             Some(known) => known.content = content,
             None => {
-                let change = Change { content, new: matches!(content, Content::New | Content::Folder) };
+                let change = Change { content, new: content == Content::New };
                 self.changes.insert(path.to_path_buf(), change);
             }
         }

@@ -57,9 +57,7 @@ pub(super) async fn apply(
     tell(job, &applied, steps);
     if !job.rerun {
         // With another ConfigMap alone, the same pods go on waiting.
-        let runs =
-            |it: &Applied| lilt_cluster::inject::runs_pods(&it.content, &job.kubernetes.image_locators);
-        let mut workloads = applied.iter().filter(|it| runs(it).unwrap_or(true));
+        let mut workloads = applied.iter().filter(|it| runs_pods(job, &it.content).unwrap_or(true));
         replace_crashed(&cluster, job, workloads.any(|workload| workload.changed), steps).await;
     }
     steps.end().await;
@@ -104,6 +102,10 @@ fn tell(job: &DeployJob, applied: &[Applied], steps: &mut Steps) {
     }
 }
 
+fn runs_pods(job: &DeployJob, object: &Value) -> Result<bool, Failure> {
+    lilt_cluster::inject::runs_pods(object, &job.kubernetes.image_locators)
+}
+
 /// What was applied may be what was there, and work now: what was mended can be the same as before it broke.
 async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, steps: &mut Steps) {
     match cluster.replace_crashed(&job.crashing, changed).await {
@@ -130,10 +132,9 @@ async fn start_anew(
     deadline: Option<Instant>,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
-    let runs = |object: &Value| lilt_cluster::inject::runs_pods(object, &job.kubernetes.image_locators);
     let mut workloads = Vec::new();
     for object in objects {
-        if runs(object)? {
+        if runs_pods(job, object)? {
             workloads.push(object.clone());
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct Changed {
 }
 
 #[derive(Default)]
-struct Reading {
+struct Gathered {
     removals: Vec<String>,
     puts: Vec<Put>,
     copied: Vec<PathBuf>,
@@ -51,16 +51,16 @@ impl Changed {
         paths: &[PathBuf],
         told: &[PathBuf],
     ) -> Result<Self, Failure> {
-        let mut reading = Reading::default();
+        let mut gathered = Gathered::default();
         for path in paths {
             // A slash tells a new folder, which takes nothing's place, from one that may have.
             let is_replaced = || told.iter().any(|told| told == path && !ends_with_slash(told));
             let path = path.components().as_path();
             if let Some((sync, destination)) = destination(live_update, path) {
-                reading.add(sync, path, destination, is_replaced)?;
+                gathered.add(sync, path, destination, is_replaced)?;
             }
         }
-        let Reading { removals, puts, copied, removed } = reading;
+        let Gathered { removals, puts, copied, removed } = gathered;
         Ok(Self { changes: Changes::new(removals, puts), copied, removed })
     }
 
@@ -80,7 +80,7 @@ impl Changed {
     }
 }
 
-impl Reading {
+impl Gathered {
     fn add(
         &mut self,
         sync: &Sync,

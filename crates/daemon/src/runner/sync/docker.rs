@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use lilt_cluster::{Changes, Output};
+use lilt_cluster::{Changes, Output, REMOVALS_AT_ONCE};
 use lilt_docker::{Engine, Heard, Rights};
 use lilt_engine::SyncTask;
 use lilt_model::Failure;
 
 use crate::context::Context;
 use crate::settings::Transport;
-
-/// Removing more paths at once might exceed what a command line may hold.
-const REMOVALS_AT_ONCE: usize = 1000;
 
 #[derive(Debug)]
 pub(super) struct DockerChannel {
