@@ -19,6 +19,8 @@ type GraphSpec struct {
 	//
 	// +default=busybox
 	Image string `json:"image,omitempty"`
+	// SSHKeySecret has the key with which pods reach those on further nodes. The operator names its own if none is named.
+	SSHKeySecret string `json:"sshKeySecret,omitempty"`
 	// Frontend takes requests.
 	Frontend *Role `json:"frontend,omitempty"`
 	// Planner looks at the load.
@@ -107,6 +109,16 @@ type Metadata struct {
 type NamedPods struct {
 	Role string
 	Pods Pods
+}
+
+// HasFollowers says whether pods on several nodes work as one.
+func (spec GraphSpec) HasFollowers() bool {
+	for _, role := range []*Role{spec.Frontend, spec.Planner, spec.Prefill, spec.Decode} {
+		if role != nil && role.Followers != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Workloads lists what a graph wants to run, always in the same order.

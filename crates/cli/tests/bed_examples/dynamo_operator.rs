@@ -1,5 +1,6 @@
 //! A Kubernetes operator with its chart, large definitions and a webhook, all of it cleared away in the end.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lilt_testbed_env::{Bed, eventually, eventually_within};
@@ -16,6 +17,8 @@ struct Operator {
 impl Operator {
     fn new() -> Operator {
         let example = Example::new("dynamo-operator", "DYNAMO_HEALTH_PORT");
+        // After the namespace: who makes it marks those of the dead for removal.
+        sweep();
         let group = format!("{}.example.com", example.namespace.name());
         Operator { example, group }
     }
@@ -51,33 +54,69 @@ impl Operator {
         said.expect_err("the webhook refuses it")
     }
 
-    /// All that belongs to the whole cluster, by name.
-    fn in_whole_cluster(&self) -> Vec<String> {
-        let whole = format!("{}-dynamo-operator", self.example.namespace.name());
-        let kinds = ["validatingwebhookconfiguration", "clusterrolebinding", "clusterrole"];
-        let crds = ["graphdeployments", "graphdeploymentrequests"];
-        let crds = crds.map(|plural| format!("crd/{}", self.kind(plural)));
-        kinds.map(|kind| format!("{kind}/{whole}")).into_iter().chain(crds).collect()
-    }
-
     fn kubectl_whole(&self, words: &[&str]) -> Result<String, String> {
-        let names = self.in_whole_cluster();
-        let names = names.iter().map(String::as_str);
-        let all: Vec<&str> = words.iter().copied().chain(names).chain(["--ignore-not-found"]).collect();
-        Bed::get().try_kubectl(&all)
+        kubectl_whole(self.example.namespace.name(), words)
+    }
+}
+
+/// All that the example in a namespace has in the whole cluster, by name.
+fn in_whole_cluster(namespace: &str) -> Vec<String> {
+    let whole = format!("{namespace}-dynamo-operator");
+    let kinds = [
+        "mutatingwebhookconfiguration",
+        "validatingwebhookconfiguration",
+        "clusterrolebinding",
+        "clusterrole",
+    ];
+    let crds = ["graphdeployments", "graphdeploymentrequests"];
+    let crds = crds.map(|plural| format!("crd/{plural}.{namespace}.example.com"));
+    kinds.map(|kind| format!("{kind}/{whole}")).into_iter().chain(crds).collect()
+}
+
+fn kubectl_whole(namespace: &str, words: &[&str]) -> Result<String, String> {
+    let names = in_whole_cluster(namespace);
+    let names = names.iter().map(String::as_str);
+    let all: Vec<&str> = words.iter().copied().chain(names).chain(["--ignore-not-found"]).collect();
+    Bed::get().try_kubectl(&all)
+}
+
+/// Takes away what the example in a namespace left in the cluster, and what keeps its graphs: their operator is gone.
+fn clear(namespace: &str) {
+    let _ = kubectl_whole(namespace, &["delete", "--wait=false"]);
+    let kind = format!("graphdeployments.{namespace}.example.com");
+    let graphs = Bed::get().try_kubectl(&["get", &kind, "-n", namespace, "-o", "name"]);
+    for graph in graphs.unwrap_or_default().lines() {
+        let free = r#"{"metadata":{"finalizers":null}}"#;
+        let _ = Bed::get().try_kubectl(&["patch", graph, "-n", namespace, "--type=merge", "-p", free]);
+    }
+}
+
+/// What tests left that were killed: their namespaces are gone, or go.
+fn sweep() {
+    let whole = "validatingwebhookconfigurations,mutatingwebhookconfigurations,clusterroles";
+    let names = "jsonpath={range .items[*]}{.metadata.name}{\"\\n\"}{end}";
+    let mut left = Bed::get().kubectl(&["get", whole, "-o", names]);
+    left += &Bed::get().kubectl(&["get", "crds", "-o", names]);
+    let namespace_of = |name: &str| {
+        let of_crd =
+            || name.strip_suffix(".example.com")?.split_once('.').map(|(_, namespace)| namespace.to_owned());
+        let namespace = name.strip_suffix("-dynamo-operator").map(str::to_owned).or_else(of_crd)?;
+        namespace.starts_with("dynamo-operator-").then_some(namespace)
+    };
+    let left: BTreeSet<String> = left.lines().filter_map(namespace_of).collect();
+    let phase = "jsonpath={.status.phase}";
+    for namespace in left {
+        let found = Bed::get().kubectl(&["get", "namespace", &namespace, "-o", phase, "--ignore-not-found"]);
+        if found != "Active" {
+            clear(&namespace);
+        }
     }
 }
 
 impl Drop for Operator {
     /// What a test leaves that failed half-way.
     fn drop(&mut self) {
-        let _ = self.kubectl_whole(&["delete", "--wait=false"]);
-        let namespace = &self.example.namespace;
-        let graphs = namespace.try_kubectl(&["get", &self.kind("graphdeployments"), "-o", "name"]);
-        for graph in graphs.unwrap_or_default().lines() {
-            let free = r#"{"metadata":{"finalizers":null}}"#;
-            let _ = namespace.try_kubectl(&["patch", graph, "--type=merge", "-p", free]);
-        }
+        clear(self.example.namespace.name());
     }
 }
 
@@ -125,6 +164,15 @@ fn graphs_become_workloads(operator: &Operator, lilt: &Lilt) {
     let made = namespace.kubectl(&["logs", "deployment/chat-decode-followers"]);
     assert_eq!(made, "chat: decode-followers of small is at your service\n");
     operator.example.serves("/graphs", &format!("{}/search\tsmall\tReady", namespace.name()));
+
+    // Completed on its way in: its pods are on several nodes, and get the key that the operator made.
+    let chat = format!("{}/chat", operator.kind("graphdeployments"));
+    assert_eq!(namespace.kubectl(&["get", &chat, "-o=jsonpath={.spec.sshKeySecret}"]), "graph-ssh-key");
+    let search = format!("{}/search", operator.kind("graphdeployments"));
+    assert_eq!(namespace.kubectl(&["get", &search, "-o=jsonpath={.spec.sshKeySecret}"]), "");
+    let key = ["exec", "deployment/chat-decode-followers", "--", "cat", "/etc/graph/ssh/ssh-privatekey"];
+    let key = namespace.kubectl(&key);
+    assert!(key.starts_with("-----BEGIN EC PRIVATE KEY-----"), "{key}");
 
     // Through the API server, over certificates that the operator made.
     let said = operator.refusal();

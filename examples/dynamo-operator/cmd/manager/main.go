@@ -1,4 +1,4 @@
-// manager is the operator: it watches graphs, makes the workloads they ask for, and refuses those that make no sense.
+// manager is the operator: it watches graphs, makes the workloads they ask for, completes them, and refuses those that make no sense.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"example.com/dynamo-operator/internal/controller"
 	"example.com/dynamo-operator/internal/kube"
+	"example.com/dynamo-operator/internal/operator"
 	"example.com/dynamo-operator/internal/webhook"
 )
 
@@ -36,6 +37,9 @@ func main() {
 	client, err := kube.InCluster()
 	if err != nil {
 		log.Fatalf("the operator runs in a pod: %v", err)
+	}
+	if err := operator.KeepSSHKey(ctx, client, place.Operator); err != nil {
+		log.Fatalf("cannot make the ssh key of graphs: %v", err)
 	}
 	hook, err := webhook.Start(ctx, client, place)
 	if err != nil {

@@ -49,7 +49,14 @@ func (c *Controller) pod(graph api.GraphDeployment, wanted api.NamedPods) object
 		env = append(env, object{"name": name, "value": wanted.Pods.Env[name]})
 	}
 	main := object{"name": "main", "image": image, "command": command, "env": env}
-	return object{"containers": []any{main}, "terminationGracePeriodSeconds": 0}
+	pod := object{"containers": []any{main}, "terminationGracePeriodSeconds": 0}
+	if key := graph.Spec.SSHKeySecret; key != "" {
+		// Optional: graphs of other namespaces bring their own.
+		secret := object{"secretName": key, "defaultMode": 0o400, "optional": true}
+		pod["volumes"] = []any{object{"name": "ssh-key", "secret": secret}}
+		main["volumeMounts"] = []any{object{"name": "ssh-key", "mountPath": "/etc/graph/ssh", "readOnly": true}}
+	}
+	return pod
 }
 
 // merge puts one tree over another: elements of lists that have a name by their name, other lists as a whole.

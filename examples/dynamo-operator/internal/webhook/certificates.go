@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/dynamo-operator/internal/kube"
+	"example.com/dynamo-operator/internal/operator"
 )
 
 const secretName = "webhook-server-cert"
@@ -25,15 +26,13 @@ type object = map[string]any
 // pems are what the API server trusts, and what the webhook shows.
 type pems struct{ authority, certificate, key []byte }
 
-// certificates are those of the Secret, or new ones, which are put there. The Secret belongs to the operator's Deployment
-// and goes with it.
+// certificates are those of the Secret, or new ones, which are put there.
 func certificates(ctx context.Context, client *kube.Client, place Place) (pems, error) {
-	folder := "/api/v1/namespaces/" + place.Namespace + "/secrets/" + secretName
-	var secret struct{ Data map[string][]byte }
-	if err := client.Get(ctx, folder, &secret); err != nil && !kube.Missing(err) {
+	secret, err := operator.ReadSecret(ctx, client, place.Operator, secretName)
+	if err != nil {
 		return pems{}, err
 	}
-	found := pems{secret.Data["ca.crt"], secret.Data["tls.crt"], secret.Data["tls.key"]}
+	found := pems{secret["ca.crt"], secret["tls.crt"], secret["tls.key"]}
 	if found.usable(place.host()) {
 		log.Printf("certificates: those of the Secret %s", secretName)
 		return found, nil
@@ -42,19 +41,9 @@ func certificates(ctx context.Context, client *kube.Client, place Place) (pems, 
 	if err != nil {
 		return pems{}, err
 	}
-	var owner struct{ Metadata struct{ Name, UID string } }
-	if err := client.Get(ctx, "/apis/apps/v1/namespaces/"+place.Namespace+"/deployments/"+place.Deployment, &owner); err != nil {
-		return pems{}, err
-	}
-	reference := object{"apiVersion": "apps/v1", "kind": "Deployment", "name": owner.Metadata.Name, "uid": owner.Metadata.UID}
 	log.Printf("certificates: new ones, kept in the Secret %s", secretName)
-	return made, client.Apply(ctx, folder, object{
-		"apiVersion": "v1",
-		"kind":       "Secret",
-		"type":       "kubernetes.io/tls",
-		"metadata":   object{"name": secretName, "ownerReferences": []object{reference}},
-		"data":       object{"ca.crt": made.authority, "tls.crt": made.certificate, "tls.key": made.key},
-	})
+	data := object{"ca.crt": made.authority, "tls.crt": made.certificate, "tls.key": made.key}
+	return made, operator.KeepSecret(ctx, client, place.Operator, secretName, "kubernetes.io/tls", data)
 }
 
 // usable says whether the API server would believe them for another month.

@@ -1,4 +1,5 @@
-// Package webhook tells the API server which graphs make no sense, over certificates that it makes and announces itself.
+// Package webhook completes graphs and tells the API server which make no sense, over certificates that it makes and
+// announces itself.
 package webhook
 
 import (
@@ -14,19 +15,26 @@ import (
 
 	"example.com/dynamo-operator/api"
 	"example.com/dynamo-operator/internal/kube"
+	"example.com/dynamo-operator/internal/operator"
 )
 
-// Place is where the operator runs.
-type Place struct{ Namespace, Deployment, Service, Configuration string }
+// Place is where the operator runs, and by which names the API server knows its webhook.
+type Place struct {
+	operator.Operator
+	Service, Configuration string
+}
 
 // host is the name by which the API server calls the webhook.
 func (p Place) host() string { return p.Service + "." + p.Namespace + ".svc" }
 
-// Webhook is announced once the API server knows its certificate.
-type Webhook struct{ announced atomic.Bool }
+// Webhook is announced once the API server knows its certificate, for each of what it is asked.
+type Webhook struct{ announced [2]atomic.Bool }
+
+// kinds of configurations. The API server lets graphs be completed first.
+var kinds = [2]string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
 
 // Announced says whether the API server would ask here, and believe the answer.
-func (w *Webhook) Announced() bool { return w.announced.Load() }
+func (w *Webhook) Announced() bool { return w.announced[0].Load() && w.announced[1].Load() }
 
 // configuration is what the API server knows of webhooks.
 type configuration struct {
@@ -47,7 +55,8 @@ func Start(ctx context.Context, client *kube.Client, place Place) (*Webhook, err
 		return nil, err
 	}
 	handler := http.NewServeMux()
-	handler.HandleFunc("/validate", review)
+	handler.HandleFunc("/complete", answer(complete))
+	handler.HandleFunc("/validate", answer(validate))
 	listener, err := tls.Listen("tcp", ":9443", &tls.Config{Certificates: []tls.Certificate{pair}})
 	if err != nil {
 		return nil, err
@@ -55,28 +64,32 @@ func Start(ctx context.Context, client *kube.Client, place Place) (*Webhook, err
 	go func() { log.Fatal(http.Serve(listener, handler)) }()
 
 	webhook := &Webhook{}
-	folder := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+	for i, kind := range kinds {
+		go keepAnnounced(ctx, client, kind, place.Configuration, pems.authority, &webhook.announced[i])
+	}
+	return webhook, nil
+}
+
+func keepAnnounced(ctx context.Context, client *kube.Client, kind, name string, authority []byte, announced *atomic.Bool) {
+	folder := "/apis/admissionregistration.k8s.io/v1/" + kind
 	changed := make(chan struct{}, 1)
-	rules := url.Values{"fieldSelector": {"metadata.name=" + place.Configuration}}
+	rules := url.Values{"fieldSelector": {"metadata.name=" + name}}
 	mirror := kube.Follow[configuration](ctx, client, folder, rules, func() {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
 	})
-	go func() {
-		for range changed {
-			configurations, _ := mirror.Items()
-			for _, one := range configurations {
-				if err := announce(ctx, client, folder+"/"+place.Configuration, one, pems.authority); err != nil {
-					log.Printf("cannot announce the webhook: %v", err)
-					continue
-				}
-				webhook.announced.Store(true)
+	for range changed {
+		configurations, _ := mirror.Items()
+		for _, one := range configurations {
+			if err := announce(ctx, client, folder+"/"+name, one, authority); err != nil {
+				log.Printf("cannot announce the webhook: %v", err)
+				continue
 			}
+			announced.Store(true)
 		}
-	}()
-	return webhook, nil
+	}
 }
 
 func announce(ctx context.Context, client *kube.Client, path string, known configuration, authority []byte) error {
@@ -93,34 +106,49 @@ func announce(ctx context.Context, client *kube.Client, path string, known confi
 	return client.Patch(ctx, kube.Strategic, path, object{"webhooks": patches})
 }
 
-func review(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		APIVersion, Kind string
-		Request          struct {
-			UID    string
-			Object api.GraphDeployment
+// answer gives the API server a decision about a graph: how to change it, or why not to take it.
+func answer(decide func(api.GraphSpec) ([]object, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			APIVersion, Kind string
+			Request          struct {
+				UID    string
+				Object api.GraphDeployment
+			}
 		}
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		response := object{"uid": asked.Request.UID, "allowed": true}
+		changes, err := decide(asked.Request.Object.Spec)
+		if err != nil {
+			log.Printf("refused %s: %v", asked.Request.Object.Metadata.Name, err)
+			response["allowed"], response["status"] = false, object{"message": err.Error()}
+		} else if len(changes) > 0 {
+			text, _ := json.Marshal(changes)
+			response["patchType"], response["patch"] = "JSONPatch", text
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(object{"apiVersion": asked.APIVersion, "kind": asked.Kind, "response": response})
 	}
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+}
+
+// complete writes down what nobody said and depends on the rest: with which key pods reach those on further nodes.
+func complete(spec api.GraphSpec) ([]object, error) {
+	if spec.SSHKeySecret != "" || !spec.HasFollowers() {
+		return nil, nil
 	}
-	answer := object{"uid": asked.Request.UID, "allowed": true}
-	if err := validate(asked.Request.Object.Spec); err != nil {
-		log.Printf("refused %s: %v", asked.Request.Object.Metadata.Name, err)
-		answer["allowed"], answer["status"] = false, object{"message": err.Error()}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(object{"apiVersion": asked.APIVersion, "kind": asked.Kind, "response": answer})
+	return []object{{"op": "add", "path": "/spec/sshKeySecret", "value": operator.SSHKeyName}}, nil
 }
 
 // validate says what the schema cannot.
-func validate(spec api.GraphSpec) error {
+func validate(spec api.GraphSpec) ([]object, error) {
 	if len(spec.Workloads()) == 0 {
-		return errors.New("a graph without roles does nothing")
+		return nil, errors.New("a graph without roles does nothing")
 	}
 	if spec.Prefill != nil && spec.Decode == nil {
-		return errors.New("prefill is of use only beside decode")
+		return nil, errors.New("prefill is of use only beside decode")
 	}
-	return nil
+	return nil, nil
 }
