@@ -68,12 +68,16 @@ test("a resource in the cluster is shown with pods, containers, events and forwa
   await page.getByRole("button", { name: "In the cluster" }).click();
   const panel = page.getByRole("region", { name: "In the cluster" });
   await expect(panel).toContainText("web:deployment");
+  await expect(panel).toContainText("login:secret");
   const pod = panel.getByRole("region", { name: /^Pod web-/ });
   await expect(pod.getByRole("list", { name: "Containers" })).toContainText("main ready", {
     timeout: 90_000,
   });
   await expect(pod.getByRole("list", { name: "Containers" })).toContainText("side ready");
-  await expect(pod.getByRole("list", { name: "Conditions" })).toContainText("Ready");
+  await expect(pod.getByRole("list", { name: /^Conditions of web-/ })).toContainText("Ready");
+  const deployment = panel.getByRole("list", { name: "Conditions of web:deployment" });
+  await expect(deployment).toContainText("Available");
+  await expect(deployment).toContainText("Progressing");
   await expect(panel.getByRole("region", { name: "Port forwards" })).toContainText("→ 8080 open");
   const events = panel.getByRole("region", { name: "Events" });
   await expect(events).toContainText("Scheduled");

@@ -16,6 +16,8 @@ use tokio::sync::watch;
 pub(crate) struct Kind {
     pub(crate) resource: ApiResource,
     pub(crate) namespaced: bool,
+    /// Its objects tell how they are.
+    pub(crate) has_status: bool,
 }
 
 impl Kind {
@@ -72,7 +74,9 @@ impl Kinds {
         }
         match discovery::pinned_kind(&self.client, &wanted).await {
             Ok((resource, capabilities)) => {
-                let found = Kind { resource, namespaced: capabilities.scope == Scope::Namespaced };
+                let has_status = capabilities.subresources.iter().any(|(part, _)| part.plural == "status");
+                let found =
+                    Kind { resource, namespaced: capabilities.scope == Scope::Namespaced, has_status };
                 self.known.send_modify(|known| {
                     known.insert(wanted, found.clone());
                 });

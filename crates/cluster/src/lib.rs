@@ -6,6 +6,7 @@
 
 mod apply;
 mod archive;
+mod conditions;
 mod connect;
 pub mod contexts;
 mod delete;
@@ -24,6 +25,7 @@ mod probe;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, Preview, Remark, is_create_once};
+pub use conditions::ObjectState;
 pub use connect::{Cluster, ConnectOptions, Selection, WITHIN, current_context, kubeconfig_files, selection};
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;

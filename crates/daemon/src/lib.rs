@@ -9,6 +9,7 @@ mod context;
 mod docker_prune;
 mod down;
 mod examine;
+mod look;
 mod minikube;
 mod outlook;
 mod recording;

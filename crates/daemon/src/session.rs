@@ -6,20 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_engine::{
-    Event, Mode, Options, State, TaskId, Verdict, apply, dump, notices, plan_object, plan_resource,
-    plan_session, project_resource, project_session, schedule, verdict,
+    Event, Mode, Options, State, TaskId, Verdict, applied_objects, apply, dump, notices, plan_object,
+    plan_resource, plan_session, project_resource, project_session, schedule, verdict,
 };
 use lilt_host::process::Guardian;
 use lilt_host::watch::Watcher;
 use lilt_model::log::Source;
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName, SpanId};
-use lilt_store::{Commit, LogWriter, WriteRequest, Writer};
+use lilt_store::{Commit, Inspection, LogWriter, Wanted, WriteRequest, Writer};
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
+use crate::look::look;
 use crate::recording::Recording;
 use crate::runner::Readings;
 use crate::secrets;
@@ -101,6 +104,7 @@ pub async fn run(
         objects,
         recording,
         loaded: None,
+        looks: JoinSet::new(),
     };
     session.take((lilt_host::clock::now(), Event::Started));
     let ended = loop {
@@ -117,13 +121,8 @@ pub async fn run(
             Some(write) = api.writes.recv() => session.take_write(write),
             broken = session.tasks.next_ended() => session.note_broken(broken),
             () = quiet(loaded) => session.give_back(),
-            inspection = session.writer.inspected() => {
-                let answer = match &inspection.notices_of {
-                    Some(name) => notices(&session.state, name),
-                    None => dump(&session.state),
-                };
-                inspection.answer(answer);
-            }
+            inspection = session.writer.inspected() => session.show(inspection),
+            Some(_) = session.looks.join_next() => {}
         }
         for _ in 0..DRAINED {
             let Ok(event) = incoming.try_recv() else { break };
@@ -157,6 +156,8 @@ struct Session {
     recording: Option<Recording>,
     /// When the Tiltfile was last loaded, until what only that needed was given back.
     loaded: Option<tokio::time::Instant>,
+    /// At the cluster, for readers who wait for it: each page has one at a time, and each ends within seconds.
+    looks: JoinSet<()>,
 }
 
 impl Session {
@@ -181,6 +182,24 @@ impl Session {
         if is_load {
             self.logs.hide(self.state.secrets());
         }
+    }
+
+    /// Answers who wants to see more than what was committed.
+    fn show(&mut self, inspection: Inspection) {
+        let answer = match &inspection.wanted {
+            Wanted::All => dump(&self.state),
+            Wanted::Notices(name) => notices(&self.state, name),
+            Wanted::Objects(name) => match applied_objects(&self.state, name) {
+                Some((cluster, objects)) => {
+                    let objects = objects.cloned().collect();
+                    let look = look(self.tasks.context().clone(), cluster.clone(), objects, inspection);
+                    self.looks.spawn(look);
+                    return;
+                }
+                None => json!([]),
+            },
+        };
+        inspection.answer(answer);
     }
 
     fn take_now(&mut self, event: Event) {

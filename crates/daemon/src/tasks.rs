@@ -53,6 +53,11 @@ impl Tasks {
         Self { context, slots: HashMap::new(), running: JoinSet::new(), names: HashMap::new() }
     }
 
+    /// What every task is given.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// Makes an owner's tasks what the plan says.
     pub(crate) fn reconcile(&mut self, owner: &Owner, plan: Plan) {
         let slots = self.slots.entry(owner.clone()).or_default();

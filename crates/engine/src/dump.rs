@@ -1,8 +1,10 @@
 //! The whole state as JSON, for people who look into a session. Its form may change at any time.
 
-use lilt_model::ResourceName;
 use lilt_model::cluster::{Notice, ReportedNotice};
+use lilt_model::kubernetes::ObjectRef;
+use lilt_model::resource::Body;
 use lilt_model::secret::Redactor;
+use lilt_model::{ClusterName, ResourceName};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -35,6 +37,17 @@ pub fn notices(state: &State, name: &ResourceName) -> Value {
     let mut value = json!(found.into_iter().map(ReportedNotice::from).collect::<Vec<_>>());
     redact(&mut value, &Redactor::new(&state.secrets));
     value
+}
+
+/// The objects that were applied for a resource, and where.
+pub fn applied_objects<'a>(
+    state: &'a State,
+    name: &ResourceName,
+) -> Option<(&'a ClusterName, impl Iterator<Item = &'a ObjectRef> + use<'a>)> {
+    let resource = state.resources.get(name)?;
+    let Body::Kubernetes(spec) = &resource.spec.body else { return None };
+    let deployed = resource.kubernetes()?.deployed.as_ref()?;
+    Some((&spec.cluster, deployed.objects.iter().map(|(object, _)| object)))
 }
 
 /// A map whose keys are no texts, as a list of pairs.

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::Condition;
 use crate::kubernetes::ObjectRef;
 use crate::names::{ClusterName, ContainerId, Uid};
 use crate::time::Timestamp;
@@ -243,6 +244,20 @@ impl From<&Notice> for ReportedNotice {
             at: notice.at,
         }
     }
+}
+
+/// An applied object as the cluster has it now, for readers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+pub struct ReportedObject {
+    /// `web:deployment`, with the namespace where that is not the session's.
+    pub name: String,
+    /// None for kinds that tell nothing of themselves.
+    pub conditions: Vec<Condition>,
+    /// What is to be said of it besides: it is gone, is being deleted, may not be read.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "ts", ts(optional, as = "Option<String>"))]
+    pub remark: String,
 }
 
 /// As Tilt prints it. Probes end what they say with an empty line.

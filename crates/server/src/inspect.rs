@@ -63,6 +63,18 @@ pub(crate) async fn notices(
     Ok(Json(found).into_response())
 }
 
+/// `GET /api/objects?resource=NAME`: its objects as the cluster has them now, with their conditions.
+pub(crate) async fn objects(
+    State(context): State<Context>,
+    Query(Of { resource }): Query<Of>,
+) -> Result<Response, Refusal> {
+    if context.reader.resource(resource.as_str()).is_none() {
+        return Err(Refusal::Unknown(resource));
+    }
+    let found = context.reader.objects(resource).await.ok_or(Refusal::ShuttingDown)?;
+    Ok(Json(found).into_response())
+}
+
 /// `GET /api/dump/engine`
 pub(crate) async fn engine(State(context): State<Context>) -> Response {
     match context.reader.inspect().await {

@@ -31,6 +31,7 @@ pub(crate) fn router(context: Context, allowed: Allowed, pass: Pass, api: Option
         .route("/api/sections", get(lines::sections))
         .route("/api/timeline", get(inspect::timeline))
         .route("/api/notices", get(inspect::notices))
+        .route("/api/objects", get(inspect::objects))
         .route("/api/dump/engine", get(inspect::engine))
         .route("/api/request", post(requests::request))
         .route("/api/trigger", post(requests::trigger))

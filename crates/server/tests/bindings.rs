@@ -8,7 +8,7 @@ use lilt_model::api::{
     ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource, UIResourceStatus, UISession,
     UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
 };
-use lilt_model::cluster::ReportedNotice;
+use lilt_model::cluster::{ReportedNotice, ReportedObject};
 use lilt_model::log::{Level, Line, Source};
 use lilt_model::request::Request;
 use lilt_model::resource::TriggerMode;
@@ -82,6 +82,7 @@ fn typescript_types_are_those_of_the_protocol() {
         LogSections,
         LineCount,
         ReportedNotice,
+        ReportedObject,
         Request,
         TriggerMode,
         Timeline,

@@ -16,6 +16,6 @@ pub use api::{
     ApiReader, ApiWriter, Change, Draft, Expired, Happening, Key, Snapshot, new_uid, open as open_api,
 };
 pub use logs::{DEFAULT_LIMIT, Field, Filter, Lines, LogReader, LogWriter, NoPattern, Pattern, Span};
-pub use objects::{Changes, Commit, Inspection, Reader, Writer, open};
+pub use objects::{Changes, Commit, Inspection, Reader, Wanted, Writer, open};
 pub use segments::segment::LineRef;
 pub use writes::{Action, Refusal, WriteRequest};

@@ -72,11 +72,21 @@ pub fn open(logs: LogReader) -> (Writer, Reader) {
 /// Questions that may wait for the loop's answer; who asks more waits.
 const INSPECTIONS: usize = 4;
 
+/// What somebody wants to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All that the writer knows.
+    All,
+    /// What the cluster reported about this resource.
+    Notices(ResourceName),
+    /// The objects of this resource, as the cluster has them now.
+    Objects(ResourceName),
+}
+
 /// Somebody wants to see more than what was committed.
 #[derive(Debug)]
 pub struct Inspection {
-    /// What the cluster reported about this resource; none: all that the writer knows.
-    pub notices_of: Option<ResourceName>,
+    pub wanted: Wanted,
     answer: oneshot::Sender<Value>,
 }
 
@@ -238,17 +248,22 @@ impl Reader {
 
     /// Asks the writer for all that it knows; none if it is gone.
     pub async fn inspect(&self) -> Option<Value> {
-        self.ask_writer(None).await
+        self.ask_writer(Wanted::All).await
     }
 
     /// Asks the writer what the cluster reported about a resource; none if it is gone.
     pub async fn notices(&self, resource: ResourceName) -> Option<Value> {
-        self.ask_writer(Some(resource)).await
+        self.ask_writer(Wanted::Notices(resource)).await
     }
 
-    async fn ask_writer(&self, notices_of: Option<ResourceName>) -> Option<Value> {
+    /// Asks the writer how the objects of a resource are now; none if it is gone.
+    pub async fn objects(&self, resource: ResourceName) -> Option<Value> {
+        self.ask_writer(Wanted::Objects(resource)).await
+    }
+
+    async fn ask_writer(&self, wanted: Wanted) -> Option<Value> {
         let (answer, answered) = oneshot::channel();
-        self.inspect.send(Inspection { notices_of, answer }).await.ok()?;
+        self.inspect.send(Inspection { wanted, answer }).await.ok()?;
         answered.await.ok()
     }
 

@@ -241,6 +241,23 @@ export type ReportedNotice = {
  */
 about: string, warning: boolean, reason: string, message: string, at: Timestamp, };
 
+/**
+ * An applied object as the cluster has it now, for readers.
+ */
+export type ReportedObject = { 
+/**
+ * `web:deployment`, with the namespace where that is not the session's.
+ */
+name: string, 
+/**
+ * None for kinds that tell nothing of themselves.
+ */
+conditions: Array<Condition>, 
+/**
+ * What is to be said of it besides: it is gone, is being deleted, may not be read.
+ */
+remark?: string, };
+
 export type Request = { "type": "trigger", resource: ResourceName, } | { "type": "cancel", resource: ResourceName, } | { "type": "switch", enable: Array<ResourceName>, disable: Array<ResourceName>, } | { "type": "set_trigger_mode", resources: Array<ResourceName>, mode: TriggerMode, } | { "type": "set_args", args: Array<string>, };
 
 export type TriggerMode = "auto" | "manual";

@@ -1,17 +1,13 @@
 /** What the session knows of a resource in a cluster: its pods, what was reported of them, the ports that lead there. */
 
-import type { ReportedNotice } from "../generated/protocol";
+import type { Condition, ReportedNotice, ReportedObject } from "../generated/protocol";
 
 interface ObjectList<Item> {
   items: Item[];
 }
 
-export interface PodCondition {
-  type: string;
-  status: string;
-  reason?: string;
-  message?: string;
-}
+/** As every object of a cluster tells it. */
+export type ObjectCondition = Omit<Condition, "lastTransitionTime">;
 
 export interface ContainerState {
   name: string;
@@ -30,7 +26,7 @@ export interface Pod {
   namespace?: string;
   phase?: string;
   status?: string;
-  conditions?: PodCondition[];
+  conditions?: ObjectCondition[];
   containers?: ContainerState[];
   errors?: string[];
 }
@@ -86,6 +82,32 @@ export async function fetchClusterFacts(resource: string): Promise<ClusterFacts>
     forwards: own.flatMap(forwardsOf),
     notices: (notices ?? []).toReversed(),
   };
+}
+
+/** Asks the cluster, which may take its time. */
+export async function fetchObjects(resource: string): Promise<readonly ReportedObject[]> {
+  return (await get<ReportedObject[]>(`/api/objects?resource=${encodeURIComponent(resource)}`)) ?? [];
+}
+
+/** Of these it is bad when they are true. */
+const TROUBLES =
+  /fail|error|degraded|pressure|unavailable|stalled|invalid|conflict|violat|nonstructural|terminating|disruption/i;
+/** And these say what is, neither good nor bad. */
+const STATES = /^(suspended|reconciling)$/i;
+
+/** How good it is that a condition is as it is. */
+export function conditionShape({ type, status }: ObjectCondition): "ok" | "error" | "waiting" {
+  if (status !== "True" && status !== "False") return "waiting";
+  if (STATES.test(type)) return status === "True" ? "waiting" : "ok";
+  if (TROUBLES.test(type)) return status === "True" ? "error" : "ok";
+  return status === "True" ? "ok" : "waiting";
+}
+
+/** What is to be said of a condition: for one that is as it should be, its name says enough. */
+export function conditionWords(condition: ObjectCondition): string {
+  if (conditionShape(condition) === "ok") return condition.status === "True" ? "" : condition.status;
+  const { reason, status, message } = condition;
+  return [reason || status, message].filter(Boolean).join(": ");
 }
 
 function forwardsOf(object: PortForward): Forward[] {

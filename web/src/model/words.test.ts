@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { conditionShape, conditionWords } from "./cluster";
 import { address, LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "./connection";
 import { endpointLabel, safeAddress } from "./endpoint";
 import { parseRoute, pathOf, type Route } from "./route";
@@ -14,6 +15,19 @@ test.each([
   [3_720_000, "1 h 2 min"],
 ])("%d ms are %s", (ms, words) => {
   expect(duration(ms)).toBe(words);
+});
+
+test.each([
+  ["Available", "True", "ok", ""],
+  ["Available", "False", "waiting", "NotYet: one is missing"],
+  ["Established", "Unknown", "waiting", "NotYet: one is missing"],
+  ["ReplicaFailure", "True", "error", "NotYet: one is missing"],
+  ["ReplicaFailure", "False", "ok", "False"],
+  ["Failed", "True", "error", "NotYet: one is missing"],
+  ["Suspended", "True", "waiting", "NotYet: one is missing"],
+])("a condition %s that is %s is %s", (type, status, shape, words) => {
+  const condition = { type, status, reason: "NotYet", message: "one is missing" };
+  expect([conditionShape(condition), conditionWords(condition)]).toEqual([shape, words]);
 });
 
 test("times ago", () => {

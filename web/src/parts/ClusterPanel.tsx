@@ -1,13 +1,17 @@
-/** A resource in its cluster: pods with their conditions and containers, events, and forwards with their state. */
+/** A resource in its cluster: objects and pods with their conditions, containers, events, and forwards with their state. */
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { ReportedNotice, UIResource } from "../generated/protocol";
+import type { ReportedNotice, ReportedObject, UIResource } from "../generated/protocol";
 import {
+  conditionShape,
+  conditionWords,
   containerWords,
   fetchClusterFacts,
+  fetchObjects,
   type ClusterFacts,
   type Forward,
+  type ObjectCondition,
   type Pod,
 } from "../model/cluster";
 import { ago, now, timeOfDay } from "../model/time";
@@ -15,53 +19,33 @@ import { snapshot } from "../page";
 import { CopyButton } from "./CopyButton";
 import { Mark } from "./Mark";
 
-/** Events come without a change of the resource. */
+/** Events and conditions come without a change of the resource. */
 const LOOK_AGAIN = 3_000;
+/** Of a cluster that answers slowly less is asked: it rests this many times as long as it worked. */
+const RESTS = 10;
 const SHOWN_AT_FIRST = 8;
 
 export function ClusterPanel({ resource }: { resource: UIResource }) {
   const facts = useSignal<ClusterFacts | undefined>(undefined);
+  const objects = useSignal<readonly ReportedObject[] | undefined>(undefined);
   const failure = useSignal("");
+  const unread = useSignal("");
   const name = resource.metadata.name;
   useEffect(() => {
     if (snapshot.value !== undefined) {
       failure.value = "a snapshot does not have them";
       return;
     }
-    let wanted = true;
-    const look = () =>
-      fetchClusterFacts(name).then(
-        (found) => {
-          if (wanted) [facts.value, failure.value] = [found, ""];
-        },
-        (error: unknown) => {
-          if (wanted) failure.value = error instanceof Error ? error.message : String(error);
-        },
-      );
-    void look();
-    const timer = setInterval(() => {
-      if (!document.hidden) void look();
-    }, LOOK_AGAIN);
-    return () => {
-      wanted = false;
-      clearInterval(timer);
-    };
+    const stops = [
+      keepLooking(() => fetchClusterFacts(name), facts, failure),
+      keepLooking(() => fetchObjects(name), objects, unread),
+    ];
+    return () => stops.forEach((stop) => stop());
   }, [resource]);
-  const objects = resource.status.k8sResourceInfo?.displayNames ?? [];
   return (
     <div class="cluster">
-      {objects.length > 0 ? (
-        <>
-          <h3>Objects</h3>
-          <ul class="chips">
-            {objects.map((object) => (
-              <li class="chip mono" key={object}>
-                {object}
-              </li>
-            ))}
-          </ul>
-        </>
-      ) : null}
+      <Objects known={resource.status.k8sResourceInfo?.displayNames ?? []} found={objects.value} />
+      {unread.value ? <p class="muted">Conditions of objects are not known: {unread.value}</p> : null}
       {failure.value ? <p class="muted">Pods and events are not known: {failure.value}</p> : null}
       {facts.value?.pods.map((pod) => (
         <PodFacts key={pod.name} pod={pod} />
@@ -69,6 +53,91 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
       {facts.value && facts.value.forwards.length > 0 ? <Forwards forwards={facts.value.forwards} /> : null}
       {facts.value ? <Events notices={facts.value.notices} /> : null}
     </div>
+  );
+}
+
+/** Asks now and again, one question after the other, until it is stopped. */
+function keepLooking<Found>(
+  ask: () => Promise<Found>,
+  found: Signal<Found | undefined>,
+  failure: Signal<string>,
+): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let wanted = true;
+  const look = async () => {
+    const began = performance.now();
+    if (!document.hidden) {
+      try {
+        const answer = await ask();
+        if (wanted) [found.value, failure.value] = [answer, ""];
+      } catch (error) {
+        if (wanted) failure.value = error instanceof Error ? error.message : String(error);
+      }
+    }
+    const rest = Math.max(LOOK_AGAIN, RESTS * (performance.now() - began));
+    if (wanted) timer = setTimeout(() => void look(), rest);
+  };
+  void look();
+  return () => {
+    wanted = false;
+    clearTimeout(timer);
+  };
+}
+
+/** What was applied: with what the cluster says of it, and by name alone where it says nothing. */
+function Objects({
+  known,
+  found,
+}: {
+  known: readonly string[];
+  found: readonly ReportedObject[] | undefined;
+}) {
+  const all =
+    found && found.length > 0 ? found : known.map((name): ReportedObject => ({ name, conditions: [] }));
+  if (all.length === 0) return null;
+  const tells = ({ conditions, remark }: ReportedObject) => conditions.length > 0 || Boolean(remark);
+  const silent = all.filter((object) => !tells(object));
+  return (
+    <section aria-label="Objects">
+      <h3>Objects</h3>
+      <ul class="objects">
+        {all.filter(tells).map(({ name, conditions, remark }) => (
+          <li key={name}>
+            <span class="mono">{name}</span>
+            {remark ? (
+              <span class="object-remark">
+                <Mark shape="error" />
+                {remark}
+              </span>
+            ) : null}
+            {conditions.length > 0 ? <Conditions conditions={conditions} of={name} /> : null}
+          </li>
+        ))}
+      </ul>
+      {silent.length > 0 ? (
+        <ul class="chips">
+          {silent.map(({ name }) => (
+            <li class="chip mono" key={name}>
+              {name}
+            </li>
+          ))}
+        </ul>
+      ) : null}
+    </section>
+  );
+}
+
+function Conditions({ conditions, of }: { conditions: readonly ObjectCondition[]; of: string }) {
+  return (
+    <ul class="conditions" aria-label={`Conditions of ${of}`}>
+      {conditions.map((condition) => (
+        <li key={condition.type} title={condition.message}>
+          <Mark shape={conditionShape(condition)} />
+          {condition.type}
+          <span class="muted">{conditionWords(condition)}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -85,21 +154,7 @@ function PodFacts({ pod }: { pod: Pod }) {
           {error}
         </pre>
       ))}
-      <ul class="conditions" aria-label="Conditions">
-        {pod.conditions?.map(({ type, status, reason, message }) => (
-          <li key={type} title={message}>
-            <Mark shape={status === "True" ? "ok" : "waiting"} />
-            {type}
-            {status === "True" ? null : (
-              <span class="muted">
-                {" "}
-                {reason || status}
-                {message ? `: ${message}` : ""}
-              </span>
-            )}
-          </li>
-        ))}
-      </ul>
+      {pod.conditions ? <Conditions conditions={pod.conditions} of={pod.name} /> : null}
       <ul class="containers" aria-label="Containers">
         {pod.containers?.map((container) => (
           <li key={container.name}>

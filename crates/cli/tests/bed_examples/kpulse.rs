@@ -1,9 +1,10 @@
 //! A distroless program that is compiled here, loaded into the node under a fixed tag, and updated in place.
 
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::{Bed, eventually, free_port};
 
 use crate::example::Example;
 use crate::support::lilt::Start;
+use crate::support::page::get;
 
 /// Loads an image into the node, as `k3d image import` would.
 fn loader() -> String {
@@ -13,7 +14,7 @@ fn loader() -> String {
 fn start(example: &Example, arguments: &[&str]) -> Start {
     let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
     let start = example.start(arguments).variable("KPULSE_LOADER", loader()).variable("KPULSE_BASE", base);
-    example.with_go(start)
+    example.with_go(start.variable("KPULSE_SINK_PORT", free_port().to_string()))
 }
 
 #[test]
@@ -27,14 +28,33 @@ fn its_whole_story() {
     );
     start(&example, &["ci", "--port", "0"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
 
-    let lilt = start(&example, &["up", "--stream", "--port", "0", "--", "triggers"]).start();
+    let sink = free_port();
+    let lilt = start(&example, &["up", "--stream", "--port", "0", "--", "triggers"])
+        .variable("KPULSE_SINK_PORT", sink.to_string())
+        .start();
     lilt.wait_until_ready("kpulse");
     example.serves("/healthz", "kpulse is watching");
-    for trouble in ["crashing: CrashLoopBackOff", "no-such-image: ImagePullBackOff", "failing: JobFailed"] {
-        let (name, _) = trouble.split_once(':').expect("a name");
-        let kind = if name == "failing" { "job" } else { "pod" };
-        lilt.wait_for_line(&format!("sink │ received: FIRING {kind} {}/{trouble}", example.namespace.name()));
+    let troubles = [
+        "pod crashing: CrashLoopBackOff",
+        "pod no-such-image: ImagePullBackOff",
+        "pod hungry: OOMKilled",
+        "job failing: JobFailed",
+    ];
+    let of = |trouble: &str| trouble.replacen(' ', &format!(" {}/", example.namespace.name()), 1);
+    for trouble in troubles {
+        lilt.wait_for_line(&format!("sink │ received: FIRING {}", of(trouble)));
     }
+    // What is gone is in order; and is there again when it is asked for.
+    example.namespace.kubectl(&["delete", "pod", "crashing"]);
+    lilt.wait_for_line(&format!("sink │ received: RESOLVED {}", of(troubles[0])));
+    let place = lilt.place();
+    lilt.click("crashing");
+    lilt.wait_for_line_after(place, &format!("sink │ received: FIRING {}", of(troubles[0])));
+    // A channel can be tried, and the sink looked at.
+    example.serves("/test-channel?name=slack", "");
+    eventually("the sink shows it", || {
+        get(sink, "/").filter(|messages| messages.contains("TEST of channel slack"))
+    });
 
     // Real credentials stay, whatever is deployed.
     example.serves("/credentials", "false");
@@ -58,7 +78,7 @@ fn its_whole_story() {
     // The same tag with other content is another pod.
     example.edit("Dockerfile", "ENTRYPOINT", "LABEL made=anew\nENTRYPOINT");
     lilt.wait_for_line("kpulse │ STEP 1/3 — Building Custom Build: [kpulse]");
-    lilt_testbed_env::eventually("another pod runs", || {
+    eventually("another pod runs", || {
         let label = ["get", "pods", "-l", "app=kpulse", "-o", "name"];
         (!example.namespace.kubectl(&label).contains(&pod)).then_some(())
     });

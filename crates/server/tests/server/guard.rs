@@ -25,6 +25,7 @@ const ROUTES: [(&str, &str, u16); 29] = [
     ("GET", "/api/sections?resource=a", 200),
     ("GET", "/api/timeline", 200),
     ("GET", "/api/notices?resource=a", 404),
+    ("GET", "/api/objects?resource=a", 404),
     ("POST", "/api/request", 400),
     ("POST", "/api/trigger", 400),
     ("POST", "/api/override/trigger_mode", 400),

@@ -1,4 +1,4 @@
-// sink is the channel that kpulse would send to: it prints what it is sent.
+// sink is the channel that kpulse would send to: it prints what it is sent, and shows it to who looks.
 package main
 
 import (
@@ -6,14 +6,38 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"strings"
+	"sync"
 )
 
+// remembered is how many messages it shows.
+const remembered = 100
+
+type sink struct {
+	guard    sync.Mutex
+	messages []string
+}
+
+func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.guard.Lock()
+	defer s.guard.Unlock()
+	if len(body) == 0 {
+		fmt.Fprintln(w, strings.Join(s.messages, "\n"))
+		return
+	}
+	fmt.Printf("received: %s\n", body)
+	s.messages = append(s.messages, string(body))
+	if len(s.messages) > remembered {
+		s.messages = s.messages[1:]
+	}
+}
+
 func main() {
-	http.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) {
-		if body, err := io.ReadAll(r.Body); err == nil && len(body) > 0 {
-			fmt.Printf("received: %s\n", body)
-		}
-	})
 	fmt.Println("sink: listening")
-	log.Fatal(http.ListenAndServe(":8081", nil))
+	log.Fatal(http.ListenAndServe(":8081", &sink{}))
 }

@@ -1,0 +1,81 @@
+//! How an object is, by its own words.
+
+use lilt_model::Failure;
+use lilt_model::api::Condition;
+use lilt_model::kubernetes::ObjectRef;
+use serde_json::Value;
+
+use crate::connect::Cluster;
+
+/// An object as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectState {
+    pub conditions: Vec<Condition>,
+    /// It was deleted, and something keeps it.
+    pub going: bool,
+}
+
+impl Cluster {
+    /// None if it is not there. Objects of kinds without a status are not read: a Secret stays where it is.
+    pub async fn object_state(&self, object: &ObjectRef) -> Result<Option<ObjectState>, Failure> {
+        let refused = |error: &kube::Error| match crate::error::code(error) {
+            Some(403) => self.forbidden(&format!("to read {object}"), error),
+            _ => self.failure(&format!("reading {object}"), error),
+        };
+        let kind =
+            self.kinds.find(&object.api_version, &object.kind).await.map_err(|error| refused(&error))?;
+        let Some(kind) = kind else { return Ok(None) };
+        if !kind.has_status {
+            return Ok(Some(ObjectState::default()));
+        }
+        let namespace = if object.namespace.is_empty() { self.namespace() } else { &object.namespace };
+        let api = kind.api(self.client.clone(), namespace);
+        match api.get_opt(&object.name).await {
+            Ok(found) => Ok(found.map(|found| ObjectState {
+                conditions: conditions(&found.data),
+                going: found.metadata.deletion_timestamp.is_some(),
+            })),
+            // There is no such kind any more.
+            Err(error) if crate::error::is_missing(&error) => {
+                self.kinds.forget(&kind);
+                Ok(None)
+            }
+            Err(error) => Err(refused(&error)),
+        }
+    }
+}
+
+/// What Kubernetes' conventions put there. Others keep something else under that name: it is passed over.
+fn conditions(object: &Value) -> Vec<Condition> {
+    let list = object.pointer("/status/conditions").and_then(Value::as_array);
+    let list = list.into_iter().flatten();
+    list.filter_map(|it| serde_json::from_value(it.clone()).ok())
+        .filter(|it: &Condition| !it.kind.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_condition_is_passed_over() {
+        let found = conditions(&json!({"status": {"conditions": [
+            {"type": "Ready", "status": "False", "reason": "Waiting", "message": "for \u{1f431}", "more": 1,
+             "lastTransitionTime": "2026-01-02T03:04:05Z"},
+            "Ready",
+            {"status": "True"},
+            {"type": 7, "status": "True"},
+            {"type": "Synced", "status": "True", "lastTransitionTime": null},
+        ]}}));
+        let words: Vec<_> = found.iter().map(|it| (it.kind.as_str(), it.message.as_str())).collect();
+        assert_eq!(words, [("Ready", "for \u{1f431}"), ("Synced", "")]);
+        for none in
+            [json!({}), json!({"status": {"conditions": {"Ready": "True"}}}), json!({"status": "fine"})]
+        {
+            assert_eq!(conditions(&none), []);
+        }
+    }
+}
