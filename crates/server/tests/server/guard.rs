@@ -3,7 +3,7 @@
 use super::harness::Server;
 
 /// Every route of `routes.rs`, and one that does not exist, with what those who may come in get.
-const ROUTES: [(&str, &str, u16); 29] = [
+const ROUTES: [(&str, &str, u16); 30] = [
     ("GET", "/", 200),
     ("GET", "/overview", 200),
     ("GET", "/r/web", 200),
