@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use lilt_agent::Digest;
 
+/// The memory is the container's: a few hundred bytes each.
+const MOST: usize = 10_000;
+
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     files: HashMap<PathBuf, (Identity, Digest)>,
@@ -38,6 +41,9 @@ impl Identity {
 impl Memory {
     /// A file has just been put in its place, with this content.
     pub(super) fn keep(&mut self, path: PathBuf, digest: Digest) {
+        if self.files.len() >= MOST && !self.files.contains_key(&path) {
+            self.files.clear();
+        }
         match fs::symlink_metadata(&path) {
             Ok(about) => self.files.insert(path, (Identity::of(&about), digest)),
             Err(_) => self.files.remove(&path),

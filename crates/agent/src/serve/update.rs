@@ -35,8 +35,8 @@ pub(super) struct Transaction {
     rooms: HashMap<PathBuf, PathBuf>,
     /// Big files that will be removed, by their size: one that only gets another name need not travel again.
     leaving: HashMap<u64, Vec<PathBuf>>,
-    /// Big files that will be there, worth remembering.
-    big: Vec<(PathBuf, Digest)>,
+    /// Files that will be there, worth remembering.
+    files: Vec<(PathBuf, Digest)>,
     /// Directories that were made for what is written aside, outermost first.
     made: Vec<PathBuf>,
     /// What went wrong first; from then on everything is ignored.
@@ -89,7 +89,7 @@ impl Transaction {
             open: None,
             rooms: HashMap::new(),
             leaving: HashMap::new(),
-            big: Vec::new(),
+            files: Vec::new(),
             made: Vec::new(),
             problem: None,
         };
@@ -151,9 +151,7 @@ impl Transaction {
         file: Wanted,
         memory: &Memory,
     ) -> Result<Option<Want>, Problem> {
-        if file.size >= chunks::WORTH_CUTTING as u64 {
-            self.big.push((path.clone(), file.digest));
-        }
+        self.files.push((path.clone(), file.digest));
         let found = look::look(&path, &file, memory);
         // One that goes with its directory must come back with the other.
         let stays = !path.ancestors().any(|above| self.vanishing.contains(above));
@@ -249,7 +247,7 @@ impl Transaction {
         }
         self.made.clear();
         settle::settle(&self.removals, &std::mem::take(&mut self.steps))?;
-        for (path, digest) in std::mem::take(&mut self.big) {
+        for (path, digest) in std::mem::take(&mut self.files) {
             memory.keep(path, digest);
         }
         Ok(())

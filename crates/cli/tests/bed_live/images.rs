@@ -2,13 +2,12 @@
 
 use lilt_testbed_env::{Bed, eventually};
 
-use crate::small::{init_containers, lock, restarts, site, with_steps};
+use crate::small::{init_containers, lock, lock_with, restarts, site, with_steps};
 use crate::support::bed::Site;
 use crate::support::page::get;
 
 /// No shell, no tar, nobody's user, a root that cannot be written, and a namespace that allows nothing.
 fn takes_changes(site: &Site) {
-    lock(site);
     with_steps(site, "sync('app/www', '/www')");
     site.project.write("app/www/old.html", "old\n");
     let lilt = site.up().start();
@@ -40,15 +39,43 @@ fn takes_changes(site: &Site) {
     site.down().run().clean(0);
 }
 
+/// There is room for this pod and no more, and only for what says what it needs.
+const QUOTA: &str = "
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: quota}
+spec: {hard: {pods: 1, requests.cpu: 100m, requests.memory: 64Mi, limits.cpu: 1, limits.memory: 128Mi}}
+";
+
+/// Containers that say nothing are given something, and those that want very little are refused.
+const LIMIT_RANGE: &str = "
+apiVersion: v1
+kind: LimitRange
+metadata: {name: range}
+spec: {limits: [{type: Container, min: {cpu: 50m, memory: 32Mi}, default: {cpu: 1, memory: 128Mi}}]}
+";
+
+fn restrict(site: &Site, rule: &str) {
+    site.project.write("rule.yaml", rule);
+    site.namespace.kubectl(&["apply", "-f", site.project.file("rule.yaml").to_str().expect("a plain path")]);
+}
+
 #[test]
 fn distroless_in_a_restricted_namespace() {
     let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
-    takes_changes(&site("live-distroless", &base, "65532:65532"));
+    let site = site("live-distroless", &base, "65532:65532");
+    restrict(&site, QUOTA);
+    let needs = "{requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: 1, memory: 128Mi}}";
+    lock_with(&site, &format!(", resources: {needs}"));
+    takes_changes(&site);
 }
 
 #[test]
 fn scratch_in_a_restricted_namespace() {
-    takes_changes(&site("live-scratch", "scratch", "1234"));
+    let site = site("live-scratch", "scratch", "1234");
+    restrict(&site, LIMIT_RANGE);
+    lock(&site);
+    takes_changes(&site);
 }
 
 /// It has all tools, and may not write: also steps run, as its user.

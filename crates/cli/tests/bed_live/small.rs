@@ -29,9 +29,14 @@ pub(crate) fn site(topic: &str, base: &str, user: &str) -> Site {
 
 /// Pods of the namespace must keep to everything, and this one does.
 pub(crate) fn lock(site: &Site) {
+    lock_with(site, "");
+}
+
+/// The same, where the container has more of its own to say.
+pub(crate) fn lock_with(site: &Site, more: &str) {
     let level = "pod-security.kubernetes.io/enforce=restricted";
     site.namespace.kubectl(&["label", "namespace", site.namespace.name(), level]);
-    let container = format!("- {{name: main, image: {}, {LOCKED}}}", site.image());
+    let container = format!("- {{name: main, image: {}, {LOCKED}{more}}}", site.image());
     let plain = format!("- {{name: main, image: {}}}", site.image());
     let yaml = site.yaml("web", site.image());
     assert!(yaml.contains(&plain));

@@ -53,13 +53,19 @@ fn is_own(about: &Metadata) -> bool {
 pub(super) fn digest_of(path: &Path) -> io::Result<Digest> {
     let mut file = File::open(path)?;
     let mut hasher = blake3::Hasher::new();
-    let mut block = vec![0; BLOCK];
+    let mut block = block_for(&file)?;
     loop {
         match file.read(&mut block)? {
             0 => return Ok(*hasher.finalize().as_bytes()),
             length => hasher.update(&block[..length]),
         };
     }
+}
+
+/// No more than the file needs: most are small, and there may be thousands.
+fn block_for(file: &File) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(file.metadata()?.len()).unwrap_or(BLOCK);
+    Ok(vec![0; size.clamp(1, BLOCK)])
 }
 
 fn chunks_of(path: &Path) -> io::Result<Vec<Chunk>> {

@@ -75,6 +75,10 @@ fn make_parents(path: &Path) -> Result<(), Problem> {
 }
 
 fn rename(aside: &Path, path: &Path) -> Result<(), Problem> {
+    // Mostly nothing is in the way. There may be thousands of them: looking first would cost as much again.
+    if fs::rename(aside, path).is_ok() {
+        return Ok(());
+    }
     make_parents(path)?;
     if fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()) {
         remove(path).about(path)?;

@@ -83,18 +83,23 @@ fn copier(container: &Value, name: &str, plan: &Plan) -> Value {
     init(label.trim_end_matches('-'), image, command.into(), container)
 }
 
-/// A container of ours, with the rights and within the limits of the one it is for: what admits that one admits it.
+/// A container of ours, with the rights and within the limits of the one it is for: what admits that one admits it. It
+/// runs before that one, so the pod needs no more than before. Where that one says nothing, neither does ours: the namespace
+/// gives both what it gives, and may refuse those that want less.
 fn init(name: &str, image: &str, command: Value, like: &Value) -> Value {
     let mut container = json!({
         "name": name,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": command,
-        "resources": resources(&like["resources"]),
         "volumeMounts": [{"name": VOLUME, "mountPath": WHOLE}],
     });
     if like["securityContext"].is_object() {
         container["securityContext"] = like["securityContext"].clone();
+    }
+    let resources = resources(&like["resources"]);
+    if resources.as_object().is_some_and(|lists| !lists.is_empty()) {
+        container["resources"] = resources;
     }
     container
 }
@@ -114,13 +119,7 @@ fn resources(like: &Value) -> Value {
             }
         }
     }
-    match resources.as_object().is_some_and(|lists| lists.is_empty()) {
-        true => json!({
-            "requests": {"cpu": "10m", "memory": "16Mi"},
-            "limits": {"cpu": "500m", "memory": "64Mi"},
-        }),
-        false => resources,
-    }
+    resources
 }
 
 fn home(container: &str) -> String {

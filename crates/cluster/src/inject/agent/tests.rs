@@ -58,11 +58,9 @@ fn a_container_that_can_do_nothing_runs_under_the_agent() {
     let (template, notes) = added(container, &offer);
     assert_eq!(used(&notes), "its image has no sh");
     let spec = &template["spec"];
-    let small =
-        json!({"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}});
     let init = |name: &str, image: &str, command: Value| {
         json!({"name": name, "image": image, "imagePullPolicy": "IfNotPresent", "command": command,
-            "resources": small, "securityContext": security,
+            "securityContext": security,
             "volumeMounts": [{"name": "lilt-agent", "mountPath": "/.lilt"}]})
     };
     let install = json!(["/lilt-agent", "install", "/.lilt/main-home/agent"]);
