@@ -1,4 +1,6 @@
 import { AxeBuilder } from "@axe-core/playwright";
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { Namespace } from "./bed";
 import { expect, freePort, Lilt, row, test as base } from "./lilt";
 
@@ -46,15 +48,20 @@ const test = base.extend<{ inCluster: Lilt }>({
   inCluster: async ({ context }, use) => {
     const namespace = new Namespace(`page-${process.pid}-${++count}`);
     const port = await freePort();
+    // Somebody else listens there.
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const taken = (other.address() as AddressInfo).port;
     const tiltfile = `
 allow_k8s_contexts(k8s_context())
 k8s_yaml('all.yaml')
-k8s_resource('web', port_forwards=['${port}:8080'], objects=['login:secret'])
+k8s_resource('web', port_forwards=['${port}:8080', '${taken}:8081'], objects=['login:secret'])
 `;
     const lilt = await Lilt.start(tiltfile, { files: { "all.yaml": YAML }, variables: namespace.variables });
     await lilt.admit(context);
     await use(lilt);
     await lilt.end();
+    other.close();
     namespace.end();
   },
 });
@@ -78,7 +85,9 @@ test("a resource in the cluster is shown with pods, containers, events and forwa
   const deployment = panel.getByRole("list", { name: "Conditions of web:deployment" });
   await expect(deployment).toContainText("Available");
   await expect(deployment).toContainText("Progressing");
-  await expect(panel.getByRole("region", { name: "Port forwards" })).toContainText("→ 8080 open");
+  const forwards = panel.getByRole("region", { name: "Port forwards" });
+  await expect(forwards).toContainText("→ 8080 open");
+  await expect(forwards.locator("li", { hasText: "→ 8081" })).toContainText(/in use/i);
   const events = panel.getByRole("region", { name: "Events" });
   await expect(events).toContainText("Scheduled");
   await expect(events).toContainText("pod/web-");

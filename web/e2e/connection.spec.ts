@@ -7,9 +7,16 @@ test("a lost connection is shown and heals without a reload", async ({ lilt, pag
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
   await page.evaluate(() => Object.assign(window, { sameDocument: true }));
+  const icon = page.locator("link[rel=icon]");
+  await expect(icon).toHaveAttribute("href", "/favicon.svg");
+  const before = await row(page, "hello").boundingBox();
 
   await lilt.kill();
   await expect(page.getByRole("alert")).toContainText("No connection to lilt");
+  await expect(page).toHaveTitle(/^⚠/);
+  await expect(icon).toHaveAttribute("href", /^data:image/);
+  // What one reads stays where it is.
+  expect(await row(page, "hello").boundingBox()).toEqual(before);
   await expect(page.locator("[data-connection]")).toHaveText("Disconnected");
   await expect(row(page, "hello")).toBeVisible();
   await page.getByRole("button", { name: "Update hello now" }).click();
@@ -19,6 +26,7 @@ test("a lost connection is shown and heals without a reload", async ({ lilt, pag
   await lilt.up();
   await expect(page.locator("[data-connection=open]")).toBeVisible();
   await expect(page.getByRole("alert")).toHaveCount(0);
+  await expect(icon).toHaveAttribute("href", "/favicon.svg");
   await expect(row(page, "other")).toContainText("Up to date");
   await expect(row(page, "hello")).toHaveCount(0);
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, row, test } from "./lilt";
 
 test("a resource's address shows its log and nobody else's", async ({ lilt, page }) => {
@@ -8,6 +9,15 @@ test("a resource's address shows its log and nobody else's", async ({ lilt, page
   // The escape sequences have become a colour.
   await expect(log.locator(".f2", { hasText: /^hello$/ }).first()).toBeVisible();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("hello");
+  // Times are there if one wants them, and the choice is remembered.
+  await expect(log.locator(".time").first()).toHaveText(/^\d\d:\d\d:\d\d$/);
+  await page.getByLabel("Times", { exact: true }).uncheck();
+  await expect(log.locator(".time").first()).toHaveText(/^#/);
+  await page.reload();
+  await expect(log).toContainText("hello from the build");
+  await expect(log.locator(".time").first()).toHaveText(/^#/);
+  await page.keyboard.press("T");
+  await expect(log.locator(".time").first()).toHaveText(/^\d\d:\d\d:\d\d$/);
 });
 
 test("all logs say whose they are, and can be searched", async ({ lilt, page }) => {
@@ -92,6 +102,7 @@ test.describe("a long log", () => {
     tiltfile: `
 local_resource('long', cmd='seq 1 100000 | sed "s/^/line /"; echo "the end http://localhost:1/x?y=z."')
 local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
+local_resource('worse', cmd='exit 4', resource_deps=['long'])
 `,
   });
 
@@ -162,12 +173,16 @@ local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.goto(`${lilt.address}/r/(all)/overview`);
     const log = page.getByRole("log");
-    await expect(log.locator(".line.error", { hasText: "exit" }).first()).toBeVisible();
+    await expect(log.locator(".line.error", { hasText: "exit" })).toHaveCount(2);
     await page.getByRole("button", { name: "↑ Error" }).click();
     const target = log.locator(".target.error");
     await expect(target).toBeVisible();
     await expect(page).toHaveURL(/line=\d+/);
     const seq = await target.getAttribute("data-seq");
+    await page.getByRole("button", { name: "↑ Error" }).click();
+    await expect(log.locator(".target")).not.toHaveAttribute("data-seq", seq ?? "");
+    await page.getByRole("button", { name: "↓ Error" }).click();
+    await expect(log.locator(".target")).toHaveAttribute("data-seq", seq ?? "");
     await page.reload();
     await expect(log.locator(".target")).toHaveAttribute("data-seq", seq ?? "");
     await log.locator(".line:not(.target) .time").first().click();
@@ -194,6 +209,11 @@ local_resource('broken', cmd='echo trying; exit 3', resource_deps=['long'])
       page.getByRole("link", { name: "Download" }).click(),
     ]);
     expect(download.suggestedFilename()).toBe("long.log");
+    const saved = readFileSync(await download.path(), "utf8")
+      .trimEnd()
+      .split("\n");
+    expect(saved.filter((line) => line.includes("line 1234"))).toHaveLength(saved.length);
+    expect(saved).toHaveLength(11);
     await page.getByRole("button", { name: "Clear" }).click();
     await expect(log.locator(".line")).toHaveCount(0);
     await page.getByRole("button", { name: "Show cleared" }).click();

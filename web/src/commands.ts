@@ -4,16 +4,23 @@ import { keys } from "./keys";
 import type { Command } from "./model/commands";
 import { go } from "./model/route";
 import { TILTFILE } from "./model/session";
-import { isDisabled, isManual } from "./model/status";
+import { isDisabled, isManual, overall } from "./model/status";
 import { cancel, session, setEnabled, setManual, trigger } from "./page";
 
 export function commands(): Command[] {
   const names = session.names.value;
-  const shown = names.map((name) => ({ words: name, run: () => go({ view: "resource", name }) }));
+  const shown = names.map(toShow);
+  // What fails is most likely looked for.
+  shown.sort((one, other) => Number(other.state === "error") - Number(one.state === "error"));
   const general = keys
     .filter(({ key }) => key !== "Escape")
     .map(({ key, meaning, run }) => ({ words: meaning, key, run }));
   return [...shown, ...general, ...names.flatMap(ofResource)];
+}
+
+function toShow(name: string): Command {
+  const resource = session.resource(name)?.value;
+  return { words: name, state: resource && overall(resource), run: () => go({ view: "resource", name }) };
 }
 
 function ofResource(name: string): Command[] {

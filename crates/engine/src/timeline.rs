@@ -164,9 +164,16 @@ pub(crate) fn follow_rollout(state: &mut State, name: &ResourceName) {
         current_pods(state, kubernetes).filter(|pod| pod.created.plus(SECOND) >= deployed_from(record));
     let Some(pod) = newest_pod(pods) else { return };
     let notices = state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default();
-    let stages = rollout(pod, &notices);
-    let own = record.stages.iter().take_while(|stage| stage.stage < StageKind::Schedule);
-    let all: Vec<Stage> = own.cloned().chain(stages).collect();
+    let mut stages = rollout(pod, &notices);
+    let (own, known): (Vec<&Stage>, Vec<&Stage>) =
+        record.stages.iter().partition(|stage| stage.stage < StageKind::Schedule);
+    let deploy = record.stages.iter().find(|stage| stage.is_deployment());
+    // Before anything is known of it: the pod was made as soon as the objects were there.
+    let made =
+        deploy.and_then(|stage| stage.end).map(|end| Stage { begin: end, end: None, ..stages[0].clone() });
+    let known: Vec<&Stage> = known.into_iter().chain(&made).collect();
+    refine(&mut stages, &known, deployed_from(record), state.now);
+    let all: Vec<Stage> = own.into_iter().cloned().chain(stages).collect();
     if all == record.stages {
         return;
     }
@@ -185,6 +192,25 @@ const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
 fn deployed_from(record: &UpdateRecord) -> Timestamp {
     let deploy = record.stages.iter().find(|stage| stage.is_deployment());
     deploy.map_or(record.begin, |stage| stage.begin)
+}
+
+/// A time that the cluster tells means some moment of that second. When lilt saw it in the same second, that moment is closer;
+/// and nothing begins before what came before it has ended.
+fn refine(stages: &mut [Stage], known: &[&Stage], deployed: Timestamp, now: Timestamp) {
+    let moment = |told: Timestamp, known: Option<Timestamp>| {
+        let is_in = |time: &Timestamp| *time >= told && *time < told.plus(SECOND);
+        match told.truncated() == told {
+            true => known.filter(is_in).unwrap_or(if is_in(&now) { now } else { told }),
+            false => told,
+        }
+    };
+    let mut earliest = deployed;
+    for stage in stages {
+        let known = known.iter().find(|known| known.stage == stage.stage && known.detail == stage.detail);
+        stage.begin = moment(stage.begin, known.map(|known| known.begin)).max(earliest);
+        stage.end = stage.end.map(|end| moment(end, known.and_then(|known| known.end)).max(stage.begin));
+        earliest = stage.end.unwrap_or(stage.begin);
+    }
 }
 
 fn rollout(pod: &Pod, notices: &Notices) -> Vec<Stage> {

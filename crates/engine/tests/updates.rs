@@ -294,6 +294,50 @@ fn the_timeline_tells_the_stages_of_a_live_update() {
     assert_snapshot!(stages(last), @"detect 6-7, send to 2 containers 7-8, write 8-9, run make 9-10, restart 10-12, missed w-2/main 11-11");
 }
 
+/// Kubernetes tells whole seconds: what was seen within one is drawn where it was seen, and after what came before.
+#[test]
+fn the_timeline_knows_more_than_the_seconds_of_the_cluster() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect();
+    let second = script.time * 1_000_000;
+    let at = |milliseconds: i64| Timestamp(second + milliseconds * 1_000);
+    let update = script.update_of("w").expect("it runs");
+    let deploy =
+        Event::StageBegan { resource: "w".into(), update, stage: StageKind::Deploy, detail: String::new() };
+    script.event_at(at(200), deploy);
+    script.event_at(at(400), Event::StageEnded { resource: "w".into(), update });
+    let outcome = Box::new(script.deployed_outcome("w", "one"));
+    script.event_at(at(400), Event::UpdateEnded { resource: "w".into(), update, outcome });
+    let condition = |kind: &str| lilt_model::cluster::PodCondition {
+        kind: kind.into(),
+        met: true,
+        reason: String::new(),
+        message: String::new(),
+        since: at(0),
+    };
+    let mut pod = starting("w", "w-1", "one");
+    pod.created = at(0);
+    pod.conditions = vec![condition("PodScheduled")];
+    script.event_at(at(500), Event::PodChanged { pod: Box::new(pod) });
+    let mut pod = running("w", "w-1", "one", "c1");
+    pod.created = at(0);
+    pod.conditions = vec![condition("PodScheduled"), condition("Ready")];
+    pod.containers[0].state = lilt_model::cluster::ContainerState::Running { since: at(0) };
+    script.event_at(at(900), Event::PodChanged { pod: Box::new(pod) });
+    let records = script.state.take_records();
+    let (_, last) = records.iter().rfind(|(name, _)| name.as_str() == "w").expect("it is told");
+    let words: Vec<String> = last
+        .stages
+        .iter()
+        .filter(|stage| stage.stage != StageKind::Wait)
+        .map(|stage| {
+            let since = |time: Timestamp| (time.0 - second) / 1_000;
+            format!("{:?} {}-{}", stage.stage, since(stage.begin), stage.end.map_or(-1, since))
+        })
+        .collect();
+    assert_eq!(words.join(", "), "Deploy 200-400, Schedule 400-500, Start 500-900, Ready 900-900");
+}
+
 #[test]
 fn the_timeline_tells_the_stages_of_a_deployment() {
     let mut script = Script::loaded(vec![local("a"), workload("w")]);

@@ -1,7 +1,11 @@
 /** Commands of the palette, and how they are found by what is typed. */
 
+import type { Overall } from "./status";
+
 export interface Command {
   words: string;
+  /** Of the resource that it shows. */
+  state?: Overall | undefined;
   key?: string | undefined;
   run: () => void;
 }

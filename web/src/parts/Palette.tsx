@@ -4,6 +4,8 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { found, type Command } from "../model/commands";
 import { commands } from "../commands";
+import { overallWord } from "../model/status";
+import { Mark } from "./Mark";
 
 export const paletteShown = signal(false);
 
@@ -73,7 +75,11 @@ function Open() {
             onPointerMove={() => (at.value = index)}
             onClick={() => run(command)}
           >
-            <span>{command.words}</span>
+            {command.state ? <Mark shape={command.state} /> : null}
+            <span class="command-words">{command.words}</span>
+            {command.state && command.state !== "ok" ? (
+              <span class="muted">{overallWord[command.state]}</span>
+            ) : null}
             {command.key ? <kbd>{command.key}</kbd> : null}
           </li>
         ))}

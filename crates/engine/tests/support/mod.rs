@@ -57,6 +57,13 @@ impl Script {
         self
     }
 
+    /// At a moment that matters.
+    pub fn event_at(&mut self, at: Timestamp, event: Event) -> &mut Self {
+        apply(&mut self.state, at, event);
+        schedule(&mut self.state);
+        self
+    }
+
     /// Files are watched as soon as they are to be.
     fn watch(&mut self) {
         for (id, spec) in plan(&self.state) {
