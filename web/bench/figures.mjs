@@ -5,7 +5,8 @@
 
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { launch, sample, start } from "./sample.mjs";
+import { launch } from "./browser.mjs";
+import { sample, start } from "./sample.mjs";
 
 const RESOURCES = 1_000;
 const LINES = 1_000_000;

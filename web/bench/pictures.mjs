@@ -2,7 +2,8 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { launch, start } from "./sample.mjs";
+import { launch } from "./browser.mjs";
+import { start } from "./sample.mjs";
 
 const folder = process.argv[2] ?? "pictures";
 mkdirSync(folder, { recursive: true });

@@ -1,0 +1,114 @@
+/**
+ * The pictures of docs/images, of a real session on the test bed: `eval "$(testbed/testbed env)"; node bench/documentation.mjs`.
+ * LILT_BIN is the lilt that is shown, otherwise the one in target/debug.
+ */
+
+import { execFileSync, spawn } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { launch } from "./browser.mjs";
+
+const root = join(import.meta.dirname, "../..");
+const binary = process.env.LILT_BIN ?? join(root, "target/debug/lilt");
+const images = join(root, "docs/images");
+
+const TILTFILE = `
+load('ext://uibutton', 'cmd_button', 'location', 'text_input')
+k8s_yaml('shop.yaml')
+k8s_resource('web', port_forwards=['18080:8080'], objects=['settings:configmap'], labels=['backend'])
+k8s_resource('payments', labels=['backend'])
+local_resource('seed-db', cmd='true', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL, labels=['backend'])
+local_resource('codegen', cmd='sleep 0.4; echo generated 14 files', labels=['build'])
+local_resource('lint', cmd='echo "src/cart.ts:12:7 total is never read"; exit 1', labels=['build'])
+local_resource('docs', serve_cmd='echo serving the handbook; exec sleep 3600', links=[link('http://localhost:8123', 'handbook')], labels=['frontend'])
+local_resource('smoke', cmd='true', resource_deps=['lint'], labels=['frontend'])
+cmd_button('reset', resource='web', text='Reset data', icon_name='delete', requires_confirmation=True, argv=['true'])
+cmd_button('invite', location=location.NAV, text='Invite', icon_name='person', argv=['true'], inputs=[text_input('WHOM')])
+`;
+
+const deployment = (name, command) => `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: ${name}}
+spec:
+  selector: {matchLabels: {app: ${name}}}
+  template:
+    metadata: {labels: {app: ${name}}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: main
+        image: busybox
+        command: [sh, -c, ${JSON.stringify(command)}]
+`;
+
+const REQUESTS = `i=0; while true; do i=$((i+1)); s=200; l=info; [ $((i % 17)) = 0 ] && s=404 && l=warning
+echo '{"level":"'$l'","msg":"GET /v1/items/'$i'","status":'$s',"took_ms":12}'; sleep 0.25; done`;
+
+const YAML = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+${deployment("web", REQUESTS)}${deployment("payments", "echo 'error: no credentials for the bank'; exit 1")}`;
+
+const folder = join(mkdtempSync(join(tmpdir(), "lilt-pictures-")), "shop");
+mkdirSync(folder);
+const kubeconfig = join(folder, "kubeconfig");
+copyFileSync(process.env.KUBECONFIG, kubeconfig);
+const env = { ...process.env, KUBECONFIG: kubeconfig, TILT_DEV_DIR: join(folder, ".dev") };
+const namespace = `pictures-${process.pid}`;
+const kubectl = (...words) => execFileSync("kubectl", words, { env, stdio: "pipe" });
+kubectl("create", "namespace", namespace);
+kubectl("config", "set-context", "--current", "--namespace", namespace);
+writeFileSync(join(folder, "Tiltfile"), TILTFILE);
+writeFileSync(join(folder, "shop.yaml"), YAML);
+
+const lilt = spawn(binary, ["up", "--stream", "--port", "0"], { cwd: folder, env });
+// Whatever goes wrong here, nothing stays behind.
+process.once("exit", () => {
+  lilt.kill();
+  kubectl("delete", "namespace", namespace, "--wait=false");
+  rmSync(join(folder, ".."), { recursive: true, force: true });
+});
+let output = "";
+lilt.stdout.on("data", (data) => (output += data));
+const link = () => /http:\/\/localhost:\d+\/\?token=\w+/.exec(output)?.[0];
+while (!link() && lilt.exitCode === null) await new Promise((done) => setTimeout(done, 50));
+const { origin } = new URL(link());
+
+const browser = await launch();
+async function picture(name, { width = 1440, height = 900, colorScheme = "light" }, path, prepare) {
+  const context = await browser.newContext({ colorScheme, viewport: { width, height } });
+  const page = await context.newPage();
+  await page.goto(link());
+  await page.locator("tr[data-resource=web]", { hasText: "Running" }).waitFor();
+  await page.locator("tr[data-resource=payments]", { hasText: "Failing" }).waitFor();
+  await page.goto(`${origin}${path}`);
+  await prepare(page);
+  await page.screenshot({ path: join(images, `${name}.png`) });
+  await context.close();
+}
+
+await picture("overview", {}, "/overview", async (page) => {
+  await page.locator("tr[data-resource=payments]", { hasText: "Failing" }).waitFor();
+  await page.locator("tr[data-resource=smoke]", { hasText: "Waiting" }).waitFor();
+});
+await picture("cluster", {}, "/r/web/overview", async (page) => {
+  await page.getByRole("button", { name: "In the cluster" }).click();
+  await page.getByRole("list", { name: "Conditions of web:deployment" }).getByText("Available").waitFor();
+  await page.getByRole("region", { name: "Events" }).locator("li").first().waitFor();
+});
+await picture("resource", { colorScheme: "dark" }, "/r/web/overview", async (page) => {
+  await page.getByRole("button", { name: "Why and when" }).click();
+  await page.locator(".bar.ready").waitFor();
+  await page.locator(".line").nth(15).waitFor();
+});
+await picture("logs", { width: 800, height: 700 }, "/r/(all)/overview?term=404&only=0", async (page) => {
+  await page.locator("mark").first().waitFor();
+  await page.keyboard.press("N");
+  await page.locator(".target").waitFor();
+});
+await browser.close();
+lilt.kill("SIGINT");
+await new Promise((done) => lilt.once("exit", done));
