@@ -20,12 +20,14 @@ pub struct Running {
     pub labels: std::collections::BTreeMap<String, String>,
 }
 
-/// What may be done in a container.
+/// Whether an engine can change the files of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rights {
-    /// Its processes are root's.
-    pub is_root: bool,
-    pub is_read_only: bool,
+pub enum Access {
+    /// The engine does not have it, or it does not run.
+    Absent,
+    /// Its root file system is read-only, to the engine too.
+    ReadOnly,
+    Writable,
 }
 
 /// How a command in a container ended, and what it wrote.
@@ -75,20 +77,12 @@ impl Engine {
         Ok(found)
     }
 
-    /// What may be done in a container, if the engine has it and it runs.
-    pub async fn rights(&self, container: &str) -> Result<Option<Rights>, Failure> {
+    pub async fn access(&self, container: &str) -> Result<Access, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Inspected {
             state: State,
-            config: Config,
             host_config: HostConfig,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Config {
-            #[serde(default)]
-            user: String,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -104,20 +98,23 @@ impl Engine {
         let path = format!("/containers/{}/json", encode_path(container));
         let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
         if response.status == StatusCode::NOT_FOUND {
-            return Ok(None);
+            return Ok(Access::Absent);
         }
         if !response.status.is_success() {
             return Err(refusal(response, &format!("the Docker engine refused {path}")).await);
         }
-        let Inspected { state, config, host_config } = self.read(&path, response).await?;
-        let user = config.user.split(':').next().unwrap_or_default();
-        let is_root = matches!(user, "" | "0" | "root");
-        Ok(state.running.then_some(Rights { is_root, is_read_only: host_config.readonly_rootfs }))
+        let Inspected { state, host_config } = self.read(&path, response).await?;
+        Ok(match (state.running, host_config.readonly_rootfs) {
+            (false, _) => Access::Absent,
+            (true, true) => Access::ReadOnly,
+            (true, false) => Access::Writable,
+        })
     }
 
     /// Unpacks an archive in the root directory of a container, with what the container has of tools and rights or not.
+    /// What is in it belongs to the container's user then.
     pub async fn put_archive(&self, container: &str, archive: Bytes) -> Result<(), Failure> {
-        let path = format!("/containers/{}/archive?path=%2F", encode_path(container));
+        let path = format!("/containers/{}/archive?path=%2F&copyUIDGID=1", encode_path(container));
         let mut headers = HeaderMap::new();
         headers.insert("content-type", http::HeaderValue::from_static("application/x-tar"));
         let response = self.send(Method::PUT, &path, headers, Payload::whole(archive)).await?;
@@ -127,10 +124,37 @@ impl Engine {
         }
     }
 
+    /// Removes paths in a container by its own `rm`, which engines cannot do without. Where its user may not, root does:
+    /// so it is with what is put, too.
+    pub async fn remove_paths(&self, container: &str, paths: &[String]) -> Result<(), Failure> {
+        let words = ["rm", "-rf", "--"].into_iter().chain(paths.iter().map(String::as_str));
+        let argv: Vec<String> = words.map(str::to_owned).collect();
+        let mut complaints = Vec::new();
+        for user in [None, Some("0")] {
+            let removed = self.execute_as(container, user, &argv, None).await?;
+            if removed.code == 0 {
+                return Ok(());
+            }
+            complaints = [removed.output, removed.errors].concat();
+        }
+        Err(Failure::user("cannot remove files in the container")
+            .detail(String::from_utf8_lossy(&complaints).trim().to_owned()))
+    }
+
     /// Runs a command in a container, with what comes from the channel as its input.
     pub async fn execute(
         &self,
         container: &str,
+        argv: &[String],
+        input: Option<mpsc::Receiver<Bytes>>,
+    ) -> Result<Executed, Failure> {
+        self.execute_as(container, None, argv, input).await
+    }
+
+    async fn execute_as(
+        &self,
+        container: &str,
+        user: Option<&str>,
         argv: &[String],
         input: Option<mpsc::Receiver<Bytes>>,
     ) -> Result<Executed, Failure> {
@@ -143,7 +167,7 @@ impl Engine {
                 errors.extend_from_slice(&bytes[..bytes.len().min(room)]);
             }
         };
-        let code = self.execute_telling(container, argv, input, gather).await?;
+        let code = self.converse_as(container, user, argv, input, gather).await?;
         Ok(Executed { code, ..executed })
     }
 
@@ -151,6 +175,18 @@ impl Engine {
     pub async fn execute_telling(
         &self,
         container: &str,
+        argv: &[String],
+        input: Option<mpsc::Receiver<Bytes>>,
+        tell: impl FnMut(Heard<'_>) + Send,
+    ) -> Result<i64, Failure> {
+        self.converse_as(container, None, argv, input, tell).await
+    }
+
+    /// `user`: none is the container's own.
+    async fn converse_as(
+        &self,
+        container: &str,
+        user: Option<&str>,
         argv: &[String],
         input: Option<mpsc::Receiver<Bytes>>,
         tell: impl FnMut(Heard<'_>) + Send,
@@ -167,6 +203,7 @@ impl Engine {
         }
         let wanted = serde_json::json!({
             "AttachStdin": input.is_some(), "AttachStdout": true, "AttachStderr": true, "Cmd": argv,
+            "User": user.unwrap_or_default(),
         });
         let path = format!("/containers/{}/exec", encode_path(container));
         let response = self.say(&path, &wanted).await?;

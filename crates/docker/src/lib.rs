@@ -23,7 +23,7 @@ mod version;
 
 pub use build::{BuildProgress, BuildRequest, BuiltImage, StepId, Transferred};
 pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};
-pub use exec::{Executed, Heard, Rights, Running};
+pub use exec::{Access, Executed, Heard, Running};
 pub use export::{Exported, Parts};
 pub use fingerprint::fingerprint;
 pub use prune::{PruneRequest, Removed};

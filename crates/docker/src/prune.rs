@@ -7,11 +7,16 @@ use http::{HeaderMap, Method, StatusCode};
 use lilt_model::reference::Reference;
 use lilt_model::{Failure, Timestamp};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::engine::{Engine, Query, encode_path, refusal};
 
 /// The label of images that may be removed.
 pub(crate) const REMOVABLE: &str = "dev.tilt.gc";
+
+/// The label of containers that a kubelet has made. It removes them itself, in time: what misses a container that has
+/// ended may run it again, and nobody could read its log any more.
+const OF_A_POD: &str = "io.kubernetes.pod.uid";
 
 /// What may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,19 +52,19 @@ struct Candidate {
 }
 
 impl Engine {
-    /// Containers that have ended.
+    /// Containers that have ended, but for those of pods.
     pub async fn prune_containers(&self, request: &PruneRequest) -> Result<Removed, Failure> {
-        self.prune_kind("containers", "ContainersDeleted", request).await
+        let mut filters = filters(request);
+        filters["label!"] = serde_json::json!([OF_A_POD]);
+        self.prune_kind("containers", "ContainersDeleted", &filters).await
     }
 
     /// What builds keep for the next one. Engines do not know of labels here: as with Tilt, age alone counts.
     pub async fn prune_caches(&self, request: &PruneRequest) -> Result<Removed, Failure> {
-        self.prune_kind("build", "CachesDeleted", request).await
+        self.prune_kind("build", "CachesDeleted", &filters(request)).await
     }
 
-    async fn prune_kind(&self, kind: &str, list: &str, request: &PruneRequest) -> Result<Removed, Failure> {
-        let until = format!("{}s", request.max_age.as_secs());
-        let filters = serde_json::json!({ "label": [format!("{REMOVABLE}=true")], "until": [until] });
+    async fn prune_kind(&self, kind: &str, list: &str, filters: &Value) -> Result<Removed, Failure> {
         let query = Query::new().add("filters", &filters.to_string()).finish();
         let path = format!("/{kind}/prune?{query}");
         let response = self.request(Method::POST, &path, HeaderMap::new()).await?;
@@ -69,7 +74,7 @@ impl Engine {
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => return Ok(Removed::default()),
             _ => return Err(refusal(response, &format!("the Docker engine refused /{kind}/prune")).await),
         }
-        let report: serde_json::Value = self.read(&path, response).await?;
+        let report: Value = self.read(&path, response).await?;
         let names = report[list].as_array().into_iter().flatten();
         Ok(Removed {
             what: names.filter_map(|name| name.as_str().map(str::to_owned)).collect(),
@@ -165,6 +170,11 @@ impl Engine {
         };
         Ok(steps.into_iter().filter_map(told).collect())
     }
+}
+
+fn filters(request: &PruneRequest) -> Value {
+    let until = format!("{}s", request.max_age.as_secs());
+    serde_json::json!({ "label": [format!("{REMOVABLE}=true")], "until": [until] })
 }
 
 /// Old ones of the given names, less the newest of each. One with several names stays: the engine would refuse, and

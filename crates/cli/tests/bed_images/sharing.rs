@@ -49,6 +49,40 @@ fn docker_desktop_runs_what_its_engine_has() {
     assert!(image.starts_with(&format!("{}:tilt-", site.image())), "{image}");
 }
 
+/// Nobody brings such an image anywhere, and its name says nothing of its content: the pods must be replaced all the same.
+#[test]
+fn an_image_of_an_own_tag_that_the_engine_has_is_deployed_when_it_changed() {
+    let site = Site::new("desktop-tag");
+    let _front = Front::of(
+        &site,
+        "docker-desktop",
+        &[(HOSTING, NOT_FOUND.0, NOT_FOUND.1), (NODES, "200 OK", &node("docker://28.0.0", "{}"))],
+    );
+    let (_folder, host) = engine_at(".docker/run/docker.sock");
+    let start = without_pods(&site);
+    let image = site.image();
+    site.project.write(
+        "Tiltfile",
+        &format!(
+            "custom_build('{image}', 'docker build -t {image}:mine app', ['app'], tag='mine', skips_local_docker=True)\n\
+             k8s_yaml('web.yaml')\nk8s_resource('web', pod_readiness='ignore')\n"
+        ),
+    );
+    let hash = |start: Start| {
+        start.variable("DOCKER_HOST", host.clone()).run().clean(0);
+        assert_eq!(
+            site.read("deployment/web", ".spec.template.spec.containers[0].image"),
+            format!("{image}:mine")
+        );
+        site.read("deployment/web", r".spec.template.metadata.labels.tilt\.dev/pod-template-hash")
+    };
+    let session = || site.ci().variable("KUBECONFIG", site.project.file("kubeconfig"));
+    let first = hash(start);
+    assert_eq!(hash(session()), first, "what is the same stays");
+    site.project.write("app/words.txt", "others");
+    assert_ne!(hash(session()), first);
+}
+
 /// Rancher Desktop with containerd does not share it, and with nodes that nobody may look at it is not known to.
 #[test]
 fn what_only_looks_like_sharing_is_none() {

@@ -157,7 +157,7 @@ impl ShellChannel {
     /// The exec ended; its status says why.
     async fn ended(&mut self) -> Failure {
         let message = self.exec.last_words().await.to_owned();
-        if message.contains("executable file not found") || message.contains("no such file or directory") {
+        if says_no_shell(&message) {
             return self.lacks("sh");
         }
         self.exec.place.broken(&message)
@@ -193,8 +193,38 @@ impl ShellChannel {
     }
 }
 
+/// Whether an exec ended because there is no `sh`. containerd and CRI-O say so; Docker says it where the command's output
+/// goes, and then gives the exit code of a shell that finds no program.
+fn says_no_shell(message: &str) -> bool {
+    ["executable file not found", "no such file or directory"].iter().any(|words| message.contains(words))
+        || ["exit code 126", "exit code 127"].iter().any(|words| message.ends_with(words))
+}
+
 fn gather(complaints: &mut Vec<u8>, output: Output<'_>) {
     let (Output::Stdout(bytes) | Output::Stderr(bytes)) = output;
     let room = MOST_DETAIL.saturating_sub(complaints.len());
     complaints.extend_from_slice(&bytes[..bytes.len().min(room)]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_no_shell;
+
+    #[test]
+    fn every_runtime_is_understood_when_it_finds_no_shell() {
+        for message in [
+            "Internal error occurred: error executing command in container: failed to exec in container: failed to start \
+             exec \"1\": OCI runtime exec failed: exec failed: unable to start container process: exec: \"sh\": executable \
+             file not found in $PATH",
+            "command terminated with non-zero exit code: command terminated with exit code 127",
+            "command terminated with non-zero exit code: exec failed: exec: \"/bin/sh\": stat /bin/sh: no such file or directory",
+        ] {
+            assert!(says_no_shell(message), "{message}");
+        }
+        for message in
+            ["", "command terminated with non-zero exit code: command terminated with exit code 137"]
+        {
+            assert!(!says_no_shell(message), "{message}");
+        }
+    }
 }

@@ -20,7 +20,9 @@ use tokio::time::Instant;
 
 use super::report;
 use crate::context::Context;
+use crate::settings::Transport;
 use channel::Channel;
+use docker::DockerChannel;
 pub(crate) use readings::Readings;
 use readings::{Opened, Reading};
 
@@ -40,7 +42,7 @@ pub(crate) async fn run(
     let Some(first) = task(&mut spec) else { return };
     let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
     // Opened ahead, so that the first save is as quick as the others. A failure is told when there is work.
-    let mut target = Target { context: &context, cluster, channel: None };
+    let mut target = Target::new(&context, cluster, &first);
     let cancel = context.cancel.clone();
     let serve = async {
         if let Some(task) = task(&mut spec) {
@@ -89,15 +91,40 @@ struct Target<'a> {
     context: &'a Context,
     cluster: Cluster,
     channel: Option<Channel>,
+    /// It is reached through the Docker engine that runs it.
+    by_engine: bool,
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    fn new(context: &'a Context, cluster: Cluster, task: &SyncTask) -> Self {
+        let by_engine = !task.agent && context.settings.live_update == Some(Transport::Docker);
+        Self { context, cluster, channel: None, by_engine }
+    }
+
     async fn channel(&mut self, task: &SyncTask) -> Result<&mut Channel, Failure> {
         let open = match self.channel.take() {
             Some(open) => open,
-            None => Channel::open(self.context, &self.cluster, task).await?,
+            None => match self.open(task).await {
+                Err(failure) if self.turn_to_engine(&failure, task).await => self.open(task).await?,
+                opened => opened?,
+            },
         };
         Ok(self.channel.insert(open))
+    }
+
+    async fn open(&mut self, task: &SyncTask) -> Result<Channel, Failure> {
+        Channel::open(self.context, &self.cluster, task, self.by_engine).await
+    }
+
+    /// Whether the engine is to do what the image cannot: it needs no program of the image to write, and no rights. Where the
+    /// image can, an exec that stays open is the better way, for a new one at each step takes the engine tens of milliseconds.
+    async fn turn_to_engine(&mut self, failure: &Failure, task: &SyncTask) -> bool {
+        let may = self.context.settings.live_update.unwrap_or_default() == Transport::Any;
+        if !may || self.by_engine || task.agent || failure.class != Class::User {
+            return false;
+        }
+        self.by_engine = DockerChannel::open(self.context, task).await.is_ok();
+        self.by_engine
     }
 }
 
@@ -192,6 +219,9 @@ async fn copy(
                 target.channel = None;
                 if matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false)) {
                     return Err(SyncFault::Gone);
+                }
+                if target.turn_to_engine(&failure, task).await {
+                    continue;
                 }
                 let worth_it = failure.class == Class::Environment
                     && (attempt < ATTEMPTS

@@ -191,7 +191,9 @@ fn is_brought(job: &DeployJob, target: &ImageTarget) -> bool {
 pub(crate) async fn content(context: &Context, job: &DeployJob, image: &Injection) -> Option<String> {
     let target = job.kubernetes.image(&image.name)?;
     let ImageBuild::Custom(recipe) = &target.build else { return None };
-    let stays = is_brought(job, target) && !recipe.tag.is_empty();
+    // What the engine need not have is not named by its content either, even if the engine happens to be the cluster's.
+    let keeps_name = recipe.output == CustomOutput::Remote || is_brought(job, target);
+    let stays = keeps_name && !recipe.tag.is_empty();
     if !stays && recipe.outputs_image_ref_to.is_none() {
         return None;
     }

@@ -16,9 +16,15 @@ pub(super) enum Channel {
 }
 
 impl Channel {
-    pub(super) async fn open(context: &Context, cluster: &Cluster, task: &SyncTask) -> Result<Self, Failure> {
-        if let Some(channel) = DockerChannel::open(context, task).await? {
-            return Ok(Self::Docker(channel));
+    /// `by_engine`: through the Docker engine that runs the container, rather than through Kubernetes.
+    pub(super) async fn open(
+        context: &Context,
+        cluster: &Cluster,
+        task: &SyncTask,
+        by_engine: bool,
+    ) -> Result<Self, Failure> {
+        if by_engine {
+            return DockerChannel::open(context, task).await.map(Self::Docker);
         }
         let way = if task.agent { Way::Agent } else { Way::Shell };
         LiveChannel::open(cluster, &task.pod, &task.container, way).await.map(Self::Exec)
