@@ -41,7 +41,7 @@ pub struct Settings {
 /// How running containers are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
-    /// Through the Docker engine that runs them, where there is one, else through Kubernetes.
+    /// Through Kubernetes, and through the Docker engine that runs them where their images cannot take files.
     #[default]
     Any,
     /// Through Kubernetes.
