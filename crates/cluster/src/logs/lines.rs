@@ -132,6 +132,9 @@ impl Lines {
     fn settle(&mut self) -> bool {
         let line = self.partial.split();
         let (time, text) = split_timestamp(&line);
+        if time.is_none() && NO_LOG.iter().any(|words| text.starts_with(words)) {
+            return false;
+        }
         let time = time.unwrap_or(self.newest);
         if self.after.is_some_and(|after| time <= after) {
             return false;
@@ -164,6 +167,11 @@ impl Lines {
     }
 }
 
+/// What a node says in the place of a log that has gone with its container: nothing that the container wrote, whose lines
+/// have a time.
+const NO_LOG: [&[u8]; 2] =
+    [b"unable to retrieve container logs for ", b"failed to try resolving symlinks in path "];
+
 /// The server knows whole seconds only.
 fn second_before(time: Option<Timestamp>) -> Option<jiff::Timestamp> {
     let second = time?.0.div_euclid(1_000_000) - (OVERLAP_SECONDS - 1);
@@ -184,6 +192,23 @@ fn split_timestamp(line: &[u8]) -> (Option<Timestamp>, &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_that_has_no_log_any_more_is_not_taken_for_the_container() {
+        let mut lines = Lines::new(None);
+        lines.push(b"2026-11-15T22:00:00Z one\n");
+        lines
+            .push(b"failed to try resolving symlinks in path \"/var/log/pods/a/2.log\": lstat: no such file");
+        assert_eq!(lines.finish().unwrap().text, "one\n");
+        lines.push(b"unable to retrieve container logs for docker://d975ab");
+        assert!(lines.finish().is_none());
+        lines.push(b"2026-11-15T22:00:01Z unable to retrieve container logs for the app\n");
+        lines.push(b"failed to watch file: too many open files");
+        assert_eq!(
+            lines.finish().unwrap().text,
+            "unable to retrieve container logs for the app\nfailed to watch file: too many open files"
+        );
+    }
 
     fn text(lines: &mut Lines) -> String {
         lines.take().map(|chunk| String::from_utf8(chunk.text.to_vec()).unwrap()).unwrap_or_default()
