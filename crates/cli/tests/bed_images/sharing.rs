@@ -64,7 +64,7 @@ fn an_image_of_an_own_tag_that_the_engine_has_is_deployed_when_it_changed() {
     site.project.write(
         "Tiltfile",
         &format!(
-            "custom_build('{image}', 'docker build -t {image}:mine app', ['app'], tag='mine', skips_local_docker=True)\n\
+            "custom_build('{image}', 'docker build --provenance=false -t {image}:mine app', ['app'], tag='mine', skips_local_docker=True)\n\
              k8s_yaml('web.yaml')\nk8s_resource('web', pod_readiness='ignore')\n"
         ),
     );
