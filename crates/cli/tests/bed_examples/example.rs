@@ -52,6 +52,8 @@ impl Example {
         assert!(text.contains(from), "{file} has no {from:?}");
         let aside = format!("{file}~");
         self.project.write(&aside, &text.replacen(from, to, 1));
+        let rights = std::fs::metadata(self.project.file(file)).expect("it is there").permissions();
+        std::fs::set_permissions(self.project.file(&aside), rights).expect("it is ours");
         std::fs::rename(self.project.file(&aside), self.project.file(file)).expect("a rename");
     }
 

@@ -101,3 +101,30 @@ fn its_whole_story() {
     let roles = example.namespace.kubectl(&["get", "clusterroles,clusterrolebindings", "-o", "name"]);
     assert!(!roles.contains("/gpu-operator"), "{roles}");
 }
+
+/// What its team types.
+#[test]
+fn its_makefile() {
+    let example = example();
+    let make = |words: &[&str]| {
+        let mut make = Command::new("make");
+        make.args(["-s", "LILT=echo lilt"]).args(words).current_dir(example.project.path());
+        let output = make.output().expect("make is there");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    assert_eq!(make(&["tilt"]), "lilt up --");
+    let secret = format!("REGISTRY_PASSWORD={PASSWORD}");
+    let given = ["tilt-up", "REGISTRY=docker.io/me", "REGISTRY_USERNAME=me", &secret];
+    assert_eq!(make(&given), "lilt up -- --registry=docker.io/me");
+    assert_eq!(make(&["tilt-down", "NAMESPACE=mine"]), "lilt down -- --namespace=mine");
+    // The chart's copy of the definitions follows the source.
+    make(&["sync-crds"]);
+    let files = |folder: &str| {
+        let found = std::fs::read_dir(example.project.file(folder)).expect("a folder");
+        let mut names: Vec<_> = found.map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(files("config/crd"), files("deployments/gpu-operator/crds"));
+}

@@ -90,3 +90,27 @@ fn its_whole_story() {
     start(&example, &["down", "--", "triggers"]).run().clean(0);
     example.leaves_nothing();
 }
+
+/// Clusters that are not here: what the Tiltfile would do for them.
+#[test]
+fn its_loaders() {
+    let example = Example::new("kpulse", "KPULSE_PORT");
+    let kubeconfig = example.namespace.kubeconfig();
+    let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig is there");
+    let result = |context: &str| {
+        std::fs::write(kubeconfig, text.replace("kind-lilt", context)).expect("it can be written");
+        start(&example, &["alpha", "tiltfile-result"]).without("KPULSE_LOADER").run()
+    };
+    for (context, loader) in [
+        ("k3d-dev", r#"k3d image import \"$EXPECTED_REF\" -c dev"#),
+        ("kind-kind", r#"kind load docker-image \"$EXPECTED_REF\" --name kind"#),
+        ("minikube", r#"minikube image load \"$EXPECTED_REF\""#),
+        ("docker-desktop", " && true"),
+    ] {
+        let printed = result(context).clean(0).stdout();
+        assert!(printed.contains(loader), "{loader} in {printed}");
+    }
+    let unknown = result("microk8s").clean(5);
+    let words = "how do images get into the nodes of microk8s? KPULSE_LOADER says it";
+    assert!(unknown.stderr().contains(words), "{}", unknown.stderr());
+}

@@ -1,9 +1,11 @@
 //! Two services and a database: what hot reload, process restart, waiting and manual triggers are to a beginner.
 
 use lilt_testbed_env::eventually;
+use serde_json::Value;
 
 use crate::example::Example;
 use crate::support::lilt::Lilt;
+use crate::support::page::get;
 
 fn session() -> (Example, Lilt) {
     let example = Example::new("myapp", "MYAPP_PORT");
@@ -12,7 +14,21 @@ fn session() -> (Example, Lilt) {
     for resource in ["db", "greeter", "myapp"] {
         lilt.wait_until_ready(resource);
     }
+    waits_for_its_database(&lilt);
     (example, lilt)
+}
+
+/// Nothing of myapp begins before what it works with is there.
+fn waits_for_its_database(lilt: &Lilt) {
+    let first = |resource: &str| -> Value {
+        let text = get(lilt.port(), &format!("/api/timeline?resource={resource}")).expect("lilt answers");
+        let timeline: Value = serde_json::from_str(&text).expect("JSON");
+        timeline["resources"][0]["updates"][0].clone()
+    };
+    let (db, myapp) = (first("db"), first("myapp"));
+    assert_eq!(myapp["stages"][0]["stage"], "wait", "{myapp}");
+    let began = myapp["stages"][1]["begin"].as_str();
+    assert!(began.is_some() && began >= db["stages"][0]["end"].as_str(), "{db} {myapp}");
 }
 
 #[test]
@@ -33,6 +49,7 @@ fn its_whole_story() {
     a_mistake_is_shown_and_mended(&example, &lilt);
     a_requirement_that_nobody_has(&example, &lilt);
     saved_changes_wait_for_the_button(&example, &lilt);
+    some_changes_need_an_image(&example, &lilt, &before[0]);
 
     lilt.quit();
     example.start(&["down"]).run().clean(0);
@@ -71,4 +88,13 @@ fn saved_changes_wait_for_the_button(example: &Example, lilt: &Lilt) {
         let it = lilt.wait_until("checks", "done", |it| it["status"]["updateStatus"] == "ok");
         (it["status"]["hasPendingChanges"] != true).then_some(())
     });
+}
+
+/// What `fall_back_on` names is no matter of copying.
+fn some_changes_need_an_image(example: &Example, lilt: &Lilt, pod: &str) {
+    let place = lilt.place();
+    example.edit("install-requirements", "requirements: $names", "all there: $names");
+    lilt.wait_for_line_after(place, "myapp │ STEP 1/3 — Building Dockerfile: [myapp]");
+    eventually("another pod runs", || (example.pod("myapp") != pod).then_some(()));
+    example.serves("/", "Salve");
 }

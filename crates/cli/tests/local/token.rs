@@ -75,3 +75,20 @@ fn a_port_keeps_its_token_so_that_a_browser_stays_in() {
     assert!(third.len() >= 32 && third != second);
     lilt.quit();
 }
+
+#[test]
+fn who_listens_to_other_machines_is_told_what_that_means() {
+    let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
+    let open = Start::new(&project, &["up", "--stream", "--port", "0", "--host", "0.0.0.0"]);
+    let lilt = open.variable("TILT_DEV_DIR", project.file("dev")).without("TILT_DISABLE_HUD_AUTH").start();
+    let words =
+        lilt.wait_for_line("--host 0.0.0.0: the page can be reached from other machines, unencrypted");
+    assert!(words.contains("can run commands as you"), "{words}");
+    lilt.wait_for_line("Tilt started on http://");
+    assert_eq!(ask(lilt.port(), "GET", RESOURCES, "", "").0, 403);
+    lilt.quit();
+    // Nobody else is told: it listens to this machine alone.
+    let (lilt, _) = start(&project, "0");
+    assert!(!lilt.output().contains("other machines"), "{}", lilt.output());
+    lilt.quit();
+}
