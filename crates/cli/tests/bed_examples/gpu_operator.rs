@@ -17,7 +17,12 @@ fn example() -> Example {
         "registry": format!("{}/gpu-team", Bed::get().registry()),
         "namespace": example.namespace.name(),
         "container_runtime": "containerd",
+        "allowed_contexts": ["shared-cluster"],
     });
+    // One that is not known to be local.
+    let kubeconfig = example.namespace.kubeconfig();
+    let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig is there");
+    std::fs::write(kubeconfig, text.replace("kind-lilt", "shared-cluster")).expect("it can be written");
     example.project.write("tilt_config.json", &config.to_string());
     git(&example, &["init", "-q"]);
     git(&example, &["add", "."]);
@@ -52,6 +57,9 @@ fn its_whole_story() {
     let image = |object: &str, path: &str| read(object, &format!(".spec{path}"));
     let wrong = start(&example, &["ci", "--port", "0", "--", "--validator=oldest"]).run().clean(1);
     assert!(wrong.output().contains("validator must be 'native' or 'commit'"), "{}", wrong.output());
+
+    let other = start(&example, &["ci", "--port", "0", "--", "--allowed_contexts=another"]).run().clean(1);
+    assert!(other.output().contains("shared-cluster"), "{}", other.output());
 
     // As it was done before: a second tag, which the policy names.
     start(&example, &["ci", "--port", "0", "--", "--validator=commit"])
