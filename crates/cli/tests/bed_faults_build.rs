@@ -4,13 +4,13 @@
 #[path = "support/support.rs"]
 mod support;
 
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::{Bed, eventually};
 
 use support::bed::Site;
 
-/// The update fails with a sentence, what runs goes on, and the next save builds: lilt needs no restart.
+/// The update fails with a sentence, what runs goes on, and it begins again when the engine is back.
 #[test]
-fn a_build_fails_when_its_engine_is_restarted_and_the_next_one_works() {
+fn a_build_begins_again_when_its_engine_has_been_restarted() {
     let bed = Bed::get();
     let _alone = bed.alone();
     let site = Site::new("faults-engine");
@@ -26,7 +26,8 @@ fn a_build_fails_when_its_engine_is_restarted_and_the_next_one_works() {
     let failure = lilt.wait_for_line_after(place, "web │ ERROR: Build Failed: ");
     assert!(failure.contains("the Docker engine"), "{failure}");
     lilt.wait_for_line_after(place, "hint: ");
-    lilt.wait_until("web", "has failed", |it| it["status"]["updateStatus"] == "error");
+    lilt.wait_for_line_after(place, "It begins again by itself when the Docker engine answers");
+    lilt.wait_for_line_after(place, "       halfway");
     assert_eq!(site.pods(), [pod], "what runs goes on");
 
     site.project.write("app/Dockerfile", &format!("{good}RUN echo all the way\n"));
@@ -34,14 +35,20 @@ fn a_build_fails_when_its_engine_is_restarted_and_the_next_one_works() {
     lilt.wait_until_ready("web");
     site.serves("one");
 
-    // While it is away, that is the cause; nothing waits for it.
+    // While it is away, that is the cause, and what the update waits for.
     let stopped = bed.stop("dockerd");
     let place = lilt.place();
-    site.project.write("app/words.txt", "lost\n");
+    site.project.write("app/words.txt", "kept\n");
     let failure = lilt.wait_for_line_after(place, "web │ ERROR: Build Failed: ");
     assert!(failure.contains("cannot connect to the Docker engine at unix://"), "{failure}");
+    lilt.wait_until("web", "says what it waits for", |it| {
+        let hold = it["metadata"]["annotations"]["lilt.dev/hold"].as_str().unwrap_or_default();
+        it["status"]["updateStatus"] == "error" && hold.starts_with("waiting for the Docker engine: ")
+    });
     drop(stopped);
-    site.project.write("app/words.txt", "found\n");
+    eventually("the new content is served", || {
+        support::page::get(site.port, "/words.txt").filter(|page| page == "kept\n")
+    });
     lilt.wait_until_ready("web");
     lilt.quit();
 }

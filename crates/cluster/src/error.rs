@@ -3,15 +3,13 @@
 use std::error::Error as _;
 
 use kube::core::Status;
-use lilt_model::Failure;
+use lilt_model::{Away, Failure};
 
 use crate::connect::Cluster;
 
-const UNREACHABLE: &str = "cannot reach the cluster";
-
 /// Whether the API server gave no answer: the same may succeed when it is back.
 pub fn is_unreachable(failure: &Failure) -> bool {
-    failure.message.starts_with(UNREACHABLE)
+    failure.away == Some(Away::Cluster)
 }
 
 const FORBIDDEN: &str = "the cluster does not allow you";
@@ -92,8 +90,8 @@ impl Cluster {
         } else {
             "is the cluster running? `kubectl cluster-info` asks the same address"
         };
-        Failure::environment(format!("{UNREACHABLE} {} at {}: {cause}", self.context(), self.server()))
-            .hint(hint)
+        let words = format!("cannot reach the cluster {} at {}: {cause}", self.context(), self.server());
+        Failure::environment(words).hint(hint).away(Away::Cluster)
     }
 }
 

@@ -28,12 +28,17 @@ use tunnel::{Claim, Refusal, Tunnel};
 
 /// Tunnels that are kept for clients to come.
 const SPARE: usize = 2;
+/// As many clients at once have one each, and none holds up another. The next ones share: making a tunnel for each of two
+/// hundred would take longer than all they want to know.
+const ALONE: usize = 8;
 
 /// Opens ports of pods, one pod at a time as a rule, and keeps what is dear to make.
 pub struct Forwarder {
     cluster: Cluster,
     /// As the latest value: nobody waits for it.
     tunnels: watch::Sender<Vec<Tunnel>>,
+    /// Tunnels that are being made.
+    making: AtomicUsize,
     /// Connections that wait for the last words of a pod.
     lingering: Arc<AtomicUsize>,
     /// Somebody on the way to the API server refused a tunnel.
@@ -49,7 +54,13 @@ impl std::fmt::Debug for Forwarder {
 impl Cluster {
     pub fn forwarder(&self) -> Forwarder {
         let (cluster, tunnels) = (self.clone(), watch::Sender::new(Vec::new()));
-        Forwarder { cluster, tunnels, lingering: Arc::default(), sockets_only: AtomicBool::new(false) }
+        Forwarder {
+            cluster,
+            tunnels,
+            making: AtomicUsize::new(0),
+            lingering: Arc::default(),
+            sockets_only: AtomicBool::new(false),
+        }
     }
 }
 
@@ -58,10 +69,18 @@ impl Forwarder {
     pub async fn open(&self, pod: &PodRef, port: u16) -> Result<PortStream, Failure> {
         let refused = Refused { pod: pod.clone(), port };
         while !self.sockets_only.load(Ordering::Relaxed) {
+            let changes = self.tunnels.subscribe();
             let (claim, is_new) = match self.spare(pod) {
                 Some(claim) => (claim, false),
-                None => match Tunnel::open(&self.cluster, pod).await {
-                    Ok(tunnel) => (self.keep(tunnel), true),
+                None if self.is_crowded(pod) => match self.shared(pod) {
+                    Some(claim) => (claim, false),
+                    None => {
+                        next(changes).await;
+                        continue;
+                    }
+                },
+                None => match self.make(pod).await {
+                    Ok(claim) => (claim, true),
                     Err(refusal) => match self.judge(pod, refusal) {
                         Some(failure) => return Err(failure),
                         None => break,
@@ -101,10 +120,26 @@ impl Forwarder {
         claim
     }
 
-    fn keep(&self, tunnel: Tunnel) -> Claim {
+    /// As many have a tunnel of their own, or will have it, as are to have one. Those who do not read need more.
+    fn is_crowded(&self, pod: &PodRef) -> bool {
+        let flowing = |tunnel: &&Tunnel| tunnel.leads_to(pod) && !tunnel.is_closed() && !tunnel.is_stalled();
+        let there = self.tunnels.borrow().iter().filter(flowing).count();
+        there + self.making.load(Ordering::Acquire) >= ALONE
+    }
+
+    /// The tunnel with the fewest clients; none: all are still being made.
+    fn shared(&self, pod: &PodRef) -> Option<Claim> {
+        let tunnels = self.tunnels.borrow();
+        let flowing = tunnels.iter().filter(|it| it.leads_to(pod) && !it.is_closed() && !it.is_stalled());
+        flowing.min_by_key(|tunnel| tunnel.clients()).map(Tunnel::share)
+    }
+
+    async fn make(&self, pod: &PodRef) -> Result<Claim, Refusal> {
+        let _making = Making::begin(self);
+        let tunnel = Tunnel::open(&self.cluster, pod).await?;
         let claim = tunnel.claim().expect("invariant: nobody else knows a new tunnel");
         self.tunnels.send_modify(|tunnels| tunnels.push(tunnel));
-        claim
+        Ok(claim)
     }
 
     fn forget(&self, tunnel: &Tunnel) {
@@ -130,6 +165,29 @@ impl Forwarder {
             }
         }
     }
+}
+
+/// A tunnel is being made. Those who wait for one look again when it is there, and when it will not be.
+struct Making<'f>(&'f Forwarder);
+
+impl<'f> Making<'f> {
+    fn begin(forwarder: &'f Forwarder) -> Self {
+        forwarder.making.fetch_add(1, Ordering::AcqRel);
+        Self(forwarder)
+    }
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.making.fetch_sub(1, Ordering::AcqRel);
+        self.0.tunnels.send_modify(|_| {});
+    }
+}
+
+/// Until there is another tunnel, or one less.
+async fn next(mut changes: watch::Receiver<Vec<Tunnel>>) {
+    // It cannot be closed: the sender is the forwarder's.
+    let _ = changes.changed().await;
 }
 
 fn gone(pod: &PodRef) -> Failure {

@@ -16,6 +16,7 @@ mod load;
 mod local;
 mod namespace;
 mod objects;
+mod outage;
 mod patience;
 mod probe;
 mod program;
@@ -72,6 +73,9 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         }
         (TaskId::Command(name), TaskSpec::Command { run, command, resource }) => {
             command::run(context, name, run, command, resource).await;
+        }
+        (TaskId::Outage(outage), TaskSpec::Outage { id, attempts }) => {
+            outage::run(context, outage, id, attempts).await;
         }
         (TaskId::Prune, TaskSpec::Prune(job)) => prune::run(context, &job).await,
         (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,

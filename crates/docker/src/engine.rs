@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use lilt_model::Failure;
+use lilt_model::{Away, Failure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
@@ -344,7 +344,8 @@ fn push_failure(parsed: &Reference, reference: &str, cause: &str) -> Failure {
     } else {
         "the sentence above comes from the Docker engine or the registry".to_owned()
     };
-    Failure::environment(format!("cannot push {reference}: {cause}")).hint(hint)
+    let failure = Failure::environment(format!("cannot push {reference}: {cause}")).hint(hint);
+    if transport::is_unanswered(cause) { failure.away(Away::Registry(reference.to_owned())) } else { failure }
 }
 
 /// A query string under construction.

@@ -1,6 +1,6 @@
 //! The JSON messages in which the engine reports a build or a push, one after another in one body.
 
-use lilt_model::Failure;
+use lilt_model::{Away, Failure};
 use serde::Deserialize;
 
 use crate::address::Address;
@@ -70,7 +70,10 @@ impl Messages {
             match self.response.chunk().await.map_err(|error| lost(&self.address, &error))? {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk),
                 None if self.buffer.iter().all(u8::is_ascii_whitespace) => return Ok(None),
-                None => return Err(Failure::environment("the Docker engine's answer ended in the middle")),
+                None => {
+                    let words = "the Docker engine's answer ended in the middle";
+                    return Err(Failure::environment(words).away(Away::Engine));
+                }
             }
         }
     }

@@ -1,11 +1,13 @@
 //! What a registry has already. The engine asks it: it alone knows mirrors, insecure registries and proxies.
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use lilt_model::Failure;
 use lilt_model::reference::Reference;
+use lilt_model::{Away, Failure};
 use serde::Deserialize;
 
 use crate::engine::{Engine, encode_path};
+use crate::transport;
+use crate::version::ask;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -38,6 +40,19 @@ impl Engine {
         }
     }
 
+    /// Whether what did not answer answers now.
+    pub async fn is_back(&self, away: &Away) -> bool {
+        match away {
+            Away::Engine => ask(&self.address, None).await.is_ok(),
+            // Whatever it says: it speaks.
+            Away::Registry(reference) => self
+                .digest_in_registry(reference)
+                .await
+                .map_or_else(|failure| failure.away.is_none(), |_| true),
+            Away::Cluster => true,
+        }
+    }
+
     /// The digest under which the registry keeps a reference; none if it has none of this name.
     pub async fn digest_in_registry(&self, reference: &str) -> Result<Option<String>, Failure> {
         #[derive(Deserialize)]
@@ -62,7 +77,11 @@ impl Engine {
                 Ok(Some(found.descriptor.digest))
             }
             StatusCode::NOT_FOUND => Ok(None),
-            _ => Err(crate::engine::refusal(response, &format!("cannot ask for {reference}")).await),
+            _ => {
+                let failure = crate::engine::refusal(response, &format!("cannot ask for {reference}")).await;
+                let unanswered = transport::is_unanswered(&failure.message);
+                Err(if unanswered { failure.away(Away::Registry(reference.to_owned())) } else { failure })
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use lilt_model::Failure;
+use lilt_model::{Away, Failure};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -158,10 +158,35 @@ async fn exchange(
 async fn complained(address: &Address, complaint: ssh::Complaint) -> Option<Failure> {
     let said = tokio::time::timeout(LAST_WORDS, complaint).await.ok()?.ok()?;
     let failure = Failure::environment(format!("cannot connect to the Docker engine at {address}: {said}"));
-    (!said.is_empty()).then(|| {
-        failure
-            .hint("`ssh` must get there without a question (an agent, a known host), and find `docker` there")
-    })
+    if said.is_empty() {
+        return None;
+    }
+    let failure = failure
+        .hint("`ssh` must get there without a question (an agent, a known host), and find `docker` there");
+    Some(if is_unanswered(&said) { failure.away(Away::Engine) } else { failure })
+}
+
+/// Whether a program's words about a connection say that nobody answered: not that it was refused what it wanted.
+pub(crate) fn is_unanswered(words: &str) -> bool {
+    const UNANSWERED: [&str; 13] = [
+        "connection refused",
+        "connection reset",
+        "connection timed out",
+        "i/o timeout",
+        "tls handshake timeout",
+        "no route to host",
+        "network is unreachable",
+        "no such host",
+        "could not resolve hostname",
+        "temporary failure in name resolution",
+        "broken pipe",
+        "use of closed network connection",
+        "503 service unavailable",
+    ];
+    let lower = words.to_lowercase();
+    UNANSWERED.iter().any(|phrase| lower.contains(phrase))
+        || lower.ends_with(": eof")
+        || lower.ends_with("unexpected eof")
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -201,7 +226,12 @@ fn not_there(address: &Address, error: &io::Error) -> Failure {
         }
         _ => "start Docker, or set DOCKER_HOST or `docker context use` to an engine that runs",
     };
-    Failure::environment(format!("cannot connect to the Docker engine at {address}: {error}")).hint(hint)
+    let failure =
+        Failure::environment(format!("cannot connect to the Docker engine at {address}: {error}")).hint(hint);
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => failure,
+        _ => failure.away(Away::Engine),
+    }
 }
 
 pub(crate) fn lost(address: &Address, error: &hyper::Error) -> Failure {
@@ -212,5 +242,6 @@ pub(crate) fn lost(address: &Address, error: &hyper::Error) -> Failure {
         source = cause.source();
     }
     Failure::environment(format!("lost the connection to the Docker engine at {address}: {causes}"))
-        .hint("see whether the engine was stopped or restarted; the next update tries again")
+        .hint("see whether the engine was stopped or restarted")
+        .away(Away::Engine)
 }

@@ -17,6 +17,7 @@ use lilt_model::{ResourceName, Timestamp};
 
 use crate::event::{Event, ForwardState, ProgramId, ServeExit};
 use crate::objects;
+use crate::outage;
 use crate::prune;
 use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::TaskId;
@@ -51,6 +52,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             images::built(state, &resource, update, &image, reference);
         }
         Event::StageEnded { resource, update } => timeline::stage_ended(state, &resource, update),
+        Event::OutageOver { outage } => outage::over(state, outage),
         Event::Woke => alarm::woke(state),
         Event::UpdateEnded { resource, update, outcome } => update::ended(state, &resource, update, *outcome),
         Event::Synced { resource, update, container, outcome } => {
@@ -188,6 +190,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         }
         TaskId::Connect(name) | TaskId::Namespace(name, _) => cluster::failed(state, &name, failure),
         TaskId::Kubeconfig(_) => {}
+        TaskId::Outage(outage) => outage::broke(state, &outage),
         TaskId::Prune => prune::ended(state),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
         TaskId::ObjectForward(name, _, place) => {

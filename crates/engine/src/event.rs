@@ -57,6 +57,10 @@ pub enum Event {
         update: u64,
         outcome: Box<UpdateOutcome>,
     },
+    /// What did not answer does again; or so long has passed that a real attempt must tell.
+    OutageOver {
+        outage: u64,
+    },
     /// A running update has come to its next stage.
     StageBegan {
         resource: ResourceName,

@@ -1,6 +1,6 @@
 //! Why an update does not start yet.
 
-use lilt_model::{Failure, ImageName, ResourceName};
+use lilt_model::{Away, Failure, ImageName, ResourceName};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub enum Hold {
     Files,
     /// The cluster has not answered yet.
     Cluster { failure: Option<Failure> },
+    /// Its last update failed because this did not answer.
+    Outage { away: Away, message: String },
     /// `uncategorized`, which carries namespaces and definitions, is being deployed.
     Uncategorized,
     /// Another resource builds an image that this one needs, too.
@@ -50,7 +52,8 @@ impl Hold {
             Hold::Uncategorized => "waiting-for-uncategorized",
             Hold::Image { .. } => "building-component",
             Hold::Container => "waiting-for-deploy",
-            Hold::Files | Hold::Cleanup => "reconciling",
+            Hold::Outage { away: Away::Cluster, .. } => "waiting-for-cluster",
+            Hold::Files | Hold::Cleanup | Hold::Outage { .. } => "reconciling",
             Hold::Trigger { .. } | Hold::Loop { .. } => return None,
         })
     }
@@ -71,6 +74,7 @@ impl Hold {
             Hold::Cluster { failure: Some(failure) } => {
                 format!("waiting for the cluster: {}", failure.message)
             }
+            Hold::Outage { away, message } => format!("waiting for {away}: {message}"),
             Hold::Uncategorized => "waiting for uncategorized to be deployed".into(),
             Hold::Image { image, resource } => {
                 format!("waiting for the image {image}, which is being built for {resource}")

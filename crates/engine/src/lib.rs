@@ -13,6 +13,7 @@ mod event;
 mod hold;
 mod notices;
 mod objects;
+mod outage;
 mod plan;
 mod project;
 mod prune;
@@ -35,6 +36,7 @@ pub use event::{
 pub use hold::{Dependency, Hold};
 pub use notices::Notices;
 pub use objects::{RESOURCE, acts, is_heard, plan_object, project_object, truth};
+pub use outage::Outage;
 pub use plan::{Plan, plan, plan_resource, plan_session};
 pub use project::{
     project_owner, project_resource, project_resource_objects, project_session, project_session_objects,

@@ -52,6 +52,10 @@ pub fn plan_session(state: &State) -> Plan {
     if let Some(job) = &state.prune.running {
         plan.insert(TaskId::Prune, TaskSpec::Prune(Box::new(job.clone())));
     }
+    for (outage, awaited) in &state.outages {
+        let spec = TaskSpec::Outage { id: awaited.id, attempts: awaited.attempts };
+        plan.insert(TaskId::Outage(outage.clone()), spec);
+    }
     for (id, cleanup) in &state.cleanups {
         let Cleanup { resource, leftovers, reason } = cleanup.clone();
         let spec = TaskSpec::Cleanup { resource, leftovers, reason };

@@ -252,7 +252,10 @@ fn update_status(resource: &ResourceState) -> UpdateStatus {
     }
     match (&resource.hold, resource.last()) {
         (Some(Hold::Trigger { .. }), None) => UpdateStatus::None,
-        (None | Some(Hold::Trigger { .. }), Some(last)) if last.failure.is_some() => UpdateStatus::Error,
+        // It has failed, though it will be tried again.
+        (None | Some(Hold::Trigger { .. } | Hold::Outage { .. }), Some(last)) if last.failure.is_some() => {
+            UpdateStatus::Error
+        }
         (None | Some(Hold::Trigger { .. }), Some(_)) => UpdateStatus::Ok,
         (Some(_) | None, _) => UpdateStatus::Pending,
     }

@@ -17,6 +17,7 @@ use lilt_model::resource::Body;
 use crate::apply::ask_for_base;
 use crate::cause::Cause;
 use crate::hold::Hold;
+use crate::outage::begins_again;
 use crate::prune;
 use crate::state::{
     BodyState, LiveUpdateRun, ResourceState, RunningUpdate, State, UNCATEGORIZED, UpdateKind,
@@ -251,7 +252,7 @@ fn start_live_update(
 
 fn cause_of(state: &State, resource: &ResourceState) -> Cause {
     let files = || job::new_changes(resource).into_iter().map(|path| state.shown(path)).collect::<Vec<_>>();
-    if resource.triggered.is_some() {
+    if resource.triggered.is_some() || begins_again(resource, &Cause::Triggered) {
         Cause::Triggered
     } else if resource.switched_on {
         Cause::Enabled
@@ -263,6 +264,8 @@ fn cause_of(state: &State, resource: &ResourceState) -> Cause {
         Cause::Configuration(files.clone())
     } else if !resource.renewed_dependencies.is_empty() {
         Cause::Dependencies(resource.renewed_dependencies.iter().cloned().collect())
+    } else if let Some(again) = &resource.again {
+        again.cause.clone()
     } else if resource.kubernetes().is_some_and(|kubernetes| kubernetes.fall_back) {
         Cause::LiveUpdateFailed
     } else if let Some(words) = resource.kubernetes().and_then(|kubernetes| kubernetes.drifting.words()) {

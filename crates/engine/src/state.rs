@@ -30,6 +30,7 @@ use crate::task::{CleanupReason, Leftovers};
 use crate::event::WatchId;
 use crate::notices::Notices;
 use crate::objects::{FileEvents, Objects};
+use crate::outage::{Awaited, Outage};
 use crate::prune::PruneState;
 pub(crate) use clusters::{ClusterState, Clusters};
 pub(crate) use kubernetes::{
@@ -166,6 +167,9 @@ pub struct State {
     pub(crate) alarms: BTreeSet<(Timestamp, Option<ResourceName>)>,
     /// The alarm of the session.
     pub(crate) session_alarm: Option<Timestamp>,
+    /// What does not answer and is waited for.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    pub(crate) outages: BTreeMap<Outage, Awaited>,
     /// `ci` took too long.
     pub(crate) timed_out: bool,
     pub(crate) settled: Settled,
@@ -277,6 +281,7 @@ impl State {
             behind_uncategorized: BTreeSet::new(),
             alarms: BTreeSet::new(),
             session_alarm: None,
+            outages: BTreeMap::new(),
             timed_out: false,
             settled: Settled::default(),
             prune: PruneState::default(),

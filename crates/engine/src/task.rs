@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::cause::Cause;
 use crate::event::{ProgramId, WatchId};
 use crate::notices::Notices;
+use crate::outage::Outage;
 use crate::prune::PruneJob;
 
 /// A place for one task at a time. When the plan puts another specification into it, the old task ends first.
@@ -62,6 +63,8 @@ pub enum TaskId {
     Repository(String),
     /// What an `Extension` looks for.
     Extension(String),
+    /// The end of an outage.
+    Outage(Outage),
     Prune,
     Wake,
 }
@@ -114,6 +117,8 @@ pub enum TaskSpec {
     Cleanup { resource: ResourceName, leftovers: Leftovers, reason: CleanupReason },
     /// Remove old images from the engine.
     Prune(Box<PruneJob>),
+    /// Say when something answers that did not. It has seemed to answer so many times before.
+    Outage { id: u64, attempts: u32 },
     /// Say when it is so late.
     Wake { at: Timestamp },
 }

@@ -358,8 +358,15 @@ impl World {
         }
     }
 
-    /// It is so late.
+    /// It is so late, and what did not answer does again.
     fn wake(&mut self) {
+        let outage = plan(&self.state).into_values().find_map(|spec| match spec {
+            TaskSpec::Outage { id, .. } => Some(id),
+            _ => None,
+        });
+        if let Some(outage) = outage {
+            self.event(Event::OutageOver { outage });
+        }
         if let Some(TaskSpec::Wake { at }) = plan(&self.state).remove(&TaskId::Wake) {
             self.time = self.time.max(at.0);
             self.event(Event::Woke);
@@ -394,6 +401,10 @@ impl World {
         let script = Script { state: self.state.clone(), time: 0 };
         let update = script.update_of(name.as_str()).expect("it runs");
         let outcome = match (good, matches!(name.as_str(), "w" | "x")) {
+            (false, true) if self.deployments.is_multiple_of(2) => {
+                let failure = Failure::environment("nobody answers").away(lilt_model::Away::Engine);
+                lilt_engine::UpdateOutcome::failed(failure)
+            }
             (false, _) => lilt_engine::UpdateOutcome::failed(Failure::user("it broke")),
             (true, false) => lilt_engine::UpdateOutcome::success(),
             (true, true) => script.deployed_outcome(name.as_str(), &tag),

@@ -510,3 +510,19 @@ fn what_is_to_be_kept_is_not_deleted_when_the_tiltfile_no_longer_names_it() {
         deleted.expect("a deletion").iter().map(|object| object["kind"].to_string()).collect();
     assert_eq!(kinds, ["\"Service\""]);
 }
+
+/// What is built from a recipe that is another by now is of no use.
+#[test]
+fn a_reload_that_changes_a_recipe_gives_its_build_up() {
+    let mut script = Script::loaded(vec![workload("web"), workload("api")]);
+    script.connect();
+    let before = (script.update_of("web"), script.update_of("api"));
+    let mut changed = workload("web");
+    if let Body::Kubernetes(spec) = &mut changed.body {
+        spec.images[0].entrypoint = Some(vec!["/other".into()]);
+    }
+    script.save_tiltfile().load(vec![changed, workload("api")]);
+    assert_ne!(script.update_of("web"), before.0, "another one is under way");
+    assert_eq!(script.update_of("api"), before.1, "that of the other goes on");
+    assert!(script.update_of("web").is_some());
+}

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::reference::Reference;
+
 /// Who can mend it. Decides the wording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,6 +37,31 @@ impl fmt::Display for Location {
     }
 }
 
+/// What did not answer. When it is back, the same may succeed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Away {
+    /// The API server.
+    Cluster,
+    /// The Docker engine.
+    Engine,
+    /// The registry of this image, as the engine sees it.
+    Registry(String),
+}
+
+impl fmt::Display for Away {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Away::Cluster => f.write_str("the cluster"),
+            Away::Engine => f.write_str("the Docker engine"),
+            Away::Registry(image) => match Reference::parse(image) {
+                Ok(reference) => write!(f, "the registry {}", reference.domain()),
+                Err(_) => write!(f, "the registry of {image}"),
+            },
+        }
+    }
+}
+
 /// One error, told so that its reader can act on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -49,6 +76,9 @@ pub struct Failure {
     /// More lines to show under the message: a source excerpt, a stack, the tail of an output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// It failed because this did not answer, and for no other reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<Away>,
 }
 
 impl Failure {
@@ -65,7 +95,7 @@ impl Failure {
     }
 
     fn new(class: Class, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), location: None, hint: None, detail: None }
+        Self { class, message: message.into(), location: None, hint: None, detail: None, away: None }
     }
 
     #[must_use]
@@ -77,6 +107,12 @@ impl Failure {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn away(mut self, what: Away) -> Self {
+        self.away = Some(what);
         self
     }
 

@@ -32,7 +32,7 @@ pub mod time;
 pub mod timeline;
 pub mod yaml;
 
-pub use failure::{Class, Failure, Location};
+pub use failure::{Away, Class, Failure, Location};
 pub use names::{ClusterName, ContainerId, ImageName, ResourceName, SpanId, Uid};
 pub use resource::Resource;
 pub use time::Timestamp;

@@ -14,6 +14,8 @@ use crate::samples::{Samples, milliseconds};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const MEGABYTES: usize = 100;
+const AT_ONCE: usize = 200;
+const BETWEEN: Duration = Duration::from_secs(2);
 
 const YAML: &str = "
 apiVersion: v1
@@ -70,11 +72,13 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         times.map(Samples::new)
     };
     let [quick, quick_kubectl] = turns(effort.samples(200), "/small", 6);
+    let [burst, burst_kubectl] = bursts([ours, theirs], effort.samples(10));
     let [large, large_kubectl] = turns(effort.samples(10), "/large", MEGABYTES * 1_000_000);
     drop((kubectl, session));
     let against = |ours: &Samples, theirs: &Samples| ours.median() / theirs.median();
     let latency = against(&quick, &quick_kubectl);
     let throughput = against(&large, &large_kubectl);
+    let at_once = against(&burst, &burst_kubectl);
     vec![
         Figure::new(
             "forward-latency",
@@ -86,6 +90,15 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         Figure::new("forward-latency-own", "    through lilt", Unit::Milliseconds, quick),
         Figure::new("forward-latency-kubectl", "    through kubectl", Unit::Milliseconds, quick_kubectl),
         Figure::new(
+            "forward-burst",
+            "forward: 200 connections at once, times what kubectl takes",
+            Unit::Times,
+            at_once,
+        )
+        .at_most(1.0),
+        Figure::new("forward-burst-own", "    through lilt", Unit::Milliseconds, burst),
+        Figure::new("forward-burst-kubectl", "    through kubectl", Unit::Milliseconds, burst_kubectl),
+        Figure::new(
             "forward-throughput",
             "forward: 100 MB from a pod, times what kubectl takes",
             Unit::Times,
@@ -95,6 +108,27 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
         Figure::new("forward-throughput-own", "    through lilt", Unit::Milliseconds, large),
         Figure::new("forward-throughput-kubectl", "    through kubectl", Unit::Milliseconds, large_kubectl),
     ]
+}
+
+/// By turns: as many connections at once as a page with many tabs makes, until the last one is answered. The pod needs a
+/// while between them, to end what it has served.
+fn bursts(ports: [u16; 2], count: usize) -> [Samples; 2] {
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..count {
+        for (port, times) in ports.into_iter().zip(&mut times) {
+            let begin = Instant::now();
+            std::thread::scope(|scope| {
+                let all: Vec<_> =
+                    (0..AT_ONCE).map(|_| scope.spawn(move || fetch(port, "/small", 6))).collect();
+                for one in all {
+                    one.join().expect("no panic").expect("the forward serves");
+                }
+            });
+            times.push(milliseconds(begin.elapsed()));
+            std::thread::sleep(BETWEEN);
+        }
+    }
+    times.map(Samples::new)
 }
 
 fn until_served(port: u16, begin: Instant) {

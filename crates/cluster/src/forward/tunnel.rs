@@ -1,12 +1,13 @@
 //! One connection to a pod through the API server, on which one port after another can be opened.
 //!
 //! Making it takes a TLS handshake and three programs that connect to each other; opening a port on it takes one
-//! exchange. Its streams have no flow control of their own: one that nobody reads would hold up the others. So only one
-//! client at a time has it; those that have closed their side may still be waiting for the last word of the pod.
+//! exchange. Its streams have no flow control of their own: one that nobody reads holds up the others. So one client has
+//! it alone, unless there are many at once ([`Tunnel::share`]); those that have closed their side may still be waiting for
+//! the last word of the pod.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -17,7 +18,8 @@ use hyper_util::rt::TokioIo;
 use kube::client::Body;
 use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::frames::{self, Decoder, Frame};
@@ -45,10 +47,14 @@ struct Inner {
     pod: PodRef,
     frames: mpsc::Sender<Bytes>,
     orders: mpsc::Sender<Order>,
-    /// A client has it.
-    taken: AtomicBool,
+    /// How many have it.
+    clients: AtomicUsize,
+    /// One of them does not read.
+    stalled: Arc<AtomicBool>,
     /// No new ports: it is broken, or about to end.
     closed: Arc<AtomicBool>,
+    /// Streams are asked for one after another, so that their numbers go out in order.
+    turn: Semaphore,
     next: AtomicU32,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
@@ -56,7 +62,6 @@ struct Inner {
 /// A port that is about to be opened: where its streams lead.
 struct Order {
     errors: u32,
-    data: u32,
     pair: Pair,
 }
 
@@ -89,7 +94,7 @@ pub(super) struct Claim(Tunnel);
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.0.0.taken.store(false, Ordering::Release);
+        self.0.0.clients.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -98,20 +103,23 @@ impl Tunnel {
         let (reader, writer) = tokio::io::split(upgrade(cluster, pod).await?);
         let (frames, outgoing) = mpsc::channel(FRAMES_AHEAD);
         let (orders, incoming) = mpsc::channel(FRAMES_AHEAD);
-        let closed = Arc::new(AtomicBool::new(false));
+        let (closed, stalled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let hearing = Hearing {
             orders: incoming,
             pairs: HashMap::new(),
             frames: frames.clone(),
             closed: Arc::clone(&closed),
+            stalled: Arc::clone(&stalled),
         };
         let tasks = [tokio::spawn(hearing.run(reader)), tokio::spawn(speak(writer, outgoing))];
         Ok(Self(Arc::new(Inner {
             pod: pod.clone(),
             frames,
             orders,
-            taken: AtomicBool::new(false),
+            clients: AtomicUsize::new(0),
+            stalled,
             closed,
+            turn: Semaphore::new(1),
             next: AtomicU32::new(1),
             _tasks: tasks.map(AbortOnDropHandle::new),
         })))
@@ -135,13 +143,27 @@ impl Tunnel {
     }
 
     pub(super) fn is_taken(&self) -> bool {
-        self.0.taken.load(Ordering::Acquire)
+        self.clients() > 0
+    }
+
+    pub(super) fn clients(&self) -> usize {
+        self.0.clients.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_stalled(&self) -> bool {
+        self.0.stalled.load(Ordering::Acquire)
     }
 
     /// None if another client has it.
     pub(super) fn claim(&self) -> Option<Claim> {
-        let taken = self.0.taken.swap(true, Ordering::AcqRel);
-        (!taken).then(|| Claim(self.clone()))
+        let claimed = self.0.clients.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
+        claimed.is_ok().then(|| Claim(self.clone()))
+    }
+
+    /// Whoever else has it.
+    pub(super) fn share(&self) -> Claim {
+        self.0.clients.fetch_add(1, Ordering::AcqRel);
+        Claim(self.clone())
     }
 }
 
@@ -152,10 +174,7 @@ impl Claim {
 
     /// Opens a port; none if the tunnel turns out to be dead.
     pub(super) async fn open_port(&self, port: u16) -> Option<Streams> {
-        let Inner { frames, orders, next, .. } = &*self.0.0;
-        // Only whoever has the claim takes numbers, so that they go out in order.
-        let errors = next.fetch_add(4, Ordering::Relaxed);
-        let id = errors + 2;
+        let Inner { frames, orders, next, turn, .. } = &*self.0.0;
         let (replied, reply) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         let (complain, complaint) = oneshot::channel();
@@ -165,24 +184,33 @@ impl Claim {
             complaint: Some(complain),
             text: BytesMut::new(),
         };
-        let (number, request) = (port.to_string(), errors.to_string());
-        let kind = |kind| [("streamtype", kind), ("port", number.as_str()), ("requestid", request.as_str())];
-        let mut opening = BytesMut::new();
-        frames::open(&mut opening, errors, &kind("error"));
-        opening.extend_from_slice(&frames::end(errors));
-        frames::open(&mut opening, id, &kind("data"));
         let exchange = async {
-            orders.send(Order { errors, data: id, pair }).await.ok()?;
-            frames.send(opening.freeze()).await.ok()?;
-            reply.await.ok()
+            let turn = turn.acquire().await.ok()?;
+            let errors = next.fetch_add(4, Ordering::Relaxed);
+            orders.send(Order { errors, pair }).await.ok()?;
+            frames.send(opening(errors, port)).await.ok()?;
+            drop(turn);
+            reply.await.ok()?;
+            Some(data_of(errors))
         };
         let half_open = HalfOpen(&self.0);
-        let replied = tokio::time::timeout(REPLY, exchange).await.ok().flatten();
-        replied.map(|()| {
+        let id = tokio::time::timeout(REPLY, exchange).await.ok().flatten();
+        id.map(|id| {
             std::mem::forget(half_open);
             Streams { id, pieces, complaint, frames: frames.clone() }
         })
     }
+}
+
+/// Asks for the two streams of a port.
+fn opening(errors: u32, port: u16) -> Bytes {
+    let (number, request) = (port.to_string(), errors.to_string());
+    let kind = |kind| [("streamtype", kind), ("port", number.as_str()), ("requestid", request.as_str())];
+    let mut opening = BytesMut::new();
+    frames::open(&mut opening, errors, &kind("error"));
+    opening.extend_from_slice(&frames::end(errors));
+    frames::open(&mut opening, data_of(errors), &kind("data"));
+    opening.freeze()
 }
 
 /// A port that is asked for and not there yet. Who gives up then leaves a tunnel that is good for nobody.
@@ -243,6 +271,7 @@ struct Hearing {
     pairs: HashMap<u32, Pair>,
     frames: mpsc::Sender<Bytes>,
     closed: Arc<AtomicBool>,
+    stalled: Arc<AtomicBool>,
 }
 
 impl Hearing {
@@ -279,7 +308,6 @@ impl Hearing {
 
     fn expect(&mut self, order: Order) {
         self.pairs.insert(order.errors, order.pair);
-        debug_assert_eq!(order.data, order.errors + 2);
     }
 
     async fn take(&mut self, frame: Frame) {
@@ -296,18 +324,27 @@ impl Hearing {
                     let _ = replied.send(());
                 }
             }
-            Frame::Data { stream, bytes } => match self.pair(stream) {
-                Some((Pair { pieces: Some(pieces), .. }, Side::Data)) if !bytes.is_empty() => {
-                    // Who does not listen any more does not want it.
-                    let _ = pieces.send(Piece::Bytes(bytes)).await;
-                }
-                Some((pair, Side::Errors)) => pair.text.extend_from_slice(&bytes),
-                _ => {}
-            },
+            Frame::Data { stream, bytes } => self.pass_on(stream, bytes).await,
             Frame::End { stream } | Frame::Reset { stream } => self.end(stream).await,
             // Whoever cannot take the answer now has other signs of life.
             Frame::Ping { id } => drop(self.frames.try_send(frames::ping(id))),
             Frame::GoAway => self.closed.store(true, Ordering::Release),
+        }
+    }
+
+    async fn pass_on(&mut self, stream: u32, bytes: Bytes) {
+        let stalled = Arc::clone(&self.stalled);
+        match self.pair(stream) {
+            Some((Pair { pieces: Some(pieces), .. }, Side::Data)) if !bytes.is_empty() => {
+                // Who does not listen any more does not want it.
+                if let Err(TrySendError::Full(piece)) = pieces.try_send(Piece::Bytes(bytes)) {
+                    stalled.store(true, Ordering::Release);
+                    let _ = pieces.send(piece).await;
+                    stalled.store(false, Ordering::Release);
+                }
+            }
+            Some((pair, Side::Errors)) => pair.text.extend_from_slice(&bytes),
+            _ => {}
         }
     }
 
@@ -345,6 +382,10 @@ enum Side {
 }
 
 /// Streams are 1 and 3, 5 and 7 and so on: the complaints of a port come on the first of two.
+fn data_of(errors: u32) -> u32 {
+    errors + 2
+}
+
 fn errors_of(stream: u32) -> u32 {
     if stream % 4 == 3 { stream - 2 } else { stream }
 }

@@ -11,6 +11,8 @@ use lilt_model::{Failure, SpanId, yaml};
 use lilt_store::Span;
 
 use super::deploy::{by_command, injection, variables};
+use super::outage::Persistence;
+use super::patience::{self, Patience};
 use super::reading;
 use crate::context::Context;
 
@@ -24,10 +26,17 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
     let limit = job.timeout.unwrap_or(TIMEOUT);
     let mut running = None;
     let work = async {
-        match &job.source {
-            ApplySource::Text(text) => apply(&context, job, text, limit).await,
-            ApplySource::Command(command) => {
-                run_command(&context, job, command, limit, span(), &mut running).await
+        let mut persistence = Persistence::new(&context, &job.cluster, span());
+        loop {
+            let outcome = match &job.source {
+                ApplySource::Text(text) => apply(&context, job, text, limit, span()).await,
+                ApplySource::Command(command) => {
+                    run_command(&context, job, command, limit, span(), &mut running).await
+                }
+            };
+            match outcome {
+                Ok(applied) => return Ok(applied),
+                Err(failure) => persistence.outlast(failure).await?,
             }
         }
     };
@@ -51,12 +60,23 @@ async fn apply(
     job: &ApplyJob,
     text: &str,
     limit: Duration,
+    mut span: Span,
 ) -> Result<AppliedObjects, Failure> {
     let objects = lilt_tiltfile::kubernetes_objects(text)?;
     let images: Vec<_> = job.images.iter().map(|(image, deployed)| injection(image, deployed)).collect();
     let objects = lilt_cluster::inject::prepare(&objects, &images, &job.locators)?;
     let how = ApplyOptions { timeout: limit, merge: job.merge, ..ApplyOptions::default() };
-    let applied = context.cluster(&job.cluster)?.apply_with(&objects, &how).await?;
+    let cluster = context.cluster(&job.cluster)?;
+    let mut patience = Patience::new(&cluster, patience::deadline(context, limit));
+    let applied = loop {
+        let failure = match patience.attempt(cluster.apply_with(&objects, &how)).await {
+            Ok(applied) => break applied,
+            Err(failure) => failure,
+        };
+        if !patience.lasts(&failure, |words| span.info(words)).await {
+            return Err(failure);
+        }
+    };
     let result = yaml::stream(applied.iter().map(|applied| &applied.content));
     let uids = applied.into_iter().map(|applied| (applied.object, applied.uid)).collect();
     Ok(AppliedObjects { objects, uids, result })

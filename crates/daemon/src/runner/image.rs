@@ -5,6 +5,7 @@ use lilt_model::api::ObjectKey;
 use lilt_model::{Failure, ResourceName};
 
 use super::deploy::{build, steps::Steps};
+use super::outage::Persistence;
 use super::report;
 use crate::context::Context;
 
@@ -13,11 +14,21 @@ const STEPS: usize = 2;
 
 pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: ResourceName, job: &DeployJob) {
     let mut span = context.update_span(&resource, run);
+    let words = context.update_span(&resource, run);
     span.info(&format!("Building the image of {key}"));
     let mut steps = Steps::new(&context, resource, run, span, STEPS);
     let mut outcome = UpdateOutcome::success();
+    let work = async {
+        let mut persistence = Persistence::new(&context, &job.kubernetes.cluster, words);
+        loop {
+            match build(&context, job, &mut steps, &mut outcome).await {
+                Ok(built) => return Ok(built),
+                Err(failure) => persistence.outlast(failure).await?,
+            }
+        }
+    };
     let result = tokio::select! {
-        result = build(&context, job, &mut steps, &mut outcome) => result,
+        result = work => result,
         // Dropping the work ends the build or the push that is under way; a command is given time.
         () = context.cancel.cancelled() => return steps.stop_command().await,
     };

@@ -3,14 +3,22 @@
 use std::time::Duration;
 
 use lilt_cluster::{Cluster, is_unreachable};
+use lilt_engine::Mode;
 use lilt_model::Failure;
 use tokio::time::Instant;
+
+use crate::context::Context;
 
 const PAUSE: Duration = Duration::from_millis(500);
 /// Work that takes longer than this is watched: is the server still there?
 const BEAT: Duration = Duration::from_secs(1);
 /// An answer that takes longer than this is none.
 const SILENCE: Duration = Duration::from_secs(5);
+
+/// A session waits for its cluster, however long that is away; who runs `ci` wants to know.
+pub(crate) fn deadline(context: &Context, limit: Duration) -> Option<Instant> {
+    (context.settings.mode == Mode::Ci).then(|| Instant::now() + limit)
+}
 
 /// With one piece of work, until the API server has answered.
 pub(crate) struct Patience<'c> {

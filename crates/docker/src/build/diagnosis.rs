@@ -2,11 +2,12 @@
 
 use lilt_model::image::DockerBuild;
 use lilt_model::reference::Reference;
-use lilt_model::{Failure, Location};
+use lilt_model::{Away, Failure, Location};
 use regex::Regex;
 
 use super::dockerfile::{line_of_image, line_of_step};
 use super::trace::FailedStep;
+use crate::transport::is_unanswered;
 
 const LOADING_IMAGE: &str = "[internal] load metadata for ";
 
@@ -82,7 +83,9 @@ fn base_image(build: &DockerBuild, image: &str, step: &FailedStep<'_>, error: &s
     let failure =
         if has(&["failed to do request", "dial tcp", "connection refused", "no such host", "timeout", "tls"])
         {
-            Failure::environment(message).hint("check that the Docker engine can reach the registry")
+            let failure =
+                Failure::environment(message).hint("check that the Docker engine can reach the registry");
+            if is_unanswered(&lower) { failure.away(Away::Registry(image.to_owned())) } else { failure }
         } else if has(&["unauthorized", "denied", "forbidden", "authorization failed", "no basic auth"]) {
             let registry = Reference::parse(image).map(|image| image.domain().to_owned()).unwrap_or_default();
             Failure::user(message).hint(format!(
@@ -119,7 +122,11 @@ fn whole_build(build: &DockerBuild, error: &str) -> Failure {
         return Failure::environment(format!(
             "the Docker engine stopped in the middle of the build: {error}"
         ))
-        .hint("it was stopped or restarted; the next update tries again");
+        .hint("it was stopped or restarted")
+        .away(Away::Engine);
+    }
+    if error.contains("Cannot connect to the Docker daemon") {
+        return Failure::environment(error.to_owned()).away(Away::Engine);
     }
     if error.contains("no space left on device") {
         return Failure::environment(error.to_owned()).hint("make room with `docker system prune`");

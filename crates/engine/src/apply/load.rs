@@ -17,6 +17,7 @@ use crate::cause::Cause;
 use crate::event::WatchId;
 use crate::hold::Hold;
 use crate::objects;
+use crate::schedule::give_up_outdated;
 use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState, Watch};
 use crate::task::{CleanupReason, Leftovers};
 use crate::timeline;
@@ -262,7 +263,7 @@ fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order:
         Body::Local(_) | Body::Compose(_) => None,
     };
     define_images(known, old_kubernetes);
-    let started = known.started_once;
+    let (started, outdated) = (known.started_once, known.reconfigured.is_some());
     if known.disabled {
         known.reconfigured = None;
     } else {
@@ -277,6 +278,9 @@ fn define(state: &mut State, tiltfile: &ResourceName, resource: Resource, order:
         let cluster = state.cluster_of(&name);
         let leftovers = Leftovers { cluster, objects: Vec::new(), command: Some(deploy.delete) };
         clean_up(state, &name, leftovers, CleanupReason::Unnamed);
+    }
+    if outdated {
+        give_up_outdated(state, &name);
     }
 }
 

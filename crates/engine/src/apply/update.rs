@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::apply::{drift, images, load, pods};
 use crate::event::{Deployed, ServeExit, SyncFault, UpdateOutcome, WatchId};
 use crate::objects;
+use crate::outage;
 use crate::prune;
 use crate::state::{
     BodyState, CommandRun, ContainerJob, FinishedUpdate, InitialSync, ResourceState, RunningUpdate, Serve,
@@ -91,6 +92,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
         }
         _ => {}
     }
+    outage::note(state, name, &update, outcome.failure.as_ref());
     finish(state, name, update, outcome.failure, outcome.warnings);
     for image in &built {
         objects::image_changed(state, image);

@@ -34,6 +34,7 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     let must_deploy = !resource.started_once
         || resource.reconfigured.is_some()
         || kubernetes.fall_back
+        || resource.again.is_some()
         || kubernetes.deployed.is_none()
         || !kubernetes.drifting.found.is_empty()
         || !kubernetes.changes.is_empty()

@@ -73,6 +73,9 @@ fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
         }
         return Ok(Some(Rank::changed(resource.newest_change().max(reconfigured))));
     }
+    if let Some(again) = &resource.again {
+        return again.hold(state).map_or(Ok(Some(Rank::changed(resource.attempted))), Err);
+    }
     if is_behind(resource) {
         return Ok(Some(Rank::changed(resource.attempted)));
     }

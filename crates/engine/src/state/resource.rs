@@ -17,6 +17,7 @@ use crate::cause::Cause;
 use crate::event::WatchId;
 use crate::hold::Hold;
 use crate::objects::FileEvents;
+use crate::outage::Again;
 use crate::task::UpdateJob;
 
 /// Ended updates that are remembered.
@@ -70,6 +71,8 @@ pub(crate) struct ResourceState {
     pub(crate) ready_once: bool,
     /// Asked for by hand, not started yet.
     pub(crate) triggered: Option<u64>,
+    /// Its last update was kept from succeeding by something that did not answer.
+    pub(crate) again: Option<Box<Again>>,
     /// The Tiltfile changed it: when, and by which files.
     pub(crate) reconfigured: Option<(u64, Vec<String>)>,
     /// What is to be watched for it.
@@ -188,6 +191,7 @@ impl ResourceState {
             rollout: None,
             ready_once: false,
             triggered: None,
+            again: None,
             reconfigured: None,
             watches: BTreeMap::new(),
             unmet: BTreeSet::new(),

@@ -6,14 +6,17 @@ use lilt_engine::{DeployJob, Deployed};
 use lilt_model::kubernetes::{CustomDeploy, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
-use lilt_model::{ClusterName, Failure, ImageName, Uid, yaml};
+use lilt_model::{Away, ClusterName, Failure, ImageName, Uid, yaml};
 use serde_json::Value;
 
 use super::steps::Steps;
 use super::{collect_hashes, shown, variables};
 use crate::context::Context;
 use crate::runner::local;
+use crate::runner::patience::{self, Patience};
 
+/// An answer that takes longer than this is none.
+const SILENCE: Duration = Duration::from_secs(5);
 /// How much of what a command printed is shown when it cannot be used: charts print megabytes.
 const SHOWN: usize = 500;
 
@@ -71,11 +74,25 @@ pub(crate) async fn find(
     printed: &[u8],
     seconds: u64,
 ) -> Result<(Vec<Value>, Vec<(ObjectRef, Uid)>), Failure> {
-    let objects = read(exit, printed, seconds)?;
-    let found = context.cluster(cluster)?.find(&objects).await.map_err(|failure| {
-        failure.hint("apply_cmd must print, as YAML, the objects that it applied, and nothing else")
-    })?;
-    Ok((objects, found))
+    let cluster = context.cluster(cluster)?;
+    let objects = match read(exit, printed, seconds) {
+        Ok(objects) => objects,
+        // What the command needed was not there, in all likelihood.
+        Err(failure) if !cluster.answers(SILENCE).await => return Err(failure.away(Away::Cluster)),
+        Err(failure) => return Err(failure),
+    };
+    let mut patience = Patience::new(&cluster, patience::deadline(context, Duration::from_secs(seconds)));
+    loop {
+        let failure = match patience.attempt(cluster.find(&objects)).await {
+            Ok(found) => return Ok((objects, found)),
+            Err(failure) => failure,
+        };
+        if !patience.lasts(&failure, |_| {}).await {
+            return Err(
+                failure.hint("apply_cmd must print, as YAML, the objects that it applied, and nothing else")
+            );
+        }
+    }
 }
 
 /// What a command printed, with what only the cluster knows.

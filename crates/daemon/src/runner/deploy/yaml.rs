@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lilt_cluster::{Applied, ApplyOptions, Cluster};
-use lilt_engine::{DeployJob, Deployed, Mode};
+use lilt_engine::{DeployJob, Deployed};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, yaml};
@@ -16,7 +16,7 @@ use super::remembered::Memory;
 use super::steps::Steps;
 use super::{collect_hashes, injections, shown};
 use crate::context::Context;
-use crate::runner::patience::Patience;
+use crate::runner::patience::{self, Patience};
 
 pub(super) async fn apply(
     context: &Context,
@@ -38,8 +38,7 @@ pub(super) async fn apply(
         remembered: memory.read(),
         many: job.first,
     };
-    // A session waits for its cluster, however long that is away; who runs `ci` wants to know.
-    let deadline = (context.settings.mode == Mode::Ci).then(|| Instant::now() + how.timeout);
+    let deadline = patience::deadline(context, how.timeout);
     if job.rerun {
         start_anew(&cluster, job, &objects, how.timeout, deadline, steps).await?;
     }

@@ -1,0 +1,83 @@
+//! Waits until something answers that did not.
+
+use std::time::Duration;
+
+use lilt_engine::{Event, Outage};
+use lilt_model::log::Level;
+use lilt_model::{Away, ClusterName, Failure};
+use lilt_store::Span;
+use tokio::time::Instant;
+
+use super::deploy::engine;
+use super::patience;
+use crate::context::Context;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Whoever waits for it sees within seconds that it is back.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// An answer that takes longer than this is none.
+const SILENCE: Duration = Duration::from_secs(5);
+/// Then a real attempt must tell: a question may fail where the work would not. As long is the pause before what seems to
+/// answer, and does not do so when it matters, is believed again.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// One that has seemed to be over `attempts` times is given more time each time.
+pub(crate) async fn run(context: Context, outage: Outage, id: u64, attempts: u32) {
+    tokio::select! {
+        () = wait(&context, &outage, attempts) => context.tell(Event::OutageOver { outage: id }).await,
+        () = context.cancel.cancelled() => {}
+    }
+}
+
+/// Until it is over; at most half a minute.
+pub(crate) async fn wait(context: &Context, outage: &Outage, attempts: u32) {
+    let end = Instant::now() + LIMIT;
+    let before = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(attempts)).min(LIMIT);
+    tokio::time::sleep(before).await;
+    let mut pause = FIRST_PAUSE;
+    while Instant::now() < end && !is_over(context, outage).await {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Of work for no resource, which the engine does not begin again.
+pub(crate) struct Persistence<'c> {
+    context: &'c Context,
+    cluster: &'c ClusterName,
+    span: Span,
+    deadline: Option<Instant>,
+    attempts: u32,
+}
+
+impl<'c> Persistence<'c> {
+    pub(crate) fn new(context: &'c Context, cluster: &'c ClusterName, span: Span) -> Self {
+        Self { context, cluster, span, deadline: patience::deadline(context, LIMIT), attempts: 0 }
+    }
+
+    /// Waits until what was away answers; a failure for another reason is given back.
+    pub(crate) async fn outlast(&mut self, failure: Failure) -> Result<(), Failure> {
+        let Some(away) = failure.away.clone() else { return Err(failure) };
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(failure);
+        }
+        let words = format!("ERROR: {failure}\nIt begins again by itself when {away} answers");
+        self.span.print(Level::Error, &words);
+        wait(self.context, &Outage { cluster: self.cluster.clone(), away }, self.attempts).await;
+        self.attempts = self.attempts.saturating_add(1);
+        Ok(())
+    }
+}
+
+async fn is_over(context: &Context, outage: &Outage) -> bool {
+    match &outage.away {
+        Away::Cluster => match context.cluster(&outage.cluster) {
+            Ok(cluster) => cluster.answers(SILENCE).await,
+            Err(_) => false,
+        },
+        away => match engine(context, &outage.cluster) {
+            Ok(engine) => tokio::time::timeout(SILENCE, engine.is_back(away)).await.unwrap_or(false),
+            Err(_) => false,
+        },
+    }
+}

@@ -1,0 +1,110 @@
+//! Updates that failed because something did not answer: a Docker engine, a registry, an API server. They begin again when it
+//! does, without being asked.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lilt_model::log::Level;
+use lilt_model::{Away, ClusterName, Failure, ResourceName, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::cause::Cause;
+use crate::hold::Hold;
+use crate::state::{Mode, ResourceState, RunningUpdate, State};
+
+/// For so long after the first attempt began, `ci` tries again; then it wants to know.
+const CI_LIMIT: Duration = Duration::from_secs(30);
+
+/// What does not answer, and to whom: each cluster has its own engine.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Outage {
+    pub cluster: ClusterName,
+    pub away: Away,
+}
+
+/// Somebody waits for its end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Awaited {
+    pub(crate) id: u64,
+    /// How many times in a row it seemed to be over.
+    pub(crate) attempts: u32,
+    waiting: BTreeSet<ResourceName>,
+}
+
+/// An update that begins again when an outage is over.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Again {
+    pub(crate) cause: Cause,
+    outage: Outage,
+    message: String,
+    since: Timestamp,
+    attempts: u32,
+}
+
+impl Again {
+    /// Why it does not begin yet.
+    pub(crate) fn hold(&self, state: &State) -> Option<Hold> {
+        let hold = || Hold::Outage { away: self.outage.away.clone(), message: self.message.clone() };
+        state.outages.contains_key(&self.outage).then(hold)
+    }
+}
+
+/// An update ended: whether it begins again by itself.
+pub(crate) fn note(
+    state: &mut State,
+    name: &ResourceName,
+    update: &RunningUpdate,
+    failure: Option<&Failure>,
+) {
+    let (now, cluster, mode) = (state.now, state.cluster_of(name), state.options.mode);
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let before = resource.again.take();
+    let Some((failure, away)) = failure.and_then(|it| Some((it, it.away.clone()?))) else { return };
+    let since = before.as_ref().map_or(update.started, |before| before.since);
+    if mode == Mode::Ci && now.since(since) >= CI_LIMIT {
+        return;
+    }
+    let again = Again {
+        cause: update.cause.clone(),
+        outage: Outage { cluster, away },
+        message: failure.message.clone(),
+        since,
+        attempts: before.map_or(0, |before| before.attempts.saturating_add(1)),
+    };
+    await_end(state, name, again);
+}
+
+fn await_end(state: &mut State, name: &ResourceName, again: Again) {
+    let id = state.next_sequence();
+    let fresh = Awaited { id, attempts: again.attempts, waiting: BTreeSet::new() };
+    let awaited = state.outages.entry(again.outage.clone()).or_insert(fresh);
+    awaited.waiting.insert(name.clone());
+    state.note(name, Level::Info, format!("It begins again by itself when {} answers", again.outage.away));
+    if let Some(resource) = state.resources.get_mut(name) {
+        resource.again = Some(Box::new(again));
+    }
+    state.touch_session();
+    state.touch(name);
+}
+
+/// It answers, or it is time to see for ourselves.
+pub(crate) fn over(state: &mut State, id: u64) {
+    let found = state.outages.iter().find(|(_, awaited)| awaited.id == id).map(|(outage, _)| outage.clone());
+    let Some(awaited) = found.and_then(|outage| state.outages.remove(&outage)) else { return };
+    for name in &awaited.waiting {
+        state.touch(name);
+    }
+    state.touch_session();
+}
+
+/// A runner broke: as if it were over.
+pub(crate) fn broke(state: &mut State, outage: &Outage) {
+    if let Some(id) = state.outages.get(outage).map(|awaited| awaited.id) {
+        over(state, id);
+    }
+}
+
+/// Whether a resource wants to do again what it was kept from.
+pub(crate) fn begins_again(resource: &ResourceState, cause: &Cause) -> bool {
+    resource.again.as_ref().is_some_and(|again| again.cause == *cause)
+}

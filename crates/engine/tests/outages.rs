@@ -1,0 +1,119 @@
+//! Updates that failed because something did not answer.
+
+mod support;
+
+use lilt_engine::{Event, Hold, Mode, Outage, TaskId, TaskSpec, UpdateOutcome, plan};
+use lilt_model::request::Request;
+use lilt_model::{Away, ClusterName, Failure, ResourceName};
+use support::*;
+
+fn away(script: &mut Script, resource: &str, what: Away) {
+    let update = script.update_of(resource).expect("an update runs");
+    let failure = Failure::environment("nobody answers").away(what);
+    let outcome = Box::new(UpdateOutcome::failed(failure));
+    script.event(Event::UpdateEnded { resource: resource.into(), update, outcome });
+}
+
+/// What is waited for: its number, and how often it has seemed to answer.
+fn awaited(script: &Script, what: &Away) -> Option<(u64, u32)> {
+    let outage = Outage { cluster: ClusterName::default(), away: what.clone() };
+    match plan(&script.state).remove(&TaskId::Outage(outage)) {
+        Some(TaskSpec::Outage { id, attempts }) => Some((id, attempts)),
+        _ => None,
+    }
+}
+
+fn held(script: &Script, resource: &str) -> String {
+    script.state.hold(&ResourceName::new(resource)).map(Hold::words).unwrap_or_default()
+}
+
+fn over(script: &mut Script, what: &Away) {
+    let (outage, _) = awaited(script, what).expect("it is waited for");
+    script.event(Event::OutageOver { outage });
+}
+
+#[test]
+fn an_update_begins_again_when_the_engine_answers() {
+    let mut script = Script::loaded(vec![workload("web"), workload("api")]);
+    script.connect();
+    away(&mut script, "web", Away::Engine);
+    away(&mut script, "api", Away::Engine);
+    assert_eq!(script.update_of("web"), None);
+    assert_eq!(held(&script, "web"), "waiting for the Docker engine: nobody answers");
+    assert_eq!(script.status("web"), "Error/Pending", "it has failed, and that is shown");
+    let waits = plan(&script.state).into_keys().filter(|id| matches!(id, TaskId::Outage(_))).count();
+    assert_eq!(waits, 1, "one task waits for all of them");
+    over(&mut script, &Away::Engine);
+    assert_eq!(awaited(&script, &Away::Engine), None);
+    script.deploy("web", "1").deploy("api", "1");
+    assert_eq!((held(&script, "web"), held(&script, "api")), (String::new(), String::new()));
+    assert_eq!(script.update_of("web"), None);
+}
+
+#[test]
+fn what_only_seems_to_answer_is_given_more_time() {
+    let what = Away::Registry("localhost:5000/web:tilt-1".to_owned());
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect();
+    for attempts in 0..3 {
+        away(&mut script, "web", what.clone());
+        assert_eq!(held(&script, "web"), "waiting for the registry localhost:5000: nobody answers");
+        assert_eq!(awaited(&script, &what).map(|(_, attempts)| attempts), Some(attempts));
+        over(&mut script, &what);
+    }
+    // Another failure ends it.
+    script.fail("web");
+    assert_eq!((script.update_of("web"), held(&script, "web")), (None, String::new()));
+}
+
+#[test]
+fn a_save_or_a_trigger_does_not_wait() {
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect().deploy("web", "1").trigger("web");
+    away(&mut script, "web", Away::Engine);
+    script.save_image("web", "web", "/p/web/Dockerfile");
+    assert!(script.update_of("web").is_some(), "it may be what mends it");
+    away(&mut script, "web", Away::Engine);
+    script.trigger("web");
+    assert!(script.update_of("web").is_some());
+    script.deploy("web", "2");
+    over(&mut script, &Away::Engine);
+    assert_eq!(script.update_of("web"), None, "nothing is left to do");
+}
+
+#[test]
+fn who_asked_for_an_update_gets_it_after_the_outage() {
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect().deploy("web", "1").trigger("web");
+    away(&mut script, "web", Away::Cluster);
+    over(&mut script, &Away::Cluster);
+    let Some(TaskSpec::Update { job, .. }) = plan(&script.state).remove(&TaskId::Update("web".into())) else {
+        panic!("an update runs")
+    };
+    let lilt_engine::UpdateJob::Deploy(job) = &*job else { panic!("it deploys") };
+    assert!(job.rerun, "what was asked for is not forgotten");
+}
+
+#[test]
+fn ci_gives_up_in_the_end() {
+    let mut script = Script::with_mode(Mode::Ci);
+    script.load(vec![workload("web")]).connect();
+    away(&mut script, "web", Away::Engine);
+    assert_eq!(lilt_engine::verdict(&script.state), None, "it waits");
+    over(&mut script, &Away::Engine);
+    script.time += 30_000;
+    away(&mut script, "web", Away::Engine);
+    assert_eq!(awaited(&script, &Away::Engine), None);
+    assert!(matches!(lilt_engine::verdict(&script.state), Some(lilt_engine::Verdict::Broken { .. })));
+}
+
+#[test]
+fn what_is_switched_off_does_not_begin_again() {
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect();
+    away(&mut script, "web", Away::Engine);
+    let request = Request::Switch { enable: Vec::new(), disable: vec!["web".into()] };
+    script.event(Event::Requested { request });
+    over(&mut script, &Away::Engine);
+    assert_eq!((script.update_of("web"), held(&script, "web")), (None, String::new()));
+}
