@@ -112,6 +112,8 @@ fn whole_build(build: &DockerBuild, error: &str) -> Failure {
         "no build stage",
         "failed to parse",
         "circular dependency",
+        "provided Dockerfile",
+        "unknown instruction",
     ];
     if line.is_some() || user.iter().any(|word| error.contains(word)) {
         let failure = Failure::user(error.to_owned()).hint("mend the Dockerfile and save");
