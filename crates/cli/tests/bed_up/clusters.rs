@@ -111,3 +111,42 @@ fn a_context_that_is_named_is_guarded_like_any_other() {
     assert!(complaint.contains("kubeconfig has no context named egde"), "{complaint}");
     assert!(complaint.contains("did you mean edge?"), "{complaint}");
 }
+
+/// The same manifest, in two places at once: what happens to one is none of the other's business.
+#[test]
+fn one_manifest_goes_into_two_contexts() {
+    let (site, far) = site("twice");
+    let map = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\n";
+    let service = "---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n";
+    site.project.write("web.yaml", &format!("{}\n{service}{map}", site.idle("web")));
+    site.project.write(
+        "Tiltfile",
+        "k8s_yaml('web.yaml')\nk8s_yaml('web.yaml', allow_duplicates=True)\n\
+         k8s_resource('web:deployment:default:apps:0', new_name='near', objects=['conf'])\n\
+         k8s_resource('web:deployment:default:apps:1', new_name='far', objects=['conf'], context='edge')\n",
+    );
+    let lilt = site.up().start();
+    lilt.wait_until_ready("near");
+    lilt.wait_until_ready("far");
+    let all = ["deployment/web", "service/web", "configmap/conf"];
+    for object in all {
+        assert!(site.exists(object) && far.get(object).is_ok(), "{object} is in both");
+    }
+    far.kubectl(&["delete", "deployment/web"]);
+    let drifts = |it: &serde_json::Value| {
+        it["metadata"]["annotations"]["lilt.dev/drift"].as_str().is_some_and(|it| it.contains("deleted"))
+    };
+    lilt.wait_until("far", "is missed", drifts);
+    assert!(site.exists("deployment/web"));
+    lilt.click("far");
+    lilt.wait_until_ready("far");
+    Start::new(&site.project, &["disable", "far"]).beside(&lilt).run().clean(0);
+    eventually("it is gone there", || all.iter().all(|object| far.get(object).is_err()).then_some(()));
+    assert!(all.iter().all(|object| site.exists(object)), "and only there");
+    Start::new(&site.project, &["enable", "far"]).beside(&lilt).run().clean(0);
+    lilt.wait_until_ready("far");
+    lilt.wait_until_ready("near");
+    lilt.quit();
+    site.down().run().clean(0);
+    assert!(all.iter().all(|object| far.get(object).is_err() && !site.exists(object)), "deleted in both");
+}

@@ -234,10 +234,16 @@ impl Grouping {
             .copied()
             .collect();
         positions.sort_unstable();
-        let taken = positions
-            .into_iter()
-            .filter_map(|position| self.rest[position].take_if(|service| service.selects_pods_of(workload)));
-        taken.collect()
+        let mut taken: Vec<Object> = Vec::new();
+        for position in positions {
+            // Of the same one twice, which is allowed with allow_duplicates, the other is for another workload.
+            let is_wanted = |service: &mut Object| {
+                service.selects_pods_of(workload) && !taken.iter().any(|it| it.id() == service.id())
+            };
+            let service = self.rest[position].take_if(is_wanted);
+            taken.extend(service);
+        }
+        taken
     }
 
     fn name_is_free(&self, name: &str) -> Result<(), Failure> {
@@ -367,16 +373,21 @@ impl Grouping {
                     None => format!("there are: {}", all().collect::<Vec<_>>().join(", ")),
                 }))
             }
-            [(position, _)] => position.and_then(|position| self.rest[position].take()).ok_or_else(|| {
-                let failure = Failure::user(format!(
-                    "k8s_resource: the object {fragment} already belongs to another resource"
-                ));
-                let free: Vec<String> = self.rest.iter().flatten().map(full_name).collect();
-                match free.is_empty() {
-                    true => failure.hint("all objects belong to resources already"),
-                    false => failure.hint(format!("those that belong to none are: {}", free.join(", "))),
-                }
-            }),
+            // The same one twice, which is allowed with allow_duplicates: one after another.
+            [(_, name), others @ ..] if others.iter().all(|(_, other)| other == name) => {
+                let mut free = found.iter().filter_map(|(position, _)| *position);
+                let found = free.find_map(|position| self.rest[position].take());
+                found.ok_or_else(|| {
+                    let failure = Failure::user(format!(
+                        "k8s_resource: the object {fragment} already belongs to another resource"
+                    ));
+                    let free: Vec<String> = self.rest.iter().flatten().map(full_name).collect();
+                    match free.is_empty() {
+                        true => failure.hint("all objects belong to resources already"),
+                        false => failure.hint(format!("those that belong to none are: {}", free.join(", "))),
+                    }
+                })
+            }
             several => {
                 let names: Vec<&str> = several.iter().map(|(_, name)| name.as_str()).collect();
                 let failure = Failure::user(format!("k8s_resource: {fragment} names more than one object"));
