@@ -26,17 +26,32 @@ pub async fn docker_prune(
     let guardian = Guardian::of_this_program()?;
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await?;
     let work = async {
-        let registry = registry(&settings, &project).await?;
-        // Who deploys nothing has no kubeconfig read.
-        let engine = match deploys(&project) {
-            true => {
-                let context = settings.kubeconfig.context().map(str::to_owned);
-                examine::cluster_engine(context, &guardian).await?.engine
-            }
-            false => Arc::new(examine::engine()?),
+        let mut engines = Vec::new();
+        let mut job = PruneJob {
+            settings: project.settings.docker_prune,
+            clusters: clusters(&project),
+            names: Vec::new(),
+            // No session knows what is deployed here: the newest are kept, as the Tiltfile says.
+            used: Vec::new(),
         };
-        let job = job(&project, registry.as_ref());
-        runner::prune(&engine, &job, true, |line| print(&format!("{line}\n"))).await
+        for cluster in &job.clusters {
+            let registry = registry(&settings, &project, cluster).await?;
+            job.names.extend(names(&project, cluster, registry.as_ref()));
+            let context = match cluster.is_session() {
+                true => settings.kubeconfig.context().map(str::to_owned),
+                false => Some(cluster.as_str().to_owned()),
+            };
+            engines.push(examine::cluster_engine(context, &guardian).await?.engine);
+        }
+        // Who deploys nothing has no kubeconfig read.
+        if engines.is_empty() {
+            engines.push(Arc::new(examine::engine()?));
+            job.names = names(&project, &ClusterName::default(), None);
+        }
+        for engine in runner::distinct(engines.into_iter()) {
+            runner::prune(&engine, &job, true, |line| print(&format!("{line}\n"))).await?;
+        }
+        Ok(())
     };
     let result = tokio::select! {
         result = work => result,
@@ -46,27 +61,35 @@ pub async fn docker_prune(
     result
 }
 
-fn deploys(project: &Project) -> bool {
-    project.resources.iter().any(|resource| matches!(resource.body, Body::Kubernetes(_)))
+/// Where what is built goes.
+fn clusters(project: &Project) -> Vec<ClusterName> {
+    let deployed = project.resources.iter().filter_map(|resource| match &resource.body {
+        Body::Kubernetes(kubernetes) => Some(kubernetes.cluster.clone()),
+        Body::Local(_) | Body::Compose(_) => None,
+    });
+    let mut clusters: Vec<ClusterName> = deployed.collect();
+    clusters.sort();
+    clusters.dedup();
+    clusters
 }
 
 /// Images have other names where the cluster announces a registry.
-async fn registry(settings: &Settings, project: &Project) -> Result<Option<Registry>, Failure> {
-    if !deploys(project) {
-        return Ok(None);
-    }
-    let info = Cluster::connect(settings.connection(&ClusterName::default())).await?.probe().await?;
+async fn registry(
+    settings: &Settings,
+    project: &Project,
+    cluster: &ClusterName,
+) -> Result<Option<Registry>, Failure> {
+    let info = Cluster::connect(settings.connection(cluster)).await?.probe().await?;
     Ok(info.registry.or_else(|| project.settings.default_registry.clone()))
 }
 
-fn job(project: &Project, registry: Option<&Registry>) -> PruneJob {
+/// The images that are built for a cluster, as this machine's engine names them.
+fn names(project: &Project, cluster: &ClusterName, registry: Option<&Registry>) -> Vec<String> {
     let images = project.resources.iter().flat_map(|resource| match &resource.body {
-        Body::Kubernetes(kubernetes) => kubernetes.images.as_slice(),
-        Body::Compose(compose) => &compose.images,
-        Body::Local(_) => &[],
+        Body::Kubernetes(kubernetes) if kubernetes.cluster == *cluster => kubernetes.images.as_slice(),
+        Body::Compose(compose) if cluster.is_session() => &compose.images,
+        _ => &[],
     });
     let name = |image: &ImageTarget| Some(reference_in_registry(&image.name, registry).ok()?.familiar_name());
-    let names = images.filter(|image| image.is_built()).filter_map(name).collect();
-    // No session knows what is deployed here: the newest are kept, as the Tiltfile says.
-    PruneJob { settings: project.settings.docker_prune, names, used: Vec::new() }
+    images.filter(|image| image.is_built()).filter_map(name).collect()
 }

@@ -36,7 +36,7 @@ use crate::context::Context;
 
 pub(crate) use deploy::{in_pods, injections};
 pub(crate) use load::evaluate;
-pub(crate) use prune::prune;
+pub(crate) use prune::{distinct, prune};
 pub(crate) use sync::Readings;
 
 /// Runs a task to its end. `spec` brings new specifications to tasks that take them while running.

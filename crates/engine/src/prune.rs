@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use lilt_model::ImageName;
 use lilt_model::cluster::Registry;
 use lilt_model::reference::{Reference, reference_in_registry};
 use lilt_model::resource::Body;
 use lilt_model::settings::DockerPrune;
+use lilt_model::{ClusterName, ImageName};
 use serde::Serialize;
 
 use crate::state::{BodyState, Mode, ResourceState, State};
@@ -33,6 +33,8 @@ pub(crate) struct PruneState {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PruneJob {
     pub settings: DockerPrune,
+    /// Whose engines have them.
+    pub clusters: Vec<ClusterName>,
     /// The images of the project, as this machine's engine names them, without tag.
     pub names: Vec<String>,
     /// Those that are deployed now, with tag.
@@ -92,18 +94,27 @@ fn is_due(state: &State) -> bool {
 }
 
 fn job(state: &State) -> PruneJob {
-    let mut job = PruneJob { settings: state.settings.docker_prune, names: Vec::new(), used: Vec::new() };
+    let settings = state.settings.docker_prune;
+    let mut job = PruneJob { settings, clusters: Vec::new(), names: Vec::new(), used: Vec::new() };
     for resource in state.resources.values() {
-        let images = images(resource);
-        let registry = state.destination(&state.cluster_of(&resource.spec.name)).registry;
+        let (images, cluster) = (images(resource), state.cluster_of(&resource.spec.name));
+        if images.is_empty() {
+            continue;
+        }
+        let registry = state.destination(&cluster).registry;
+        job.clusters.push(cluster);
         let registry = registry.as_ref();
         // A name that no image can have has none to remove.
         let local = |name: &ImageName| reference_in_registry(name, registry).ok();
         job.names.extend(images.iter().filter_map(|name| local(name)).map(|it| it.familiar_name()));
         job.used.extend(used(resource, registry));
     }
-    job.names.sort();
-    job.names.dedup();
+    for list in [&mut job.names, &mut job.used] {
+        list.sort();
+        list.dedup();
+    }
+    job.clusters.sort();
+    job.clusters.dedup();
     job
 }
 

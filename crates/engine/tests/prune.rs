@@ -9,7 +9,7 @@ use lilt_model::cluster::{ClusterInfo, Registry};
 use lilt_model::project::{Project, Settings};
 use lilt_model::settings::DockerPrune;
 use lilt_model::{ClusterName, Resource, Timestamp};
-use support::{Script, local, workload};
+use support::{Script, local, objects, workload};
 
 fn project(resources: Vec<Resource>, prune: DockerPrune) -> Project {
     Project {
@@ -50,7 +50,7 @@ fn first_when_the_first_updates_are_through_then_after_the_interval() {
     wait(&mut script);
     let first = job(&script).expect("all is through");
     assert_eq!(first.names, ["w"]);
-    assert_eq!(first.used, ["w:1", "w:1"]);
+    assert_eq!(first.used, ["w:1"]);
     script.event(Event::Pruned);
     assert_eq!(job(&script), None);
     script.save("l", "/p/l/x").succeed("l");
@@ -106,4 +106,20 @@ fn names_are_those_of_the_registry_in_use() {
     let job = job(&script).expect("all is through");
     assert_eq!(job.names, ["localhost:5000/w"]);
     assert!(job.used.contains(&"localhost:5000/w:1".to_owned()), "{job:?}");
+}
+
+#[test]
+fn the_engines_of_all_clusters_that_were_built_for_are_looked_at() {
+    let mut far = workload("far");
+    if let lilt_model::resource::Body::Kubernetes(spec) = &mut far.body {
+        spec.cluster = "edge".into();
+    }
+    let mut script = Script::new();
+    script
+        .load_with(project(vec![workload("w"), far, objects("plain", &["Service"])], DockerPrune::default()));
+    script.connect().connect_to("edge").deploy("w", "1").deploy("far", "1").succeed("plain");
+    wait(&mut script);
+    let job = job(&script).expect("all is through");
+    assert_eq!(job.clusters, [ClusterName::default(), "edge".into()]);
+    assert_eq!(job.names, ["far", "w"]);
 }

@@ -1,10 +1,12 @@
 //! Removes old images from the engine.
 
+use std::sync::Arc;
+
 use lilt_docker::{Engine, PruneRequest, Removed};
 use lilt_engine::{Event, PruneJob};
 use lilt_model::log::Source;
 use lilt_model::reference::Reference;
-use lilt_model::{ClusterName, Failure, ResourceName, SpanId, size};
+use lilt_model::{Failure, ResourceName, SpanId, size};
 
 use super::deploy::engine;
 use crate::context::Context;
@@ -13,7 +15,8 @@ pub(crate) async fn run(context: Context, job: &PruneJob) {
     let mut span =
         context.logs.span(SpanId::new("docker-prune"), Some(ResourceName::tiltfile()), Source::Build);
     // An engine that cannot be used is told of when something is to be built.
-    if let Ok(engine) = engine(&context, &ClusterName::default()) {
+    let engines = job.clusters.iter().filter_map(|cluster| engine(&context, cluster).ok());
+    for engine in distinct(engines) {
         let result = tokio::select! {
             result = prune(&engine, job, false, |line| span.info(line)) => result,
             () = context.cancel.cancelled() => return,
@@ -24,6 +27,17 @@ pub(crate) async fn run(context: Context, job: &PruneJob) {
         }
     }
     context.tell(Event::Pruned).await;
+}
+
+/// Several clusters may share one.
+pub(crate) fn distinct(engines: impl Iterator<Item = Arc<Engine>>) -> Vec<Arc<Engine>> {
+    let mut all: Vec<Arc<Engine>> = Vec::new();
+    for engine in engines {
+        if !all.iter().any(|known| known.address() == engine.address()) {
+            all.push(engine);
+        }
+    }
+    all
 }
 
 /// Removes, and says what; `always`: also that there was nothing.
