@@ -219,4 +219,7 @@ fn tell_images(preview: &mut Preview) {
         change.after = Some("(what is built)".into());
     }
     changes.retain(|change| !change.path.ends_with(TEMPLATE_HASH));
+    if changes.is_empty() {
+        *preview = Preview::Unchanged;
+    }
 }

@@ -3,6 +3,7 @@
 use lilt_testbed_env::{Bed, eventually};
 
 use crate::support::bed::Site;
+use crate::support::lilt::Start;
 
 /// Deploys the site's image and forwards to it.
 fn deploy(site: &Site) -> String {
@@ -98,6 +99,11 @@ fn a_command_may_tag_and_push_itself() {
     });
     lilt.wait_until_ready("web");
     site.serves("one");
+    // What is noted of an image whose name stays is lilt's own business.
+    let noted = site.namespace.kubectl(&["get", "deployment/web", "-o", "yaml"]);
+    assert!(noted.contains("lilt.dev/image-content"), "{noted}");
+    let plan = Start::new(&site.project, &["plan"]).on(&site.namespace).run().stdout();
+    assert!(plan.contains("web:deployment") && !plan.contains("image-content"), "{plan}");
 
     // Nobody looks for it in the engine.
     let place = lilt.place();

@@ -12,7 +12,7 @@ use super::{AT_ONCE, reference, refusal};
 use crate::connect::Cluster;
 use crate::difference::{FieldChange, differences};
 use crate::error::{causes_of_status, is_missing};
-use crate::inject::agent::{mentions_the_agent, set_aside};
+use crate::inject::agent::{mentions_the_agent, set_aside, set_contents_aside};
 
 /// What would become of an object.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +126,7 @@ impl Target<'_> {
         if !mentions_the_agent(body) {
             set_aside(&mut before, &mut after);
         }
+        set_contents_aside(&mut before, &mut after);
         Ok(differences(&before, &after))
     }
 

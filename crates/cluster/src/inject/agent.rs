@@ -10,7 +10,7 @@ use lilt_model::image_facts::ImageFacts;
 use serde_json::Value;
 
 use super::{hash, labels, pod_spec, template};
-pub(crate) use aside::{mentions_the_agent, set_aside};
+pub(crate) use aside::{mentions_the_agent, set_aside, set_contents_aside};
 use needs::Verdict;
 pub use pod::is_added;
 

@@ -1,10 +1,10 @@
-//! Two versions of an object without what the agent is to its pods: for comparisons with manifests, which know nothing
-//! of it.
+//! Two versions of an object without what the agent is to its pods, and without what is noted of their images: for
+//! comparisons with manifests, which know nothing of it.
 
 use lilt_agent::PROGRAM;
 use serde_json::Value;
 
-use super::super::{TEMPLATE_HASH, labels, pod_spec, template};
+use super::super::{IMAGE_CONTENT, TEMPLATE_HASH, labels, pod_spec, template};
 use super::pod::{VOLUME, is_ours};
 
 /// Whether containers of this object run under the agent.
@@ -32,6 +32,29 @@ pub(crate) fn set_aside(in_cluster: &mut Value, other: &mut Value) {
         }
         if let Some(template) = template(object) {
             labels(template).remove(TEMPLATE_HASH);
+        }
+    }
+}
+
+/// The same with the content of images whose names do not tell it, where the other says nothing of it.
+pub(crate) fn set_contents_aside(in_cluster: &mut Value, other: &mut Value) {
+    let is_noted = |object: &mut Value| {
+        template(object).is_some_and(|it| it["metadata"]["annotations"].get(IMAGE_CONTENT).is_some())
+    };
+    if !is_noted(in_cluster) || is_noted(other) {
+        return;
+    }
+    for object in [in_cluster, other] {
+        let Some(template) = template(object) else { continue };
+        labels(template).remove(TEMPLATE_HASH);
+        let Some(metadata) = template["metadata"].as_object_mut() else { continue };
+        let annotations = metadata.get_mut("annotations").and_then(Value::as_object_mut);
+        let is_empty = annotations.is_none_or(|annotations| {
+            annotations.remove(IMAGE_CONTENT);
+            annotations.is_empty()
+        });
+        if is_empty {
+            metadata.remove("annotations");
         }
     }
 }
