@@ -194,23 +194,31 @@ fn inspection(
 }
 
 /// Where a new connection should go: the newest pod of the newest deployment, ready ones first. Until one of those
-/// runs, the ones before it serve. Of pods that have nothing in common but the resource, those that declare the port, then
+/// runs, the ones before it serve. Of pods that have nothing in common but the resource, those of what declares the port, then
 /// those that were deployed, and not only found by a label.
 fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState, forward: &Forward) -> Option<&'a Pod> {
     let wanted = if forward.container_port == 0 { forward.local_port } else { forward.container_port };
     let current: Vec<&str> = current_pods(state, kubernetes).map(|pod| pod.name.as_str()).collect();
-    kubernetes
-        .pods
-        .iter()
-        .filter_map(|pod| state.pods.known.get(pod))
-        .map(|pod| &**pod)
-        .filter(|pod| pod.phase == lilt_model::cluster::PodPhase::Running)
+    let running = || {
+        let known = kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)).map(|pod| &**pod);
+        known.filter(|pod| pod.phase == lilt_model::cluster::PodPhase::Running)
+    };
+    // A rollout may be what declares it: the pods before it have it, too.
+    let declaring: Vec<&Pod> =
+        running().filter(|pod| declared_ports(pod).any(|port| port == wanted)).collect();
+    running()
         // One that is told to end may still serve while nothing else does.
         .max_by_key(|pod| {
-            let declares = declared_ports(pod).any(|port| port == wanted);
+            let declares = declaring.iter().any(|other| is_akin(pod, other));
             let current = current.contains(&pod.name.as_str());
             (!pod.deleting, declares, pod.template_hash.is_some(), pod.ready, current, pod.created)
         })
+}
+
+/// Whether they are of one workload that was deployed. What an operator makes of an object may be all sorts.
+fn is_akin(one: &Pod, other: &Pod) -> bool {
+    let of = |pod: &Pod| pod.template_hash.as_ref().and_then(|_| pod.owners.last().cloned());
+    one.uid == other.uid || (of(one).is_some() && of(one) == of(other))
 }
 
 fn declared_ports(pod: &Pod) -> impl Iterator<Item = u16> + Clone {

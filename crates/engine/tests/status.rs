@@ -298,3 +298,20 @@ fn a_custom_resource_whose_image_an_operator_runs_waits_for_its_pods() {
     script.pod(pod);
     assert_eq!(status(&script).0, RuntimeStatus::Ok);
 }
+
+/// The new pod of a rollout gets connections when it is ready, also if it is the first to declare the port.
+#[test]
+fn a_forward_stays_with_the_pod_before_until_the_one_that_declares_its_port_is_ready() {
+    let mut script = Script::loaded(vec![workload("web")]);
+    let mut before = running("web", "web-1", "one", "c1");
+    before.containers[0].ports.clear();
+    script.connect().deploy("web", "one").pod(before);
+    let mut after = running("web", "web-2", "two", "c2");
+    after.containers[0].ports = vec![8000];
+    (after.ready, after.created) = (false, Timestamp(5));
+    script.save_image("web", "web", "/p/web/Dockerfile").deploy("web", "two").pod(after.clone());
+    assert!(script.show().contains("forward web 8000: to web-1:"), "{}", script.show());
+    after.ready = true;
+    script.pod(after);
+    assert!(script.show().contains("forward web 8000: to web-2:8000"), "{}", script.show());
+}
