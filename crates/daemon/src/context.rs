@@ -16,6 +16,7 @@ use lilt_store::{LogWriter, Span};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::landing::{Landing, Landings};
 use crate::minikube::ClusterEngine;
 use crate::runner::Readings;
 use crate::secrets;
@@ -38,6 +39,8 @@ pub(crate) struct Edges {
     pub(crate) docker: Result<Arc<lilt_docker::Engine>, Failure>,
     /// Each is set once, by the runner that connects; tasks that need it are planned only after that.
     pub(crate) clusters: Arc<watch::Sender<BTreeMap<ClusterName, Connection>>>,
+    /// What is being applied.
+    pub(crate) landings: Landings,
     /// The files of live updates that run.
     pub(crate) readings: Readings,
 }
@@ -100,6 +103,26 @@ impl Context {
         connection.ok_or_else(|| {
             Failure::internal("a task that needs the cluster was started before it was connected")
         })
+    }
+
+    /// Something of a resource is about to be written to a cluster.
+    pub(crate) fn land(&self, resource: &ResourceName) -> Result<Landing, Failure> {
+        let begun = self.edges.landings.begin(resource, &self.cancel);
+        begun.ok_or_else(|| Failure::environment("it is no longer wanted"))
+    }
+
+    /// After a cancellation: lets what is on its way to a cluster arrive, so that what deletes it comes later. `work` does no
+    /// more than that.
+    pub(crate) async fn arrive<T>(&self, resource: &ResourceName, work: impl Future<Output = T>) {
+        if !self.edges.landings.is_under_way(resource) {
+            return;
+        }
+        tokio::select! {
+            _ = work => {}
+            () = self.edges.landings.none_of(resource) => {}
+            () = self.shutdown.cancelled() => {}
+            () = tokio::time::sleep(GRACE) => {}
+        }
     }
 
     /// The engine inside a cluster, where it has one that builds.

@@ -9,6 +9,7 @@ mod context;
 mod docker_prune;
 mod down;
 mod examine;
+mod landing;
 mod look;
 mod minikube;
 mod outlook;

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
+use crate::landing::Landings;
 use crate::look::look;
 use crate::recording::Recording;
 use crate::runner::Readings;
@@ -86,6 +87,7 @@ pub async fn run(
             )
             .map(Arc::new),
             clusters: Arc::new(watch::Sender::new(BTreeMap::new())),
+            landings: Landings::default(),
             readings: Readings::default(),
         },
         settings: Arc::new(settings),

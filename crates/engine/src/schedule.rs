@@ -121,7 +121,7 @@ fn settle_want(state: &mut State, name: &ResourceName, want: Want) {
         Want::Queue(_) if loading => Some(Hold::Tiltfile),
         Want::Queue(_) => Some(Hold::Slot { alone }),
         Want::LiveUpdate(run, cause, snapshot) => {
-            start_live_update(state, name, run, cause, snapshot);
+            start_live_update(state, name, *run, cause, snapshot);
             return;
         }
     };

@@ -89,7 +89,6 @@ fn an_engine_that_comes_later() {
 
     let real = Bed::get().docker_host().trim_start_matches("unix://");
     symlink(real, &socket).expect("a link can be made");
-    site.project.write("app/words.txt", "now\n");
     lilt.wait_until_ready("web");
     site.serves("one");
     lilt.quit();

@@ -71,7 +71,14 @@ fn an_update_waits_for_a_cluster_that_is_away() {
     let site = Site::new("away");
     site.project.write("web.yaml", &site.idle("web"));
     site.project.write("gone.yaml", &site.idle("gone"));
-    let tiltfile = "update_settings(k8s_upsert_timeout_secs=4)\nk8s_yaml('web.yaml')\n";
+    let map = |name: &str, word: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{word: {word}}}\n")
+    };
+    site.project.write("command.yaml", &map("command", "first"));
+    site.project.write("guest.yaml", &map("guest", "first"));
+    let tiltfile = "update_settings(k8s_upsert_timeout_secs=4)\nk8s_yaml('web.yaml')\n\
+        k8s_custom_deploy('command', 'kubectl apply -f command.yaml -o yaml', 'true', deps=['command.yaml'])\n\
+        v1alpha1.kubernetes_apply(name='guest', yaml=str(read_file('guest.yaml')))\n";
     site.project.write("Tiltfile", &format!("{tiltfile}k8s_yaml('gone.yaml')\n"));
     let away = Project::new(&[]);
     let port = detour(&site.namespace, &away);
@@ -79,11 +86,21 @@ fn an_update_waits_for_a_cluster_that_is_away() {
     let lilt = site.up().variable("KUBECONFIG", away.file("kubeconfig")).start();
     lilt.wait_until_ready("web");
     lilt.wait_until_ready("gone");
+    lilt.wait_until("command", "is deployed", |it| it["status"]["updateStatus"] == "ok");
+    let has = |name: &str, word: &str| {
+        let found = site.namespace.try_kubectl(&["get", "configmap", name, "-o", "jsonpath={.data.word}"]);
+        found.is_ok_and(|found| found == word).then_some(())
+    };
+    eventually("the object's object is there", || has("guest", "first"));
 
     let blackout = Blackout::of(port);
     let place = lilt.place();
     site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
+    site.project.write("command.yaml", &map("command", "second"));
+    site.project.write("guest.yaml", &map("guest", "second"));
     site.project.write("Tiltfile", tiltfile);
+    // The command fails, for all that it knows; what failed it is told.
+    lilt.wait_for_line_after(place, "command │ It begins again by itself when the cluster answers");
     eventually("it waits for the cluster", || {
         let said = lilt.output_after(place);
         said.lines().find(|line| line.contains("web │") && line.contains("; trying again")).map(str::to_owned)
@@ -95,8 +112,12 @@ fn an_update_waits_for_a_cluster_that_is_away() {
         site.namespace.kubectl(&["get", "deployment/web", "-o", "yaml"]).contains("sleep 654").then_some(())
     });
     eventually("what was to be deleted is deleted", || (!site.exists("deployment/gone")).then_some(()));
+    for name in ["command", "guest"] {
+        eventually("what a command or an object applies is applied", || has(name, "second"));
+    }
+    lilt.wait_until("command", "is deployed", |it| it["status"]["updateStatus"] == "ok");
     lilt.wait_until_ready("web");
-    assert!(!lilt.output_after(place).contains("ERROR: Build Failed"), "{}", lilt.output());
+    assert!(!lilt.output_after(place).contains("web │ ERROR: Build Failed"), "{}", lilt.output());
     drop(proxy);
     lilt.quit();
 }

@@ -40,10 +40,18 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
             }
         }
     };
-    let outcome = tokio::select! {
-        outcome = work => outcome,
-        () = context.cancel.cancelled() => return reading::stop(&context, &mut running).await,
+    let outcome = {
+        let mut work = std::pin::pin!(work);
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => {
+                context.arrive(&job.resource, work).await;
+                None
+            }
+            outcome = &mut work => Some(outcome),
+        }
     };
+    let Some(outcome) = outcome else { return reading::stop(&context, &mut running).await };
     match &outcome {
         Ok(applied) => {
             for (object, _) in &applied.uids {
@@ -69,7 +77,10 @@ async fn apply(
     let cluster = context.cluster(&job.cluster)?;
     let mut patience = Patience::new(&cluster, patience::deadline(context, limit));
     let applied = loop {
-        let failure = match patience.attempt(cluster.apply_with(&objects, &how)).await {
+        let landing = context.land(&job.resource)?;
+        let applied = patience.attempt(cluster.apply_with(&objects, &how)).await;
+        drop(landing);
+        let failure = match applied {
             Ok(applied) => break applied,
             Err(failure) => failure,
         };

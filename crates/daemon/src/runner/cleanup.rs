@@ -34,6 +34,10 @@ pub(crate) async fn run(
         CleanupReason::Disabled => ("was deployed and is disabled now", Some(PATIENCE)),
     };
     span().info(&format!("Deleting what {why}: {}", names.join(", ")));
+    tokio::select! {
+        () = context.edges.landings.none_of(&resource) => {}
+        () = context.cancel.cancelled() => return,
+    }
     if !objects.is_empty() {
         let deletion = async {
             let cluster = context.cluster(&cluster)?;

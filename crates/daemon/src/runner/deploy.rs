@@ -45,12 +45,25 @@ pub(crate) async fn run(
     report::begin(&mut span, &cause);
     let mut outcome = UpdateOutcome::success();
     let mut steps = Steps::new(&context, resource.clone(), update, span, step_count(job));
-    let work = deploy(&context, job, &mut steps, &mut outcome);
-    let result = tokio::select! {
-        result = work => result,
-        // Dropping the work ends the build, the push or the request that is under way; a command is given time.
-        () = context.cancel.cancelled() => return steps.stop_command().await,
+    // A command that deploys is given time to end, and counts as under way until it has.
+    let by_command = job.kubernetes.custom_deploy.is_some();
+    let landing = by_command.then(|| context.land(&resource));
+    let result = {
+        let mut work = std::pin::pin!(deploy(&context, job, &mut steps, &mut outcome));
+        tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => {
+                if !by_command {
+                    context.arrive(&resource, work).await;
+                }
+                None
+            }
+            result = &mut work => Some(result),
+        }
     };
+    // Dropping the work has ended the build or the push that was under way.
+    let Some(result) = result else { return steps.stop_command().await };
+    drop(landing);
     match result {
         Ok(deployed) => {
             steps.summarize();

@@ -23,7 +23,7 @@ pub(super) enum Choice {
     Deploy,
     /// The changes can go into a container that is not running yet.
     Wait,
-    LiveUpdate(LiveUpdateRun, Cause, u64),
+    LiveUpdate(Box<LiveUpdateRun>, Cause, u64),
 }
 
 pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
@@ -49,7 +49,8 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     if let Some(speaker) = jobs.keys().next().cloned() {
         let everything = jobs.values().any(|job| job.everything);
         let cause = live_cause(state, resource, everything);
-        return Choice::LiveUpdate(LiveUpdateRun { jobs, failure: None, speaker }, cause, snapshot);
+        let run = LiveUpdateRun { jobs, failure: None, speaker };
+        return Choice::LiveUpdate(Box::new(run), cause, snapshot);
     }
     if resource.triggered.is_none() && is_starting(state, kubernetes) { Choice::Wait } else { Choice::Deploy }
 }

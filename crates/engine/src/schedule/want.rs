@@ -19,7 +19,7 @@ pub(super) enum Want {
     Files(Rank),
     /// Namespaces or kinds that were deleted behind our back.
     Base,
-    LiveUpdate(LiveUpdateRun, Cause, u64),
+    LiveUpdate(Box<LiveUpdateRun>, Cause, u64),
 }
 
 pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {

@@ -44,7 +44,10 @@ pub(super) async fn apply(
     }
     let mut patience = Patience::new(&cluster, deadline);
     let applied = loop {
-        let failure = match patience.attempt(cluster.apply_with(&objects, &how)).await {
+        let landing = context.land(steps.resource())?;
+        let applied = patience.attempt(cluster.apply_with(&objects, &how)).await;
+        drop(landing);
+        let failure = match applied {
             Ok(applied) => break applied,
             Err(failure) => failure,
         };
