@@ -1,7 +1,7 @@
 /** Everything that can be done or shown, found by typing. */
 
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { found, type Command } from "../model/commands";
 import { commands } from "../commands";
 import { overallWord } from "../model/status";
@@ -21,7 +21,9 @@ function Open() {
   const at = useSignal(0);
   // Before the next key is pressed.
   useLayoutEffect(() => dialog.current?.showModal(), []);
-  const shown = found(commands(), text.value).slice(0, MOST);
+  // As they are when it opens: nothing moves under the finger.
+  const all = useMemo(commands, []);
+  const shown = found(all, text.value).slice(0, MOST);
   const chosen = Math.min(at.value, shown.length - 1);
   const close = () => (paletteShown.value = false);
   const run = (command: Command | undefined) => {
