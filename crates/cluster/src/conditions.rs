@@ -16,7 +16,8 @@ pub struct ObjectState {
 }
 
 impl Cluster {
-    /// None if it is not there. Objects of kinds without a status are not read: a Secret stays where it is.
+    /// None if it is not there. Of objects of kinds without a status only the metadata is read: what is in a Secret stays
+    /// where it is. Who may not even read that learns nothing.
     pub async fn object_state(&self, object: &ObjectRef) -> Result<Option<ObjectState>, Failure> {
         let refused = |error: &kube::Error| match crate::error::code(error) {
             Some(403) => self.forbidden(&format!("to read {object}"), error),
@@ -25,16 +26,23 @@ impl Cluster {
         let kind =
             self.kinds.find(&object.api_version, &object.kind).await.map_err(|error| refused(&error))?;
         let Some(kind) = kind else { return Ok(None) };
-        if !kind.has_status {
-            return Ok(Some(ObjectState::default()));
-        }
         let namespace = if object.namespace.is_empty() { self.namespace() } else { &object.namespace };
         let api = kind.api(self.client.clone(), namespace);
-        match api.get_opt(&object.name).await {
-            Ok(found) => Ok(found.map(|found| ObjectState {
-                conditions: conditions(&found.data),
-                going: found.metadata.deletion_timestamp.is_some(),
+        let found = if kind.has_status {
+            let found = api.get_opt(&object.name).await;
+            found.map(|found| found.map(|found| (found.metadata, conditions(&found.data))))
+        } else {
+            let found = api.get_metadata_opt(&object.name).await;
+            found.map(|found| found.map(|found| (found.metadata, Vec::new())))
+        };
+        match found {
+            Ok(found) => Ok(found.map(|(metadata, conditions)| ObjectState {
+                conditions,
+                going: metadata.deletion_timestamp.is_some(),
             })),
+            Err(error) if !kind.has_status && crate::error::code(&error) == Some(403) => {
+                Ok(Some(ObjectState::default()))
+            }
             // There is no such kind any more.
             Err(error) if crate::error::is_missing(&error) => {
                 self.kinds.forget(&kind);

@@ -78,7 +78,7 @@ async fn objects_tell_how_they_are() {
 }
 
 #[tokio::test]
-async fn what_has_no_status_is_not_read_and_what_may_not_be_read_says_so() {
+async fn what_has_no_status_is_there_or_not_and_what_may_not_be_read_says_so() {
     let space = Space::new("unread").await;
     let text = std::fs::read_to_string(std::env::var("KUBECONFIG").unwrap()).unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -100,6 +100,11 @@ async fn what_has_no_status_is_not_read_and_what_may_not_be_read_says_so() {
     };
     // Nobody may read a Secret, and nobody needs to.
     assert_eq!(ask("Secret", "v1").await.unwrap(), Some(ObjectState::default()));
+    let settings = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}});
+    let known = ObjectRef::of(&settings).unwrap();
+    assert_eq!(space.cluster.object_state(&known).await.unwrap(), None);
+    space.apply(settings).await;
+    assert_eq!(space.cluster.object_state(&known).await.unwrap(), Some(ObjectState::default()));
     let failure = ask("Deployment", "apps/v1").await.unwrap_err();
     assert!(lilt_cluster::is_forbidden(&failure), "{failure}");
 }

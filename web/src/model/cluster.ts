@@ -120,11 +120,15 @@ function forwardsOf(object: PortForward): Forward[] {
 
 /** How a container is, in words. */
 export function containerWords({ state, ready, restarts }: ContainerState): string {
-  const times = restarts ? ` · ${restarts} restarts` : "";
+  const times = restarts ? ` · ${restartWords(restarts)}` : "";
   if (state?.terminated) {
     const code = state.terminated.exitCode;
     return `ended${state.terminated.reason ? `: ${state.terminated.reason}` : ""}${code ? ` (${code})` : ""}${times}`;
   }
   if (state?.waiting) return `waiting${state.waiting.reason ? `: ${state.waiting.reason}` : ""}${times}`;
   return `${ready ? "ready" : "running, not ready"}${times}`;
+}
+
+export function restartWords(count: number): string {
+  return count === 1 ? "1 restart" : `${count} restarts`;
 }

@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import type { KubernetesInfo, UIResource } from "../generated/protocol";
 import { annotation } from "../generated/protocol";
 import { LogPane } from "../logs/LogPane";
+import { restartWords } from "../model/cluster";
 import { isDisabled, kind, messages, runtimeStatus, updateStatus } from "../model/status";
 import { buttons, session, setEnabled, snapshot } from "../page";
 import { ClusterPanel } from "../parts/ClusterPanel";
@@ -176,7 +177,7 @@ function Hold({ resource }: { resource: UIResource }) {
 /** What the pod says beyond "it runs". */
 function podWords(pod: KubernetesInfo | null | undefined): string {
   const state = pod?.podStatus === "Running" ? "" : (pod?.podStatus ?? "");
-  const restarts = pod?.podRestarts ? `${pod.podRestarts} restarts` : "";
+  const restarts = pod?.podRestarts ? restartWords(pod.podRestarts) : "";
   return [state, restarts].filter(Boolean).join(" · ");
 }
 
