@@ -231,7 +231,6 @@ impl Session {
         let mut commit = Commit::default();
         let redactor = self.logs.redactor();
         if touched.session {
-            self.tasks.reconcile(&Owner::Session, plan_session(&self.state));
             let session = project_session(&self.state);
             self.objects.tell_session(&self.state, &session);
             commit.session = Some(session);
@@ -251,6 +250,10 @@ impl Session {
         for key in touched.objects {
             self.tasks.reconcile(&Owner::Object(key.clone()), plan_object(&self.state, &key));
             self.objects.tell_object(&self.state, &key);
+        }
+        // Last: what deletes must find that what applied was told to end.
+        if touched.session {
+            self.tasks.reconcile(&Owner::Session, plan_session(&self.state));
         }
         for note in self.state.take_notes() {
             let id = SpanId::from(format!("engine:{}", note.resource));

@@ -20,7 +20,7 @@ use crate::objects;
 use crate::outage;
 use crate::prune;
 use crate::state::{BodyState, Probed, ServeState, State};
-use crate::task::TaskId;
+use crate::task::{Leftovers, TaskId};
 use crate::timeline;
 
 pub(crate) use drift::{ask_for_base, corrects as corrects_drift, lacks_base};
@@ -107,6 +107,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::OwnerGone { uid } => objects::owner_gone(state, &uid),
         Event::ObjectForwardChanged { name, place, local_port, state: forward } => {
             objects::forward_changed(state, &name, place, local_port, forward);
+        }
+        Event::ObjectsComing { name, run, resource, cluster, objects } => {
+            objects::objects_coming(state, &name, run, &resource, Leftovers::objects(cluster, objects));
         }
         Event::ObjectsApplied { name, run, outcome } => objects::objects_applied(state, &name, run, outcome),
         Event::ObjectSynced { name, run, container, outcome } => {

@@ -227,6 +227,14 @@ pub enum Event {
         local_port: u16,
         state: ForwardState,
     },
+    /// What a `KubernetesApply` says is about to be applied: from now on it may be in the cluster.
+    ObjectsComing {
+        name: String,
+        run: u64,
+        resource: ResourceName,
+        cluster: ClusterName,
+        objects: Vec<serde_json::Value>,
+    },
     /// What a `KubernetesApply` says was applied, or could not be.
     ObjectsApplied {
         name: String,

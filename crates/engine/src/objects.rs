@@ -37,7 +37,10 @@ use disable::Switch;
 use owners::Owners;
 use references::References;
 
-pub(crate) use apply::{ApplyRun, applied as objects_applied, apply_broke, cleaned_up as apply_cleaned_up};
+pub(crate) use apply::{
+    ApplyRun, applied as objects_applied, apply_broke, cleaned_up as apply_cleaned_up,
+    coming as objects_coming,
+};
 pub(crate) use building::{ImageRun, broke as image_broke, ended as image_ended};
 pub(crate) use cluster::{ClusterRun, broke as cluster_broke, looked as cluster_looked};
 pub(crate) use command::{

@@ -1,7 +1,6 @@
 //! Updates that failed because something did not answer: a Docker engine, a registry, an API server. They begin again when it
 //! does, without being asked.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lilt_model::log::Level;
@@ -28,7 +27,6 @@ pub(crate) struct Awaited {
     pub(crate) id: u64,
     /// How many times in a row it seemed to be over.
     pub(crate) attempts: u32,
-    waiting: BTreeSet<ResourceName>,
 }
 
 /// An update that begins again when an outage is over.
@@ -56,17 +54,18 @@ pub(crate) fn note(
     update: &RunningUpdate,
     failure: Option<&Failure>,
 ) {
-    let (now, cluster, mode) = (state.now, state.cluster_of(name), state.options.mode);
+    let (now, mode) = (state.now, state.options.mode);
+    let away = failure.and_then(|it| Some((it, outage_of(state, name, it.away.clone()?))));
     let Some(resource) = state.resources.get_mut(name) else { return };
     let before = resource.again.take();
-    let Some((failure, away)) = failure.and_then(|it| Some((it, it.away.clone()?))) else { return };
+    let Some((failure, outage)) = away else { return };
     let since = before.as_ref().map_or(update.started, |before| before.since);
     if mode == Mode::Ci && now.since(since) >= CI_LIMIT {
         return;
     }
     let again = Again {
         cause: update.cause.clone(),
-        outage: Outage { cluster, away },
+        outage,
         message: failure.message.clone(),
         since,
         attempts: before.map_or(0, |before| before.attempts.saturating_add(1)),
@@ -74,11 +73,17 @@ pub(crate) fn note(
     await_end(state, name, again);
 }
 
+/// One is known already if it is called the same: all images of a registry wait for one answer.
+fn outage_of(state: &State, name: &ResourceName, away: Away) -> Outage {
+    let cluster = state.cluster_of(name);
+    let words = away.to_string();
+    let known = state.outages.keys().find(|it| it.cluster == cluster && it.away.to_string() == words);
+    known.cloned().unwrap_or(Outage { cluster, away })
+}
+
 fn await_end(state: &mut State, name: &ResourceName, again: Again) {
     let id = state.next_sequence();
-    let fresh = Awaited { id, attempts: again.attempts, waiting: BTreeSet::new() };
-    let awaited = state.outages.entry(again.outage.clone()).or_insert(fresh);
-    awaited.waiting.insert(name.clone());
+    state.outages.entry(again.outage.clone()).or_insert(Awaited { id, attempts: again.attempts });
     state.note(name, Level::Info, format!("It begins again by itself when {} answers", again.outage.away));
     if let Some(resource) = state.resources.get_mut(name) {
         resource.again = Some(Box::new(again));
@@ -90,9 +95,13 @@ fn await_end(state: &mut State, name: &ResourceName, again: Again) {
 /// It answers, or it is time to see for ourselves.
 pub(crate) fn over(state: &mut State, id: u64) {
     let found = state.outages.iter().find(|(_, awaited)| awaited.id == id).map(|(outage, _)| outage.clone());
-    let Some(awaited) = found.and_then(|outage| state.outages.remove(&outage)) else { return };
-    for name in &awaited.waiting {
-        state.touch(name);
+    let Some(outage) = found else { return };
+    state.outages.remove(&outage);
+    // Also those that were about to begin when another one found it away again.
+    let waits = |resource: &ResourceState| resource.again.as_ref().is_some_and(|it| it.outage == outage);
+    let waiting = state.resources.values().filter(|it| waits(it)).map(|it| it.spec.name.clone());
+    for name in waiting.collect::<Vec<_>>() {
+        state.touch(&name);
     }
     state.touch_session();
 }

@@ -117,3 +117,58 @@ fn what_is_switched_off_does_not_begin_again() {
     over(&mut script, &Away::Engine);
     assert_eq!((script.update_of("web"), held(&script, "web")), (None, String::new()));
 }
+
+#[test]
+fn who_shares_an_image_is_not_forgotten() {
+    let mut script = Script::loaded(vec![workload("web"), with_image_of(workload("worker"), "web")]);
+    script.connect();
+    let one_runs = |script: &Script| match script.update_of("web") {
+        Some(_) => "web",
+        None => "worker",
+    };
+    // The second finds it away by itself, as soon as the first no longer builds for both.
+    for _ in 0..2 {
+        let name = one_runs(&script);
+        away(&mut script, name, Away::Engine);
+    }
+    over(&mut script, &Away::Engine);
+    // It only seemed to answer.
+    let name = one_runs(&script);
+    away(&mut script, name, Away::Engine);
+    over(&mut script, &Away::Engine);
+    for _ in 0..2 {
+        let name = one_runs(&script);
+        assert!(script.update_of(name).is_some(), "{}", held(&script, name));
+        script.deploy(name, "1");
+    }
+    assert_eq!((held(&script, "web"), held(&script, "worker")), (String::new(), String::new()));
+}
+
+#[test]
+fn all_images_of_a_registry_wait_for_one_answer() {
+    let image = |name: &str| Away::Registry(format!("localhost:5000/{name}:tilt-1"));
+    let mut script = Script::loaded(vec![workload("web"), workload("api")]);
+    script.connect();
+    away(&mut script, "web", image("web"));
+    away(&mut script, "api", image("api"));
+    assert_eq!(awaited(&script, &image("api")), None);
+    over(&mut script, &image("web"));
+    script.deploy("web", "1").deploy("api", "1");
+}
+
+#[test]
+fn what_is_cancelled_does_not_begin_again() {
+    let cancel = || Event::Requested { request: Request::Cancel { resource: "web".into() } };
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect();
+    // While it waits, and while it runs again.
+    away(&mut script, "web", Away::Engine);
+    script.event(cancel());
+    assert_eq!(held(&script, "web"), "");
+    script.trigger("web");
+    away(&mut script, "web", Away::Engine);
+    over(&mut script, &Away::Engine);
+    assert!(script.update_of("web").is_some());
+    script.event(cancel());
+    assert_eq!((script.update_of("web"), held(&script, "web")), (None, String::new()));
+}

@@ -29,7 +29,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
         let mut persistence = Persistence::new(&context, &job.cluster, span());
         loop {
             let outcome = match &job.source {
-                ApplySource::Text(text) => apply(&context, job, text, limit, span()).await,
+                ApplySource::Text(text) => apply(&context, (&name, run), job, text, limit, span()).await,
                 ApplySource::Command(command) => {
                     run_command(&context, job, command, limit, span(), &mut running).await
                 }
@@ -65,6 +65,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, job: &ApplyJob
 
 async fn apply(
     context: &Context,
+    (name, run): (&str, u64),
     job: &ApplyJob,
     text: &str,
     limit: Duration,
@@ -75,6 +76,15 @@ async fn apply(
     let objects = lilt_cluster::inject::prepare(&objects, &images, &job.locators)?;
     let how = ApplyOptions { timeout: limit, merge: job.merge, ..ApplyOptions::default() };
     let cluster = context.cluster(&job.cluster)?;
+    let (resource, place) = (job.resource.clone(), job.cluster.clone());
+    let coming = Event::ObjectsComing {
+        name: name.to_owned(),
+        run,
+        resource,
+        cluster: place,
+        objects: objects.clone(),
+    };
+    context.tell(coming).await;
     let mut patience = Patience::new(&cluster, patience::deadline(context, limit));
     let applied = loop {
         let landing = context.land(&job.resource)?;

@@ -57,13 +57,17 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
     }
     let Some(resource) = state.resources.get_mut(name) else { return };
     let Some(id) = resource.update.as_ref().map(|update| update.id) else {
-        // Nothing runs: what was asked for is taken back.
-        if resource.triggered.take().is_some() {
+        // Nothing runs: what was asked for is taken back, and what was to begin again.
+        let (triggered, again) = (resource.triggered.take(), resource.again.take());
+        if triggered.is_some() || again.is_some() {
             state.touch(name);
         }
         return;
     };
     let Some(cancelled) = update::take(state, name, id) else { return };
+    if let Some(resource) = state.resources.get_mut(name) {
+        resource.again = None;
+    }
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(|it| it.kubernetes_mut()) {
         kubernetes.live_update = None;
         for progress in kubernetes.images.values_mut().flat_map(|image| image.containers.values_mut()) {

@@ -35,6 +35,8 @@ pub(crate) struct ApplyRun {
     outcome: Option<(Timestamp, Result<String, String>)>,
     /// As they were last applied; they go with the object.
     objects: Vec<Value>,
+    /// On their way: they may be in the cluster already, or come there yet.
+    coming: Vec<Value>,
     /// A command has been run, and left what its other one deletes.
     by_command: bool,
 }
@@ -113,6 +115,7 @@ fn forget(state: &mut State, key: &ObjectKey) {
     let (resource, leftovers) = (resource_of(&made.object), leftovers(state, made));
     if let Some(Made { run: Run::Apply(run), .. }) = state.objects.made.get_mut(key) {
         run.objects = Vec::new();
+        run.coming = Vec::new();
         run.by_command = false;
     }
     clean_up_for(state, key, &resource, leftovers);
@@ -136,7 +139,7 @@ fn leftovers(state: &State, made: &Made) -> Leftovers {
     let runs = is_command && run.outcome.is_none() && state.clusters.get(&cluster).info.is_some();
     match undo.filter(|_| run.by_command || runs) {
         Some(command) => Leftovers { cluster, objects: Vec::new(), command: Some(command) },
-        None => Leftovers::objects(cluster, run.objects.clone()),
+        None => Leftovers::objects(cluster, run.objects.iter().chain(&run.coming).cloned().collect()),
     }
 }
 
@@ -144,6 +147,29 @@ fn leftovers(state: &State, made: &Made) -> Leftovers {
 pub(super) fn gone(state: &mut State, key: &ObjectKey, made: &Made) {
     let leftovers = leftovers(state, made);
     clean_up_for(state, key, &resource_of(&made.object), leftovers);
+}
+
+/// Who deletes its object in the middle of its first apply must find what that brings.
+pub(crate) fn coming(
+    state: &mut State,
+    name: &str,
+    number: u64,
+    resource: &ResourceName,
+    mut coming: Leftovers,
+) {
+    let key = ObjectKey::new("KubernetesApply", name);
+    let run = match state.objects.made.get_mut(&key) {
+        Some(Made { run: Run::Apply(run), .. }) => run,
+        _ => &mut ApplyRun::default(),
+    };
+    if run.job.is_none() && run.run != number {
+        // Too late: it was deleted, or switched off, in this very moment.
+        clean_up(state, resource, coming, CleanupReason::Deleted);
+        return;
+    }
+    let known: Vec<ObjectRef> = run.objects.iter().chain(&run.coming).filter_map(ObjectRef::of).collect();
+    coming.objects.retain(|object| ObjectRef::of(object).is_some_and(|object| !known.contains(&object)));
+    run.coming.append(&mut coming.objects);
 }
 
 pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Result<AppliedObjects, Failure>) {
@@ -155,6 +181,7 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
     if run.run != number {
         return;
     }
+    let coming = std::mem::take(&mut run.coming);
     let applied = match outcome {
         Ok(applied) => applied,
         Err(failure) => {
@@ -170,7 +197,7 @@ pub(crate) fn applied(state: &mut State, name: &str, number: u64, outcome: Resul
     run.by_command = run.job.as_ref().is_some_and(|job| job.is_command());
     let keeps_all = run.by_command && object.get("/spec/deleteCmd").is_some_and(Value::is_object);
     let dropped: Vec<Value> =
-        run.objects.iter().filter(|object| !keeps_all && !is_named(object)).cloned().collect();
+        run.objects.iter().chain(&coming).filter(|object| !keeps_all && !is_named(object)).cloned().collect();
     run.objects = objects;
     run.outcome = Some((now, Ok(result)));
     let (object, uid) = (object.clone(), uid.clone());

@@ -8,7 +8,7 @@ use lilt_model::api::check::check;
 use lilt_model::api::kinds::kinds;
 use lilt_model::api::{Notes, Object, ObjectKey};
 use lilt_model::kubernetes::ObjectRef;
-use lilt_model::{Failure, Uid};
+use lilt_model::{ClusterName, Failure, ResourceName, Uid};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -157,7 +157,10 @@ fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
             }),
             (TaskId::Apply(name), TaskSpec::Apply { run, .. }) => {
                 let outcome = if how == 2 { Err(Failure::user("refused")) } else { Ok(applied(&name)) };
-                Some(Event::ObjectsApplied { name, run: *run, outcome })
+                Some(match how {
+                    0 => coming(name, *run),
+                    _ => Event::ObjectsApplied { name, run: *run, outcome },
+                })
             }
             (TaskId::Image(key), TaskSpec::Image { run, .. }) => {
                 let outcome = if how == 2 { Err(Failure::user("no such file")) } else { Ok(built(*run)) };
@@ -177,6 +180,12 @@ fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
         })
         .collect();
     answers.get(which % answers.len().max(1)).cloned()
+}
+
+fn coming(name: String, run: u64) -> Event {
+    let objects = applied(&name).objects;
+    let (resource, cluster) = (ResourceName::new("w"), ClusterName::default());
+    Event::ObjectsComing { name, run, resource, cluster, objects }
 }
 
 fn applied(name: &str) -> AppliedObjects {
