@@ -54,6 +54,7 @@ pub(crate) fn note(
     update: &RunningUpdate,
     failure: Option<&Failure>,
 ) {
+    forget(state, name);
     let (now, mode) = (state.now, state.options.mode);
     let away = failure.and_then(|it| Some((it, outage_of(state, name, it.away.clone()?))));
     let Some(resource) = state.resources.get_mut(name) else { return };
@@ -90,6 +91,17 @@ fn await_end(state: &mut State, name: &ResourceName, again: Again) {
     }
     state.touch_session();
     state.touch(name);
+}
+
+/// A resource waits for nothing any more. What nobody waits for is not asked for.
+pub(crate) fn forget(state: &mut State, name: &ResourceName) {
+    let again = state.resources.get(name).and_then(|resource| resource.again.as_ref());
+    let Some(outage) = again.map(|again| again.outage.clone()) else { return };
+    let waits = |resource: &ResourceState| resource.again.as_ref().is_some_and(|it| it.outage == outage);
+    let awaited = state.resources.iter().any(|(other, resource)| other != name && waits(resource));
+    if !awaited && state.outages.remove(&outage).is_some() {
+        state.touch_session();
+    }
 }
 
 /// It answers, or it is time to see for ourselves.

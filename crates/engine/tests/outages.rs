@@ -77,8 +77,8 @@ fn a_save_or_a_trigger_does_not_wait() {
     script.trigger("web");
     assert!(script.update_of("web").is_some());
     script.deploy("web", "2");
-    over(&mut script, &Away::Engine);
     assert_eq!(script.update_of("web"), None, "nothing is left to do");
+    assert_eq!(awaited(&script, &Away::Engine), None, "nobody waits");
 }
 
 #[test]
@@ -114,8 +114,14 @@ fn what_is_switched_off_does_not_begin_again() {
     away(&mut script, "web", Away::Engine);
     let request = Request::Switch { enable: Vec::new(), disable: vec!["web".into()] };
     script.event(Event::Requested { request });
-    over(&mut script, &Away::Engine);
+    assert_eq!(awaited(&script, &Away::Engine), None, "nobody waits");
     assert_eq!((script.update_of("web"), held(&script, "web")), (None, String::new()));
+    // Nor for one that is gone.
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect();
+    away(&mut script, "web", Away::Engine);
+    script.save_tiltfile().load(Vec::new());
+    assert_eq!(awaited(&script, &Away::Engine), None);
 }
 
 #[test]

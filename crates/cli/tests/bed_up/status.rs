@@ -47,7 +47,7 @@ fn each_trouble_is_a_sentence_with_the_event_behind_it() {
     shows(&lilt, "oom", "error", &["OOMKilled: it used more memory than its limit"]);
     shows(&lilt, "image", "error", &["no-such-image:of-lilt"]);
     lilt.wait_for_line(&format!("image │ [event: pod {}/image-", namespace.name()));
-    shows(&lilt, "nowhere", "pending", &["Pending", "0/1 nodes are available"]);
+    shows(&lilt, "nowhere", "pending", &["Pending", "nodes are available"]);
     shows(&lilt, "unready", "pending", &["Running, not ready: Readiness probe failed: not today"]);
     shows(&lilt, "dead", "error", &["CrashLoopBackOff", "Liveness probe failed: not alive"]);
     shows(&lilt, "init", "error", &["Init:CrashLoopBackOff", "container prepare exited with code 7"]);
@@ -72,7 +72,7 @@ fn an_evicted_pod_counts_until_another_comes() {
     let web = deployment("web", SLEEP, |spec| spec["schedulerName"] = json!("nobody"));
     let project = project(&[bare, web], "");
     let lilt = Start::up(&project).on(&namespace).start();
-    shows(&lilt, "bare", "pending", &["0/1 nodes are available"]);
+    shows(&lilt, "bare", "pending", &["nodes are available"]);
     let evicted =
         json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
     set_status(&namespace, "bare", &evicted);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lilt_engine::{Event, Outage};
+use lilt_engine::{Event, Mode, Outage};
 use lilt_model::log::Level;
 use lilt_model::{Away, ClusterName, Failure};
 use lilt_store::Span;
@@ -17,9 +17,12 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// An answer that takes longer than this is none.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Then a real attempt must tell: a question may fail where the work would not. As long is the pause before what seems to
-/// answer, and does not do so when it matters, is believed again.
-const LIMIT: Duration = Duration::from_secs(30);
+/// The longest pause before what seems to answer, and does not do so when it matters, is believed again.
+const DOUBT: Duration = Duration::from_secs(30);
+/// Then a real attempt must tell: who runs `ci` wants to know,
+const CI_LIMIT: Duration = Duration::from_secs(30);
+/// and a question to a registry may fail where the work would not.
+const REGISTRY_LIMIT: Duration = Duration::from_secs(600);
 
 /// One that has seemed to be over `attempts` times is given more time each time.
 pub(crate) async fn run(context: Context, outage: Outage, id: u64, attempts: u32) {
@@ -29,13 +32,18 @@ pub(crate) async fn run(context: Context, outage: Outage, id: u64, attempts: u32
     }
 }
 
-/// Until it is over; at most half a minute.
-pub(crate) async fn wait(context: &Context, outage: &Outage, attempts: u32) {
-    let end = Instant::now() + LIMIT;
-    let before = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(attempts)).min(LIMIT);
+/// Until it is over, or a real attempt must tell.
+async fn wait(context: &Context, outage: &Outage, attempts: u32) {
+    let limit = match outage.away {
+        _ if context.settings.mode == Mode::Ci => Some(CI_LIMIT),
+        Away::Registry(_) => Some(REGISTRY_LIMIT),
+        Away::Engine | Away::Cluster => None,
+    };
+    let end = limit.map(|limit| Instant::now() + limit);
+    let before = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(attempts)).min(DOUBT);
     tokio::time::sleep(before).await;
     let mut pause = FIRST_PAUSE;
-    while Instant::now() < end && !is_over(context, outage).await {
+    while end.is_none_or(|end| Instant::now() < end) && !is_over(context, outage).await {
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
@@ -52,7 +60,7 @@ pub(crate) struct Persistence<'c> {
 
 impl<'c> Persistence<'c> {
     pub(crate) fn new(context: &'c Context, cluster: &'c ClusterName, span: Span) -> Self {
-        Self { context, cluster, span, deadline: patience::deadline(context, LIMIT), attempts: 0 }
+        Self { context, cluster, span, deadline: patience::deadline(context, CI_LIMIT), attempts: 0 }
     }
 
     /// Waits until what was away answers; a failure for another reason is given back.

@@ -17,6 +17,7 @@ use crate::cause::Cause;
 use crate::event::WatchId;
 use crate::hold::Hold;
 use crate::objects;
+use crate::outage;
 use crate::schedule::give_up_outdated;
 use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState, Watch};
 use crate::task::{CleanupReason, Leftovers};
@@ -381,6 +382,7 @@ pub(super) fn define_watches(resource: &mut ResourceState, version: u64) {
 
 fn remove(state: &mut State, name: &ResourceName) {
     update::disown(state, name);
+    outage::forget(state, name);
     let Some(resource) = state.resources.remove(name) else { return };
     if let Some(rank) = resource.queued {
         state.queue.remove(rank, name);

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::apply::{load, update};
 use crate::objects;
+use crate::outage;
 use crate::schedule::sharers;
 use crate::state::{ResourceState, State};
 use crate::task::CleanupReason;
@@ -49,6 +50,7 @@ fn touch_sharers(state: &mut State, name: &ResourceName) {
 /// built before can be relied on later.
 fn switch_off(state: &mut State, name: &ResourceName) {
     update::disown(state, name);
+    outage::forget(state, name);
     let Some(resource) = state.resources.get_mut(name) else { return };
     let mut fresh = ResourceState::new(Arc::clone(&resource.spec), resource.tiltfile.clone(), resource.order);
     fresh.disabled = true;
