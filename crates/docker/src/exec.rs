@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
 use crate::engine::{Engine, Query, encode_path, refusal};
+use crate::identity;
 use crate::transport::{self, Hijacked, Payload};
 
 /// A running container.
@@ -112,9 +113,12 @@ impl Engine {
     }
 
     /// Unpacks an archive in the root directory of a container, with what the container has of tools and rights or not.
-    /// What is in it belongs to the container's user then.
+    /// What is in it belongs to the container's user then, who is written into it: engines that are to find out who that
+    /// is (`copyUIDGID`) ask their own machine, which knows other names.
     pub async fn put_archive(&self, container: &str, archive: Bytes) -> Result<(), Failure> {
-        let path = format!("/containers/{}/archive?path=%2F&copyUIDGID=1", encode_path(container));
+        let mut archive = Vec::from(archive);
+        identity::give(&mut archive, self.user_of(container).await?)?;
+        let path = format!("/containers/{}/archive?path=%2F", encode_path(container));
         let mut headers = HeaderMap::new();
         headers.insert("content-type", http::HeaderValue::from_static("application/x-tar"));
         let response = self.send(Method::PUT, &path, headers, Payload::whole(archive)).await?;

@@ -13,6 +13,7 @@ mod builder;
 mod exec;
 mod export;
 mod fingerprint;
+mod identity;
 mod messages;
 mod prune;
 mod registry;

@@ -41,7 +41,7 @@ pub struct Found {
     pub group: u64,
 }
 
-/// A look into an image, through a container that never starts.
+/// A look into an image, through a container that never starts; or into a container.
 #[derive(Debug)]
 pub struct Look<'a> {
     engine: &'a Engine,
@@ -153,6 +153,13 @@ impl Engine {
             return Err(refusal(response, "cannot load an image").await);
         }
         self.hear(response, "cannot load an image").await
+    }
+}
+
+impl<'a> Look<'a> {
+    /// A look into a container that is there anyway: nothing is to be closed.
+    pub(crate) fn at(engine: &'a Engine, container: &str) -> Self {
+        Self { engine, container: container.to_owned() }
     }
 }
 

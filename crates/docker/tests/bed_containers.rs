@@ -73,6 +73,36 @@ async fn files_are_put_for_the_containers_user() {
     }
 }
 
+/// Their names are those of the container's own files: this machine, where the engine runs, has none such.
+#[tokio::test]
+async fn users_that_only_the_container_knows_get_their_files() {
+    let engine = bed::engine();
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("Dockerfile", "FROM busybox\nCOPY passwd group /etc/\n"),
+        ("passwd", "root:x:0:0::/:/bin/sh\nlilt-wanderer:x:4242:4343::/:/bin/sh\n"),
+        ("group", "root:x:0:\nlilt-folk:x:4343:\nlilt-staff:x:77:\n"),
+    ];
+    files.iter().for_each(|(name, text)| std::fs::write(folder.path().join(name), text).unwrap());
+    let built = Command::new("docker").args(["build", "--quiet"]).arg(folder.path()).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let image = String::from_utf8(built.stdout).unwrap().trim().to_owned();
+    let users = [
+        ("lilt-wanderer", "4242 4343"),
+        ("lilt-wanderer:lilt-staff", "4242 77"),
+        ("4242", "4242 4343"),
+        ("4242:5", "4242 5"),
+        ("1234", "1234 0"),
+    ];
+    for (user, owner) in users {
+        let container = Container::run(&["--user", user, &image, "sleep", "100000"]);
+        engine.put_archive(&container.0, archive(&[("srv/a", "a")])).await.unwrap();
+        let told = told(&engine, &container, "stat -c '%u %g' /srv/a").await;
+        assert_eq!(told, format!("{owner}\n"), "{user}");
+    }
+    drop(Command::new("docker").args(["image", "rm", &image]).output());
+}
+
 #[tokio::test]
 async fn what_a_command_says_is_told_as_it_comes() {
     let engine = bed::engine();

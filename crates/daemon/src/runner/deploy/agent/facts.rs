@@ -36,7 +36,8 @@ async fn examine(
     Ok(ImageFacts {
         entrypoint: configuration.entrypoint.clone(),
         command: configuration.command.clone(),
-        identity: identity(look, &configuration.user).await?,
+        // Nobody's name is root's: the image would not start.
+        identity: look.identity(&configuration.user).await?.unwrap_or_default(),
         has_shell: has(look, configuration, "sh").await?,
         has_tar: has(look, configuration, "tar").await?,
         targets,
@@ -101,66 +102,4 @@ async fn access(look: &Look<'_>, directory: &str) -> Result<Access, Failure> {
         }
     }
     Ok(Access::default())
-}
-
-/// Who an image's user is: numbers, or names that it knows itself.
-async fn identity(look: &Look<'_>, user: &str) -> Result<Identity, Failure> {
-    let (user, group) = user.split_once(':').unwrap_or((user, ""));
-    let users = match (user.parse::<u64>(), user) {
-        (Ok(_), _) if !group.is_empty() => String::new(),
-        _ => look.read("/etc/passwd").await?.unwrap_or_default(),
-    };
-    let groups = match group.parse::<u64>() {
-        Err(_) if !group.is_empty() => look.read("/etc/group").await?.unwrap_or_default(),
-        _ => String::new(),
-    };
-    Ok(resolve(user, group, &users, &groups))
-}
-
-/// Nobody's name is root's: the image would not start.
-fn resolve(user: &str, group: &str, users: &str, groups: &str) -> Identity {
-    let entry = |line: &str| {
-        let fields: Vec<&str> = line.split(':').collect();
-        let numbers =
-            (fields.get(2)?.parse::<u64>().ok()?, fields.get(3).and_then(|it| it.parse::<u64>().ok()));
-        Some((fields[0].to_owned(), numbers))
-    };
-    let known = users
-        .lines()
-        .filter_map(entry)
-        .find(|(name, (number, _))| name == user || user.parse::<u64>().is_ok_and(|user| user == *number));
-    let number = match (user, &known) {
-        ("", _) => 0,
-        (_, Some((_, (number, _)))) => *number,
-        (user, None) => user.parse().unwrap_or(0),
-    };
-    let named =
-        || groups.lines().filter_map(entry).find(|(name, _)| name == group).map(|(_, (number, _))| number);
-    let group = match group {
-        "" => known.and_then(|(_, (_, group))| group).unwrap_or(0),
-        group => group.parse().ok().or_else(named).unwrap_or(0),
-    };
-    Identity { user: number, group }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn users_are_numbers_or_names_of_the_image() {
-        let users =
-            "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65533:nonroot:/home:/sbin/nologin\n";
-        let groups = "root:x:0:\nstaff:x:50:\n";
-        let who = |user: &str, group: &str| {
-            let Identity { user, group } = resolve(user, group, users, groups);
-            (user, group)
-        };
-        assert_eq!(who("", ""), (0, 0));
-        assert_eq!(who("65532", ""), (65532, 65533));
-        assert_eq!(who("1234", ""), (1234, 0));
-        assert_eq!(who("nonroot", ""), (65532, 65533));
-        assert_eq!(who("nonroot", "staff"), (65532, 50));
-        assert_eq!(who("1234", "7"), (1234, 7));
-    }
 }
