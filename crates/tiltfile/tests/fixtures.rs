@@ -139,6 +139,7 @@ cases! {
     custom_build
     custom_deploy
     docker_build
+    duplicate_services
     empty
     enabled_all
     enabled_by_arguments

@@ -139,6 +139,7 @@ pub(super) fn assemble(
         grouping.add_workload(object, images, name, problems);
     }
     grouping.add_templates_without_images(problems);
+    grouping.take_services_left();
     let needed = declared.options.iter().any(|options| !options.objects.is_empty());
     let catalogue = if needed { Catalogue::new(&grouping) } else { Catalogue::default() };
     for options in &declared.options {
@@ -225,8 +226,8 @@ impl Grouping {
         self.workloads.push(workload);
     }
 
-    /// In the order in which they were given.
-    fn take_services_of(&mut self, workload: &Object) -> Vec<Object> {
+    /// Positions of those that may select its pods, in the order in which they were given.
+    fn services_near(&self, workload: &Object) -> Vec<usize> {
         let labels = workload.pod_labels().into_iter().flatten();
         let mut positions: Vec<usize> = labels
             .filter_map(|(key, value)| self.services.get(&label(key, value)))
@@ -234,8 +235,13 @@ impl Grouping {
             .copied()
             .collect();
         positions.sort_unstable();
+        positions
+    }
+
+    /// In the order in which they were given.
+    fn take_services_of(&mut self, workload: &Object) -> Vec<Object> {
         let mut taken: Vec<Object> = Vec::new();
-        for position in positions {
+        for position in self.services_near(workload) {
             // Of the same one twice, which is allowed with allow_duplicates, the other is for another workload.
             let is_wanted = |service: &mut Object| {
                 service.selects_pods_of(workload) && !taken.iter().any(|it| it.id() == service.id())
@@ -244,6 +250,26 @@ impl Grouping {
             taken.extend(service);
         }
         taken
+    }
+
+    /// When every workload has one of each: more of the same belong to the first that they are for.
+    fn take_services_left(&mut self) {
+        for index in 0..self.workloads.len() {
+            let objects = &self.workloads[index].objects;
+            let near: Vec<(usize, usize)> = objects
+                .iter()
+                .enumerate()
+                .flat_map(|(owner, object)| {
+                    self.services_near(object).into_iter().map(move |position| (owner, position))
+                })
+                .collect();
+            for (owner, position) in near {
+                let workload = &mut self.workloads[index];
+                let selects = |service: &mut Object| service.selects_pods_of(&workload.objects[owner]);
+                let service = self.rest[position].take_if(selects);
+                workload.objects.extend(service);
+            }
+        }
     }
 
     fn name_is_free(&self, name: &str) -> Result<(), Failure> {
