@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lilt_cluster::Cluster;
+use lilt_docker::Engine;
 use lilt_engine::PruneJob;
 use lilt_host::process::Guardian;
 use lilt_model::cluster::Registry;
@@ -34,24 +35,40 @@ pub async fn docker_prune(
             // No session knows what is deployed here: the newest are kept, as the Tiltfile says.
             used: Vec::new(),
         };
+        // What cannot be done keeps nothing else from being done.
+        let mut troubles = Vec::new();
+        let mut knows_session = false;
         for cluster in &job.clusters {
-            let registry = registry(&settings, &project, cluster).await?;
-            job.names.extend(names(&project, cluster, registry.as_ref()));
-            let context = match cluster.is_session() {
-                true => settings.kubeconfig.context().map(str::to_owned),
-                false => Some(cluster.as_str().to_owned()),
-            };
-            engines.push(examine::cluster_engine(context, &guardian).await?.engine);
+            match reach(&settings, &project, cluster, &guardian).await {
+                Ok((engine, names)) => {
+                    engines.push(engine);
+                    job.names.extend(names);
+                    knows_session |= cluster.is_session();
+                }
+                Err(failure) => {
+                    let whose = if cluster.is_session() { "default" } else { cluster.as_str() };
+                    troubles.push(format!("the cluster {whose}: {failure}"));
+                }
+            }
         }
         // Who deploys nothing has no kubeconfig read.
-        if engines.is_empty() {
+        let local = if knows_session { Vec::new() } else { names(&project, &ClusterName::default(), None) };
+        if engines.is_empty() || !local.is_empty() {
             engines.push(Arc::new(examine::engine()?));
-            job.names = names(&project, &ClusterName::default(), None);
+            job.names.extend(local);
         }
         for engine in runner::distinct(engines.into_iter()) {
-            runner::prune(&engine, &job, true, |line| print(&format!("{line}\n"))).await?;
+            let pruned = runner::prune(&engine, &job, true, |line| print(&format!("{line}\n"))).await;
+            if let Err(failure) = pruned {
+                troubles.push(format!("the Docker engine at {}: {failure}", engine.address()));
+            }
         }
-        Ok(())
+        match troubles.is_empty() {
+            true => Ok(()),
+            false => {
+                Err(Failure::environment("not all old images could be removed").detail(troubles.join("\n")))
+            }
+        }
     };
     let result = tokio::select! {
         result = work => result,
@@ -64,13 +81,31 @@ pub async fn docker_prune(
 /// Where what is built goes.
 fn clusters(project: &Project) -> Vec<ClusterName> {
     let deployed = project.resources.iter().filter_map(|resource| match &resource.body {
-        Body::Kubernetes(kubernetes) => Some(kubernetes.cluster.clone()),
-        Body::Local(_) | Body::Compose(_) => None,
+        Body::Kubernetes(kubernetes) if kubernetes.images.iter().any(ImageTarget::is_built) => {
+            Some(kubernetes.cluster.clone())
+        }
+        Body::Kubernetes(_) | Body::Local(_) | Body::Compose(_) => None,
     });
     let mut clusters: Vec<ClusterName> = deployed.collect();
     clusters.sort();
     clusters.dedup();
     clusters
+}
+
+/// The engine that builds for a cluster, and the images it has for it.
+async fn reach(
+    settings: &Settings,
+    project: &Project,
+    cluster: &ClusterName,
+    guardian: &Guardian,
+) -> Result<(Arc<Engine>, Vec<String>), Failure> {
+    let registry = registry(settings, project, cluster).await?;
+    let context = match cluster.is_session() {
+        true => settings.kubeconfig.context().map(str::to_owned),
+        false => Some(cluster.as_str().to_owned()),
+    };
+    let engine = examine::cluster_engine(context, guardian).await?.engine;
+    Ok((engine, names(project, cluster, registry.as_ref())))
 }
 
 /// Images have other names where the cluster announces a registry.

@@ -77,3 +77,27 @@ fn the_command_removes_at_once_and_always_says_what() {
     assert!(printed.contains("\t- untagged: ") && printed.contains("\t- deleted: sha256:"), "{printed}");
     assert_eq!(tags(&site).len(), 1, "{printed}");
 }
+
+/// One that is away keeps nothing else from being removed; one for which nothing is built is not asked.
+#[test]
+fn the_command_goes_on_where_a_cluster_is_away() {
+    let site = Site::new("prune-away");
+    let kubectl = |arguments: &[&str]| site.namespace.kubectl(arguments);
+    kubectl(&["config", "set-cluster", "kind-away", "--server=https://127.0.0.1:9"]);
+    kubectl(&["config", "set-context", "away", "--cluster=kind-away"]);
+    let more = "k8s_yaml('lost.yaml')\nk8s_resource('lost', context='away')\n";
+    site.project.write("Tiltfile", &format!("{}{more}", site.tiltfile()));
+    let engine = EngineFront::new(false);
+    let prune = || {
+        let start = Start::new(&site.project, &["docker-prune"]).on(&site.namespace);
+        start.variable("DOCKER_HOST", engine.host()).run()
+    };
+    site.project.write("lost.yaml", &site.yaml("lost", site.image()));
+    let ended = prune().clean(1);
+    assert!(ended.stdout().contains("[Docker Prune] removed 0 images, reclaimed 0B\n"), "{}", ended.output());
+    assert!(ended.output().contains("the cluster away: "), "{}", ended.output());
+
+    site.project.write("lost.yaml", &site.idle("lost"));
+    let printed = prune().clean(0).stdout();
+    assert!(printed.contains("[Docker Prune] removed 0 images, reclaimed 0B\n"), "{printed}");
+}
