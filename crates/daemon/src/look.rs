@@ -1,5 +1,6 @@
 //! How applied objects are, asked of the cluster when somebody wants to see it. Nothing is kept, so it costs nothing else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -10,33 +11,79 @@ use lilt_model::cluster::ReportedObject;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_store::Inspection;
 use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::context::Context;
 
+/// Objects of one look.
 const AT_ONCE: usize = 10;
-/// Who looks at a page does not wait longer.
+/// Looks of a session: pages that are open at the same time are few, and clusters have other things to do.
+const LOOKS_AT_ONCE: usize = 4;
+/// Who looks at a page does not wait longer, however many objects there are.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers with a [`ReportedObject`] for each of them, in their order.
-pub(crate) async fn look(
-    context: Context,
-    cluster: ClusterName,
-    objects: Vec<ObjectRef>,
-    inspection: Inspection,
-) {
-    let found: Vec<ReportedObject> = match context.cluster(&cluster) {
-        Ok(cluster) => {
-            let looks = objects.iter().map(|object| look_at(&context, &cluster, object));
-            stream::iter(looks.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await
-        }
-        Err(failure) => {
-            objects.iter().map(|object| unknown(object.to_string(), failure.to_string())).collect()
-        }
-    };
-    inspection.answer(json!(found));
+/// At clusters, for readers who wait for it. Each ends when its reader has gone, and in any case after [`PATIENCE`].
+pub(crate) struct Looks {
+    running: JoinSet<()>,
+    turns: Arc<Semaphore>,
 }
 
-async fn look_at(context: &Context, cluster: &Cluster, object: &ObjectRef) -> ReportedObject {
+impl Looks {
+    pub(crate) fn new() -> Self {
+        Self { running: JoinSet::new(), turns: Arc::new(Semaphore::new(LOOKS_AT_ONCE)) }
+    }
+
+    /// Answers with a [`ReportedObject`] for each of them, in their order.
+    pub(crate) fn begin(
+        &mut self,
+        context: Context,
+        cluster: ClusterName,
+        objects: Vec<ObjectRef>,
+        mut inspection: Inspection,
+    ) {
+        let turns = Arc::clone(&self.turns);
+        self.running.spawn(async move {
+            let found = tokio::select! {
+                found = look(&context, &cluster, &objects, &turns) => found,
+                () = inspection.given_up() => return,
+            };
+            inspection.answer(json!(found));
+        });
+    }
+
+    /// One that has ended; none if none runs.
+    pub(crate) async fn next_ended(&mut self) -> Option<()> {
+        let ended = self.running.join_next().await?;
+        if let Err(error) = ended {
+            tracing::error!(%error, "a look at a cluster broke");
+        }
+        Some(())
+    }
+}
+
+async fn look(
+    context: &Context,
+    cluster: &ClusterName,
+    objects: &[ObjectRef],
+    turns: &Semaphore,
+) -> Vec<ReportedObject> {
+    let until = Instant::now() + PATIENCE;
+    let none = |remark: &str| objects.iter().map(|it| unknown(it.to_string(), remark.to_owned())).collect();
+    let Ok(_turn) = tokio::time::timeout_at(until, turns.acquire()).await else {
+        return none("too many look at clusters at the same time");
+    };
+    match context.cluster(cluster) {
+        Ok(cluster) => {
+            let looks = objects.iter().map(|object| look_at(context, &cluster, object, until));
+            stream::iter(looks.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await
+        }
+        Err(failure) => none(&failure.to_string()),
+    }
+}
+
+async fn look_at(context: &Context, cluster: &Cluster, object: &ObjectRef, until: Instant) -> ReportedObject {
     let mut shown = object.clone();
     if shown.namespace == cluster.namespace() {
         shown.namespace.clear();
@@ -46,11 +93,11 @@ async fn look_at(context: &Context, cluster: &Cluster, object: &ObjectRef) -> Re
     if object.kind == "Pod" && object.api_version == "v1" {
         return unknown(name, String::new());
     }
-    let state = match tokio::time::timeout(PATIENCE, cluster.object_state(object)).await {
+    let state = match tokio::time::timeout_at(until, cluster.object_state(object)).await {
         Ok(Ok(Some(state))) => state,
         Ok(Ok(None)) => return unknown(name, "is not in the cluster".to_owned()),
         Ok(Err(failure)) => return unknown(name, failure.message),
-        Err(_) => return unknown(name, "the cluster does not answer".to_owned()),
+        Err(_) => return unknown(name, "the cluster does not answer in time".to_owned()),
     };
     let redactor = context.logs.redactor();
     let mut conditions = state.conditions;

@@ -17,13 +17,12 @@ use lilt_model::{Failure, ResourceName, SpanId};
 use lilt_store::{Commit, Inspection, LogWriter, Wanted, WriteRequest, Writer};
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
 use crate::landing::Landings;
-use crate::look::look;
+use crate::look::Looks;
 use crate::recording::Recording;
 use crate::runner::Readings;
 use crate::secrets;
@@ -106,7 +105,7 @@ pub async fn run(
         objects,
         recording,
         loaded: None,
-        looks: JoinSet::new(),
+        looks: Looks::new(),
     };
     session.take((lilt_host::clock::now(), Event::Started));
     let ended = loop {
@@ -124,7 +123,7 @@ pub async fn run(
             broken = session.tasks.next_ended() => session.note_broken(broken),
             () = quiet(loaded) => session.give_back(),
             inspection = session.writer.inspected() => session.show(inspection),
-            Some(_) = session.looks.join_next() => {}
+            Some(()) = session.looks.next_ended() => {}
         }
         for _ in 0..DRAINED {
             let Ok(event) = incoming.try_recv() else { break };
@@ -158,8 +157,7 @@ struct Session {
     recording: Option<Recording>,
     /// When the Tiltfile was last loaded, until what only that needed was given back.
     loaded: Option<tokio::time::Instant>,
-    /// At the cluster, for readers who wait for it: each page has one at a time, and each ends within seconds.
-    looks: JoinSet<()>,
+    looks: Looks,
 }
 
 impl Session {
@@ -194,9 +192,8 @@ impl Session {
             Wanted::Objects(name) => match applied_objects(&self.state, name) {
                 Some((cluster, objects)) => {
                     let objects = objects.cloned().collect();
-                    let look = look(self.tasks.context().clone(), cluster.clone(), objects, inspection);
-                    self.looks.spawn(look);
-                    return;
+                    let context = self.tasks.context().clone();
+                    return self.looks.begin(context, cluster.clone(), objects, inspection);
                 }
                 None => json!([]),
             },

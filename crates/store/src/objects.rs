@@ -95,6 +95,11 @@ impl Inspection {
         // Who asked may be gone.
         let _ = self.answer.send(value);
     }
+
+    /// Waits until who asked is gone.
+    pub async fn given_up(&mut self) {
+        self.answer.closed().await;
+    }
 }
 
 #[derive(Debug)]

@@ -25,6 +25,17 @@ fn put(writer: &Writer, name: &str, order: i32) {
     writer.commit(Commit { resources: vec![resource(name, order).into()], ..Commit::default() });
 }
 
+/// What is done for somebody who has gone can end.
+#[tokio::test]
+async fn who_asked_and_went_is_noticed() {
+    let (mut writer, reader) = store();
+    let asker = tokio::spawn(async move { reader.objects(ResourceName::new("web")).await });
+    let mut inspection = writer.inspected().await;
+    asker.abort();
+    inspection.given_up().await;
+    inspection.answer(serde_json::Value::Null);
+}
+
 #[test]
 fn only_what_changed_is_told() {
     let (writer, reader) = store();

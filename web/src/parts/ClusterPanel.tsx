@@ -31,16 +31,19 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
   const failure = useSignal("");
   const unread = useSignal("");
   const name = resource.metadata.name;
+  // Not at each change, of which there may be many: the cluster is asked, and the pause between questions holds.
+  useEffect(() => {
+    [facts.value, objects.value, unread.value] = [undefined, undefined, ""];
+    if (snapshot.value !== undefined) return;
+    return keepLooking(() => fetchObjects(name), objects, unread);
+  }, [name]);
+  // The session knows these itself: at each change they are asked for at once.
   useEffect(() => {
     if (snapshot.value !== undefined) {
       failure.value = "a snapshot does not have them";
       return;
     }
-    const stops = [
-      keepLooking(() => fetchClusterFacts(name), facts, failure),
-      keepLooking(() => fetchObjects(name), objects, unread),
-    ];
-    return () => stops.forEach((stop) => stop());
+    return keepLooking(() => fetchClusterFacts(name), facts, failure);
   }, [resource]);
   return (
     <div class="cluster">
