@@ -13,32 +13,25 @@ use http::StatusCode;
 use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::watch;
 
 use crate::connect::Cluster;
 
 mod frames;
+mod hearing;
+mod pool;
 mod socket;
 mod stream;
 mod tunnel;
 
+use pool::{Advice, Pool};
 use socket::SocketStream;
 use stream::TunnelStream;
 use tunnel::{Claim, Refusal, Tunnel};
 
-/// Tunnels that are kept for clients to come.
-const SPARE: usize = 2;
-/// As many clients at once have one each, and none holds up another. The next ones share: making a tunnel for each of two
-/// hundred would take longer than all they want to know.
-const ALONE: usize = 8;
-
 /// Opens ports of pods, one pod at a time as a rule, and keeps what is dear to make.
 pub struct Forwarder {
     cluster: Cluster,
-    /// As the latest value: nobody waits for it.
-    tunnels: watch::Sender<Vec<Tunnel>>,
-    /// Tunnels that are being made.
-    making: AtomicUsize,
+    pool: Arc<Pool>,
     /// Connections that wait for the last words of a pod.
     lingering: Arc<AtomicUsize>,
     /// Somebody on the way to the API server refused a tunnel.
@@ -47,17 +40,15 @@ pub struct Forwarder {
 
 impl std::fmt::Debug for Forwarder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Forwarder").field("tunnels", &self.tunnels.borrow().len()).finish()
+        f.debug_struct("Forwarder").field("tunnels", &self.pool.len()).finish()
     }
 }
 
 impl Cluster {
     pub fn forwarder(&self) -> Forwarder {
-        let (cluster, tunnels) = (self.clone(), watch::Sender::new(Vec::new()));
         Forwarder {
-            cluster,
-            tunnels,
-            making: AtomicUsize::new(0),
+            cluster: self.clone(),
+            pool: Pool::new(),
             lingering: Arc::default(),
             sockets_only: AtomicBool::new(false),
         }
@@ -69,29 +60,18 @@ impl Forwarder {
     pub async fn open(&self, pod: &PodRef, port: u16) -> Result<PortStream, Failure> {
         let refused = Refused { pod: pod.clone(), port };
         while !self.sockets_only.load(Ordering::Relaxed) {
-            let changes = self.tunnels.subscribe();
-            let (claim, is_new) = match self.spare(pod) {
-                Some(claim) => (claim, false),
-                None if self.is_crowded(pod) => match self.shared(pod) {
-                    Some(claim) => (claim, false),
-                    None => {
-                        next(changes).await;
-                        continue;
-                    }
-                },
-                None => match self.make(pod).await {
-                    Ok(claim) => (claim, true),
-                    Err(refusal) => match self.judge(pod, refusal) {
-                        Some(failure) => return Err(failure),
-                        None => break,
-                    },
+            let (claim, is_new) = match self.claim(pod).await {
+                Ok(claimed) => claimed,
+                Err(refusal) => match self.judge(pod, refusal) {
+                    Some(failure) => return Err(failure),
+                    None => break,
                 },
             };
             if let Some(streams) = claim.open_port(port).await {
                 let stream = TunnelStream::new(claim, streams, refused, Arc::clone(&self.lingering));
                 return Ok(PortStream(Way::Tunnel(Box::new(stream))));
             }
-            self.forget(claim.tunnel());
+            self.pool.forget(claim.tunnel());
             if is_new {
                 let words = format!("the tunnel to the pod {} does not answer", pod.name);
                 return Err(Failure::environment(words));
@@ -101,49 +81,31 @@ impl Forwarder {
         Ok(PortStream(Way::Socket(Box::new(stream))))
     }
 
-    /// A tunnel to this pod that nobody uses. Those to others are of no more use, nor are many.
-    fn spare(&self, pod: &PodRef) -> Option<Claim> {
-        let claim = self
-            .tunnels
-            .borrow()
-            .iter()
-            .filter(|it| it.leads_to(pod) && !it.is_closed())
-            .find_map(Tunnel::claim);
-        self.tunnels.send_if_modified(|tunnels| {
-            let (before, mut spare) = (tunnels.len(), 0);
-            tunnels.retain(|tunnel| {
-                spare += usize::from(!tunnel.is_taken());
-                !tunnel.is_closed() && (tunnel.is_taken() || (tunnel.leads_to(pod) && spare <= SPARE))
-            });
-            tunnels.len() != before
-        });
-        claim
-    }
-
-    /// As many have a tunnel of their own, or will have it, as are to have one. Those who do not read need more.
-    fn is_crowded(&self, pod: &PodRef) -> bool {
-        let flowing = |tunnel: &&Tunnel| tunnel.leads_to(pod) && !tunnel.is_closed() && !tunnel.is_stalled();
-        let there = self.tunnels.borrow().iter().filter(flowing).count();
-        there + self.making.load(Ordering::Acquire) >= ALONE
-    }
-
-    /// The tunnel with the fewest clients; none: all are still being made.
-    fn shared(&self, pod: &PodRef) -> Option<Claim> {
-        let tunnels = self.tunnels.borrow();
-        let flowing = tunnels.iter().filter(|it| it.leads_to(pod) && !it.is_closed() && !it.is_stalled());
-        flowing.min_by_key(|tunnel| tunnel.clients()).map(Tunnel::share)
+    /// A tunnel, and whether it is new.
+    async fn claim(&self, pod: &PodRef) -> Result<(Claim, bool), Refusal> {
+        let _waiting = self.pool.begin_waiting();
+        loop {
+            let changes = self.pool.changes();
+            if let Some(claim) = self.pool.spare(pod) {
+                return Ok((claim, false));
+            }
+            match self.pool.advice(pod) {
+                Advice::Make => return Ok((self.make(pod).await?, true)),
+                Advice::Share => {
+                    if let Some(claim) = self.pool.shared(pod) {
+                        return Ok((claim, false));
+                    }
+                }
+                Advice::Wait => {}
+            }
+            changes.next().await;
+        }
     }
 
     async fn make(&self, pod: &PodRef) -> Result<Claim, Refusal> {
-        let _making = Making::begin(self);
+        let _making = self.pool.begin_making();
         let tunnel = Tunnel::open(&self.cluster, pod).await?;
-        let claim = tunnel.claim().expect("invariant: nobody else knows a new tunnel");
-        self.tunnels.send_modify(|tunnels| tunnels.push(tunnel));
-        Ok(claim)
-    }
-
-    fn forget(&self, tunnel: &Tunnel) {
-        self.tunnels.send_modify(|tunnels| tunnels.retain(|it| !it.is_same(tunnel)));
+        Ok(self.pool.add(tunnel))
     }
 
     /// None: a WebSocket may go through where a tunnel does not.
@@ -165,29 +127,6 @@ impl Forwarder {
             }
         }
     }
-}
-
-/// A tunnel is being made. Those who wait for one look again when it is there, and when it will not be.
-struct Making<'f>(&'f Forwarder);
-
-impl<'f> Making<'f> {
-    fn begin(forwarder: &'f Forwarder) -> Self {
-        forwarder.making.fetch_add(1, Ordering::AcqRel);
-        Self(forwarder)
-    }
-}
-
-impl Drop for Making<'_> {
-    fn drop(&mut self) {
-        self.0.making.fetch_sub(1, Ordering::AcqRel);
-        self.0.tunnels.send_modify(|_| {});
-    }
-}
-
-/// Until there is another tunnel, or one less.
-async fn next(mut changes: watch::Receiver<Vec<Tunnel>>) {
-    // It cannot be closed: the sender is the forwarder's.
-    let _ = changes.changed().await;
 }
 
 fn gone(pod: &PodRef) -> Failure {
@@ -231,6 +170,15 @@ impl Refused {
                 .detail(message.trim().to_owned())
         };
         (io::Error::new(io::ErrorKind::ConnectionRefused, failure), is_refusal)
+    }
+
+    /// It was given up for the sake of others.
+    fn unread(&self) -> io::Error {
+        let words = format!("a connection to port {} of the pod {} was given up", self.port, self.pod.name);
+        let failure = Failure::environment(words)
+            .detail("its client did not read, and others that share its way through the API server waited for that")
+            .hint("does it need so many connections at once?");
+        io::Error::new(io::ErrorKind::ConnectionAborted, failure)
     }
 }
 

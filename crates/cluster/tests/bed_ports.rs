@@ -8,7 +8,7 @@
 #[path = "bed/space.rs"]
 mod space;
 
-use lilt_cluster::{Cluster, ConnectOptions, PortStream};
+use lilt_cluster::{Cluster, ConnectOptions, Forwarder, PortStream};
 use lilt_model::cluster::PodRef;
 use serde_json::json;
 use space::{DEADLINE, Space, running};
@@ -149,6 +149,65 @@ async fn what_goes_through_a_tunnel_comes_whole_and_in_order() {
         async move { echoes(forwarder.open(&pod, 9000).await.unwrap(), bytes).await }
     });
     futures_util::future::join_all(many).await;
+}
+
+/// So many at once, as a pool of connections opens them.
+async fn open_many(forwarder: &Forwarder, pod: &PodRef, port: u16, count: usize) -> Vec<PortStream> {
+    let opening = (0..count).map(|_| forwarder.open(pod, port));
+    let opened = tokio::time::timeout(DEADLINE, futures_util::future::try_join_all(opening)).await;
+    opened.expect("they open").unwrap()
+}
+
+/// Asks once more on a connection that stays.
+async fn is_answered(stream: &mut PortStream) {
+    let exchange = async {
+        stream.write_all(b"hello").await.unwrap();
+        stream.read_exact(&mut [0; 5]).await.unwrap();
+    };
+    tokio::time::timeout(DEADLINE, exchange).await.expect("it is answered");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_nobody_reads_does_not_hold_up_its_pool() {
+    let space = Space::new("pool").await;
+    let pod = talkers(&space).await;
+    let forwarder = space.cluster.forwarder();
+    // Large results are read bit by bit, and for each bit the others are asked.
+    let (mut talking, mut echoing) =
+        tokio::join!(open_many(&forwarder, &pod, 9002, 10), open_many(&forwarder, &pod, 9000, 20));
+    for _ in 0..3 {
+        for stream in &mut talking {
+            stream.read_exact(&mut vec![0; 1_000_000]).await.unwrap();
+        }
+        for stream in &mut echoing {
+            is_answered(stream).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_crowd_one_that_nobody_reads_is_given_up_with_its_reason() {
+    let space = Space::new("crowd").await;
+    let pod = talkers(&space).await;
+    let forwarder = space.cluster.forwarder();
+    // So many at once share, the last ones certainly.
+    let (mut echoing, talking) =
+        tokio::join!(open_many(&forwarder, &pod, 9000, 100), forwarder.open(&pod, 9002));
+    let mut talking = talking.unwrap();
+    let until_given_up = async {
+        loop {
+            for stream in &mut echoing {
+                is_answered(stream).await;
+            }
+            // More than waits for it; if that comes, none of the others was in need.
+            if let Err(error) = talking.read_exact(&mut vec![0; 10_000_000]).await {
+                return error;
+            }
+        }
+    };
+    let error = tokio::time::timeout(DEADLINE, until_given_up).await.expect("it ends");
+    let failure = PortStream::failure(&error).expect("the error carries a failure");
+    assert!(failure.message.contains("port 9002 of the pod main was given up"), "{failure}");
 }
 
 #[tokio::test]

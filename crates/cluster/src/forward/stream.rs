@@ -17,7 +17,8 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::PollSender;
 
 use super::frames;
-use super::tunnel::{Claim, Piece, Streams, Tunnel};
+use super::hearing::Piece;
+use super::tunnel::{Claim, Streams, Tunnel};
 use super::{Refused, lost};
 
 /// How long a complaint may come after the end of what a port says.
@@ -30,7 +31,7 @@ const BRIEF_LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct TunnelStream {
     id: u32,
-    pieces: mpsc::Receiver<Piece>,
+    pieces: mpsc::UnboundedReceiver<Piece>,
     complaint: Option<oneshot::Receiver<String>>,
     frames: PollSender<Bytes>,
     /// Lives as long as its streams do, also when it is kept for nobody else.
@@ -127,8 +128,9 @@ impl AsyncRead for TunnelStream {
         let this = &mut *self;
         while this.current.is_empty() && this.ended.is_none() {
             match this.pieces.poll_recv(context) {
-                Poll::Ready(Some(Piece::Bytes(bytes))) => this.current = bytes,
+                Poll::Ready(Some(Piece::Bytes(bytes, _room))) => this.current = bytes,
                 Poll::Ready(Some(Piece::End)) => this.ended = Some(Box::pin(tokio::time::sleep(LATE))),
+                Poll::Ready(Some(Piece::Unread)) => return Poll::Ready(Err(this.refused.unread())),
                 Poll::Ready(None) => return Poll::Ready(Err(lost())),
                 Poll::Pending => return this.poll_silence(context),
             }
@@ -180,12 +182,9 @@ impl AsyncWrite for TunnelStream {
 
 impl Drop for TunnelStream {
     fn drop(&mut self) {
-        // One that goes on is to stop at once. If even that does not go out, nothing else would.
+        // One that goes on is to stop at once.
         let last = if self.ended.is_some() { frames::end(self.id) } else { frames::reset(self.id) };
         self.frames.abort_send();
-        let told = self.frames.get_ref().is_some_and(|frames| frames.try_send(last).is_ok());
-        if !told {
-            self.tunnel.close();
-        }
+        self.tunnel.send_last(last);
     }
 }

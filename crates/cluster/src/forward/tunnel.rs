@@ -3,7 +3,7 @@
 //! Making it takes a TLS handshake and three programs that connect to each other; opening a port on it takes one
 //! exchange. Its streams have no flow control of their own: one that nobody reads holds up the others. So one client has
 //! it alone, unless there are many at once ([`Tunnel::share`]); those that have closed their side may still be waiting for
-//! the last word of the pod.
+//! the last word of the pod. One that holds up others for long is given up.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,22 +17,19 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use kube::client::Body;
 use lilt_model::cluster::PodRef;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio::sync::mpsc::error::TrySendError;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::frames::{self, Decoder, Frame};
+use super::frames;
+use super::hearing::{Hearing, Order, Pair, Piece, data_of};
+use super::pool::Pool;
 use crate::connect::Cluster;
 
 /// A tunnel may have died without a word; a new one is tried then.
 const REPLY: Duration = Duration::from_secs(5);
 /// Frames that wait for the network: enough to keep it busy, few enough that a client feels it.
 const FRAMES_AHEAD: usize = 16;
-/// Pieces that wait for the client of a port; beyond it the network waits.
-pub(super) const PIECES_AHEAD: usize = 16;
-const READ: usize = 64 * 1024;
-
 /// Why there is no tunnel.
 pub(super) enum Refusal {
     /// The API server answered so.
@@ -46,6 +43,7 @@ pub(super) struct Tunnel(Arc<Inner>);
 struct Inner {
     pod: PodRef,
     frames: mpsc::Sender<Bytes>,
+    last_frames: mpsc::UnboundedSender<Bytes>,
     orders: mpsc::Sender<Order>,
     /// How many have it.
     clients: AtomicUsize,
@@ -59,42 +57,26 @@ struct Inner {
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
-/// A port that is about to be opened: where its streams lead.
-struct Order {
-    errors: u32,
-    pair: Pair,
-}
-
-struct Pair {
-    replied: Option<oneshot::Sender<()>>,
-    pieces: Option<mpsc::Sender<Piece>>,
-    complaint: Option<oneshot::Sender<String>>,
-    /// The complaint, as far as it has come.
-    text: BytesMut,
-}
-
-/// What a port says.
-pub(super) enum Piece {
-    Bytes(Bytes),
-    /// It has said all.
-    End,
-}
-
 /// The two ways of an open port.
 pub(super) struct Streams {
     pub(super) id: u32,
-    pub(super) pieces: mpsc::Receiver<Piece>,
+    pub(super) pieces: mpsc::UnboundedReceiver<Piece>,
     /// Empty when all went well.
     pub(super) complaint: oneshot::Receiver<String>,
     pub(super) frames: mpsc::Sender<Bytes>,
 }
 
 /// The right to open a port; the tunnel is free for the next client when it is dropped.
-pub(super) struct Claim(Tunnel);
+pub(super) struct Claim {
+    tunnel: Tunnel,
+    pool: Arc<Pool>,
+}
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.0.0.clients.fetch_sub(1, Ordering::AcqRel);
+        if self.tunnel.0.clients.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.pool.freed();
+        }
     }
 }
 
@@ -102,19 +84,22 @@ impl Tunnel {
     pub(super) async fn open(cluster: &Cluster, pod: &PodRef) -> Result<Self, Refusal> {
         let (reader, writer) = tokio::io::split(upgrade(cluster, pod).await?);
         let (frames, outgoing) = mpsc::channel(FRAMES_AHEAD);
+        let (last_frames, outgoing_last) = mpsc::unbounded_channel();
         let (orders, incoming) = mpsc::channel(FRAMES_AHEAD);
         let (closed, stalled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let hearing = Hearing {
             orders: incoming,
             pairs: HashMap::new(),
             frames: frames.clone(),
+            last_frames: last_frames.clone(),
             closed: Arc::clone(&closed),
             stalled: Arc::clone(&stalled),
         };
-        let tasks = [tokio::spawn(hearing.run(reader)), tokio::spawn(speak(writer, outgoing))];
+        let tasks = [tokio::spawn(hearing.run(reader)), tokio::spawn(speak(writer, outgoing, outgoing_last))];
         Ok(Self(Arc::new(Inner {
             pod: pod.clone(),
             frames,
+            last_frames,
             orders,
             clients: AtomicUsize::new(0),
             stalled,
@@ -154,36 +139,40 @@ impl Tunnel {
         self.0.stalled.load(Ordering::Acquire)
     }
 
+    /// The last frame of a stream. It goes out after what is on its way, also when there is no room for more.
+    pub(super) fn send_last(&self, frame: Bytes) {
+        let is_full = self.0.frames.capacity() == 0;
+        // Where much waits already, or nobody writes any more, new ports would only wait as well.
+        if self.0.last_frames.send(frame).is_err() || is_full {
+            self.close();
+        }
+    }
+
     /// None if another client has it.
-    pub(super) fn claim(&self) -> Option<Claim> {
+    pub(super) fn claim(&self, pool: &Arc<Pool>) -> Option<Claim> {
         let claimed = self.0.clients.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
-        claimed.is_ok().then(|| Claim(self.clone()))
+        claimed.is_ok().then(|| Claim { tunnel: self.clone(), pool: Arc::clone(pool) })
     }
 
     /// Whoever else has it.
-    pub(super) fn share(&self) -> Claim {
+    pub(super) fn share(&self, pool: &Arc<Pool>) -> Claim {
         self.0.clients.fetch_add(1, Ordering::AcqRel);
-        Claim(self.clone())
+        Claim { tunnel: self.clone(), pool: Arc::clone(pool) }
     }
 }
 
 impl Claim {
     pub(super) fn tunnel(&self) -> &Tunnel {
-        &self.0
+        &self.tunnel
     }
 
     /// Opens a port; none if the tunnel turns out to be dead.
     pub(super) async fn open_port(&self, port: u16) -> Option<Streams> {
-        let Inner { frames, orders, next, turn, .. } = &*self.0.0;
+        let Inner { frames, orders, next, turn, .. } = &*self.tunnel.0;
         let (replied, reply) = oneshot::channel();
-        let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
+        let (sender, pieces) = mpsc::unbounded_channel();
         let (complain, complaint) = oneshot::channel();
-        let pair = Pair {
-            replied: Some(replied),
-            pieces: Some(sender),
-            complaint: Some(complain),
-            text: BytesMut::new(),
-        };
+        let pair = Pair::new(replied, sender, complain);
         let exchange = async {
             let turn = turn.acquire().await.ok()?;
             let errors = next.fetch_add(4, Ordering::Relaxed);
@@ -193,7 +182,7 @@ impl Claim {
             reply.await.ok()?;
             Some(data_of(errors))
         };
-        let half_open = HalfOpen(&self.0);
+        let half_open = HalfOpen(&self.tunnel);
         let id = tokio::time::timeout(REPLY, exchange).await.ok().flatten();
         id.map(|id| {
             std::mem::forget(half_open);
@@ -241,151 +230,64 @@ async fn upgrade(cluster: &Cluster, pod: &PodRef) -> Result<TokioIo<Upgraded>, R
     Ok(TokioIo::new(upgraded))
 }
 
-type Connection = TokioIo<Upgraded>;
-
-/// Writes frames in the order they come.
-async fn speak(mut writer: WriteHalf<Connection>, mut frames: mpsc::Receiver<Bytes>) {
-    while let Some(frame) = frames.recv().await {
-        if write(&mut writer, frame, &mut frames).await.is_err() {
+/// Writes frames in the order they come, until the tunnel is dropped or broken.
+async fn speak(
+    mut writer: impl AsyncWrite + Unpin,
+    mut frames: mpsc::Receiver<Bytes>,
+    mut last_frames: mpsc::UnboundedReceiver<Bytes>,
+) {
+    let (mut batch, mut last) = (Vec::new(), Vec::new());
+    loop {
+        tokio::select! {
+            count = frames.recv_many(&mut batch, FRAMES_AHEAD) => if count == 0 { return },
+            frame = last_frames.recv() => match frame {
+                Some(frame) => last.push(frame),
+                None => return,
+            },
+        }
+        while let Ok(frame) = last_frames.try_recv() {
+            last.push(frame);
+        }
+        // What its stream has said is among these, if it is not written already.
+        batch.extend(std::iter::from_fn(|| frames.try_recv().ok()).take(FRAMES_AHEAD));
+        if write(&mut writer, batch.drain(..).chain(last.drain(..))).await.is_err() {
             return;
         }
     }
 }
 
 async fn write(
-    writer: &mut WriteHalf<Connection>,
-    first: Bytes,
-    frames: &mut mpsc::Receiver<Bytes>,
+    writer: &mut (impl AsyncWrite + Unpin),
+    frames: impl Iterator<Item = Bytes>,
 ) -> std::io::Result<()> {
-    writer.write_all(&first).await?;
-    while let Ok(frame) = frames.try_recv() {
+    for frame in frames {
         writer.write_all(&frame).await?;
     }
     writer.flush().await
 }
 
-/// Hands what comes to those who wait for it.
-struct Hearing {
-    orders: mpsc::Receiver<Order>,
-    /// By the number of either stream.
-    pairs: HashMap<u32, Pair>,
-    frames: mpsc::Sender<Bytes>,
-    closed: Arc<AtomicBool>,
-    stalled: Arc<AtomicBool>,
-}
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
 
-impl Hearing {
-    async fn run(mut self, mut reader: ReadHalf<Connection>) {
-        self.hear(&mut reader).await;
-        // Whoever has a port sees that its pieces end without an end.
-        self.closed.store(true, Ordering::Release);
-    }
+    use super::*;
 
-    async fn hear(&mut self, reader: &mut ReadHalf<Connection>) {
-        let (mut decoder, mut buffer) = (Decoder::default(), BytesMut::with_capacity(READ));
-        loop {
-            loop {
-                match decoder.decode(&mut buffer) {
-                    Ok(Some(frame)) => self.take(frame).await,
-                    Ok(None) => break,
-                    Err(garbled) => return tracing::debug!(%garbled, "forward: a tunnel ends"),
-                }
-            }
-            buffer.reserve(READ);
-            tokio::select! {
-                order = self.orders.recv() => match order {
-                    Some(order) => self.expect(order),
-                    None => return,
-                },
-                read = reader.read_buf(&mut buffer) => match read {
-                    Ok(0) => return,
-                    Ok(_) => {}
-                    Err(error) => return tracing::debug!(%error, "forward: a tunnel is lost"),
-                },
-            }
+    #[tokio::test]
+    async fn last_frames_go_out_also_when_much_waits_and_after_it() {
+        let ((frames, outgoing), (last, outgoing_last)) =
+            (mpsc::channel(FRAMES_AHEAD), mpsc::unbounded_channel());
+        let mut expected = Vec::new();
+        while let Ok(()) = frames.try_send(frames::data(3, &[7; 1000])) {
+            expected.extend_from_slice(&frames::data(3, &[7; 1000]));
         }
+        last.send(frames::end(3)).unwrap();
+        expected.extend_from_slice(&frames::end(3));
+        let (mut reader, writer) = tokio::io::duplex(1000);
+        let writing = tokio::spawn(speak(writer, outgoing, outgoing_last));
+        let mut written = vec![0; expected.len()];
+        reader.read_exact(&mut written).await.unwrap();
+        assert!(written == expected);
+        drop((frames, last));
+        writing.await.unwrap();
     }
-
-    fn expect(&mut self, order: Order) {
-        self.pairs.insert(order.errors, order.pair);
-    }
-
-    async fn take(&mut self, frame: Frame) {
-        // An order is given before its streams are asked for.
-        while let Ok(order) = self.orders.try_recv() {
-            self.expect(order);
-        }
-        match frame {
-            Frame::Reply { stream } => {
-                if let Some((pair, Side::Data)) = self.pair(stream)
-                    && let Some(replied) = pair.replied.take()
-                {
-                    // Who asked may have given up.
-                    let _ = replied.send(());
-                }
-            }
-            Frame::Data { stream, bytes } => self.pass_on(stream, bytes).await,
-            Frame::End { stream } | Frame::Reset { stream } => self.end(stream).await,
-            // Whoever cannot take the answer now has other signs of life.
-            Frame::Ping { id } => drop(self.frames.try_send(frames::ping(id))),
-            Frame::GoAway => self.closed.store(true, Ordering::Release),
-        }
-    }
-
-    async fn pass_on(&mut self, stream: u32, bytes: Bytes) {
-        let stalled = Arc::clone(&self.stalled);
-        match self.pair(stream) {
-            Some((Pair { pieces: Some(pieces), .. }, Side::Data)) if !bytes.is_empty() => {
-                // Who does not listen any more does not want it.
-                if let Err(TrySendError::Full(piece)) = pieces.try_send(Piece::Bytes(bytes)) {
-                    stalled.store(true, Ordering::Release);
-                    let _ = pieces.send(piece).await;
-                    stalled.store(false, Ordering::Release);
-                }
-            }
-            Some((pair, Side::Errors)) => pair.text.extend_from_slice(&bytes),
-            _ => {}
-        }
-    }
-
-    async fn end(&mut self, stream: u32) {
-        let Some((pair, side)) = self.pair(stream) else { return };
-        match side {
-            Side::Data => {
-                // Whoever still waits for the reply waits in vain.
-                pair.replied = None;
-                if let Some(pieces) = pair.pieces.take() {
-                    let _ = pieces.send(Piece::End).await;
-                }
-            }
-            Side::Errors => {
-                if let Some(complaint) = pair.complaint.take() {
-                    let _ = complaint.send(String::from_utf8_lossy(&pair.text).into_owned());
-                }
-            }
-        }
-        if pair.pieces.is_none() && pair.complaint.is_none() {
-            self.pairs.remove(&errors_of(stream));
-        }
-    }
-
-    fn pair(&mut self, stream: u32) -> Option<(&mut Pair, Side)> {
-        let errors = errors_of(stream);
-        let side = if stream == errors { Side::Errors } else { Side::Data };
-        Some((self.pairs.get_mut(&errors)?, side))
-    }
-}
-
-enum Side {
-    Errors,
-    Data,
-}
-
-/// Streams are 1 and 3, 5 and 7 and so on: the complaints of a port come on the first of two.
-fn data_of(errors: u32) -> u32 {
-    errors + 2
-}
-
-fn errors_of(stream: u32) -> u32 {
-    if stream % 4 == 3 { stream - 2 } else { stream }
 }
