@@ -33,7 +33,8 @@ const FACTS_AHEAD: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamespaceFact {
-    /// All pods there are; those told of before and not in here are gone. Comes first, and again after a resync.
+    /// All pods there are; those told of before and not in here are gone. Comes before anything else of pods, and again after a
+    /// resync.
     PodsListed(Vec<Pod>),
     PodChanged(Pod),
     PodGone(PodRef),

@@ -18,8 +18,8 @@ const BINARY: usize = 100 << 20;
 /// What names a version of the binary, at its end.
 const MARK: usize = 16;
 const PORT: u16 = 8080;
-/// Between two looks at what takes long.
-const LOOK: Duration = Duration::from_millis(2);
+/// Between two looks at what takes long. Each starts a process in the pod, which takes its share of two cores.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The page of the process that started last is the end of its program; a script counts the files with a given text.
 const DOCKERFILE: &str = r#"FROM busybox
