@@ -272,6 +272,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         live_update: plan.live_update,
         forward_host: host.to_owned(),
         ci_timeout: plan.ci_timeout,
+        output: files::own_output(),
         habits: Habits::from_environment(),
     })
 }
@@ -366,6 +367,7 @@ pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow
         live_update: None,
         forward_host: String::new(),
         ci_timeout: None,
+        output: Vec::new(),
         habits: Habits::default(),
     })
 }

@@ -35,6 +35,8 @@ pub struct Settings {
     pub forward_host: String,
     /// How long `ci` may take if the Tiltfile does not say.
     pub ci_timeout: Option<Duration>,
+    /// Where lilt's own output goes. It is no change, or telling of an update would cause the next.
+    pub output: Vec<PathBuf>,
     pub habits: Habits,
 }
 

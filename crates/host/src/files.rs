@@ -238,6 +238,15 @@ impl Drop for Lock {
     }
 }
 
+/// The files that this program's own output goes to, if the shell has sent it to some.
+pub fn own_output() -> Vec<PathBuf> {
+    let behind = |stream: &str| std::fs::read_link(format!("/proc/self/fd/{stream}")).ok();
+    let mut files: Vec<PathBuf> = ["1", "2"].into_iter().filter_map(behind).collect();
+    files.retain(|file| file.is_file());
+    files.dedup();
+    files
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

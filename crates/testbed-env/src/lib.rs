@@ -48,10 +48,10 @@ pub fn free_port() -> u16 {
     free.expect("the loopback address has a free port")
 }
 
-/// Asks for a fact until it is there, for at most a minute. The fact comes as `Some`; `what` completes the sentence
+/// Asks for a fact until it is there, for at most three minutes. The fact comes as `Some`; `what` completes the sentence
 /// "waited in vain until …".
 pub fn eventually<T>(what: &str, fact: impl FnMut() -> Option<T>) -> T {
-    eventually_within(Duration::from_secs(60), what, fact)
+    eventually_within(Duration::from_secs(180), what, fact)
 }
 
 /// [`eventually`] with a deadline of one's own, for what takes longer on a slow machine.

@@ -1,5 +1,7 @@
 //! What `lilt up` does with local resources.
 
+use std::path::Path;
+
 use lilt_testbed_env::{Project, eventually};
 use serde_json::json;
 
@@ -301,5 +303,24 @@ fn the_page_is_served_to_this_machine_alone() {
         (!ours.is_empty()).then_some(ours)
     });
     assert!(sockets.iter().all(|socket| socket.contains(" 0100007F:")), "{sockets:?}");
+    lilt.quit();
+}
+
+#[test]
+fn what_lilt_writes_into_a_watched_folder_is_no_change() {
+    let project = Project::new(&[
+        ("Tiltfile", "local_resource('all', 'cat word', deps=['.'])\n"),
+        ("word", "one"),
+        ("up.log", ""),
+    ]);
+    let command = format!("exec {} up --stream --port 0 2>up.log", env!("CARGO_BIN_EXE_lilt"));
+    let lilt = Start::program(Path::new("/bin/sh"), &project, &["-c", &command]).start();
+    lilt.wait_until_ready("all");
+    project.write("up.log", "a line\n");
+    project.write("word", "two");
+    lilt.wait_for_words("all", "two");
+    lilt.wait_until_ready("all");
+    lilt.has_lines("all │ 1 File Changed: [word]", 1);
+    lilt.has_lines("up.log", 0);
     lilt.quit();
 }

@@ -18,7 +18,7 @@ use super::page::Page;
 use super::processes;
 
 /// Where a test says what it waits for in vain. A loaded machine with two cores must not come near it.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(240);
 
 /// How `lilt` is started.
 pub(crate) struct Start {

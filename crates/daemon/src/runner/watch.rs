@@ -7,6 +7,7 @@ use lilt_engine::{Event, TaskSpec, WatchId};
 use lilt_host::files::{self, read};
 use lilt_host::watch::{Batch, Subscription};
 use lilt_model::Failure;
+use lilt_model::files::IgnoreRule;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId};
 use lilt_store::Span;
@@ -79,10 +80,11 @@ async fn changed(context: &Context, id: &WatchId, paths: Vec<PathBuf>) {
 
 /// Returns when every watch is placed: no later change is missed.
 async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec>) -> Option<Subscription> {
-    let (version, files, contents) = match &*spec.borrow_and_update() {
+    let (version, mut files, contents) = match &*spec.borrow_and_update() {
         TaskSpec::Watch { version, files, contents } => (*version, files.clone(), contents.clone()),
         _ => return None,
     };
+    files.ignores.extend(context.settings.output.iter().map(IgnoreRule::path));
     let subscription = match context.edges.watcher.subscribe(files) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {

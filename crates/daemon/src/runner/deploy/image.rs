@@ -1,8 +1,10 @@
 //! One image: built, tagged by its content, pushed to where the cluster finds it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use lilt_docker::{BuildProgress, BuildRequest, Engine};
+use lilt_docker::{BuildProgress, BuildRequest, Engine, StepId};
 use lilt_engine::DeployJob;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
 use lilt_model::log::Level;
@@ -128,10 +130,13 @@ async fn build(
         return Ok(id);
     }
     let request = BuildRequest { secrets: given.secrets, ssh: given.ssh, ..BuildRequest::new(recipe) };
+    let mut told = Told::default();
     let progress = |progress: BuildProgress| {
         memory.iter_mut().for_each(|memory| memory.hear(&progress));
         steps.stages().hear(&progress);
-        tell_progress(steps, &progress);
+        if told.is_news(&progress) {
+            tell_progress(steps, &progress);
+        }
     };
     let built = engine.build(&request, progress, context.cancel.clone()).await?;
     if let Some(memory) = memory {
@@ -160,6 +165,28 @@ fn tell_dockerfile(steps: &mut Steps, platform: &str, dockerfile: &str) {
     }
     span.info("\n");
     steps.detail("Building image");
+}
+
+/// BuildKit begins and ends some steps several times: a base is looked up, found and used, each in no time.
+#[derive(Default)]
+struct Told {
+    started: BTreeSet<StepId>,
+    finished: BTreeSet<StepId>,
+}
+
+/// An end that is told again, because something was done meanwhile.
+const LONG: Duration = Duration::from_millis(500);
+
+impl Told {
+    fn is_news(&mut self, progress: &BuildProgress) -> bool {
+        match progress {
+            BuildProgress::Started { step, .. } => self.started.insert(step.clone()),
+            BuildProgress::Finished { step, duration, error, .. } => {
+                self.finished.insert(step.clone()) || error.is_some() || *duration >= LONG
+            }
+            BuildProgress::Log { .. } | BuildProgress::Advanced { .. } | BuildProgress::Warning { .. } => true,
+        }
+    }
 }
 
 fn tell_progress(steps: &mut Steps, progress: &BuildProgress) {
