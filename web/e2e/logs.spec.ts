@@ -159,9 +159,12 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     await search.press("Enter");
     await expect(log.locator(".target")).toContainText("line 17777");
     await expect(count).toHaveText("2 of 2");
+    // What is wrong with an expression is said, also where lines are not hidden for it.
     await search.fill("/(/");
+    await expect(page.locator(".search-note")).toContainText("unclosed group");
     await expect(log).not.toContainText("regex parse error");
     await page.getByLabel("Only matches").check();
+    await expect(page.locator(".search-note")).toHaveCount(0);
     await expect(log).toContainText("unclosed group");
     // The browser itself tells that the session refused.
     expect(complaints.filter((words) => !words.includes("400 (Bad Request)"))).toEqual([]);

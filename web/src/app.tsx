@@ -1,9 +1,11 @@
 import { route } from "./model/route";
 import { Banner } from "./parts/Banner";
+import { ButtonForm } from "./parts/ButtonForm";
 import { Header } from "./parts/Header";
 import { Help } from "./parts/Help";
 import { Notices } from "./parts/Notices";
 import { Palette } from "./parts/Palette";
+import { ResourceList } from "./parts/ResourceList";
 import { LogsView } from "./views/LogsView";
 import { Overview } from "./views/Overview";
 import { ResourceView } from "./views/ResourceView";
@@ -19,6 +21,7 @@ export function App() {
       <View />
       <Notices />
       <Help />
+      <ButtonForm />
       <Palette />
     </>
   );
@@ -26,12 +29,16 @@ export function App() {
 
 function View() {
   const current = route.value;
-  switch (current.view) {
-    case "overview":
-      return <Overview />;
-    case "logs":
-      return <LogsView />;
-    case "resource":
-      return <ResourceView key={current.name} name={current.name} />;
-  }
+  if (current.view === "overview") return <Overview />;
+  // The list stays as it is, whatever is shown beside it.
+  return (
+    <div class="split">
+      <ResourceList />
+      {current.view === "logs" ? (
+        <LogsView key="logs" />
+      ) : (
+        <ResourceView key={`of ${current.name}`} name={current.name} />
+      )}
+    </div>
+  );
 }

@@ -1,11 +1,21 @@
 /** What the palette offers. */
 
 import { keys } from "./keys";
+import { shownLog } from "./logs/shown";
+import { copyText } from "./model/clipboard";
 import type { Command } from "./model/commands";
+import { endpointLabel, safeAddress } from "./model/endpoint";
+import { collapse, nameFilter, stateFilter } from "./model/listing";
+import { notifying } from "./model/notifications";
 import { go } from "./model/route";
 import { TILTFILE } from "./model/session";
-import { isDisabled, isManual, overall } from "./model/status";
-import { cancel, session, setEnabled, setManual, trigger } from "./page";
+import { isDisabled, isManual, overall, overalls, overallWord } from "./model/status";
+import { setTheme, theme, themes, themeWords } from "./model/theme";
+import { buttons, cancel, notify, notifyMe, session, setEnabled, setManual, snapshot, trigger } from "./page";
+import { press } from "./parts/ButtonForm";
+
+/** Some are only there in some places. */
+type Offer = Command & { there?: boolean };
 
 export function commands(): Command[] {
   const names = session.names.value;
@@ -13,9 +23,17 @@ export function commands(): Command[] {
   // What fails is most likely looked for.
   shown.sort((one, other) => Number(other.state === "error") - Number(one.state === "error"));
   const general = keys
-    .filter(({ key }) => key !== "Escape")
+    .filter(({ key, there }) => key.length === 1 && there?.() !== false)
     .map(({ key, meaning, run }) => ({ words: meaning, key, run }));
-  return [...shown, ...general, ...names.flatMap(ofResource)];
+  const all: Offer[] = [
+    ...shown,
+    ...general,
+    ...ofLog(),
+    ...ofPage(),
+    ...buttons.global.map((button) => ({ words: button.spec.text, run: () => press(button) })),
+    ...names.flatMap(ofResource),
+  ];
+  return all.filter(({ there }) => there !== false);
 }
 
 function toShow(name: string): Command {
@@ -23,25 +41,118 @@ function toShow(name: string): Command {
   return { words: name, state: resource && overall(resource), run: () => go({ view: "resource", name }) };
 }
 
-function ofResource(name: string): Command[] {
+function ofLog(): Offer[] {
+  const { copy, download, clear } = shownLog;
+  if (!copy || !download || !clear) return [];
+  return [
+    { words: "Copy the lines of the log", run: copy },
+    { words: "Download the log", run: download },
+    { words: "Clear the log, or show what was cleared", run: clear },
+  ];
+}
+
+function ofPage(): Offer[] {
+  const live = snapshot.value === undefined;
+  const { counts } = session;
+  const off = session.names.value.filter((name) => {
+    const resource = session.resource(name)?.value;
+    return resource && isDisabled(resource);
+  });
+  return [
+    ...overalls.map((state) => ({
+      words: `Show only: ${overallWord[state]}`,
+      there: counts.value[state] > 0,
+      run: () => {
+        stateFilter.value = state;
+        go({ view: "overview" });
+      },
+    })),
+    {
+      words: "Show all resources",
+      there: stateFilter.value !== undefined || nameFilter.value !== "",
+      run: () => {
+        stateFilter.value = undefined;
+        nameFilter.value = "";
+        go({ view: "overview" });
+      },
+    },
+    {
+      words: "Close all groups",
+      run: () => collapse(session.groups.peek().map(({ label }) => label)),
+    },
+    { words: "Open all groups", run: () => collapse([]) },
+    { words: "Enable all resources", there: live && off.length > 0, run: () => setEnabled(off, true) },
+    {
+      words: notifying.value ? "No more notifications" : "Notify me of failures and recoveries",
+      run: () => void notifyMe(),
+    },
+    { words: "Save a snapshot", there: live, run: () => follow("/api/snapshot") },
+    { words: "Other sessions of this machine", there: live, run: openSessions },
+    ...themes.map((name) => ({
+      words: `Colours: ${themeWords[name]}`,
+      there: theme.value !== name,
+      run: () => setTheme(name),
+    })),
+  ];
+}
+
+/** As a click on a link that downloads. */
+function follow(address: string): void {
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = "";
+  link.click();
+}
+
+function openSessions(): void {
+  const summary = document.querySelector<HTMLElement>(".sessions summary");
+  summary?.click();
+  summary?.focus();
+}
+
+function ofResource(name: string): Offer[] {
   const resource = session.resource(name)?.value;
   if (!resource) return [];
+  const { status } = resource;
+  const live = snapshot.value === undefined;
   const off = isDisabled(resource);
   const manual = isManual(resource);
-  const all: (Command & { there: boolean })[] = [
-    { words: `Update ${name} now`, there: !off, run: () => trigger(name) },
+  const pod = status.k8sResourceInfo?.podName;
+  return [
+    { words: `Update ${name} now`, there: live && !off, run: () => trigger(name) },
     {
       words: `Cancel the update of ${name}`,
-      there: Boolean(resource.status.currentBuild),
+      there: live && Boolean(status.currentBuild),
       run: () => cancel(name),
     },
-    { words: `Disable ${name}`, there: !off && name !== TILTFILE, run: () => setEnabled([name], false) },
-    { words: `Enable ${name}`, there: off, run: () => setEnabled([name], true) },
+    {
+      words: `Disable ${name}`,
+      there: live && !off && name !== TILTFILE,
+      run: () => setEnabled([name], false),
+    },
+    { words: `Enable ${name}`, there: live && off, run: () => setEnabled([name], true) },
     {
       words: manual ? `Update ${name} by itself` : `Update ${name} only by hand`,
-      there: !off,
-      run: () => setManual(name, !manual),
+      there: live && !off,
+      run: () => setManual([name], !manual),
+    },
+    ...buttons.of(name).map((button) => ({
+      words: `${button.spec.text} (${name})`,
+      there: button.spec.disabled !== true,
+      run: () => press(button),
+    })),
+    ...(status.endpointLinks ?? []).map((link) => {
+      const href = safeAddress(link);
+      return {
+        words: `Open ${endpointLabel(link)} of ${name}`,
+        there: href !== undefined,
+        run: () => void open(href, "_blank", "noopener"),
+      };
+    }),
+    {
+      words: `Copy the pod's name of ${name}`,
+      there: Boolean(pod),
+      run: () => void copyText(pod ?? "").then((copied) => notify(copied ? `Copied ${pod}` : `${pod}`)),
     },
   ];
-  return all.filter(({ there }) => there);
 }

@@ -1,66 +1,162 @@
-/** What single keys do. Never while typing, never with a modifier. */
+/** What keys do. Never while typing; single letters only as long as the reader wants them. */
 
 import { signal } from "@preact/signals";
-import { go, route } from "./model/route";
-import { shownLog } from "./logs/LogPane";
+import { shownLog } from "./logs/shown";
 import { toggle } from "./logs/looks";
+import { safeAddress } from "./model/endpoint";
+import { nameFilter, stateFilter } from "./model/listing";
+import { recall, remember } from "./model/memory";
+import { choosePanel } from "./model/panel";
+import { go, route, visited } from "./model/route";
+import { selected, selectNone, toggleSelected } from "./model/selection";
 import { toggleStar } from "./model/stars";
 import { paletteShown } from "./parts/Palette";
-import { nameFilter, session, stateFilter, trigger } from "./page";
+import { session, trigger } from "./page";
 
 export const helpShown = signal(false);
 
-export const keys: readonly { key: string; meaning: string; run: () => void }[] = [
+/** Who speaks to the computer, or often hits keys by mistake, may want to be without. */
+export const singleKeys = signal(recall("keys", true));
+
+export function setSingleKeys(on: boolean): void {
+  singleKeys.value = on;
+  remember("keys", on);
+}
+
+export interface Key {
+  key: string;
+  /** As it is written, if not like that. */
+  words?: string;
+  meaning: string;
+  run: () => void;
+  /** Without it the key is the browser's. */
+  there?: () => boolean;
+}
+
+const inOverview = () => route.peek().view === "overview";
+const ofResource = () => route.peek().view === "resource";
+const inLog = () => shownLog.step !== undefined;
+
+export const keys: readonly Key[] = [
   { key: "o", meaning: "Overview", run: () => go({ view: "overview" }) },
   { key: "l", meaning: "All logs", run: () => go({ view: "logs" }) },
   { key: "j", meaning: "Next resource", run: () => step(1) },
   { key: "k", meaning: "Previous resource", run: () => step(-1) },
   { key: "r", meaning: "Update the shown or focused resource now", run: triggerCurrent },
   { key: "s", meaning: "Star the shown or focused resource", run: starCurrent },
+  { key: "x", meaning: "Select the focused resource", run: selectCurrent, there: inOverview },
+  { key: "w", meaning: "Why and when", run: () => choosePanel("why"), there: ofResource },
+  { key: "c", meaning: "In the cluster", run: () => choosePanel("cluster"), there: ofResource },
   {
     key: "/",
     meaning: "Filter",
     run: () => document.querySelector<HTMLInputElement>("[data-filter]")?.focus(),
   },
-  { key: "f", meaning: "Follow the end of the log", run: () => shownLog.follow?.() },
-  { key: "n", meaning: "Next match in the log", run: () => shownLog.jump?.("next match") },
-  { key: "N", meaning: "Previous match in the log", run: () => shownLog.jump?.("previous match") },
-  { key: "e", meaning: "Next error in the log", run: () => shownLog.jump?.("next error") },
-  { key: "E", meaning: "Previous error in the log", run: () => shownLog.jump?.("previous error") },
-  { key: "T", meaning: "Times in the log", run: () => toggle("times") },
-  { key: "W", meaning: "Wrap long lines", run: () => toggle("wrap") },
-  { key: "J", meaning: "JSON lines as fields", run: () => toggle("structured") },
-  { key: "Escape", meaning: "Leave the filter; clear it; back to the overview", run: leave },
+  { key: "f", meaning: "Follow the end of the log", run: () => shownLog.follow?.(), there: inLog },
+  { key: "n", meaning: "Next match in the log", run: () => shownLog.jump?.("next match"), there: inLog },
+  {
+    key: "N",
+    meaning: "Previous match in the log",
+    run: () => shownLog.jump?.("previous match"),
+    there: inLog,
+  },
+  { key: "e", meaning: "Next error in the log", run: () => shownLog.jump?.("next error"), there: inLog },
+  {
+    key: "E",
+    meaning: "Previous error in the log",
+    run: () => shownLog.jump?.("previous error"),
+    there: inLog,
+  },
+  {
+    key: "ArrowDown",
+    words: "↓",
+    meaning: "Next line of the log",
+    run: () => shownLog.step?.(1),
+    there: nearLog,
+  },
+  {
+    key: "ArrowUp",
+    words: "↑",
+    meaning: "Previous line of the log",
+    run: () => shownLog.step?.(-1),
+    there: nearLog,
+  },
+  {
+    key: "Enter",
+    meaning: "Fields, or the rest, of that line",
+    run: () => shownLog.unfold?.(),
+    there: atLog,
+  },
+  { key: "y", meaning: "Copy the link to that line", run: () => shownLog.link?.(), there: inLog },
+  { key: "T", meaning: "Times in the log", run: () => toggle("times"), there: inLog },
+  { key: "W", meaning: "Wrap long lines", run: () => toggle("wrap"), there: inLog },
+  { key: "J", meaning: "JSON lines as fields", run: () => toggle("structured"), there: inLog },
+  { key: "Escape", words: "Esc", meaning: "Leave the filter; clear it; back to the overview", run: leave },
   { key: "?", meaning: "This help", run: () => (helpShown.value = !helpShown.value) },
+];
+
+/** Those that are not one key alone. */
+export const chords: readonly { words: string; meaning: string }[] = [
+  { words: "Ctrl K", meaning: "Commands" },
+  { words: "Shift 1–9", meaning: "Open an endpoint of the resource" },
+  { words: "Ctrl ⌫", meaning: "Clear the log" },
 ];
 
 export function startKeys(): void {
   document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
       paletteShown.value = !paletteShown.peek();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const target = event.target as HTMLElement;
-    const typing = target.matches("input, textarea, select");
-    if (typing) {
+    if (target.matches("input:not([type=checkbox]), textarea, select")) {
       if (event.key === "Escape") target.blur();
       return;
     }
     // An open dialog deals with its own keys.
     const dialog = document.querySelector("dialog[open]") !== null;
     if (dialog && !(helpShown.peek() && event.key === "?")) return;
-    const action = keys.find(({ key }) => key === event.key);
-    if (action) {
-      event.preventDefault();
-      action.run();
-    }
+    if (actOn(event)) event.preventDefault();
   });
 }
 
+/** True: the key was for the page. */
+function actOn(event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey) {
+    if (event.key !== "Backspace" || event.altKey || !shownLog.clear) return false;
+    shownLog.clear();
+    return true;
+  }
+  if (event.key.length === 1 && !singleKeys.peek()) return false;
+  // By its place on the keyboard: what is written there differs.
+  const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
+  if (digit !== undefined && event.shiftKey && openEndpoint(Number(digit))) return true;
+  const action = keys.find(({ key }) => key === event.key);
+  if (!action || action.there?.() === false) return false;
+  action.run();
+  return true;
+}
+
+function focusedIn(selector: string): boolean {
+  const focused = document.activeElement;
+  return focused === null || focused === document.body || focused.matches(selector);
+}
+
+/** Arrows are the log's unless something else has the focus. */
+function nearLog(): boolean {
+  return inLog() && focusedIn("#log-lines, #log-lines *");
+}
+
+/** Links and buttons in a line have their own use of Enter. */
+function atLog(): boolean {
+  return inLog() && focusedIn("#log-lines");
+}
+
 function leave(): void {
-  if (route.peek().view !== "overview") go({ view: "overview" });
+  if (!inOverview()) go({ view: "overview" });
+  else if (selected.peek().size > 0) selectNone();
   else {
     nameFilter.value = "";
     stateFilter.value = undefined;
@@ -73,16 +169,29 @@ function focusedName(): string | undefined {
 }
 
 function step(by: number): void {
-  const current = route.peek();
-  if (current.view === "overview") {
-    const links = [...document.querySelectorAll<HTMLAnchorElement>("tr[data-resource] a.name")];
-    const row = document.activeElement?.closest("tr");
-    const at = links.findIndex((link) => link.closest("tr") === row);
-    const next = at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by;
-    links[next]?.focus();
+  if (inOverview()) stepRows(by);
+  else stepResources(by);
+}
+
+function stepRows(by: number): void {
+  const links = [...document.querySelectorAll<HTMLAnchorElement>("tr[data-resource] a.name")];
+  const row = document.activeElement?.closest("tr");
+  const focused = links.findIndex((link) => link.closest("tr") === row);
+  if (focused >= 0) {
+    links[focused + by]?.focus();
     return;
   }
-  const names = session.groups.peek().flatMap((group) => group.names);
+  // From where one was, if one was somewhere.
+  const last = links.find((link) => link.closest<HTMLElement>("tr")?.dataset["resource"] === visited.name);
+  (last ?? links.at(by > 0 ? 0 : -1))?.focus();
+}
+
+/** Through the list beside the log, as it is shown. */
+function stepResources(by: number): void {
+  const current = route.peek();
+  const items = [...document.querySelectorAll<HTMLElement>(".side [data-name]")];
+  // One may be in several groups.
+  const names = [...new Set(items.map((item) => item.dataset["name"] ?? ""))];
   const at = current.view === "resource" ? names.indexOf(current.name) : -1;
   const next = names[at + by];
   if (next !== undefined) go({ view: "resource", name: next });
@@ -102,4 +211,18 @@ function triggerCurrent(): void {
 function starCurrent(): void {
   const name = currentName();
   if (name !== undefined) toggleStar(name);
+}
+
+function selectCurrent(): void {
+  const name = focusedName();
+  if (name !== undefined) toggleSelected(name);
+}
+
+function openEndpoint(number: number): boolean {
+  const name = currentName();
+  const links = name === undefined ? [] : (session.resource(name)?.peek().status.endpointLinks ?? []);
+  const href = links.map(safeAddress).filter((address) => address !== undefined)[number - 1];
+  if (href === undefined) return false;
+  open(href, "_blank", "noopener");
+  return true;
 }

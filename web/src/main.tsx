@@ -2,9 +2,10 @@ import { render } from "preact";
 import { App } from "./app";
 import { startKeys } from "./keys";
 import { startRouting } from "./model/route";
+import { startTheme } from "./model/theme";
 import { startClock } from "./model/time";
 import { startNotifications } from "./model/notifications";
-import { connection, session, startTab } from "./page";
+import { arrived, connection, session, startAddress, startTab } from "./page";
 import "./styles/base.css";
 import "./styles/table.css";
 import "./styles/logs.css";
@@ -12,7 +13,9 @@ import "./styles/panels.css";
 
 const root = document.getElementById("page");
 if (root) {
-  startRouting();
+  startTheme();
+  startRouting(arrived);
+  startAddress();
   startClock();
   connection.start();
   startTab();

@@ -5,9 +5,13 @@ import type { Request, ServerMessage } from "./generated/protocol";
 import { LiveLog } from "./logs/source";
 import { Connection } from "./model/connection";
 import { Buttons } from "./model/buttons";
+import { readListing, writeListing } from "./model/listing";
+import { toggleNotifications } from "./model/notifications";
+import { readPanel } from "./model/panel";
+import { route, type Route } from "./model/route";
+import { putSearch } from "./model/search";
 import { Session } from "./model/session";
 import { openStars } from "./model/stars";
-import type { Overall } from "./model/status";
 
 export const session = new Session();
 export const buttons = new Buttons();
@@ -18,9 +22,7 @@ export const version = signal("");
 export const snapshot = signal<string | undefined>(undefined);
 /** Short notices for the reader, newest last. */
 export const notices = signal<readonly Notice[]>([]);
-/** Shown in the overview; undefined: all. */
-export const stateFilter = signal<Overall | undefined>(undefined);
-export const nameFilter = signal("");
+
 export interface Notice {
   id: number;
   text: string;
@@ -58,7 +60,17 @@ function receive(message: ServerMessage): void {
   }
 }
 
-export const connection = new Connection(receive);
+/** Who removed the token's file, or has a new one, is asked for it as anybody who comes anew. */
+async function askForToken(): Promise<void> {
+  try {
+    const { status } = await fetch("/overview", { method: "HEAD", cache: "no-store" });
+    if (status === 401) location.reload();
+  } catch {
+    // Nobody is there: the page says so.
+  }
+}
+
+export const connection = new Connection(receive, () => void askForToken());
 export const log = new LiveLog((message) => connection.send(message));
 
 export function notify(text: string): void {
@@ -69,6 +81,10 @@ export function notify(text: string): void {
 
 export function dismiss(id: number): void {
   notices.value = notices.peek().filter((notice) => notice.id !== id);
+}
+
+export async function notifyMe(): Promise<void> {
+  if (!(await toggleNotifications())) notify("This browser does not let the page notify you");
 }
 
 /** Asks the session for something; says so if it cannot be asked. */
@@ -88,9 +104,12 @@ export function cancel(resource: string): void {
   ask({ type: "cancel", resource }, `the update of ${resource} goes on`);
 }
 
-export function setManual(resource: string, manual: boolean): void {
+export function setManual(resources: readonly string[], manual: boolean): void {
   const mode = manual ? "manual" : "auto";
-  ask({ type: "set_trigger_mode", resources: [resource], mode }, `${resource} stays as it is`);
+  ask(
+    { type: "set_trigger_mode", resources: [...resources], mode },
+    `${resources.join(", ")} stays as it is`,
+  );
 }
 
 export function setEnabled(resources: readonly string[], enabled: boolean): void {
@@ -106,6 +125,26 @@ export const project = computed(() => {
 
 effect(() => openStars(project.value));
 
+/** What an address that was entered says about what to show. A log reads its own part. */
+export function arrived(to: Route, query: string): void {
+  if (to.view === "overview") readListing(query);
+  if (to.view === "resource") readPanel(query);
+}
+
+/** Typing changes the address only when it pauses. */
+const PAUSE = 150;
+
+/** What is shown is in the address, so that it can be sent to somebody. */
+export function startAddress(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  effect(() => {
+    clearTimeout(timer);
+    if (route.value.view !== "overview") return;
+    const said = writeListing();
+    timer = setTimeout(() => putSearch(said), PAUSE);
+  });
+}
+
 /** The tab tells the state too, in its title and its icon. */
 export function startTab(): void {
   const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
@@ -114,9 +153,16 @@ export function startTab(): void {
     const lost = connection.state.value === "lost";
     const state = lost ? "lost" : error > 0 ? "error" : busy > 0 ? "busy" : "ok";
     const words = { lost: "⚠ ", error: `✗${error} `, busy: "… ", ok: "" };
-    document.title = `${words[state]}${project.value || "lilt"}${project.value ? " · lilt" : ""}`;
+    document.title =
+      words[state] + [viewName(route.value), project.value, "lilt"].filter(Boolean).join(" · ");
     icon?.setAttribute("href", state === "ok" ? "/favicon.svg" : badge(state));
   });
+}
+
+/** The overview is what goes without saying. */
+function viewName(shown: Route): string {
+  if (shown.view === "resource") return shown.name;
+  return shown.view === "logs" ? "All logs" : "";
 }
 
 function badge(state: "lost" | "error" | "busy"): string {

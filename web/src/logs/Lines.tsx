@@ -3,10 +3,15 @@
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Line } from "../generated/protocol";
+import { strip } from "./ansi";
+import { stepped } from "./cursor";
+import { SHOWN } from "./excerpt";
 import { LogRow } from "./LogRow";
 import { Rail } from "./Rail";
 import { LINE_HEIGHT, startOf, useRows, type Rows } from "./rows";
 import type { Looks } from "./looks";
+import { offer } from "./shown";
+import { structureOf } from "./structure";
 import { indexOf, type LogWindow } from "./window";
 
 /** This close to the end counts as being there. */
@@ -14,11 +19,16 @@ const NEAR_END = LINE_HEIGHT * 1.5;
 /** So much is there beyond what is in sight before it is. */
 const AHEAD = 3_000;
 
+/** Of the current line, to those who listen. */
+const MOST_SAID = 300;
+
 interface Properties {
   window: LogWindow;
   looks: Looks;
   /** The line that is linked to. */
   target: Signal<number | undefined>;
+  /** The line that keys are about. */
+  cursor: Signal<number | undefined>;
   /** Where the reader wants to be; another one with every jump. */
   place: Signal<Place | undefined>;
   following: Signal<boolean>;
@@ -43,6 +53,7 @@ export function Lines({
   window,
   looks,
   target,
+  cursor,
   place,
   following,
   empty,
@@ -52,7 +63,8 @@ export function Lines({
   onLink,
 }: Properties) {
   const scroller = useRef<HTMLDivElement>(null);
-  const expanded = useSignal<ReadonlySet<number>>(new Set());
+  /** How often more was wanted of a line. */
+  const expanded = useSignal<ReadonlyMap<number, number>>(new Map());
   const seen = useSignal<Seen>({ first: 0, last: 0 });
   // How things were when this was last drawn: the first row in sight, and where it was.
   const anchor = useRef({
@@ -122,7 +134,8 @@ export function Lines({
     const known = anchor.current;
     // Less room moves the end away from a follower, who has not moved.
     const stays = following.peek() && element.scrollTop >= Math.min(known.pinned, end) - 1;
-    if (stays && window.atEnd) element.scrollTop = end;
+    // Until another window is filled, there is no end to be at.
+    if (stays) element.scrollTop = window.atEnd ? end : element.scrollTop;
     else following.value = window.atEnd && end - element.scrollTop < NEAR_END;
     known.pinned = following.peek() ? element.scrollTop : 0;
     look();
@@ -140,10 +153,36 @@ export function Lines({
     onLink(Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
   };
   const toggle = (seq: number) => {
-    const next = new Set(expanded.peek());
-    if (!next.delete(seq)) next.add(seq);
+    const next = new Map(expanded.peek());
+    if (!next.delete(seq)) next.set(seq, 1);
     expanded.value = next;
   };
+  const more = (seq: number) => {
+    expanded.value = new Map(expanded.peek()).set(seq, (expanded.peek().get(seq) ?? 0) + 1);
+  };
+  const step = (by: 1 | -1) => {
+    const element = scroller.current;
+    const index = stepped(window.rows, cursor.peek(), seen.peek(), by);
+    const line = window.rows[index];
+    if (!element || !line) return;
+    // Who goes from line to line reads.
+    following.value = false;
+    cursor.value = line.seq;
+    const top = startOf(rows, index);
+    const bottom = top + (rows.measurementsCache[index]?.size ?? LINE_HEIGHT);
+    const { scrollTop, clientHeight } = element;
+    if (top < scrollTop) element.scrollTop = top;
+    else if (bottom > scrollTop + clientHeight) element.scrollTop = bottom - clientHeight;
+  };
+  const unfold = () => {
+    const line = lineAt(window.rows, cursor.peek());
+    if (!line) return;
+    // What is unfolded is reached with the tab key from here.
+    scroller.current?.focus({ preventScroll: true });
+    if (looks.structured && structureOf(line)) toggle(line.seq);
+    else if (line.text.length > SHOWN) more(line.seq);
+  };
+  useEffect(() => offer({ step, unfold }));
   return (
     <div class="log-frame">
       <div
@@ -172,9 +211,11 @@ export function Lines({
                   index={item.index}
                   looks={looks}
                   target={line.seq === target.value}
-                  expanded={expanded.value.has(line.seq)}
+                  current={line.seq === cursor.value}
+                  expanded={expanded.value.get(line.seq) ?? 0}
                   measure={measured ? rows.measureElement : undefined}
                   onToggle={toggle}
+                  onMore={more}
                   onField={onField}
                 />
               ) : null;
@@ -183,6 +224,9 @@ export function Lines({
         </div>
         {window.rows.length === 0 ? <Nothing window={window} empty={empty} /> : null}
       </div>
+      <p class="hidden" role="status">
+        {lineWords(lineAt(window.rows, cursor.value))}
+      </p>
       <Rail seen={seen} onJump={onJump} onFollow={onFollow} />
       {following.value ? null : (
         <button type="button" class="to-end" onClick={onFollow}>
@@ -191,6 +235,18 @@ export function Lines({
       )}
     </div>
   );
+}
+
+function lineAt(lines: readonly Line[], seq: number | undefined): Line | undefined {
+  const line = seq === undefined ? undefined : lines[indexOf(lines, seq)];
+  return line?.seq === seq ? line : undefined;
+}
+
+/** For those who listen. */
+function lineWords(line: Line | undefined): string {
+  return line
+    ? `${line.level === "info" ? "" : `${line.level}: `}${strip(line.text).slice(0, MOST_SAID)}`
+    : "";
 }
 
 function Nothing({ window, empty }: { window: LogWindow; empty: string }) {

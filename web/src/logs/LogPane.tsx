@@ -2,21 +2,22 @@
 
 import { effect, signal, untracked, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import { copyText } from "../model/clipboard";
+import { panel } from "../model/panel";
 import { putSearch, search } from "../model/search";
 import { connection, log, notify } from "../page";
-import { allLines, errorsOf, markerOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
+import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
 import type { LogFilter } from "./filter";
 import { structured, times, wrap, type Looks } from "./looks";
 import { Lines, type Place } from "./Lines";
 import { Matches } from "./matches";
-import { Toolbar, type Jump } from "./Toolbar";
+import { markerOf, soughtIn } from "./marker";
+import { offer, type Jump } from "./shown";
+import { copyLines, downloadLines, Toolbar } from "./Toolbar";
 import { LogWindow, type Way } from "./window";
 
 /** What of each log was cleared away, by whose it is: lines before this number. */
 const cleared = signal<ReadonlyMap<string, number>>(new Map());
-
-/** What the keys of a log do; undefined where none is shown. */
-export const shownLog: { jump?: ((what: Jump) => void) | undefined; follow?: (() => void) | undefined } = {};
 
 /** Typing changes the address and the question only when it pauses. */
 const PAUSE = 150;
@@ -26,6 +27,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   const filter = useSignal(readFilter(search.peek(), own));
   const settled = useSettled(filter);
   const target = useSignal(lineIn(search.peek())?.seq);
+  const cursor = useSignal<number | undefined>(undefined);
   /** The session of that line; undefined: the one that there is. */
   const whose = useRef(lineIn(search.peek())?.session);
   /** The address leads to a line of a session that is not this one. */
@@ -37,6 +39,8 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   const key = resource ?? "";
   const floor = cleared.value.get(key) ?? 0;
   const query = queryOf(settled.value);
+  /** Of what the last window was. */
+  const opened = useRef<{ session: string; floor: number } | undefined>(undefined);
   const window = useMemo(() => new LogWindow(log, query, floor), [query, floor, session]);
 
   useEffect(() => {
@@ -46,10 +50,15 @@ export function LogPane({ resource }: { resource: string | undefined }) {
       target.value = undefined;
     }
     const wanted = target.peek();
-    if (wanted === undefined) {
+    const same = opened.current?.session === session && opened.current.floor === floor;
+    opened.current = { session, floor };
+    if (wanted !== undefined) void jump(wanted);
+    // Another filter leaves those who read older lines where they are.
+    else if (same && !following.peek()) void jump(firstInSight(), false);
+    else {
       following.value = true;
       void window.openAtEnd();
-    } else void jump(wanted);
+    }
     return () => window.close();
   }, [window]);
   // What failed for lack of a connection is asked for again when there is one.
@@ -79,6 +88,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   useSignalEffect(() => matches.grown(log.extent.value.end));
   useSignalEffect(() => {
     const seq = target.value;
+    if (seq !== undefined) cursor.value = seq;
     if (settled.peek().term !== "") void matches.at(seq);
   });
 
@@ -88,6 +98,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     // Before the session is known, it is not known what the address means.
     if (known === "") return;
     const said = writeFilter(settled.value, resource !== undefined);
+    if (resource !== undefined && panel.value !== "none") said.set("panel", panel.value);
     if (target.value !== undefined) {
       said.set("session", whose.current ?? known);
       said.set("line", String(target.value));
@@ -131,33 +142,36 @@ export function LogPane({ resource }: { resource: string | undefined }) {
       if (!(error instanceof DOMException)) notify(error instanceof Error ? error.message : String(error));
     }
   };
-  useEffect(() => {
-    shownLog.jump = (what) => void find(what);
-    shownLog.follow = follow;
-    return () => {
-      shownLog.jump = undefined;
-      shownLog.follow = undefined;
-    };
-  });
-
   const link = async (seq: number) => {
     whose.current = log.session.peek();
     following.value = false;
     target.value = seq;
     const address = new URL(`${looks.link}line=${seq}`, location.href);
-    await navigator.clipboard?.writeText(address.href).then(
-      () => notify("Copied the link to this line"),
-      // It is in the address bar, too.
-      () => notify("The address bar has the link to this line"),
-    );
+    const copied = await copyText(address.href);
+    notify(copied ? "Copied the link to this line" : "The address bar has the link to this line");
   };
   const clear = () => {
     const next = new Map(cleared.peek());
     if (floor > 0) next.delete(key);
     else next.set(key, log.extent.peek().end);
     target.value = undefined;
+    cursor.value = undefined;
     cleared.value = next;
   };
+  const name = `${resource ?? "all"}.log`;
+  useEffect(() =>
+    offer({
+      jump: (what) => void find(what),
+      follow,
+      clear,
+      copy: () => void copyLines(queryOf(filter.peek()), floor),
+      download: () => downloadLines(queryOf(filter.peek()), floor, name),
+      link: () => {
+        if (cursor.peek() !== undefined) void link(cursor.peek() ?? 0);
+        else notify("No line is chosen: the arrow keys choose one");
+      },
+    }),
+  );
   const term = settled.value.term;
   const looks = useMemo<Looks>(() => {
     const said = writeFilter(settled.value, resource !== undefined);
@@ -168,6 +182,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
       structured: structured.value,
       names: resource === undefined,
       marker: markerOf(term),
+      sought: soughtIn(term),
       link: `?${said}&`,
     };
   }, [times.value, wrap.value, structured.value, settled.value, resource, session]);
@@ -177,7 +192,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
       <Toolbar
         filter={filter}
         resource={resource}
-        cleared={floor > 0}
+        floor={floor}
         matches={matches}
         onJump={(what) => void find(what)}
         onClear={clear}
@@ -195,6 +210,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
         window={window}
         looks={looks}
         target={target}
+        cursor={cursor}
         place={place}
         following={following}
         empty={narrowed ? "No line matches." : floor > 0 ? "Cleared. New lines come here." : "No lines yet."}
@@ -212,8 +228,11 @@ export function LogPane({ resource }: { resource: string | undefined }) {
 
 /** From where to look for the next match: the end if one follows, else what is in sight. */
 function placeOf(window: LogWindow, following: boolean): number {
-  const shown = Number(document.getElementById("log-lines")?.dataset["first"] ?? 0);
-  return following ? (window.rows.at(-1)?.seq ?? 0) + 1 : shown;
+  return following ? (window.rows.at(-1)?.seq ?? 0) + 1 : firstInSight();
+}
+
+function firstInSight(): number {
+  return Number(document.getElementById("log-lines")?.dataset["first"] ?? 0);
 }
 
 interface LinkedLine {

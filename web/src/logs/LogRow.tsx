@@ -1,24 +1,26 @@
 import { Component } from "preact";
 import type { Line } from "../generated/protocol";
-import { timeOfDay } from "../model/time";
+import { exactTime, timeOfDay } from "../model/time";
 import { parse } from "./ansi";
 import { decorate, type Decorated } from "./decorate";
+import { excerptOf } from "./excerpt";
 import type { Looks } from "./looks";
 import { structureOf, type Structure } from "./structure";
 import { paint } from "./paint";
-
-/** A longer line is cut in sight (not in the log): drawing a megabyte in one row would stop the page. */
-export const LONGEST_SHOWN = 8_000;
 
 interface Properties {
   line: Line;
   index: number;
   looks: Looks;
   target: boolean;
-  expanded: boolean;
+  /** Keys are about this one: what is in it can be reached with the tab key. */
+  current: boolean;
+  /** How often more was wanted. */
+  expanded: number;
   /** None: all rows are of one height. */
   measure: ((element: HTMLDivElement | null) => void) | undefined;
   onToggle: (seq: number) => void;
+  onMore: (seq: number) => void;
   onField: (field: string) => void;
 }
 
@@ -30,6 +32,7 @@ export class LogRow extends Component<Properties> {
       next.line !== now.line ||
       next.looks !== now.looks ||
       next.target !== now.target ||
+      next.current !== now.current ||
       next.expanded !== now.expanded ||
       // Measuring goes by the place.
       next.measure !== now.measure ||
@@ -37,16 +40,17 @@ export class LogRow extends Component<Properties> {
     );
   }
 
-  render({ line, index, looks, target, expanded, measure, onToggle, onField }: Properties) {
+  render(properties: Properties) {
+    const { line, index, looks, target, current, expanded, measure, onMore } = properties;
     const structure = looks.structured ? structureOf(line) : undefined;
     return (
       <div
-        class={`line ${line.level} ${line.source}${target ? " target" : ""}`}
+        class={`line ${line.level} ${line.source}${target ? " target" : ""}${current ? " current" : ""}`}
         data-seq={line.seq}
         data-index={index}
         ref={measure ?? null}
       >
-        <Anchor line={line} looks={looks} />
+        <Anchor line={line} looks={looks} current={current} />
         {looks.names ? (
           <span class="who" title={line.resource ?? "lilt"}>
             {line.resource ?? "lilt"}
@@ -54,40 +58,67 @@ export class LogRow extends Component<Properties> {
         ) : null}
         <LevelMark level={line.level} />
         {structure ? (
-          <Structured
-            line={line}
-            structure={structure}
-            looks={looks}
-            expanded={expanded}
-            onToggle={onToggle}
-            onField={onField}
-          />
+          <Structured {...properties} structure={structure} />
         ) : (
-          <Text text={line.text} marker={looks.marker} />
+          <Text
+            text={line.text}
+            looks={looks}
+            current={current}
+            unfolded={expanded}
+            onMore={() => onMore(line.seq)}
+          />
         )}
       </div>
     );
   }
 }
 
+interface LinkProperties {
+  looks: Looks;
+  current: boolean;
+}
+
+/** Lines by the thousand are no place for the tab key, but the current one is. */
+function tabIndexOf(current: boolean): number {
+  return current ? 0 : -1;
+}
+
 /** The permanent link to the line. */
-function Anchor({ line, looks }: { line: Line; looks: Looks }) {
+function Anchor({ line, looks, current }: LinkProperties & { line: Line }) {
   return (
-    <a class="time" href={`${looks.link}line=${line.seq}`} tabIndex={-1} title="Link to this line">
+    <a
+      class="time"
+      href={`${looks.link}line=${line.seq}`}
+      tabIndex={tabIndexOf(current)}
+      title={`${exactTime(line.time)}\nLink to this line`}
+    >
       {looks.times ? timeOfDay(line.time) : <span aria-hidden="true">#</span>}
       {looks.times ? null : <span class="hidden">Link to this line</span>}
     </a>
   );
 }
 
-function Text({ text, marker }: { text: string; marker: RegExp | undefined }) {
-  const cut = text.length > LONGEST_SHOWN;
+interface TextProperties extends LinkProperties {
+  text: string;
+  unfolded?: number;
+  onMore?: () => void;
+}
+
+function Text({ text, looks, current, unfolded = 0, onMore }: TextProperties) {
+  const shown = excerptOf(text, looks.sought, unfolded);
+  const long = shown.text.length < text.length || unfolded > 0;
   return (
-    <span class="text">
-      {decorate(parse(cut ? text.slice(0, LONGEST_SHOWN) : text), marker).map((piece, index) => (
-        <Styled key={index} piece={piece} />
+    <span class={`text${unfolded > 0 ? " unfolded" : ""}`}>
+      {shown.before > 0 ? <span class="cut-note">{shown.before.toLocaleString()} characters … </span> : null}
+      {decorate(parse(shown.text), looks.marker).map((piece, index) => (
+        <Styled key={index} piece={piece} current={current} />
       ))}
-      {cut ? <span class="cut-note"> … {text.length.toLocaleString()} characters</span> : null}
+      {long ? <span class="cut-note"> … {text.length.toLocaleString()} characters </span> : null}
+      {onMore && shown.text.length < text.length ? (
+        <button type="button" class="more" tabIndex={tabIndexOf(current)} onClick={onMore}>
+          Show more
+        </button>
+      ) : null}
     </span>
   );
 }
@@ -102,7 +133,7 @@ function LevelMark({ level }: { level: Line["level"] }) {
   );
 }
 
-function Styled({ piece }: { piece: Decorated }) {
+function Styled({ piece, current }: { piece: Decorated; current: boolean }) {
   const { classes, colors } = paint(piece.style);
   let shown = <>{piece.text}</>;
   if (piece.marked) {
@@ -120,20 +151,21 @@ function Styled({ piece }: { piece: Decorated }) {
   }
   if (piece.href === undefined) return shown;
   return (
-    <a href={piece.href} target="_blank" rel="noopener noreferrer" tabIndex={-1}>
+    <a href={piece.href} target="_blank" rel="noopener noreferrer" tabIndex={tabIndexOf(current)}>
       {shown}
     </a>
   );
 }
 
-interface StructuredProperties extends Pick<
-  Properties,
-  "line" | "looks" | "expanded" | "onToggle" | "onField"
-> {
-  structure: Structure;
-}
-
-function Structured({ line, structure, looks, expanded, onToggle, onField }: StructuredProperties) {
+function Structured({
+  line,
+  structure,
+  looks,
+  current,
+  expanded,
+  onToggle,
+  onField,
+}: Properties & { structure: Structure }) {
   const loud = /^(err|fatal|crit|panic|alert|emerg)/i.test(structure.level)
     ? "error"
     : /^warn/i.test(structure.level)
@@ -144,22 +176,22 @@ function Structured({ line, structure, looks, expanded, onToggle, onField }: Str
       <button
         type="button"
         class="unfold"
-        aria-expanded={expanded}
+        aria-expanded={expanded > 0}
         aria-label="Fields of this line"
-        tabIndex={-1}
+        tabIndex={tabIndexOf(current)}
         onClick={() => onToggle(line.seq)}
       >
         <span aria-hidden="true">›</span>
       </button>
       {structure.level ? <span class={`json-level ${loud}`}>{structure.level}</span> : null}
-      {structure.message ? <Text text={structure.message} marker={looks.marker} /> : null}
-      {expanded ? (
+      {structure.message ? <Text text={structure.message} looks={looks} current={current} /> : null}
+      {expanded > 0 ? (
         <Fields structure={structure} onField={onField} />
       ) : (
         structure.rest.map(({ path, value }) => (
           <span class="field" key={path}>
             <span class="path">{path}=</span>
-            <Text text={value} marker={looks.marker} />
+            <Text text={value} looks={looks} current={current} />
           </span>
         ))
       )}

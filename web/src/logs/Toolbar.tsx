@@ -3,10 +3,14 @@
 import { useComputed, useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Level, Source } from "../generated/protocol";
+import { copyText } from "../model/clipboard";
 import { log, notify, session } from "../page";
+import { Menu } from "../parts/Menu";
 import { expressionOf, queryOf, type LogFilter } from "./filter";
 import { choices, toggle } from "./looks";
+import { isUnmarked } from "./marker";
 import { matchWords, type Matches } from "./matches";
+import type { Jump } from "./shown";
 import { sectionWords } from "./sections";
 import { downloadAddress, textOf } from "./source";
 
@@ -16,19 +20,18 @@ const MOST_COPIED = 10_000;
 /** A container that has started has said something by then. */
 const FIRST_WORDS = 2_000;
 
-export type Jump = "next match" | "previous match" | "next error" | "previous error";
-
 interface Properties {
   filter: Signal<LogFilter>;
   /** The one resource whose log this is. */
   resource: string | undefined;
-  cleared: boolean;
+  /** Lines before this number were cleared away. */
+  floor: number;
   matches: Matches;
   onJump: (what: Jump) => void;
   onClear: () => void;
 }
 
-export function Toolbar({ filter, resource, cleared, matches, onJump, onClear }: Properties) {
+export function Toolbar({ filter, resource, floor, matches, onJump, onClear }: Properties) {
   const change = (part: Partial<LogFilter>) => (filter.value = { ...filter.peek(), ...part });
   return (
     <div class="log-tools">
@@ -74,37 +77,62 @@ export function Toolbar({ filter, resource, cleared, matches, onJump, onClear }:
               {title}
             </label>
           ))}
-          <button type="button" class="quiet" onClick={() => void copy(queryOf(filter.peek()))}>
+          <button type="button" class="quiet" onClick={() => void copyLines(queryOf(filter.peek()), floor)}>
             Copy
           </button>
           <a
             class="button quiet"
-            href={downloadAddress(queryOf(filter.value), `${resource ?? "all"}.log`)}
+            href={downloadAddress(queryOf(filter.value), floor, `${resource ?? "all"}.log`)}
             download=""
           >
             Download
           </a>
           <button type="button" class="quiet" onClick={onClear}>
-            {cleared ? "Show cleared" : "Clear"}
+            {floor > 0 ? "Show cleared" : "Clear"}
           </button>
         </span>
       </div>
+      <SearchNote filter={filter.value} matches={matches} />
       <Chips filter={filter} change={change} />
     </div>
   );
 }
 
-async function copy(query: string): Promise<void> {
+export async function copyLines(query: string, floor: number): Promise<void> {
   try {
-    const text = await textOf(query, MOST_COPIED);
-    await navigator.clipboard.writeText(text);
+    const text = await textOf(query, floor, MOST_COPIED);
     const lines = text === "" ? 0 : text.trimEnd().split("\n").length;
+    if (!(await copyText(text))) throw new Error("this browser does not let the page copy");
     notify(
       `Copied ${lines.toLocaleString()} ${lines === 1 ? "line" : "lines"}${lines >= MOST_COPIED ? ", the newest ones" : ""}`,
     );
   } catch (error) {
     notify(`Not copied: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+export function downloadLines(query: string, floor: number, name: string): void {
+  const link = document.createElement("a");
+  link.href = downloadAddress(query, floor, name);
+  link.download = "";
+  link.click();
+}
+
+/** Why nothing is found or marked. */
+function SearchNote({ filter, matches }: { filter: LogFilter; matches: Matches }) {
+  const failure = matches.failure.value;
+  // Where only matches are wanted, it is said in their place.
+  const said =
+    failure !== undefined && !filter.only
+      ? failure
+      : failure === undefined && isUnmarked(filter.term)
+        ? "Matches are found, but this browser does not understand the expression well enough to mark them."
+        : "";
+  return (
+    <div role="status">
+      {said && filter.term ? <pre class={`search-note${failure ? " failed" : ""}`}>{said}</pre> : null}
+    </div>
+  );
 }
 
 type Change = (part: Partial<LogFilter>) => void;
@@ -172,43 +200,55 @@ function Search({
 /** Several resources together. */
 function Resources({ filter, change }: { filter: Signal<LogFilter>; change: Change }) {
   const chosen = filter.value.resources;
-  const names = session.names.value;
+  const wanted = useSignal("");
+  const text = wanted.value.trim().toLowerCase();
+  // What was chosen when it was opened comes first, so that it can be taken back.
+  const first = useSignal<readonly string[]>([]);
+  const names = [...new Set([...first.value, ...session.names.value])];
+  const put = (name: string, on: boolean) =>
+    change({ resources: on ? [...chosen, name] : chosen.filter((other) => other !== name) });
   return (
-    <details class="menu">
-      <summary>
-        {chosen.length === 0
-          ? "All resources"
-          : chosen.length === 1
-            ? chosen[0]
-            : `${chosen.length} resources`}
-      </summary>
-      <div class="menu-body">
-        <button
-          type="button"
-          class="quiet"
-          disabled={chosen.length === 0}
-          onClick={() => change({ resources: [] })}
-        >
-          All resources
-        </button>
-        {names.map((name) => (
-          <label class="check" key={name}>
-            <input
-              type="checkbox"
-              checked={chosen.includes(name)}
-              onChange={(event) =>
-                change({
-                  resources: event.currentTarget.checked
-                    ? [...chosen, name]
-                    : chosen.filter((other) => other !== name),
-                })
-              }
-            />
-            {name}
-          </label>
-        ))}
-      </div>
-    </details>
+    <Menu
+      summary={
+        chosen.length === 0 ? "All resources" : chosen.length === 1 ? chosen[0] : `${chosen.length} resources`
+      }
+      onOpen={() => {
+        first.value = chosen;
+        wanted.value = "";
+      }}
+    >
+      {() => (
+        <>
+          <input
+            type="search"
+            placeholder="Filter"
+            aria-label="Filter these resources by name"
+            value={wanted.value}
+            onInput={(event) => (wanted.value = event.currentTarget.value)}
+          />
+          <button
+            type="button"
+            class="quiet"
+            disabled={chosen.length === 0}
+            onClick={() => change({ resources: [] })}
+          >
+            All resources
+          </button>
+          {names
+            .filter((name) => name.toLowerCase().includes(text))
+            .map((name) => (
+              <label class="check" key={name}>
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(name)}
+                  onChange={(event) => put(name, event.currentTarget.checked)}
+                />
+                {name}
+              </label>
+            ))}
+        </>
+      )}
+    </Menu>
   );
 }
 

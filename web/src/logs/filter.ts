@@ -8,7 +8,7 @@ export interface LogFilter {
   source: Source | undefined;
   /** This level and worse. */
   level: Level;
-  /** A text, or a regular expression between slashes, as under Tilt. */
+  /** A text, or a regular expression between slashes; in both capitals and small letters are alike, as under Tilt. */
   term: string;
   /** Lines without the term are hidden; else it is only marked. */
   only: boolean;
@@ -37,7 +37,8 @@ export function expressionOf(term: string): string | undefined {
 
 function addTerm(query: URLSearchParams, term: string): void {
   const expression = expressionOf(term);
-  if (expression !== undefined) query.append("match", expression);
+  // `(?-i)` in the expression takes it back.
+  if (expression !== undefined) query.append("match", `(?i)${expression}`);
   else if (term !== "") query.append("text", term);
 }
 
@@ -93,17 +94,4 @@ export function writeFilter(filter: LogFilter, inPath: boolean): URLSearchParams
   if (filter.span) query.set("span", filter.span);
   for (const field of filter.fields) query.append("field", field);
   return query;
-}
-
-/** What to mark in the lines; undefined if there is nothing, or nothing that this browser understands. */
-export function markerOf(term: string): RegExp | undefined {
-  if (term === "") return undefined;
-  const expression = expressionOf(term);
-  try {
-    return expression === undefined
-      ? new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "giu")
-      : new RegExp(expression, "gu");
-  } catch {
-    return undefined;
-  }
 }

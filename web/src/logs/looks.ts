@@ -11,6 +11,8 @@ export interface Looks {
   /** Whose line it is. */
   names: boolean;
   marker: RegExp | undefined;
+  /** The text that is searched for, in small letters; of an expression nothing. */
+  sought: string;
   /** Where the permanent link to a line leads, without its number. */
   link: string;
 }

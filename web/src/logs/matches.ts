@@ -14,6 +14,8 @@ const PACE = 1_000;
 export class Matches {
   /** Undefined: not counted yet. */
   readonly total = signal<number | undefined>(undefined);
+  /** Why it cannot be searched for. */
+  readonly failure = signal<string | undefined>(undefined);
   /** The number of the match that one is at, from 1. */
   readonly place = signal<number | undefined>(undefined);
 
@@ -43,6 +45,7 @@ export class Matches {
     this.#counting = false;
     this.total.value = undefined;
     this.place.value = undefined;
+    this.failure.value = undefined;
   }
 
   /** The log has this many lines now. */
@@ -81,9 +84,11 @@ export class Matches {
       if (abort.aborted) return;
       this.total.value = (this.total.peek() ?? 0) + count;
       this.#next = next;
-    } catch {
-      // As above.
-      if (!abort.aborted) this.total.value = undefined;
+      this.failure.value = undefined;
+    } catch (error) {
+      if (abort.aborted) return;
+      this.total.value = undefined;
+      this.failure.value = error instanceof Error ? error.message : String(error);
     }
     if (!abort.aborted) this.#counting = false;
   }

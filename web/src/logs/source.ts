@@ -82,14 +82,19 @@ export class LiveLog implements LogSource, Counter {
   }
 }
 
+/** A question that leaves out lines before this number, which were cleared away. */
+function since(query: string, floor: number): string {
+  return `${floor > 0 ? `&from=${floor}` : ""}${query && `&${query}`}`;
+}
+
 /** Where a browser gets the lines as a file of text. */
-export function downloadAddress(query: string, name: string): string {
-  return `/api/logs?format=text&download=${encodeURIComponent(name)}${query && `&${query}`}`;
+export function downloadAddress(query: string, floor: number, name: string): string {
+  return `/api/logs?format=text&download=${encodeURIComponent(name)}${since(query, floor)}`;
 }
 
 /** The last of the wanted lines as text. */
-export async function textOf(query: string, lines: number): Promise<string> {
-  const response = await fetch(`/api/logs?format=text&tail=${lines}${query && `&${query}`}`);
+export async function textOf(query: string, floor: number, lines: number): Promise<string> {
+  const response = await fetch(`/api/logs?format=text&tail=${lines}${since(query, floor)}`);
   if (!response.ok) throw new Error((await response.text()).trim());
   return response.text();
 }

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Line } from "../generated/protocol";
 import { parse } from "./ansi";
 import { decorate, linksIn } from "./decorate";
-import { allLines, errorsOf, markerOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
+import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
+import { markerOf } from "./marker";
 import { thumb } from "./Rail";
 import { sectionWords } from "./sections";
 import { structureOf } from "./structure";
@@ -57,7 +58,7 @@ describe("a filter", () => {
     expect(queryOf(filter)).toBe(
       "resource=a+b&resource=c&source=build&level=warn&level=error&field=status%3D500&text=x%26y",
     );
-    expect(queryOf({ ...allLines, term: "/a|b/" })).toBe("match=a%7Cb");
+    expect(queryOf({ ...allLines, term: "/a|b/" })).toBe("match=%28%3Fi%29a%7Cb");
     expect(queryOf({ ...allLines, term: "a", only: false })).toBe("");
     expect(matchesOf({ ...allLines, term: "a", only: false })).toBe("text=a");
     expect(errorsOf({ ...allLines, resources: ["a"] })).toBe("resource=a&level=error");

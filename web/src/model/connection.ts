@@ -1,6 +1,9 @@
 /**
  * The one WebSocket. It comes back by itself: at once when the network or the tab comes back, else after a pause that
  * grows to a few seconds.
+ *
+ * A connection may be dead without being closed: the session hangs, the machine slept, a tunnel dropped it. A session
+ * says something every few seconds, so one that has been silent for longer is given up.
  */
 
 import { signal } from "@preact/signals";
@@ -10,6 +13,8 @@ export type ConnectionState = "connecting" | "open" | "lost";
 
 export const SHORTEST_PAUSE = 250;
 export const LONGEST_PAUSE = 4000;
+/** No word for so long means that nobody is there. The session ticks every 5 seconds when it has nothing else to say. */
+export const LONGEST_SILENCE = 15_000;
 
 /** The pause before the next attempt, after so many that failed. */
 export function pause(attempt: number, random: number): number {
@@ -23,25 +28,40 @@ export function address(location: Pick<Location, "protocol" | "host">): string {
   return `${scheme}://${location.host}/ws`;
 }
 
+/** A word that means nothing but that somebody is there. */
+type Tick = { type: "tick" };
+
 export class Connection {
   readonly state = signal<ConnectionState>("connecting");
   #socket: WebSocket | undefined;
   #attempt = 0;
+  /** Until the next attempt. */
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #watchdog: ReturnType<typeof setTimeout> | undefined;
+  #heard = 0;
+  /** The session is one that ticks, so that its silence means something. */
+  #ticks = false;
 
-  constructor(private readonly receive: (message: ServerMessage) => void) {}
+  constructor(
+    private readonly receive: (message: ServerMessage) => void,
+    /** A connection was refused by somebody who may have their reasons. */
+    private readonly refused: () => void = () => {},
+  ) {}
 
   start(): void {
     addEventListener("online", () => this.retry());
     document.addEventListener("visibilitychange", () => {
-      if (!document.hidden) this.retry();
+      if (document.hidden) return;
+      this.retry();
+      // Timers of tabs that are not in sight are late.
+      if (this.#watchdog !== undefined) this.#look();
     });
     this.#open();
   }
 
   /** False when there is nobody to send to. */
   send(message: PageMessage): boolean {
-    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
+    if (this.#socket?.readyState !== WebSocket.OPEN || this.state.peek() === "lost") return false;
     this.#socket.send(JSON.stringify(message));
     return true;
   }
@@ -56,23 +76,51 @@ export class Connection {
 
   #open(): void {
     const socket = new WebSocket(address(location));
+    let greeted = false;
     this.#socket = socket;
+    this.#heard = Date.now();
+    this.#look();
     socket.onmessage = (event: MessageEvent<string>) => {
-      const message = JSON.parse(event.data) as ServerMessage;
+      const message = JSON.parse(event.data) as ServerMessage | Tick;
+      greeted = true;
+      this.#heard = Date.now();
       // A socket that opens and closes again at once has not succeeded.
       this.#attempt = 0;
       this.state.value = "open";
-      this.receive(message);
+      if (message.type === "tick") this.#ticks = true;
+      else this.receive(message);
     };
     socket.onclose = () => {
-      this.state.value = "lost";
-      this.#timer = setTimeout(
-        () => {
-          this.#timer = undefined;
-          this.#open();
-        },
-        pause(this.#attempt++, Math.random()),
-      );
+      this.#lose(socket);
+      if (!greeted) this.refused();
     };
+  }
+
+  /** Gives up what has been silent for too long, else looks again when it would have been. */
+  #look(): void {
+    clearTimeout(this.#watchdog);
+    const rest = this.#heard + LONGEST_SILENCE - Date.now();
+    const opening = this.#socket?.readyState === WebSocket.CONNECTING;
+    if (rest <= 0 && this.#socket && (this.#ticks || opening)) this.#lose(this.#socket);
+    else this.#watchdog = setTimeout(() => this.#look(), rest > 0 ? rest : LONGEST_SILENCE);
+  }
+
+  #lose(socket: WebSocket): void {
+    if (this.#socket !== socket) return;
+    // One that hangs would say goodbye only after minutes.
+    socket.onmessage = null;
+    socket.onclose = null;
+    socket.close();
+    this.#socket = undefined;
+    clearTimeout(this.#watchdog);
+    this.#watchdog = undefined;
+    this.state.value = "lost";
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined;
+        this.#open();
+      },
+      pause(this.#attempt++, Math.random()),
+    );
   }
 }

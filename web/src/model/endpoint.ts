@@ -15,3 +15,10 @@ export function endpointLabel(link: EndpointLink): string {
   if (link.name) return link.name;
   return (link.url ?? "").replace(/^https?:\/\//, "").replace(/\/$/, "");
 }
+
+/** A link to this machine as it is called from where the page is read: `localhost` is another one there. */
+export function fromHere(link: string, hostname: string): string {
+  const url = new URL(link);
+  if (url.hostname === "localhost") url.hostname = hostname;
+  return url.href;
+}

@@ -2,6 +2,7 @@
 
 import { effect, signal } from "@preact/signals";
 import { recall, remember } from "./memory";
+import { go } from "./route";
 import type { Session } from "./session";
 import { messages, overall, type Overall } from "./status";
 
@@ -59,7 +60,15 @@ export function startNotifications(session: Session): void {
       const resource = session.resource(name)?.peek();
       const body = (failed && resource && messages(resource)[0]?.text.split("\n", 1)[0]) || "";
       // The same tag: the newest word about a resource replaces the last one.
-      new Notification(failed ? `${name} fails` : `${name} works again`, { body, tag: `lilt-${name}` });
+      const shown = new Notification(failed ? `${name} fails` : `${name} works again`, {
+        body,
+        tag: `lilt-${name}`,
+      });
+      shown.onclick = () => {
+        window.focus();
+        go({ view: "resource", name });
+        shown.close();
+      };
     }
   });
 }

@@ -3,7 +3,17 @@
 import type { UIResource } from "../generated/protocol";
 import { overall, overalls, runtimeStatus } from "./status";
 
-export type Column = "name" | "update" | "runtime";
+export const columns = ["name", "update", "runtime", "updated", "duration"] as const;
+
+export type Column = (typeof columns)[number];
+
+export const columnWords: Record<Column, string> = {
+  name: "Name",
+  update: "Update",
+  runtime: "Runtime",
+  updated: "Last updated",
+  duration: "Duration",
+};
 
 export interface Order {
   /** None: as in the Tiltfile. */
@@ -21,6 +31,34 @@ export function nextOrder(now: Order, column: Column): Order {
 
 const shapes = ["error", "busy", "waiting", "idle", "ok", "absent"];
 
+/** Newest first; what has never been updated comes last. */
+function newness({ status }: UIResource): number {
+  const time =
+    status.currentBuild?.startTime ?? status.buildHistory?.[0]?.finishTime ?? status.lastDeployTime;
+  return time ? -Date.parse(time) : Infinity;
+}
+
+/** Longest first. */
+function length({ status }: UIResource): number {
+  const { startTime, finishTime } = status.buildHistory?.[0] ?? {};
+  return startTime && finishTime ? Date.parse(startTime) - Date.parse(finishTime) : Infinity;
+}
+
+function rankIn(column: Column, resource: UIResource): number | string {
+  switch (column) {
+    case "name":
+      return resource.metadata.name.toLowerCase();
+    case "update":
+      return overalls.indexOf(overall(resource));
+    case "runtime":
+      return shapes.indexOf(runtimeStatus(resource).shape);
+    case "updated":
+      return newness(resource);
+    case "duration":
+      return length(resource);
+  }
+}
+
 export function sorted(
   names: readonly string[],
   order: Order,
@@ -28,13 +66,10 @@ export function sorted(
 ): string[] {
   const { column, descending } = order;
   if (column === undefined) return [...names];
-  const rank = (name: string): number | string => {
+  const ranked = names.map((name, index) => {
     const resource = find(name);
-    if (column === "name" || !resource) return name.toLowerCase();
-    if (column === "update") return overalls.indexOf(overall(resource));
-    return shapes.indexOf(runtimeStatus(resource).shape);
-  };
-  const ranked = names.map((name, index) => ({ name, index, rank: rank(name) }));
+    return { name, index, rank: resource ? rankIn(column, resource) : name.toLowerCase() };
+  });
   ranked.sort((one, other) => {
     const by = one.rank < other.rank ? -1 : one.rank > other.rank ? 1 : 0;
     return (descending ? -by : by) || one.index - other.index;

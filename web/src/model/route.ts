@@ -1,6 +1,6 @@
 /** Addresses of the page. They are Tilt's, so that bookmarks keep working. */
 
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { search } from "./search";
 
 export type Route = { view: "overview" } | { view: "logs" } | { view: "resource"; name: string };
@@ -33,11 +33,18 @@ export function pathOf(route: Route): string {
 
 export const route = signal<Route>({ view: "overview" });
 
-export function startRouting(): void {
-  const read = () => {
-    search.value = location.search;
-    route.value = parseRoute(location.pathname);
-  };
+/** The resource that was looked at last: where the overview goes on. */
+export const visited: { name: string | undefined } = { name: undefined };
+
+/** Calls back when an address is entered: by the reader, a bookmark, or going back and forward. */
+export function startRouting(arrived: (to: Route, query: string) => void): void {
+  const read = () =>
+    batch(() => {
+      const to = parseRoute(location.pathname);
+      search.value = location.search;
+      arrived(to, location.search);
+      show(to);
+    });
   addEventListener("popstate", read);
   read();
 }
@@ -47,6 +54,13 @@ export function go(to: Route, query = ""): void {
   if (path !== location.pathname + location.search) {
     history.pushState(null, "", path);
   }
-  search.value = query;
+  batch(() => {
+    search.value = query;
+    show(to);
+  });
+}
+
+function show(to: Route): void {
+  if (to.view === "resource") visited.name = to.name;
   route.value = to;
 }

@@ -69,3 +69,21 @@ export function dateAndTime(time: string): string {
   const parsed = Date.parse(time);
   return Number.isNaN(parsed) ? "" : calendar.format(parsed);
 }
+
+const exact = new Intl.DateTimeFormat(undefined, {
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+  hourCycle: "h23",
+});
+
+/** With the day and the milliseconds: a page may be open overnight. */
+export function exactTime(time: string): string {
+  const parsed = Date.parse(time);
+  return Number.isNaN(parsed) ? "" : exact.format(parsed);
+}

@@ -1,7 +1,7 @@
 /** A resource in its cluster: objects and pods with their conditions, containers, events, and forwards with their state. */
 
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { ReportedNotice, ReportedObject, UIResource } from "../generated/protocol";
 import {
   conditionShape,
@@ -21,6 +21,8 @@ import { Mark } from "./Mark";
 
 /** Events and conditions come without a change of the resource. */
 const LOOK_AGAIN = 3_000;
+/** Between two questions to the session, however often a resource changes. */
+const PACE = 500;
 /** Of a cluster that answers slowly less is asked: it rests this many times as long as it worked. */
 const RESTS = 10;
 const SHOWN_AT_FIRST = 8;
@@ -37,13 +39,18 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
     if (snapshot.value !== undefined) return;
     return keepLooking(() => fetchObjects(name), objects, unread);
   }, [name]);
-  // The session knows these itself: at each change they are asked for at once.
+  // The session knows these itself: after a change they are asked for soon, but not for each of many.
+  const asked = useRef(-Infinity);
   useEffect(() => {
     if (snapshot.value !== undefined) {
       failure.value = "a snapshot does not have them";
       return;
     }
-    return keepLooking(() => fetchClusterFacts(name), facts, failure);
+    const look = () => {
+      asked.current = performance.now();
+      return fetchClusterFacts(name);
+    };
+    return keepLooking(look, facts, failure, asked.current + PACE - performance.now());
   }, [resource]);
   return (
     <div class="cluster">
@@ -59,11 +66,12 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
   );
 }
 
-/** Asks now and again, one question after the other, until it is stopped. */
+/** Asks now, or after a pause, and again, one question after the other, until it is stopped. */
 function keepLooking<Found>(
   ask: () => Promise<Found>,
   found: Signal<Found | undefined>,
   failure: Signal<string>,
+  pause = 0,
 ): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wanted = true;
@@ -80,7 +88,8 @@ function keepLooking<Found>(
     const rest = Math.max(LOOK_AGAIN, RESTS * (performance.now() - began));
     if (wanted) timer = setTimeout(() => void look(), rest);
   };
-  void look();
+  if (pause > 0) timer = setTimeout(() => void look(), pause);
+  else void look();
   return () => {
     wanted = false;
     clearTimeout(timer);

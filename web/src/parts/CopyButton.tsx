@@ -1,11 +1,11 @@
+import { copyText } from "../model/clipboard";
 import { notify } from "../page";
 
 export function CopyButton({ text, what }: { text: string; what: string }) {
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => notify(`Copied ${what}`),
-      () => notify(`This browser does not let the page copy: ${text}`),
-    );
+  const copy = async () => {
+    const copied = await copyText(text);
+    notify(copied ? `Copied ${what}` : `This browser does not let the page copy: ${text}`);
+  };
   return (
     <button
       type="button"

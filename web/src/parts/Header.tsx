@@ -1,18 +1,15 @@
 import { helpShown } from "../keys";
 import { go, route } from "../model/route";
 import { overalls, overallWord, type Overall } from "../model/status";
-import { notifying, toggleNotifications } from "../model/notifications";
+import { notifying } from "../model/notifications";
 import { dateAndTime } from "../model/time";
-import { buttons, connection, notify, session, snapshot, stateFilter, version } from "../page";
+import { stateFilter } from "../model/listing";
+import { buttons, connection, notifyMe, session, snapshot, version } from "../page";
 import { CustomButtons } from "./CustomButton";
 import { Link } from "./Link";
 import { Mark } from "./Mark";
 import { paletteShown } from "./Palette";
 import { Sessions } from "./Sessions";
-
-async function notifyMe(): Promise<void> {
-  if (!(await toggleNotifications())) notify("This browser does not let the page notify you");
-}
 
 export function Header() {
   return (

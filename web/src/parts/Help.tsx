@@ -1,35 +1,57 @@
-import { useEffect, useRef } from "preact/hooks";
-import { helpShown, keys } from "../keys";
+import { chords, helpShown, keys, setSingleKeys, singleKeys } from "../keys";
+import { setTheme, theme, themes, themeWords } from "../model/theme";
+import { useModal } from "./modal";
 
 export function Help() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const shown = helpShown.value;
-  useEffect(() => {
-    if (shown) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [shown]);
+  return helpShown.value ? <Open /> : null;
+}
+
+function Open() {
+  const dialog = useModal();
+  const close = () => (helpShown.value = false);
+  const all = [...chords, ...keys.map(({ key, words, meaning }) => ({ words: words ?? key, meaning }))];
   return (
-    <dialog ref={dialog} aria-labelledby="help-title" onClose={() => (helpShown.value = false)}>
+    <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={close}>
       <h2 id="help-title">Keys</h2>
-      <dl class="keys">
-        <div>
-          <dt>
-            <kbd>Ctrl K</kbd>
-          </dt>
-          <dd>Commands</dd>
-        </div>
-        {keys.map(({ key, meaning }) => (
-          <div key={key}>
+      <dl class={`keys${singleKeys.value ? "" : " without"}`}>
+        {all.map(({ words, meaning }) => (
+          <div key={words} class={words.length === 1 && !/[↑↓]/.test(words) ? "single" : ""}>
             <dt>
-              <kbd>{key === "Escape" ? "Esc" : key}</kbd>
+              <kbd>{words}</kbd>
             </dt>
             <dd>{meaning}</dd>
           </div>
         ))}
       </dl>
-      <button type="button" onClick={() => (helpShown.value = false)}>
-        Close
-      </button>
+      <div class="help-end">
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={singleKeys.value}
+            onChange={(event) => setSingleKeys(event.currentTarget.checked)}
+          />
+          Keys of a single letter
+        </label>
+        <label class="check">
+          Colours
+          <select
+            value={theme.value}
+            onChange={(event) => {
+              const wanted = themes.find((known) => known === event.currentTarget.value);
+              if (wanted) setTheme(wanted);
+            }}
+          >
+            {themes.map((name) => (
+              <option key={name} value={name}>
+                {themeWords[name]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
     </dialog>
   );
 }

@@ -129,6 +129,16 @@ export function pathOfIcon(name: string): string {
   return byName.get(plain) ?? OTHERWISE;
 }
 
+/** Of these a drawing can be made in any one colour. */
+const NO_COLOR = /^(none|currentcolor|inherit|transparent|black|#0{3,4}|#0{6}(0{2}|f{2})?|url\(.*)$/i;
+
+/** Whether a drawing says in which colours it is to be seen. */
+export function hasOwnColors(svg: string): boolean {
+  if (/<image\b/i.test(svg)) return true;
+  const said = svg.matchAll(/\b(?:fill|stroke|stop-color|color)\s*(?:=\s*["']|:)\s*([^"';\s]+)/gi);
+  return [...said].some(([, color]) => !NO_COLOR.test(color ?? ""));
+}
+
 export function NamedIcon({ name }: { name: string }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" data-icon={name}>

@@ -17,7 +17,7 @@ export function ModeSwitch({ resource }: { resource: UIResource }) {
       title={
         manual ? "Manual: changes wait for you. Click for auto" : "Auto: saves update it. Click for manual"
       }
-      onClick={() => setManual(name, !manual)}
+      onClick={() => setManual([name], !manual)}
     >
       {manual ? "Manual" : "Auto"}
     </button>

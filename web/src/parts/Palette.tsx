@@ -1,11 +1,12 @@
 /** Everything that can be done or shown, found by typing. */
 
 import { signal, useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { found, type Command } from "../model/commands";
 import { commands } from "../commands";
 import { overallWord } from "../model/status";
 import { Mark } from "./Mark";
+import { useModal } from "./modal";
 
 export const paletteShown = signal(false);
 
@@ -16,11 +17,9 @@ export function Palette() {
 }
 
 function Open() {
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const text = useSignal("");
   const at = useSignal(0);
-  // Before the next key is pressed.
-  useLayoutEffect(() => dialog.current?.showModal(), []);
   // As they are when it opens: nothing moves under the finger.
   const all = useMemo(commands, []);
   const shown = found(all, text.value).slice(0, MOST);
@@ -28,6 +27,8 @@ function Open() {
   const close = () => (paletteShown.value = false);
   const run = (command: Command | undefined) => {
     if (!command) return;
+    // First the focus goes back to what the command may be about.
+    dialog.current?.close();
     close();
     command.run();
   };
@@ -70,7 +71,7 @@ function Open() {
       <ul id="commands" role="listbox" aria-label="Commands">
         {shown.map((command, index) => (
           <li
-            key={command.words}
+            key={`${index} ${command.words}`}
             id={`command-${index}`}
             role="option"
             aria-selected={index === chosen}

@@ -1,28 +1,106 @@
-/** The narrow list beside a log. */
+/** The narrow list beside a log. It stays while one goes from resource to resource. */
 
-import { useComputed } from "@preact/signals";
+import { signal, useComputed } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { collapsed, matchesName, nameFilter, showDisabled, STARRED, toggleGroup } from "../model/listing";
 import { route } from "../model/route";
-import { runtimeStatus, updateStatus } from "../model/status";
+import type { Group } from "../model/session";
+import { stars } from "../model/stars";
+import { isDisabled, runtimeStatus, updateStatus } from "../model/status";
 import { session } from "../page";
+import { Chevron } from "./Chevron";
 import { Link } from "./Link";
 import { Mark } from "./Mark";
 import { Once } from "./Once";
 
+/** On a small screen it lies over the log, and only when it is wanted. */
+const shown = signal(false);
+
 export function ResourceList() {
+  const groups = useGroups();
+  // It has served its purpose.
+  useEffect(() => {
+    shown.value = false;
+  }, [route.value]);
   return (
-    <nav class="side" aria-label="Resources">
-      <AllLogs />
-      {session.groups.value.map((group) => (
-        <section key={group.label}>
-          {group.bare ? null : <h2>{group.label}</h2>}
-          <ul>
-            {group.names.map((name) => (
-              <Once key={name} name={name} draw={Item} />
-            ))}
-          </ul>
-        </section>
-      ))}
-    </nav>
+    <>
+      <button
+        type="button"
+        class="side-toggle quiet"
+        aria-expanded={shown.value}
+        onClick={() => (shown.value = !shown.value)}
+      >
+        <Chevron /> Resources
+      </button>
+      <nav class={`side${shown.value ? " shown" : ""}`} aria-label="Resources">
+        <div class="side-top">
+          <input
+            type="search"
+            placeholder="Filter resources"
+            aria-label="Filter resources by name"
+            value={nameFilter.value}
+            onInput={(event) => (nameFilter.value = event.currentTarget.value)}
+          />
+        </div>
+        <div class="side-scroll">
+          <AllLogs />
+          {groups.map((group) => (
+            <Section key={group.label} group={group} />
+          ))}
+          {groups.length === 0 && session.known.value ? <p class="muted">Nothing matches.</p> : null}
+        </div>
+      </nav>
+    </>
+  );
+}
+
+/** As in the overview: stars first, without what is filtered or switched off. */
+function useGroups(): Group[] {
+  // As a text: most changes of resources leave it the same.
+  const off = useComputed(() => {
+    if (showDisabled.value) return "";
+    return session.names.value
+      .filter((name) => {
+        const resource = session.resource(name)?.value;
+        return resource && isDisabled(resource) && !isShown(name);
+      })
+      .join("\n");
+  });
+  const hidden = new Set(off.value.split("\n"));
+  const known = new Set(session.names.value);
+  const starred = { label: STARRED, names: stars.value.filter((name) => known.has(name)) };
+  return [starred, ...session.groups.value]
+    .map((group) => ({
+      ...group,
+      names: group.names.filter((name) => matchesName(name) && !hidden.has(name)),
+    }))
+    .filter((group) => group.names.length > 0);
+}
+
+function isShown(name: string): boolean {
+  return route.value.view === "resource" && route.value.name === name;
+}
+
+function Section({ group }: { group: Group }) {
+  const open = group.bare || nameFilter.value !== "" || !collapsed.value.includes(group.label);
+  return (
+    <section>
+      {group.bare ? null : (
+        <h2>
+          <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.label)}>
+            <Chevron />
+            {group.label}
+          </button>
+        </h2>
+      )}
+      {open ? (
+        <ul>
+          {group.names.map((name) => (
+            <Once key={name} name={name} draw={Item} />
+          ))}
+        </ul>
+      ) : null}
+    </section>
   );
 }
 
@@ -39,18 +117,22 @@ function AllLogs() {
 }
 
 function Item({ name }: { name: string }) {
-  const current = useComputed(() => route.value.view === "resource" && route.value.name === name);
+  const item = useRef<HTMLLIElement>(null);
+  const current = useComputed(() => isShown(name)).value;
+  useEffect(() => {
+    if (current) item.current?.scrollIntoView({ block: "nearest" });
+  }, [current]);
   const resource = session.resource(name)?.value;
   if (!resource) return null;
   const update = updateStatus(resource);
   const runtime = runtimeStatus(resource);
   return (
-    <li>
+    <li ref={item} data-name={name}>
       <Link
         to={{ view: "resource", name }}
-        class="side-item"
+        class={`side-item${isDisabled(resource) ? " off" : ""}`}
         title={`${name}: ${update.word}, ${runtime.word}`}
-        aria-current={current.value ? "page" : undefined}
+        aria-current={current ? "page" : undefined}
       >
         <span class="side-name">{name}</span>
         <Mark shape={update.shape} />

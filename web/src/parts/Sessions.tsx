@@ -2,7 +2,9 @@
 
 import { useSignal } from "@preact/signals";
 import type { RunningSession } from "../generated/protocol";
+import { fromHere } from "../model/endpoint";
 import { notify, project, snapshot } from "../page";
+import { Menu } from "./Menu";
 
 export function Sessions() {
   const found = useSignal<readonly RunningSession[]>([]);
@@ -20,28 +22,31 @@ export function Sessions() {
   if (snapshot.value !== undefined) return <span class="sessions">{project.value}</span>;
   const others = found.value.filter(({ current }) => !current);
   return (
-    <details
-      class="menu sessions"
-      onToggle={(event) => {
-        if (event.currentTarget.open) void look();
-      }}
+    <Menu
+      class="sessions"
+      title="Sessions of this machine"
+      onOpen={() => void look()}
+      summary={
+        <>
+          <span class="hidden">Session: </span>
+          <span class="session-name">{project.value}</span>
+          <span aria-hidden="true"> ▾</span>
+        </>
+      }
     >
-      <summary title="Sessions of this machine">
-        <span class="hidden">Session: </span>
-        {project.value}
-        <span aria-hidden="true"> ▾</span>
-      </summary>
-      <div class="menu-body">
-        {others.length === 0 ? <span class="muted">No other session runs here.</span> : null}
-        {others.map(({ name, tiltfile, port, link }) => (
-          <a key={port} href={link} title={tiltfile}>
-            {name} <span class="muted">port {port}</span>
+      {() => (
+        <>
+          {others.length === 0 ? <span class="muted">No other session runs here.</span> : null}
+          {others.map(({ name, tiltfile, port, link }) => (
+            <a key={port} href={fromHere(link, location.hostname)} title={tiltfile}>
+              {name} <span class="muted">port {port}</span>
+            </a>
+          ))}
+          <a href="/api/snapshot" download="">
+            Save a snapshot
           </a>
-        ))}
-        <a href="/api/snapshot" download="">
-          Save a snapshot
-        </a>
-      </div>
-    </details>
+        </>
+      )}
+    </Menu>
   );
 }

@@ -1,22 +1,24 @@
-import { signal, useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
-import { recall, remember } from "../model/memory";
-import { sorted } from "../model/order";
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import {
+  collapse,
+  matchesName,
+  nameFilter,
+  order,
+  setShowDisabled,
+  showDisabled,
+  sortBy,
+  STARRED,
+  stateFilter,
+} from "../model/listing";
+import { columns, columnWords, sorted, type Column } from "../model/order";
+import { visited } from "../model/route";
 import type { Group } from "../model/session";
 import { stars } from "../model/stars";
 import { overall, overallWord } from "../model/status";
-import { nameFilter, session, setEnabled, stateFilter } from "../page";
-import { collapse, order, Table } from "./OverviewTable";
-
-const STARRED = "starred";
-
-/** Switched off ones are many where a Tiltfile lets one choose. */
-const showDisabled = signal(recall("disabled", true));
-
-function matchesName(name: string): boolean {
-  const text = nameFilter.value.trim().toLowerCase();
-  return text === "" || name.toLowerCase().includes(text);
-}
+import { session, setEnabled } from "../page";
+import { SelectionBar, selectedNames } from "../parts/Selection";
+import { Table } from "./OverviewTable";
 
 /** What had the chosen state stays until another one is chosen: a row must not vanish under the hand. */
 function useStateFilter(): (name: string) => boolean {
@@ -53,15 +55,42 @@ function useGroups(): Group[] {
 const FIRST_ROWS = 60;
 const MORE_ROWS = 150;
 
+/** Where the reader was when another view was chosen. */
+const left = { top: 0, rows: FIRST_ROWS };
+
 /** How many rows to draw: more with every frame until all are there. */
 function useRoom(wanted: number): number {
-  const room = useSignal(FIRST_ROWS);
+  const room = useSignal(left.rows);
   useEffect(() => {
     if (room.value >= wanted) return;
     const frame = requestAnimationFrame(() => (room.value += MORE_ROWS));
     return () => cancelAnimationFrame(frame);
   }, [room.value, wanted]);
+  left.rows = Math.min(room.value, wanted + FIRST_ROWS);
   return room.value;
+}
+
+/** Who comes back finds the place again, and goes on by keys from the resource that was looked at. */
+function usePlace(complete: boolean) {
+  const scroller = useRef<HTMLElement>(null);
+  const wanted = useRef(visited.name);
+  useLayoutEffect(() => {
+    if (scroller.current) scroller.current.scrollTop = left.top;
+  }, []);
+  useLayoutEffect(() => {
+    if (wanted.current === undefined) return;
+    const row = scroller.current?.querySelector(`tr[data-resource="${CSS.escape(wanted.current)}"]`);
+    if (row || complete) wanted.current = undefined;
+    if (!row) return;
+    row.scrollIntoView({ block: "nearest" });
+    // Who has the focus elsewhere, as on a link in the bar at the top, keeps it there.
+    const free = document.activeElement === null || document.activeElement === document.body;
+    if (free) row.querySelector<HTMLAnchorElement>("a.name")?.focus({ preventScroll: true });
+  });
+  const scrolled = () => {
+    left.top = scroller.current?.scrollTop ?? 0;
+  };
+  return { scroller, scrolled };
 }
 
 /** The first rows of all groups. */
@@ -83,10 +112,18 @@ export function Overview() {
     .map((group) => ({ ...group, names: group.names.filter((name) => matchesName(name) && hasState(name)) }))
     .filter((group) => group.names.length > 0);
   const shown = new Set(groups.flatMap((group) => group.names)).size;
-  const room = useRoom(groups.reduce((sum, group) => sum + group.names.length, 0));
+  const rows = groups.reduce((sum, group) => sum + group.names.length, 0);
+  const room = useRoom(rows);
+  const { scroller, scrolled } = usePlace(session.known.value && room >= rows);
   const state = stateFilter.value;
+  const ticked = selectedNames();
   return (
-    <main id="main" class="overview">
+    <main
+      id="main"
+      class={`overview${ticked.length > 0 ? " selecting" : ""}`}
+      ref={scroller}
+      onScroll={scrolled}
+    >
       <h1 class="hidden">Resources</h1>
       <div class="toolbar">
         <input
@@ -108,7 +145,8 @@ export function Overview() {
         ) : null}
         <Tools groups={groups} />
       </div>
-      {groups.length > 0 ? <Table groups={cut(groups, room)} /> : <Empty all={all} />}
+      {shown > 0 ? <Table groups={cut(groups, room)} /> : <Empty all={all} />}
+      {ticked.length > 0 ? <SelectionBar names={ticked} /> : null}
     </main>
   );
 }
@@ -124,10 +162,7 @@ function Tools({ groups }: { groups: readonly Group[] }) {
             <input
               type="checkbox"
               checked={showDisabled.value}
-              onChange={(event) => {
-                showDisabled.value = event.currentTarget.checked;
-                remember("disabled", showDisabled.peek());
-              }}
+              onChange={(event) => setShowDisabled(event.currentTarget.checked)}
             />
             {disabled} disabled
           </label>
@@ -146,7 +181,30 @@ function Tools({ groups }: { groups: readonly Group[] }) {
           </button>
         </>
       ) : null}
+      <Sort />
     </span>
+  );
+}
+
+/** Also for what has no column of its own, and where there is no room for columns. */
+function Sort() {
+  return (
+    <select
+      class="plain"
+      aria-label="Sort"
+      value={order.value.column ?? ""}
+      onChange={(event) => {
+        const column = (event.currentTarget.value || undefined) as Column | undefined;
+        sortBy({ column, descending: false });
+      }}
+    >
+      <option value="">In order of the Tiltfile</option>
+      {columns.map((column) => (
+        <option key={column} value={column}>
+          By {columnWords[column].toLowerCase()}
+        </option>
+      ))}
+    </select>
   );
 }
 

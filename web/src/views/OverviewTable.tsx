@@ -1,11 +1,11 @@
 /** The table of resources, in groups that can be closed. */
 
-import { signal } from "@preact/signals";
-import { recall, remember } from "../model/memory";
-import { asDeclared, nextOrder, type Column, type Order } from "../model/order";
+import { collapsed, nameFilter, order, sortBy, stateFilter, toggleGroup } from "../model/listing";
+import { nextOrder, type Column } from "../model/order";
 import type { Group } from "../model/session";
 import {
   isDisabled,
+  isManual,
   kind,
   messages,
   overall,
@@ -13,7 +13,8 @@ import {
   runtimeStatus,
   updateStatus,
 } from "../model/status";
-import { buttons, nameFilter, session, stateFilter } from "../page";
+import { buttons, session } from "../page";
+import { Chevron } from "../parts/Chevron";
 import { CopyButton } from "../parts/CopyButton";
 import { CustomButtons } from "../parts/CustomButton";
 import { Endpoints } from "../parts/Endpoints";
@@ -23,25 +24,11 @@ import { ModeSwitch } from "../parts/ModeSwitch";
 import { useNear } from "../parts/near";
 import { Once } from "../parts/Once";
 import { RowMenu } from "../parts/RowMenu";
+import { GroupTick, Tick } from "../parts/Selection";
 import { Star } from "../parts/Star";
 import { StatusCell } from "../parts/StatusCell";
 import { TriggerButton } from "../parts/TriggerButton";
 import { UpdateTime } from "../parts/UpdateTime";
-
-const collapsed = signal<readonly string[]>(recall("collapsed", []));
-
-/** Counts the sorts: the same order once more sorts by how things are now. */
-export const order = signal<Order & { turn: number }>({ ...asDeclared, turn: 0 });
-
-function toggle(label: string): void {
-  const now = collapsed.peek();
-  collapse(now.includes(label) ? now.filter((other) => other !== label) : [...now, label]);
-}
-
-export function collapse(labels: readonly string[]): void {
-  collapsed.value = labels;
-  remember("collapsed", labels);
-}
 
 export function Table({ groups }: { groups: readonly Group[] }) {
   return (
@@ -82,7 +69,7 @@ function Sortable({ column, children }: { column: Column; children: string }) {
         type="button"
         class="sort"
         title="Sort; a third click ends it"
-        onClick={() => (order.value = { ...nextOrder(now, column), turn: now.turn + 1 })}
+        onClick={() => sortBy(nextOrder(now, column))}
       >
         {children}
         <span aria-hidden="true">{sorts ? (now.descending ? " ↓" : " ↑") : ""}</span>
@@ -100,10 +87,9 @@ function Body({ group }: { group: Group }) {
       {group.bare ? null : (
         <tr class="group">
           <th scope="rowgroup" colSpan={6}>
-            <button type="button" aria-expanded={open} onClick={() => toggle(group.label)}>
-              <svg viewBox="0 0 16 16" aria-hidden="true" class="chevron">
-                <path d="M5 6.5l3 3 3-3" class="stroke" />
-              </svg>
+            <GroupTick label={group.label} names={group.names} />
+            <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.label)}>
+              <Chevron />
               {group.label}
               <span class="group-count">{group.total ?? group.names.length}</span>
             </button>
@@ -147,10 +133,12 @@ function Row({ name }: { name: string }) {
     >
       <th scope="row">
         <span class="name-line">
+          <Tick name={name} />
           <Star name={name} />
           <Link to={{ view: "resource", name }} class="name">
             {name}
           </Link>
+          {isManual(resource) && !isDisabled(resource) ? <span class="manual-chip">Manual</span> : null}
         </span>
         <span class={`message ${message?.kind ?? "note"}`} title={message?.text}>
           {message ? message.text.split("\n", 1)[0] : kind(resource)}

@@ -1,4 +1,3 @@
-import { signal } from "@preact/signals";
 import type { KubernetesInfo, UIResource } from "../generated/protocol";
 import { annotation } from "../generated/protocol";
 import { LogPane } from "../logs/LogPane";
@@ -10,34 +9,22 @@ import { CopyButton } from "../parts/CopyButton";
 import { CustomButtons } from "../parts/CustomButton";
 import { Endpoints } from "../parts/Endpoints";
 import { Link } from "../parts/Link";
-import { ResourceList } from "../parts/ResourceList";
 import { StatusCell } from "../parts/StatusCell";
 import { ModeSwitch } from "../parts/ModeSwitch";
 import { Star } from "../parts/Star";
 import { TriggerButton } from "../parts/TriggerButton";
 import { UpdateHistory } from "../parts/UpdateHistory";
 import { UpdateTime } from "../parts/UpdateTime";
-import { recall, remember } from "../model/memory";
+import { choosePanel, panel } from "../model/panel";
 import { TILTFILE } from "../model/session";
-
-/** Which of its panels the reader wants to see beside the log. */
-const panel = signal<"none" | "why" | "cluster">(recall("panel", "none"));
-
-function choose(wanted: "why" | "cluster"): void {
-  panel.value = panel.peek() === wanted ? "none" : wanted;
-  remember("panel", panel.peek());
-}
 
 export function ResourceView({ name }: { name: string }) {
   const resource = session.resource(name)?.value;
   return (
-    <div class="split">
-      <ResourceList />
-      <main id="main" class="detail-view">
-        {resource ? <Head resource={resource} /> : <Missing name={name} />}
-        {resource ? <LogPane resource={name} /> : null}
-      </main>
-    </div>
+    <main id="main" class="detail-view">
+      {resource ? <Head resource={resource} /> : <Missing name={name} />}
+      {resource ? <LogPane resource={name} /> : null}
+    </main>
   );
 }
 
@@ -146,7 +133,7 @@ function Panels({ resource }: { resource: UIResource }) {
               type="button"
               class="quiet"
               aria-expanded={shown === name}
-              onClick={() => choose(name)}
+              onClick={() => choosePanel(name)}
             >
               {words}
             </button>

@@ -1,0 +1,56 @@
+/** What opens under a word and closes again: by Escape, by a click elsewhere, when the focus leaves it. */
+
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+interface Properties {
+  class?: string;
+  /** What is always seen. */
+  summary: ComponentChildren;
+  label?: string | undefined;
+  title?: string | undefined;
+  onOpen?: () => void;
+  /** Drawn only while it is open. */
+  children: (close: () => void) => ComponentChildren;
+}
+
+export function Menu({ class: kind, summary, label, title, onOpen, children }: Properties) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const open = useSignal(false);
+  const close = () => menu.current?.removeAttribute("open");
+  useEffect(() => {
+    if (!open.value) return;
+    const elsewhere = (event: Event) => {
+      if (!menu.current?.contains(event.target as Node | null)) close();
+    };
+    document.addEventListener("pointerdown", elsewhere);
+    return () => document.removeEventListener("pointerdown", elsewhere);
+  }, [open.value]);
+  return (
+    <details
+      class={`menu${kind ? ` ${kind}` : ""}`}
+      ref={menu}
+      onToggle={(event) => {
+        open.value = event.currentTarget.open;
+        if (open.peek()) onOpen?.();
+      }}
+      onFocusOut={(event) => {
+        const to = event.relatedTarget as Node | null;
+        // A click on what cannot have the focus leads nowhere.
+        if (to && !menu.current?.contains(to)) close();
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || !menu.current?.open) return;
+        close();
+        menu.current.querySelector("summary")?.focus();
+        event.preventDefault();
+      }}
+    >
+      <summary aria-label={label} title={title}>
+        {summary}
+      </summary>
+      {open.value ? <div class="menu-body">{children(close)}</div> : null}
+    </details>
+  );
+}
