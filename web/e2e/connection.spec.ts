@@ -1,3 +1,5 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, row, test } from "./lilt";
 
 // Nothing that is served: who kills a session outright leaves its processes behind.
@@ -41,4 +43,42 @@ test("an ended session says goodbye", async ({ lilt, page }) => {
   await expect(row(page, "hello")).toBeVisible();
   await lilt.kill("SIGTERM");
   await expect(page.getByRole("alert")).toContainText("No connection to lilt");
+});
+
+test("a connection that is there but silent is given up, and comes back", async ({ lilt, page }) => {
+  let hangs = false;
+  // As when the session hangs or a tunnel drops it: nobody closes anything.
+  await page.routeWebSocket(/\/ws$/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      if (!hangs) socket.send(message);
+    });
+    socket.send(JSON.stringify({ type: "tick" }));
+  });
+  await page.clock.install();
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "hello")).toContainText("Up to date");
+  hangs = true;
+  await page.clock.fastForward(14_000);
+  await expect(page.locator("[data-connection=open]")).toBeVisible();
+  await page.clock.fastForward(2_000);
+  await expect(page.getByRole("alert")).toContainText("No connection to lilt");
+  await page.getByRole("button", { name: "Update hello now" }).click();
+  await expect(page.locator(".notice")).toContainText("was not triggered");
+  hangs = false;
+  await page.clock.fastForward(20_000);
+  await expect(page.locator("[data-connection=open]")).toBeVisible();
+  await expect(page.getByRole("alert")).toHaveCount(0);
+});
+
+test("a session with another token asks for it", async ({ lilt, page, complaints }) => {
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "hello")).toContainText("Up to date");
+  await lilt.kill("SIGTERM");
+  rmSync(join(lilt.folder, ".dev/tokens"), { recursive: true });
+  await lilt.up();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("This session asks for its token");
+  // The browser itself tells that it was refused.
+  expect(complaints.filter((words) => !/40[13]/.test(words))).toEqual([]);
+  complaints.length = 0;
 });

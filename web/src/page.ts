@@ -63,7 +63,7 @@ function receive(message: ServerMessage): void {
 /** Who removed the token's file, or has a new one, is asked for it as anybody who comes anew. */
 async function askForToken(): Promise<void> {
   try {
-    const { status } = await fetch("/overview", { method: "HEAD", cache: "no-store" });
+    const { status } = await fetch("/overview", { cache: "no-store" });
     if (status === 401) location.reload();
   } catch {
     // Nobody is there: the page says so.

@@ -10,6 +10,7 @@ import { LogRow } from "./LogRow";
 import { Rail } from "./Rail";
 import { LINE_HEIGHT, startOf, useRows, type Rows } from "./rows";
 import type { Looks } from "./looks";
+import { failureWords } from "./marker";
 import { offer } from "./shown";
 import { structureOf } from "./structure";
 import { indexOf, type LogWindow } from "./window";
@@ -250,7 +251,8 @@ function lineWords(line: Line | undefined): string {
 }
 
 function Nothing({ window, empty }: { window: LogWindow; empty: string }) {
-  if (window.failure.value !== undefined) return <p class="empty failed">{window.failure.value}</p>;
+  if (window.failure.value !== undefined)
+    return <p class="empty failed">{failureWords(window.failure.value)}</p>;
   return <p class="empty">{window.loading.value || !window.atBegin ? "Looking…" : empty}</p>;
 }
 

@@ -8,7 +8,7 @@ import { log, notify, session } from "../page";
 import { Menu } from "../parts/Menu";
 import { expressionOf, queryOf, type LogFilter } from "./filter";
 import { choices, toggle } from "./looks";
-import { isUnmarked } from "./marker";
+import { failureWords, isUnmarked } from "./marker";
 import { matchWords, type Matches } from "./matches";
 import type { Jump } from "./shown";
 import { sectionWords } from "./sections";
@@ -124,13 +124,13 @@ function SearchNote({ filter, matches }: { filter: LogFilter; matches: Matches }
   // Where only matches are wanted, it is said in their place.
   const said =
     failure !== undefined && !filter.only
-      ? failure
+      ? failureWords(failure)
       : failure === undefined && isUnmarked(filter.term)
         ? "Matches are found, but this browser does not understand the expression well enough to mark them."
         : "";
   return (
     <div role="status">
-      {said && filter.term ? <pre class={`search-note${failure ? " failed" : ""}`}>{said}</pre> : null}
+      {said && filter.term ? <p class={`search-note${failure ? " failed" : ""}`}>{said}</p> : null}
     </div>
   );
 }

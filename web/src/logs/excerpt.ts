@@ -7,7 +7,7 @@ export const SHOWN = 8_000;
 /** And so much more each time somebody wants it. */
 export const MORE = 100_000;
 /** Before what is sought. */
-const CONTEXT = 200;
+const CONTEXT = 40;
 
 export interface Excerpt {
   text: string;

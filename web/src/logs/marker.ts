@@ -38,6 +38,12 @@ export function soughtIn(term: string): string {
   return expressionOf(term) === undefined ? term.toLowerCase() : "";
 }
 
+/** Of a refused expression what is wrong with it: the rest is about flags that the reader has not written. */
+export function failureWords(failure: string): string {
+  const wrong = /regex parse error[^]*\berror: ([^\n]+)/.exec(failure)?.[1];
+  return wrong === undefined ? failure : `This is not a regular expression: ${wrong}`;
+}
+
 function understood(expression: string, flags: string): RegExp | undefined {
   try {
     return new RegExp(expression, flags);

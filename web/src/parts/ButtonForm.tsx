@@ -34,16 +34,16 @@ export function ButtonForm() {
 }
 
 function Form({ button }: { button: UIButton }) {
-  const dialog = useModal();
+  const close = () => (asked.value = undefined);
+  const dialog = useModal(close);
   const answers = useSignal(firstAnswers(button));
   const inputs = button.spec.inputs ?? [];
-  const close = () => (asked.value = undefined);
   const change = (index: number, answer: ButtonAnswer) => {
     answers.value = answers.peek().map((old, at) => (at === index ? answer : old));
   };
   const id = `button-${button.metadata.name}`;
   return (
-    <dialog ref={dialog} class="form" aria-labelledby={id} onClose={close}>
+    <dialog ref={dialog} class="form" aria-labelledby={id}>
       <form
         method="dialog"
         onSubmit={(event) => {

@@ -7,11 +7,11 @@ export function Help() {
 }
 
 function Open() {
-  const dialog = useModal();
   const close = () => (helpShown.value = false);
+  const dialog = useModal(close);
   const all = [...chords, ...keys.map(({ key, words, meaning }) => ({ words: words ?? key, meaning }))];
   return (
-    <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={close}>
+    <dialog ref={dialog} class="help" aria-labelledby="help-title">
       <h2 id="help-title">Keys</h2>
       <dl class={`keys${singleKeys.value ? "" : " without"}`}>
         {all.map(({ words, meaning }) => (
@@ -48,7 +48,7 @@ function Open() {
             ))}
           </select>
         </label>
-        <button type="button" onClick={close}>
+        <button type="button" onClick={close} autoFocus>
           Close
         </button>
       </div>

@@ -17,14 +17,14 @@ export function Palette() {
 }
 
 function Open() {
-  const dialog = useModal();
+  const close = () => (paletteShown.value = false);
+  const dialog = useModal(close);
   const text = useSignal("");
   const at = useSignal(0);
   // As they are when it opens: nothing moves under the finger.
   const all = useMemo(commands, []);
   const shown = found(all, text.value).slice(0, MOST);
   const chosen = Math.min(at.value, shown.length - 1);
-  const close = () => (paletteShown.value = false);
   const run = (command: Command | undefined) => {
     if (!command) return;
     // First the focus goes back to what the command may be about.
@@ -47,7 +47,6 @@ function Open() {
       ref={dialog}
       class="palette"
       aria-label="Commands"
-      onClose={close}
       onClick={(event) => {
         if (event.target === dialog.current) close();
       }}

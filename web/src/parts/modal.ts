@@ -1,13 +1,19 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** A dialog that is open as long as it is drawn. When it goes, the focus goes back to where it was. */
-export function useModal() {
+export function useModal(closed: () => void) {
   const dialog = useRef<HTMLDialogElement>(null);
   // Before the next key is pressed.
   useLayoutEffect(() => {
     const element = dialog.current;
-    element?.showModal();
-    return () => element?.close();
+    if (!element) return;
+    element.showModal();
+    element.addEventListener("close", closed);
+    return () => {
+      // Browsers tell it later, when the next one may be open already.
+      element.removeEventListener("close", closed);
+      element.close();
+    };
   }, []);
   return dialog;
 }

@@ -1,0 +1,62 @@
+/** On small screens things are elsewhere, not gone. */
+
+import { AxeBuilder } from "@axe-core/playwright";
+import { expect, row, test } from "./lilt";
+
+test.use({
+  tiltfile: `
+load('ext://uibutton', 'cmd_button')
+local_resource('server', serve_cmd='echo serving; exec sleep 3600', labels=['backend'], links=['http://localhost:8123/docs'])
+local_resource('byhand', cmd='echo ran', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)
+cmd_button('wipe', resource='server', text='Wipe', icon_name='delete', argv=['sh', '-c', 'echo wiped >> clicked'])
+`,
+});
+
+for (const width of [800, 480]) {
+  test(`all can be seen and done at ${width} pixels`, async ({ lilt, page, context }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.setViewportSize({ width, height: 900 });
+    const check = async (what: string) => {
+      const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa"]).analyze();
+      expect(found.violations.map(({ id, nodes }) => `${what} ${id}: ${nodes[0]?.html}`)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    };
+    await page.goto(`${lilt.address}/`);
+    const server = row(page, "server");
+    // Both statuses, endpoints, buttons, and that one waits for a hand.
+    await expect(server.getByText("No update")).toBeVisible();
+    await expect(server.getByText("Running")).toBeVisible();
+    await expect(server.getByRole("link", { name: "localhost:8123/docs" })).toBeVisible();
+    await server.getByRole("button", { name: "Wipe" }).click();
+    await expect.poll(() => lilt.read("clicked")).toBe("wiped\n");
+    await expect(row(page, "byhand").locator(".manual-chip")).toBeVisible();
+    await expect(server.locator(".manual-chip")).toHaveCount(0);
+    await server.getByLabel("More for server").click();
+    await server.getByRole("button", { name: "Wait for me (manual)" }).click();
+    await expect(server.locator(".manual-chip")).toBeVisible();
+    await check("overview");
+    await page.locator(".sessions summary").click();
+    await expect(page.getByRole("link", { name: "Save a snapshot" })).toBeInViewport({ ratio: 1 });
+    await page.keyboard.press("Escape");
+
+    await server.getByRole("link", { name: "server" }).first().click();
+    await page.keyboard.press("w");
+    await expect(page.getByRole("region", { name: "Why and when" })).toBeVisible();
+    await check("panel");
+    await page.keyboard.press("w");
+    // A link to a line.
+    const log = page.getByRole("log");
+    await log.locator(".line .time").last().click();
+    await expect(page.locator(".notice")).toContainText("Copied the link");
+    // And the other resources.
+    const toggle = page.getByRole("button", { name: "Resources", exact: true });
+    if (width < 680) await toggle.click();
+    else await expect(toggle).toBeHidden();
+    await page.getByRole("navigation", { name: "Resources" }).getByRole("link", { name: "byhand" }).click();
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("byhand");
+    if (width < 680) await expect(page.getByRole("navigation", { name: "Resources" })).toBeHidden();
+    await check("resource");
+    for (const name of ["Copy", "Clear"])
+      await expect(page.getByRole("button", { name, exact: true })).toBeInViewport({ ratio: 1 });
+  });
+}

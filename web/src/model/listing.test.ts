@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { hasOwnColors } from "../parts/Icon";
+import { fromHere } from "./endpoint";
+import {
+  collapsed,
+  matchesName,
+  nameFilter,
+  order,
+  readListing,
+  stateFilter,
+  toggleGroup,
+  writeListing,
+} from "./listing";
+import { sorted } from "./order";
+import { go, route, startRouting, visited } from "./route";
+import { resource } from "./sample";
+import { putSearch, search } from "./search";
+import { selected, selectNone, toggleAllSelected, toggleSelected } from "./selection";
+
+/** The part of a browser that has an address. */
+function browser(address: string) {
+  const past = [address];
+  const listeners: (() => void)[] = [];
+  const location = {
+    get pathname() {
+      return (past.at(-1) ?? "").split("?")[0];
+    },
+    get search() {
+      const [, query] = (past.at(-1) ?? "").split("?");
+      return query === undefined ? "" : `?${query}`;
+    },
+  };
+  const history = {
+    state: null,
+    pushState: (_state: unknown, _title: string, path: string) => past.push(path),
+    replaceState: (_state: unknown, _title: string, path: string) => past.splice(-1, 1, path),
+  };
+  vi.stubGlobal("location", location);
+  vi.stubGlobal("history", history);
+  vi.stubGlobal("addEventListener", (_name: string, listener: () => void) => listeners.push(listener));
+  const back = () => {
+    past.pop();
+    for (const listener of listeners) listener();
+  };
+  return { past, back };
+}
+
+beforeEach(() => readListing(""));
+afterEach(() => vi.unstubAllGlobals());
+
+test("filters and order are read from the address and written into it", () => {
+  const said = "?filter=We+b&state=error&sort=-duration";
+  readListing(said);
+  expect(nameFilter.value).toBe("We b");
+  expect(stateFilter.value).toBe("error");
+  expect(order.value).toMatchObject({ column: "duration", descending: true });
+  expect(`?${writeListing()}`).toBe(said);
+  expect(matchesName("a we B c")).toBe(true);
+  expect(matchesName("other")).toBe(false);
+  readListing("?state=nonsense&sort=-nonsense");
+  expect(stateFilter.value).toBeUndefined();
+  expect(order.value).toMatchObject({ column: undefined, descending: false });
+  expect(writeListing().toString()).toBe("");
+});
+
+test("groups are closed and opened one by one", () => {
+  toggleGroup("a");
+  toggleGroup("b");
+  toggleGroup("a");
+  expect(collapsed.value).toEqual(["b"]);
+});
+
+test("rows are sorted by the newest and by the longest update", () => {
+  const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+  const built = (name: string, from: number, until: number) =>
+    resource(name, { buildHistory: [{ startTime: at(from), finishTime: at(until) }] });
+  const all = new Map(
+    [resource("never"), built("long", 0, 30), built("late", 40, 41)].map((it) => [it.metadata.name, it]),
+  );
+  const by = (column: "updated" | "duration", descending = false) =>
+    sorted([...all.keys()], { column, descending }, (name) => all.get(name));
+  expect(by("updated")).toEqual(["late", "long", "never"]);
+  expect(by("duration")).toEqual(["long", "late", "never"]);
+  expect(by("duration", true)).toEqual(["never", "late", "long"]);
+});
+
+test("views are gone to, come back to, and say what they show in the address", () => {
+  const { past, back } = browser("/r/web/overview?term=a");
+  const arrived = vi.fn();
+  startRouting(arrived);
+  expect(route.value).toEqual({ view: "resource", name: "web" });
+  expect(visited.name).toBe("web");
+  expect(arrived).toHaveBeenCalledWith({ view: "resource", name: "web" }, "?term=a");
+  go({ view: "overview" });
+  expect(past).toEqual(["/r/web/overview?term=a", "/overview"]);
+  // Where one is already is not gone to again.
+  go({ view: "overview" });
+  expect(past).toHaveLength(2);
+  putSearch(new URLSearchParams({ filter: "x" }));
+  expect(past.at(-1)).toBe("/overview?filter=x");
+  expect(search.value).toBe("?filter=x");
+  go({ view: "logs" });
+  back();
+  expect(route.value).toEqual({ view: "overview" });
+  expect(arrived).toHaveBeenLastCalledWith({ view: "overview" }, "?filter=x");
+  expect(visited.name).toBe("web");
+});
+
+test("several are selected, one by one or all of a group", () => {
+  toggleSelected("a");
+  toggleAllSelected(["a", "b"]);
+  expect([...selected.value]).toEqual(["a", "b"]);
+  toggleAllSelected(["a", "b"]);
+  expect(selected.value.size).toBe(0);
+  toggleSelected("c");
+  selectNone();
+  expect(selected.value.size).toBe(0);
+});
+
+test("drawings with colours of their own keep them", () => {
+  const svg = (inner: string) => `<svg xmlns="http://www.w3.org/2000/svg">${inner}</svg>`;
+  expect(hasOwnColors(svg(`<path d="M0 0h8"/>`))).toBe(false);
+  expect(hasOwnColors(svg(`<path fill="none" stroke="currentColor" d="M0 0h8"/>`))).toBe(false);
+  expect(hasOwnColors(svg(`<path fill='#000000' d="M0 0h8"/>`))).toBe(false);
+  expect(hasOwnColors(svg(`<path fill="#e33" d="M0 0h8"/>`))).toBe(true);
+  expect(hasOwnColors(svg(`<path style="opacity: 1; fill: red" d="M0 0h8"/>`))).toBe(true);
+  expect(hasOwnColors(svg(`<image href="data:image/png;base64,AA"/>`))).toBe(true);
+});
+
+test("sessions of another machine are not looked for on this one", () => {
+  expect(fromHere("http://localhost:10351/?token=a", "box.lan")).toBe("http://box.lan:10351/?token=a");
+  expect(fromHere("http://localhost:10351/?token=a", "localhost")).toBe("http://localhost:10351/?token=a");
+  expect(fromHere("http://other:1/", "box.lan")).toBe("http://other:1/");
+});
