@@ -1,6 +1,7 @@
 /**
  * The pictures of docs/images, of a real session on the test bed: `eval "$(testbed/testbed env)"; node bench/documentation.mjs`.
- * LILT_BIN is the lilt that is shown, otherwise the one in target/debug.
+ * LILT_BIN is the lilt that is shown, otherwise the one in target/debug. The thousand resources are of a made-up session (see
+ * sample.mjs).
  */
 
 import { execFileSync, spawn } from "node:child_process";
@@ -8,13 +9,15 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { launch } from "./browser.mjs";
+import { small } from "./png.mjs";
+import { start } from "./sample.mjs";
 
 const root = join(import.meta.dirname, "../..");
 const binary = process.env.LILT_BIN ?? join(root, "target/debug/lilt");
 const images = join(root, "docs/images");
 
 const TILTFILE = `
-load('ext://uibutton', 'cmd_button', 'location', 'text_input')
+load('ext://uibutton', 'cmd_button', 'choice_input', 'location', 'text_input')
 k8s_yaml('shop.yaml')
 k8s_resource('web', port_forwards=['18080:8080'], objects=['settings:configmap'], labels=['backend'])
 k8s_resource('payments', labels=['backend'])
@@ -24,7 +27,7 @@ local_resource('lint', cmd='echo "src/cart.ts:12:7 total is never read"; exit 1'
 local_resource('docs', serve_cmd='echo serving the handbook; exec sleep 3600', links=[link('http://localhost:8123', 'handbook')], labels=['frontend'])
 local_resource('smoke', cmd='true', resource_deps=['lint'], labels=['frontend'])
 cmd_button('reset', resource='web', text='Reset data', icon_name='delete', requires_confirmation=True, argv=['true'])
-cmd_button('invite', location=location.NAV, text='Invite', icon_name='person', argv=['true'], inputs=[text_input('WHOM')])
+cmd_button('invite', location=location.NAV, text='Invite', icon_name='person', argv=['true'], inputs=[text_input('WHOM', label='Whom', placeholder='name@example.com'), choice_input('ROLE', label='Role', choices=['reader', 'owner'])])
 `;
 
 const deployment = (name, command) => `---
@@ -86,8 +89,12 @@ async function picture(name, { width = 1440, height = 900, colorScheme = "light"
   await page.locator("tr[data-resource=payments]", { hasText: "Failing" }).waitFor();
   await page.goto(`${origin}${path}`);
   await prepare(page);
-  await page.screenshot({ path: join(images, `${name}.png`) });
+  await save(page, name);
   await context.close();
+}
+
+async function save(page, name) {
+  writeFileSync(join(images, `${name}.png`), small(await page.screenshot()));
 }
 
 await picture("overview", {}, "/overview", async (page) => {
@@ -109,6 +116,31 @@ await picture("logs", { width: 800, height: 700 }, "/r/(all)/overview?term=404&o
   await page.keyboard.press("N");
   await page.locator(".target").waitFor();
 });
-await browser.close();
+const narrow = { width: 800, height: 700 };
+const settled = (page) => page.locator("tr[data-resource=smoke]", { hasText: "Waiting" }).waitFor();
+await picture("overview-dark-800", { ...narrow, colorScheme: "dark" }, "/overview", settled);
+await picture("palette", { ...narrow, colorScheme: "dark" }, "/overview", async (page) => {
+  await settled(page);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("web");
+});
+await picture("form", narrow, "/r/web/overview", async (page) => {
+  await page.locator(".line").nth(15).waitFor();
+  await page.getByRole("button", { name: "Invite" }).click();
+});
+
+const thousand = await start(1_000, 2_000, false);
+const page = await (await browser.newContext({ viewport: narrow })).newPage();
+await page.goto(`${thousand.address}/overview?state=error`);
+await page.locator("tr[data-resource=lint]").waitFor();
+await save(page, "overview-1000");
+await thousand.end();
+
+// The last one: its session ends.
+await page.goto(link());
+await page.locator("tr[data-resource=payments]", { hasText: "Failing" }).waitFor();
 lilt.kill("SIGINT");
 await new Promise((done) => lilt.once("exit", done));
+await page.getByRole("alert").waitFor();
+await save(page, "disconnected");
+await browser.close();

@@ -12,7 +12,7 @@ const browser = await launch();
 for (const count of [3, 30, 1000]) {
   const session = await start(count, 2_000, false);
   for (const colorScheme of ["light", "dark"]) {
-    for (const width of [1440, 800]) {
+    for (const width of [1440, 800, 420]) {
       const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
       const page = await context.newPage();
       const picture = (what) =>
@@ -47,12 +47,21 @@ for (const count of [3, 30, 1000]) {
     }
   }
   if (count === 30) {
-    const page = await (await browser.newContext({ viewport: { width: 1440, height: 900 } })).newPage();
-    await page.goto(`${session.address}/overview`);
-    await page.locator("tr[data-resource=api]").waitFor();
+    const pages = [];
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [1440, 800, 420]) {
+        const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } });
+        const page = await context.newPage();
+        await page.goto(`${session.address}/overview`);
+        await page.locator("tr[data-resource=api]").waitFor();
+        pages.push({ page, name: `disconnected-${colorScheme}-${width}` });
+      }
+    }
     await session.end();
-    await page.getByRole("alert").waitFor();
-    await page.screenshot({ path: join(folder, "disconnected-1440.png") });
+    for (const { page, name } of pages) {
+      await page.getByRole("alert").waitFor();
+      await page.screenshot({ path: join(folder, `${name}.png`) });
+    }
   } else await session.end();
 }
 await browser.close();

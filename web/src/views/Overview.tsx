@@ -136,7 +136,7 @@ export function Overview() {
         />
         <span class="quantity" role="status">
           {shown === all ? `${all} resources` : `${shown} of ${all} resources`}
-          {state ? ` · only: ${overallWord[state]}` : ""}
+          {state ? <span class="only-words"> · only: {overallWord[state]}</span> : null}
         </span>
         {state ? (
           <button type="button" class="quiet" onClick={() => (stateFilter.value = undefined)}>
@@ -173,10 +173,10 @@ function Tools({ groups }: { groups: readonly Group[] }) {
       ) : null}
       {labels.length > 1 ? (
         <>
-          <button type="button" class="quiet" onClick={() => collapse(labels)}>
+          <button type="button" class="quiet all-groups" onClick={() => collapse(labels)}>
             Close all
           </button>
-          <button type="button" class="quiet" onClick={() => collapse([])}>
+          <button type="button" class="quiet all-groups" onClick={() => collapse([])}>
             Open all
           </button>
         </>
@@ -198,7 +198,7 @@ function Sort() {
         sortBy({ column, descending: false });
       }}
     >
-      <option value="">In order of the Tiltfile</option>
+      <option value="">Tiltfile order</option>
       {columns.map((column) => (
         <option key={column} value={column}>
           By {columnWords[column].toLowerCase()}
