@@ -22,11 +22,9 @@ pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
     let containers =
         resource.kubernetes().and_then(|it| it.live_update.as_ref()).map_or(0, |it| it.jobs.len());
     let Some(update) = resource.update.as_mut() else { return };
+    update.stages.extend(saved.and_then(|saved| detected(update, saved)));
     let first = match &update.kind {
         UpdateKind::Live => {
-            let detect =
-                |(at, noticed)| Stage { end: Some(noticed), ..Stage::new(StageKind::Detect, "", at) };
-            update.stages.extend(saved.map(detect));
             let detail = if containers > 1 { format!("to {containers} containers") } else { String::new() };
             Some(Stage::new(StageKind::Send, detail, now))
         }
@@ -41,6 +39,15 @@ pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
     update.stages.extend(first);
     let record = running(update);
     state.tell_record(name, record);
+}
+
+/// From when a file was saved until that was noticed. Of a save from before the update was wanted nothing is told: what
+/// lies between was nobody's waiting, as where a resource starts by hand.
+fn detected(update: &RunningUpdate, (at, noticed): (Timestamp, Timestamp)) -> Option<Stage> {
+    let wanted = update.waited_since.map_or(update.started, |since| since.min(update.started));
+    let stage = Stage { end: Some(noticed), ..Stage::new(StageKind::Detect, "", at) };
+    // A turn takes what came within some milliseconds.
+    (noticed.plus(SECOND) >= wanted).then_some(stage)
 }
 
 fn shortened(text: String) -> String {
@@ -83,9 +90,12 @@ fn running(update: &RunningUpdate) -> UpdateRecord {
     let waited = update.waited_since.filter(|since| *since < update.started);
     let wait =
         waited.map(|since| Stage { end: Some(update.started), ..Stage::new(StageKind::Wait, "", since) });
-    let (before, own): (Vec<Stage>, Vec<Stage>) =
+    let (mut before, own): (Vec<Stage>, Vec<Stage>) =
         update.stages.iter().cloned().partition(|stage| stage.stage == StageKind::Detect);
-    let stages: Vec<Stage> = before.into_iter().chain(wait).chain(own).collect();
+    before.extend(wait);
+    // The newest save may be one from while it waited.
+    before.sort_by_key(|stage| stage.begin);
+    let stages: Vec<Stage> = before.into_iter().chain(own).collect();
     let begin = stages.first().map_or(update.started, |first| first.begin.min(update.started));
     UpdateRecord {
         update: update.id,

@@ -294,6 +294,38 @@ fn the_timeline_tells_the_stages_of_a_live_update() {
     assert_snapshot!(stages(last), @"detect 6-7, send to 2 containers 7-8, write 8-9, run make 9-10, restart 10-12, missed w-2/main 11-11");
 }
 
+/// Every update that a save causes tells how long the save took to be noticed, be it a command, a build or a copy.
+#[test]
+fn the_timeline_tells_when_a_file_was_saved() {
+    let mut script = Script::loaded(vec![local("a"), workload("w"), manual(local("m"))]);
+    script.connect().succeed("a").succeed("m").deploy("w", "one");
+    let save = |script: &mut Script, watch: WatchId| {
+        let written = Some(Timestamp(script.time * 1_000_000));
+        script.event(Event::FilesChanged { watch, paths: vec!["/p/w/x".into()], written });
+        script.time
+    };
+    let saved = save(&mut script, WatchId::Local("a".into()));
+    script.succeed("a");
+    let built = save(&mut script, WatchId::Image("w".into(), "w".into()));
+    script.deploy("w", "two");
+    let noticed = save(&mut script, WatchId::Local("m".into()));
+    script.time += 100;
+    script.trigger("m").succeed("m");
+    let records = script.state.take_records();
+    let last = |wanted: &str| {
+        let found = records.iter().rfind(|(name, _)| name.as_str() == wanted).expect("it is told");
+        (stages(&found.1), found.1.begin.0 / 1_000_000)
+    };
+    let expected = format!("detect {}-{saved}, run make a {saved}-{}", saved - 1, saved + 1);
+    assert_eq!(last("a"), (expected, saved - 1));
+    // What it does after that is told by its runner.
+    assert_eq!(last("w"), (format!("detect {}-{built}", built - 1), built - 1));
+    // What waits for a hand waits since then.
+    let (told, _) = last("m");
+    let expected = format!("detect {}-{noticed}, wait {noticed}-{}, run", noticed - 1, noticed + 101);
+    assert!(told.starts_with(&expected), "{told} and not {expected}");
+}
+
 /// Kubernetes tells whole seconds: what was seen within one is drawn where it was seen, and after what came before.
 #[test]
 fn the_timeline_knows_more_than_the_seconds_of_the_cluster() {
