@@ -22,10 +22,12 @@ const PAGE: usize = 1000;
 /// How many lines from the beginning are no longer kept, in an answer that would begin with them.
 pub const MISSING: &str = "lilt-lines-missing";
 
-/// Which lines (see [`question::narrow`]), and `tail=N&follow=true&format=text&download=NAME`, all of them optional.
+/// Which lines (see [`question::narrow`]), and `from=N&tail=N&follow=true&format=text&download=NAME`, all of them optional.
 #[derive(Debug, Default)]
 struct Question {
     filter: Filter,
+    /// No line before this number.
+    from: Option<u64>,
     tail: Option<usize>,
     follow: bool,
     format: Format,
@@ -48,6 +50,7 @@ impl Question {
         for (name, value) in parameters {
             let wrong = || not_understood(name, value);
             match name.as_str() {
+                "from" => question.from = Some(value.parse().map_err(|_| wrong())?),
                 "tail" => question.tail = Some(value.parse().map_err(|_| wrong())?),
                 "follow" => question.follow = value.parse().map_err(|_| wrong())?,
                 "format" => {
@@ -150,13 +153,14 @@ impl Answer {
         if let Some(count) = self.question.tail {
             self.next = self.logs.tail(&self.question.filter, count, &|| !self.gone.is_cancelled());
         }
+        self.next = self.next.max(self.question.from.unwrap_or_default());
     }
 
     fn missing(&self) -> u64 {
         if self.question.tail.is_some() || self.question.filter.since.is_some() {
             0
         } else {
-            self.logs.begin()
+            self.logs.begin().saturating_sub(self.question.from.unwrap_or_default())
         }
     }
 

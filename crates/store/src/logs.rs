@@ -6,6 +6,7 @@
 mod assembler;
 pub(crate) mod batch;
 mod blocks;
+mod claim;
 mod field;
 mod filter;
 mod pattern;

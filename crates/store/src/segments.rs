@@ -130,7 +130,7 @@ impl Segments {
         self.sealed.front().map_or(self.open.first, |sealed| sealed.summary.first)
     }
 
-    /// Appends lines, all with the same time, span and level.
+    /// Appends lines, all with the same time and span, and with the same level unless their marks have one.
     pub(crate) fn append(&mut self, scribe: &mut Scribe, time: Timestamp, level: Level, batch: &Batch) {
         let first = self.end();
         let text = batch.text.as_str();
@@ -140,11 +140,13 @@ impl Segments {
         let mut begin = 0;
         let mut offset = self.open.text.len();
         let mut span = self.place(scribe);
+        let mut levels = [0; 3];
         for end in memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1) {
             let mut own = Marks::of(level);
             if let Some((_, more)) = marks.next_if(|(place, _)| *place == begin) {
                 own = own.and(*more);
             }
+            levels[own.level() as usize] += 1;
             self.open.entries.push(Entry { time, end: (offset + end - copied) as u32, span, marks: own });
             begin = end;
             if offset + end - copied >= self.sizes.bytes || self.open.entries.len() >= self.sizes.lines {
@@ -159,7 +161,7 @@ impl Segments {
             }
         }
         self.open.text.push_str(&text[copied..]);
-        self.owners.wrote(scribe.number, level, first, self.end());
+        self.owners.wrote(scribe.number, levels, first, self.end());
     }
 
     fn place(&mut self, scribe: &mut Scribe) -> u16 {

@@ -2,7 +2,7 @@
 
 use lilt_model::log::{Level, Source};
 use lilt_model::{ResourceName, SpanId, Timestamp};
-use lilt_store::LogWriter;
+use lilt_store::{Filter, LogWriter};
 
 fn span(writer: &LogWriter, resource: &str) -> lilt_store::Span {
     writer.span(SpanId::new("build:1"), Some(ResourceName::new(resource)), Source::Build)
@@ -133,4 +133,29 @@ fn warnings_and_errors_of_an_update_can_be_counted() {
     assert_eq!(messages("build:web:2", Level::Warn), ["WARNING: of the next"]);
     assert_eq!(reader.count(&web, Level::Warn), 4, "in lines");
     assert!(!reader.knows(&ResourceName::new("other")));
+}
+
+/// Structured lines have the level that they tell, in filters as well as in counts, from memory as well as from disk.
+#[test]
+fn structured_lines_are_found_by_their_own_level() {
+    let folder = tempfile::tempdir().unwrap();
+    let (writer, reader) = LogWriter::open(Some(folder.path().to_owned()), || Timestamp(7));
+    let web = ResourceName::new("web");
+    let mut out = span(&writer, "web");
+    out.headline("an update");
+    out.write(b"plain {error}\n{\"level\":\"error\",\"msg\":\"first\"}\n{\"level\":\"info\"}\n{\"level\":");
+    out.write(b"\"WARN\"}\n");
+    for _ in 0..20_000 {
+        out.write(b"{\"level\":\"info\",\"msg\":\"so much that the lines before leave memory, which holds four megabytes of them at most, and then some more of it, until it is two hundred and a few bytes\"}\n");
+    }
+    out.print(Level::Warn, "WARNING: lilt's own");
+    out.write(b"{\"level\":\"error\",\"msg\":\"last\"}\n");
+
+    let of = |level| Filter { levels: vec![level], ..Filter::default() };
+    let errors = reader.page(&of(Level::Error), 0, usize::MAX).0;
+    let found: Vec<&str> = texts(&errors).into_iter().filter(|text| text.starts_with('{')).collect();
+    assert_eq!(found, [r#"{"level":"error","msg":"first"}"#, r#"{"level":"error","msg":"last"}"#]);
+    assert_eq!((reader.count(&web, Level::Error), reader.count(&web, Level::Warn)), (2, 2));
+    // What a program says of its lines is no warning of the update.
+    assert_eq!(reader.messages(&web, &SpanId::new("build:1"), Level::Warn), ["WARNING: lilt's own"]);
 }

@@ -34,6 +34,9 @@ async fn lines_are_given_as_they_are_asked_for() {
     );
     assert_eq!(texts(&server.get("/api/logs?match=%5Et").await), ["two", "three"]);
     assert_eq!(texts(&server.get("/api/logs?source=build").await), [] as [String; 0]);
+    assert_eq!(texts(&server.get("/api/logs?from=2").await), ["three", "ERROR: four"]);
+    assert_eq!(texts(&server.get("/api/logs?from=2&resource=web&tail=3").await), ["ERROR: four"]);
+    assert_eq!(texts(&server.get("/api/logs?from=99").await), [] as [String; 0]);
     let since = Timestamp(1_700_000_000_000_001);
     assert_eq!(texts(&server.get(&format!("/api/logs?since={since}")).await), [] as [String; 0]);
     let first = &lines(&server.get("/api/logs?tail=4").await)[0];
@@ -43,9 +46,16 @@ async fn lines_are_given_as_they_are_asked_for() {
 #[tokio::test]
 async fn wrong_questions_are_refused() {
     let server = Server::start().await;
-    for query in
-        ["tail=many", "level=loud", "source=pod", "since=now", "follow=perhaps", "colour=red", "match=("]
-    {
+    for query in [
+        "tail=many",
+        "from=here",
+        "level=loud",
+        "source=pod",
+        "since=now",
+        "follow=perhaps",
+        "colour=red",
+        "match=(",
+    ] {
         let answer = server.get(&format!("/api/logs?{query}")).await;
         assert_eq!(answer.status, 400, "{query}");
         assert!(!answer.body.is_empty(), "{query}");

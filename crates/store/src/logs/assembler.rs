@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::batch::Batch;
 use super::blocks::Blocks;
+use super::claim;
 use crate::segments::segment::Marks;
 
 /// A longer line comes in pieces of this length: one runaway line must not hold all memory.
@@ -156,15 +157,35 @@ fn put(lines: &[u8], redactor: &Redactor, continues: &mut bool, batch: &mut Batc
     if text.len() > LONGEST_PIECE {
         return put_long(&text, marks, batch);
     }
+    if memchr(b'{', text.as_bytes()).is_some() {
+        return put_claiming(&text, marks, batch);
+    }
     if *continues {
         batch.marks.push((batch.text.len(), marks));
     }
     batch.text.push_str(&text);
 }
 
+/// Whole lines of which one may tell its level; the rest of one that was shown in part does not.
+fn put_claiming(text: &str, mut marks: Marks, batch: &mut Batch) {
+    for line in text.split_inclusive('\n') {
+        if marks == Marks::default() {
+            marks = Marks::claimed(claim::level(line));
+        }
+        if marks != Marks::default() {
+            batch.marks.push((batch.text.len(), marks));
+        }
+        batch.text.push_str(line);
+        marks = Marks::default();
+    }
+}
+
 /// Lines of which one may be too long.
 fn put_long(text: &str, mut marks: Marks, batch: &mut Batch) {
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+        if marks == Marks::default() && line.len() <= LONGEST_PIECE {
+            marks = Marks::claimed(claim::level(line));
+        }
         put_own(line, marks, batch);
         marks = Marks::default();
     }

@@ -17,13 +17,12 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// Upper and lower case are told apart unless the expression says otherwise: `(?i)`.
     pub fn regex(expression: &str) -> Result<Pattern, NoPattern> {
         let no_pattern = |error: regex::Error| NoPattern(error.to_string());
         let line = Regex::new(expression).map_err(no_pattern)?;
-        // The last one switches off that anchors mean lines.
-        let whole = ["\\A", "\\z", "-m"].iter().any(|anchor| expression.contains(anchor));
         let block = RegexBuilder::new(expression).multi_line(true).build().map_err(no_pattern)?;
-        Ok(Pattern { line, block: (!whole).then_some(block) })
+        Ok(Pattern { line, block: (!means_whole_text(expression)).then_some(block) })
     }
 
     /// Just this text.
@@ -80,6 +79,16 @@ impl Pattern {
     }
 }
 
+/// Whether an expression may ask for the ends of a text in a way that many lines at once would not answer.
+fn means_whole_text(expression: &str) -> bool {
+    let switches_lines_off = |flags: &str| {
+        let off = flags.split_once('-').map_or("", |(_, off)| off);
+        off.bytes().take_while(u8::is_ascii_alphabetic).any(|flag| flag == b'm')
+    };
+    let anchored = ["\\A", "\\z"].iter().any(|anchor| expression.contains(anchor));
+    anchored || expression.split("(?").skip(1).any(switches_lines_off)
+}
+
 #[cfg(test)]
 mod tests {
     use lilt_model::Timestamp;
@@ -122,6 +131,15 @@ mod tests {
         assert_eq!(found("(?i)get", plain), [0, 2]);
         assert_eq!(found("0\\s*x|x", plain), [3]);
         assert_eq!(found("nowhere", plain), [] as [u32; 0]);
+        assert_eq!(found("(?-im)^x$", plain), [3]);
+    }
+
+    /// As the page asks for what people type between slashes.
+    #[test]
+    fn an_expression_says_whether_case_counts() {
+        let lines = ["GET /a", "get /A"];
+        assert_eq!(found("(?i:get /a)", &lines), [0, 1]);
+        assert_eq!(found("(?i:(?-i)get /A)", &lines), [1]);
     }
 
     #[test]

@@ -330,7 +330,8 @@ impl LogReader {
         }
     }
 
-    /// The warnings, or the errors, of an update that has just ended, each with all its lines.
+    /// lilt's warnings, or its errors, of an update that has just ended, each with all its lines. What the update's programs
+    /// say of their own lines is not lilt's word.
     pub fn messages(&self, resource: &ResourceName, span: &SpanId, level: Level) -> Vec<String> {
         if self.count(resource, level) == 0 {
             return Vec::new();
@@ -342,7 +343,8 @@ impl LogReader {
         let mut before = self.end();
         while let Some(found) = self.take_back(&filter, before, usize::MAX) {
             before = found.next;
-            for place in (0..found.len()).rev().filter(|place| found.marks(*place).level() == level) {
+            let own = |marks: Marks| marks.level() == level && !marks.has(Marks::CLAIMED);
+            for place in (0..found.len()).rev().filter(|place| own(found.marks(*place))) {
                 let text = found.segment.text_of(found.picked.get(place)).to_owned();
                 lines.push((found.marks(place).has(Marks::FIRST), text));
             }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use lilt_model::SpanId;
-use lilt_model::log::{Level, Source};
+use lilt_model::log::Source;
 
 use super::segment::{Owner, SpanOwner};
 use super::summary::OwnerNumber;
@@ -71,13 +71,15 @@ impl Owners {
         self.written.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// Lines from `first` up to `end` are of this owner.
-    pub(super) fn wrote(&mut self, number: OwnerNumber, level: Level, first: u64, end: u64) {
+    /// Lines from `first` up to `end` are of this owner, so many of each level.
+    pub(super) fn wrote(&mut self, number: OwnerNumber, levels: [u64; 3], first: u64, end: u64) {
         let Some(written) = self.written.get_mut(number as usize).filter(|_| end > first) else { return };
         if written.levels == [0; 3] {
             written.first = first;
         }
-        written.levels[level as usize] += end - first;
+        for (known, more) in written.levels.iter_mut().zip(levels) {
+            *known += more;
+        }
         written.end = end;
     }
 }

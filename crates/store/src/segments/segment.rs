@@ -29,9 +29,15 @@ impl Marks {
     pub(crate) const HEADLINE: Marks = Marks(16);
     /// The first line of a warning or an error, which may have more.
     pub(crate) const FIRST: Marks = Marks(32);
+    /// The level is the word of the program that wrote the line, not lilt's.
+    pub(crate) const CLAIMED: Marks = Marks(64);
 
     pub(crate) fn of(level: Level) -> Marks {
         Marks(level as u8)
+    }
+
+    pub(crate) fn claimed(level: Level) -> Marks {
+        if level == Level::Info { Marks::default() } else { Marks::of(level).and(Marks::CLAIMED) }
     }
 
     pub(crate) fn level(self) -> Level {
