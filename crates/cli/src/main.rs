@@ -10,6 +10,7 @@ mod demo;
 mod diagnostics;
 mod editor;
 mod face;
+mod hosts;
 mod instances;
 mod objects;
 mod prompt;

@@ -21,7 +21,7 @@ use crate::client::Client;
 use crate::face::{self, Face, Link};
 use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
 use crate::signals::Signals;
-use crate::{api, snapshot, terminal, token};
+use crate::{api, hosts, snapshot, terminal, token};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
 const REQUESTS: usize = 64;
@@ -165,6 +165,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
 ) -> anyhow::Result<Ended> {
     let cancel = bound.cancel;
     let limit = log_limit()?;
+    let further_hosts = hosts::further()?;
     // Nothing on disk: only what is in memory is kept.
     let logs_folder = (limit > 0).then(|| bound.folder.path().to_owned());
     let (logs, log_reader) = LogWriter::open_limited(logs_folder, limit, lilt_host::clock::now);
@@ -176,6 +177,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let outputs = CancellationToken::new();
     let options = ServeOptions {
         allowed_hosts: vec![bound.host.clone()],
+        further_hosts,
         version: version().to_owned(),
         api: Some(ProxiedApi {
             reader: api_reader.clone(),

@@ -13,6 +13,8 @@ pub const TILT_PORT: &str = "TILT_PORT";
 pub const TILT_CONFIG: &str = "TILT_CONFIG";
 /// `1`: the web port asks for no token, because something before it does.
 pub const TILT_DISABLE_HUD_AUTH: &str = "TILT_DISABLE_HUD_AUTH";
+/// Names of proxies and tunnels before the web port, with commas between them.
+pub const LILT_ALLOWED_HOSTS: &str = "LILT_ALLOWED_HOSTS";
 /// The folder of Tilt's own settings, under its names of three times.
 pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
 pub const WMDAEMON_HOME: &str = "WMDAEMON_HOME";
@@ -76,6 +78,7 @@ pub const ALL: &[&str] = &[
     LILT_LOG_LIMIT_GB,
     TILT_CONFIG,
     TILT_DISABLE_HUD_AUTH,
+    LILT_ALLOWED_HOSTS,
     TILT_DEV_DIR,
     WMDAEMON_HOME,
     WINDMILL_DIR,

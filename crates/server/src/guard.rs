@@ -17,11 +17,41 @@ pub(crate) struct Allowed {
     hosts: Arc<[String]>,
     /// Listening on all interfaces: any literal address is ours. Rebinding needs a name, so this lets nobody in.
     any_address: bool,
+    /// What a proxy or a tunnel before this server is called.
+    further: Arc<[Further]>,
     port: u16,
 }
 
+/// A name that the user gave for what stands before this server, which may speak HTTPS.
+#[derive(Clone, Debug)]
+struct Further {
+    name: String,
+    /// None: this server's own, or the one that goes without saying.
+    port: Option<u16>,
+}
+
+impl Further {
+    /// `name`, `name:port`, or the same as the beginning of an address.
+    fn read(given: &str) -> Option<Further> {
+        let given = given.to_ascii_lowercase();
+        let given = given.strip_prefix("https://").or(given.strip_prefix("http://")).unwrap_or(&given);
+        let given = given.trim_end_matches('/');
+        let marked = with_port(given, 0);
+        let (name, port) = marked.rsplit_once(':')?;
+        let port: u16 = port.parse().ok()?;
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.[]:".contains(letter);
+        let right = !name.is_empty() && name.chars().all(plain);
+        right.then(|| Further { name: name.to_owned(), port: (port != 0).then_some(port) })
+    }
+}
+
+/// Whether this can name what stands before the server, as `ServeOptions::further_hosts` wants it.
+pub fn is_further_host(given: &str) -> bool {
+    Further::read(given).is_some()
+}
+
 impl Allowed {
-    pub(crate) fn new(given: &[String], port: u16) -> Self {
+    pub(crate) fn new(given: &[String], further: &[String], port: u16) -> Self {
         let own = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
         let any_address =
             given.iter().any(|host| bare_address(host).is_some_and(|address| address.is_unspecified()));
@@ -31,20 +61,36 @@ impl Allowed {
             .filter(|host| !host.is_empty())
             .map(|host| with_port(host, port))
             .collect();
-        Self { hosts, any_address, port }
+        let further = further.iter().filter_map(|given| Further::read(given)).collect();
+        Self { hosts, any_address, further, port }
     }
 
     fn has_host(&self, host: &str) -> bool {
         let host = with_port(host, 80);
-        if self.hosts.contains(&host) {
+        if self.hosts.contains(&host) || self.has_further(&host) {
             return true;
         }
         let Some((name, port)) = host.rsplit_once(':') else { return false };
         self.any_address && port == self.port.to_string() && bare_address(name).is_some()
     }
 
+    /// Of a name with its port.
+    fn has_further(&self, host: &str) -> bool {
+        let Some((name, port)) = host.rsplit_once(':') else { return false };
+        let Ok(port) = port.parse::<u16>() else { return false };
+        self.further.iter().any(|known| {
+            let usual = [self.port, 80, 443].contains(&port);
+            known.name == name && known.port.map_or(usual, |known| known == port)
+        })
+    }
+
+    /// This server itself does not encrypt: only what stands before it can be an `https` origin.
     fn has_origin(&self, origin: &str) -> bool {
-        origin.strip_prefix("http://").is_some_and(|host| self.has_host(host))
+        match (origin.strip_prefix("http://"), origin.strip_prefix("https://")) {
+            (Some(host), _) => self.has_host(host),
+            (None, Some(host)) => self.has_further(&with_port(host, 443)),
+            (None, None) => false,
+        }
     }
 }
 
@@ -77,7 +123,8 @@ fn refusal(allowed: &Allowed, headers: &HeaderMap) -> Option<&'static str> {
     let host = only_value(headers, &header::HOST).ok().flatten();
     if !host.is_some_and(|host| allowed.has_host(host)) {
         return Some(
-            "This server does not answer to that name. Open it as localhost, or start lilt with --host NAME.\n",
+            "This server does not answer to that name. Open it as localhost, start lilt with --host NAME, or name what \
+             stands before it in LILT_ALLOWED_HOSTS.\n",
         );
     }
     match only_value(headers, &header::ORIGIN) {
@@ -119,7 +166,45 @@ mod tests {
     use super::*;
 
     fn allowed(given: &[&str]) -> Allowed {
-        Allowed::new(&given.iter().map(|&host| host.to_owned()).collect::<Vec<_>>(), 10350)
+        Allowed::new(&owned(given), &[], 10350)
+    }
+
+    fn owned(given: &[&str]) -> Vec<String> {
+        given.iter().map(|&host| host.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_stands_before_the_server_may_have_another_port_and_speak_https() {
+        let given = owned(&["Dev.example", "https://tunnel.example:8443/"]);
+        let allowed = Allowed::new(&[], &given, 10350);
+        for host in ["dev.example", "DEV.example:443", "dev.example:10350", "tunnel.example:8443"] {
+            assert!(allowed.has_host(host), "{host}");
+        }
+        for host in ["dev.example:8080", "a.dev.example", "tunnel.example", "example"] {
+            assert!(!allowed.has_host(host), "{host}");
+        }
+        for origin in ["https://dev.example", "http://dev.example", "https://tunnel.example:8443"] {
+            assert!(allowed.has_origin(origin), "{origin}");
+        }
+        for origin in [
+            "https://localhost:10350",
+            "https://dev.example:8080",
+            "https://dev.example.evil.example",
+            "https://tunnel.example",
+            "dev.example",
+        ] {
+            assert!(!allowed.has_origin(origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_names_nobody() {
+        for given in ["*.example", "", "https://", "a/b", "name:many", "user@name"] {
+            assert!(!is_further_host(given), "{given}");
+        }
+        for given in ["name", "name:8443", "http://name/", "10.0.0.7", "[fe80::1]:8080", "::1"] {
+            assert!(is_further_host(given), "{given}");
+        }
     }
 
     #[test]

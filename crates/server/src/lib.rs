@@ -38,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use api::{Credentials, new_token, openapi};
+pub use guard::is_further_host;
 pub use inspect::{ResourceTimeline, Timeline};
 pub use listen::{Unbound, bind};
 pub use proxy::ProxiedApi;
@@ -47,8 +48,11 @@ pub use sessions::RunningSession;
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
     /// Names by which browsers may address the server besides `localhost`, `127.0.0.1` and `[::1]`: the `--host` given
-    /// by the user, say. `name` means this server's own port, `name:port` another one (a tunnel).
+    /// by the user, say. `name` means this server's own port.
     pub allowed_hosts: Vec<String>,
+    /// Names of proxies and tunnels before it, whose pages may be encrypted: `name`, or `name:port` for one that has
+    /// neither this server's own port nor the usual one. See [`is_further_host`].
+    pub further_hosts: Vec<String>,
     /// lilt's own version, shown on the page.
     pub version: String,
     /// What a browser or script must show to come in; none: nothing, for those who have a guard of their own before it.
@@ -96,7 +100,7 @@ pub async fn serve(
     let _closes_sockets_when_dropped = closing.clone().drop_guard();
     let sockets = TaskTracker::new();
     let port = listener.local_addr().map_or(0, |address| address.port());
-    let allowed = guard::Allowed::new(&options.allowed_hosts, port);
+    let allowed = guard::Allowed::new(&options.allowed_hosts, &options.further_hosts, port);
     let version: Arc<str> = options.version.into();
     let socket_token = api::new_token().ok();
     let context = Context {

@@ -3,15 +3,20 @@
 //! Scripts and commands send it in a header. A browser gets it once in the link that lilt prints, which is answered with a
 //! cookie and leads on to the page: the token is not in the address bar, and script of the page cannot read it. The port
 //! is in the cookie's name because cookies know no ports, and sessions must not take each other's away.
+//!
+//! The cookie is `SameSite=Lax`: a browser sends it when somebody follows a link on another site's page to this one, and
+//! with nothing else that another site causes. What comes that way can only be read, by the one who followed the link;
+//! whatever changes something, or opens a WebSocket, must tell our own Origin beside the cookie.
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use crate::api::is_same_token;
+use crate::routes::is_page;
 
 /// As Tilt's clients send it.
 const HEADER: &str = "x-tilt-token";
@@ -87,7 +92,7 @@ impl Pass {
     }
 
     fn cookie(&self, token: &str) -> String {
-        format!("{}={token}; Path=/; Max-Age={REMEMBERED_SECONDS}; HttpOnly; SameSite=Strict", self.cookie)
+        format!("{}={token}; Path=/; Max-Age={REMEMBERED_SECONDS}; HttpOnly; SameSite=Lax", self.cookie)
     }
 }
 
@@ -101,7 +106,8 @@ pub(crate) async fn check(State(pass): State<Pass>, request: Request, next: Next
             next.run(request).await
         }
         Shown::Cookie => refuse("A request with a cookie that changes something must tell its Origin.\n"),
-        Shown::Nothing if request.method() == Method::GET && is_page(request.uri().path()) => {
+        // A page that is open asks with HEAD whether it was its token that was refused.
+        Shown::Nothing if only_reads(&request) && is_page(request.uri().path()) => {
             admit(&pass, token, request.uri())
         }
         Shown::Nothing => refuse(
@@ -120,8 +126,32 @@ fn only_reads(request: &Request) -> bool {
         && !request.headers().contains_key(header::UPGRADE)
 }
 
-fn is_page(path: &str) -> bool {
-    path == "/" || path == "/overview" || path.starts_with("/r/")
+/// The rest of an address's query as fields of the form, so that who comes in gets to see what was asked for.
+fn kept(address: &Uri) -> String {
+    let Ok(Query(pairs)) = Query::<Vec<(String, String)>>::try_from_uri(address) else {
+        return String::new();
+    };
+    let field = |(name, value): &(String, String)| {
+        format!("<input type=\"hidden\" name=\"{}\" value=\"{}\" />", escaped(name), escaped(value))
+    };
+    pairs.iter().filter(|(name, _)| name != PARAMETER).map(field).collect()
+}
+
+/// As text within quotes of HTML.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            // Braces are what the page itself is filled in by.
+            '{' => out.push_str("&#123;"),
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 /// Exchanges the token of a link for a cookie, or asks for it.
@@ -132,7 +162,7 @@ fn admit(pass: &Pass, token: &str, address: &Uri) -> Response {
     let given = own.first().and_then(|part| part.split_once('=')).map(|(_, given)| given);
     if !given.is_some_and(|given| is_same_token(token, given)) {
         let words = if given.is_some() { "That was not this session's token." } else { "" };
-        let page = LOGIN.replace("{words}", words);
+        let page = LOGIN.replace("{words}", words).replace("{kept}", &kept(address));
         return (StatusCode::UNAUTHORIZED, [(header::CACHE_CONTROL, "no-store")], Html(page)).into_response();
     }
     let rest = rest.join("&");

@@ -7,6 +7,7 @@
 //! TypeScript sees these types in `web/src/generated/protocol.ts`, written by the test `bindings`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lilt_model::api::{UIResource, UISession};
 use lilt_model::log::Line;
@@ -20,6 +21,9 @@ pub const FOLLOWED_BEHIND: u64 = 20_000;
 
 /// How many those are.
 pub const LINES_AFTER_GAP: usize = 1_000;
+
+/// How long a session says nothing to a page at most.
+pub const QUIET: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
@@ -77,6 +81,9 @@ pub enum ServerMessage {
     },
     /// A request that was not carried out, and why, in words for the user.
     Refused { message: String },
+    /// Somebody is there: sent when there was nothing else to say for [`QUIET`]. A page that hears nothing for much longer
+    /// has lost its session, though nobody closed the connection.
+    Tick,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,8 @@
 //! The table of routes. Whatever is added here is behind the guard, and behind the token unless it is a file of the page.
 
-use axum::http::StatusCode;
+use axum::extract::Request;
+use axum::http::{Method, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{any, get, post};
 use axum::{Router, middleware};
 
@@ -44,9 +46,60 @@ pub(crate) fn router(context: Context, allowed: Allowed, pass: Pass, api: Option
     }
     session
         // A stranger does not learn what there is.
-        .fallback(|| async { StatusCode::NOT_FOUND })
+        .fallback(elsewhere)
         .layer(middleware::from_fn_with_state(pass, pass::check))
         .merge(files)
         .layer(middleware::from_fn_with_state(allowed, guard::check))
         .with_state(context)
+}
+
+/// Where programs ask, and files are: nothing below these is ever answered with the page.
+const PROGRAMS: [&str; 5] = ["api", "assets", "debug", "proxy", "ws"];
+
+/// Addresses that people see in their browsers, mistyped ones among them.
+pub(crate) fn is_page(path: &str) -> bool {
+    if path == "/" || path.starts_with("/r/") {
+        return true;
+    }
+    let first = path.split('/').nth(1).unwrap_or_default();
+    // With two slashes at its beginning, of either kind, an address would name another host to who is sent there.
+    !first.is_empty() && !PROGRAMS.contains(&first) && !path.contains(['.', '\\'])
+}
+
+/// What is no route: an address of the page with a slash too many, one that somebody mistyped in a browser, or nothing.
+async fn elsewhere(request: Request) -> Response {
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let path = request.uri().path();
+    if !reads || !is_page(path) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    if let Some(meant) = path.strip_suffix('/').filter(|path| !path.ends_with('/')) {
+        let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+        return Redirect::temporary(&format!("{meant}{query}")).into_response();
+    }
+    let mut headers = request.headers().clone();
+    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    if !accepted.is_some_and(|accepted| accepted.contains("text/html")) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    // What is not there has not stayed the same.
+    headers.remove(header::IF_NONE_MATCH);
+    (StatusCode::NOT_FOUND, assets::page(headers).await).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_page;
+
+    #[test]
+    fn what_programs_ask_for_is_no_page() {
+        for path in ["/", "/overview", "/overview/", "/r/web", "/r/web.v1/overview", "/r/api", "/no/such"] {
+            assert!(is_page(path), "{path}");
+        }
+        for path in
+            ["", "//evil/", "/\\evil/", "/api/no", "/api", "/ws", "/proxy/x", "/debug/pprof/", "/favicon.ico"]
+        {
+            assert!(!is_page(path), "{path}");
+        }
+    }
 }

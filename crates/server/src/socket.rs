@@ -14,8 +14,9 @@ use axum::response::Response;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
-use crate::protocol::{PageMessage, ServerMessage};
+use crate::protocol::{PageMessage, QUIET, ServerMessage};
 use crate::question::blocking;
 use crate::{Context, requests};
 use buttons::Buttons;
@@ -23,9 +24,6 @@ use following::Following;
 
 /// Between two looks at the store; the page cannot draw faster.
 const PACE: Duration = Duration::from_millis(16);
-
-/// Tells a page behind a dead connection apart from a quiet one.
-const PING_EVERY: Duration = Duration::from_secs(20);
 
 /// How long a closing server waits for a page to take the goodbye.
 const GOODBYE: Duration = Duration::from_millis(200);
@@ -95,12 +93,14 @@ struct Sender<'s> {
     end: u64,
     following: Option<Following>,
     buttons: Option<Buttons>,
+    /// When the page last heard something.
+    said: Instant,
 }
 
 impl<'s> Sender<'s> {
     fn new(context: &'s Context, sink: &'s mut SplitSink<WebSocket, Message>) -> Self {
         let buttons = context.objects.clone().map(Buttons::new);
-        Self { context, sink, revision: 0, end: 0, following: None, buttons }
+        Self { context, sink, revision: 0, end: 0, following: None, buttons, said: Instant::now() }
     }
 
     /// Ends when the page is gone.
@@ -115,7 +115,6 @@ impl<'s> Sender<'s> {
         self.put(&hello).await?;
         self.put_state().await?;
         self.put_extent().await?;
-        let mut ping = tokio::time::interval(PING_EVERY);
         loop {
             if let Some(buttons) = &mut self.buttons
                 && let Some(message) = buttons.look()
@@ -134,8 +133,8 @@ impl<'s> Sender<'s> {
                     self.put_lines().await?;
                     continue;
                 }
-                _ = ping.tick() => {
-                    self.sink.send(Message::Ping(Default::default())).await?;
+                () = tokio::time::sleep_until(self.said + QUIET) => {
+                    self.put(&ServerMessage::Tick).await?;
                     continue;
                 }
                 () = std::future::ready(()), if unread => {}
@@ -156,7 +155,9 @@ impl<'s> Sender<'s> {
 
     async fn put(&mut self, message: &ServerMessage) -> Result<(), axum::Error> {
         let text = serde_json::to_string(message).map_err(axum::Error::new)?;
-        self.sink.send(Message::Text(text.into())).await
+        self.sink.send(Message::Text(text.into())).await?;
+        self.said = Instant::now();
+        Ok(())
     }
 
     async fn put_state(&mut self) -> Result<(), axum::Error> {

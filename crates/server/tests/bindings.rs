@@ -20,8 +20,11 @@ use lilt_server::protocol::{PageMessage, ServerMessage};
 use lilt_server::{ResourceTimeline, RunningSession, Timeline};
 use ts_rs::{Config, TS};
 
+#[path = "bindings/objects.rs"]
+mod objects;
+
 const HEAD: &str = "// Written by `cargo test -p lilt-server --features ts`; do not edit.\n\
-    \nimport type { UIButton } from \"../model/button\";\n";
+    \nimport type { UIButton } from \"./objects\";\n";
 
 macro_rules! declare {
     ($($kind:ty),* $(,)?) => {{
@@ -49,7 +52,6 @@ fn annotations() -> String {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the test is about files of the project")]
 fn typescript_types_are_those_of_the_protocol() {
     let declarations = declare![
         ServerMessage,
@@ -94,11 +96,21 @@ fn typescript_types_are_those_of_the_protocol() {
         RunningSession,
     ];
     let wanted = format!("{HEAD}{declarations}{}", annotations());
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated/protocol.ts");
+    check("protocol.ts", &wanted);
+}
+
+#[test]
+fn typescript_types_of_objects_are_those_of_the_api() {
+    check("objects.ts", &objects::declarations());
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test is about files of the project")]
+fn check(name: &str, wanted: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/generated").join(name);
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     if found != wanted {
         std::fs::create_dir_all(path.parent().expect("the path has a folder")).expect("create the folder");
         std::fs::write(&path, wanted).expect("write the types");
-        panic!("web/src/generated/protocol.ts was out of date and has been written anew: commit it");
+        panic!("web/src/generated/{name} was out of date and has been written anew: commit it");
     }
 }

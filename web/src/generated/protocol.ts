@@ -1,6 +1,6 @@
 // Written by `cargo test -p lilt-server --features ts`; do not edit.
 
-import type { UIButton } from "../model/button";
+import type { UIButton } from "./objects";
 
 export type ServerMessage = { "type": "hello", 
 /**
@@ -50,7 +50,7 @@ end: number, } | { "type": "buttons",
 /**
  * These are all there are.
  */
-complete: boolean, buttons: Array<UIButton>, removed: Array<string>, } | { "type": "refused", message: string, };
+complete: boolean, buttons: Array<UIButton>, removed: Array<string>, } | { "type": "refused", message: string, } | { "type": "tick" };
 
 export type PageMessage = { "type": "ask", request: Request, } | { "type": "follow", 
 /**

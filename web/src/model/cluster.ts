@@ -1,5 +1,14 @@
 /** What the session knows of a resource in a cluster: its pods, what was reported of them, the ports that lead there. */
 
+import type {
+  Container,
+  ContainerStateTerminated,
+  ContainerStateWaiting,
+  KubernetesDiscovery,
+  PortForward,
+  Forward as ForwardSpec,
+  Pod as WholePod,
+} from "../generated/objects";
 import type { Condition, ReportedNotice, ReportedObject } from "../generated/protocol";
 
 interface ObjectList<Item> {
@@ -9,46 +18,23 @@ interface ObjectList<Item> {
 /** As every object of a cluster tells it. */
 export type ObjectCondition = Omit<Condition, "lastTransitionTime">;
 
-export interface ContainerState {
-  name: string;
-  image?: string;
-  ready?: boolean;
-  restarts?: number;
+/** Only what the page looks at. */
+export interface ContainerState
+  extends Pick<Container, "name">, Partial<Pick<Container, "image" | "ready" | "restarts">> {
   state?: {
-    waiting?: { reason?: string } | null;
+    waiting?: Partial<ContainerStateWaiting> | null;
     running?: unknown;
-    terminated?: { reason?: string; exitCode?: number } | null;
+    terminated?: Partial<ContainerStateTerminated> | null;
   };
 }
 
-export interface Pod {
-  name: string;
-  namespace?: string;
-  phase?: string;
-  status?: string;
-  conditions?: ObjectCondition[];
-  containers?: ContainerState[];
-  errors?: string[];
-}
+export type Pod = Pick<WholePod, "name"> & Partial<WholePod>;
 
-interface Discovery {
-  status?: { pods?: Pod[] };
-}
-
-export interface Forward {
+export interface Forward extends Partial<ForwardSpec> {
   localPort: number;
-  containerPort?: number;
-  host?: string;
-  name?: string;
   error?: string;
   /** Somebody listens on it for a pod. */
   open: boolean;
-}
-
-interface PortForward {
-  metadata: { annotations?: Record<string, string> };
-  spec?: { podName?: string; forwards?: Omit<Forward, "open">[] };
-  status?: { forwardStatuses?: { localPort: number; error?: string; addresses?: string[] }[] };
 }
 
 export interface ClusterFacts {
@@ -72,7 +58,7 @@ async function get<Answer>(address: string): Promise<Answer | undefined> {
 export async function fetchClusterFacts(resource: string): Promise<ClusterFacts> {
   const name = encodeURIComponent(resource);
   const [discovery, list, notices] = await Promise.all([
-    get<Discovery>(`${OBJECTS}/kubernetesdiscoveries/${name}`),
+    get<KubernetesDiscovery>(`${OBJECTS}/kubernetesdiscoveries/${name}`),
     get<ObjectList<PortForward>>(`${OBJECTS}/portforwards`),
     get<ReportedNotice[]>(`/api/notices?resource=${name}`),
   ]);
@@ -110,11 +96,13 @@ export function conditionWords(condition: ObjectCondition): string {
   return [reason || status, message].filter(Boolean).join(": ");
 }
 
-function forwardsOf(object: PortForward): Forward[] {
-  return (object.spec?.forwards ?? []).map((forward) => {
-    const state = object.status?.forwardStatuses?.find(({ localPort }) => localPort === forward.localPort);
+function forwardsOf({ spec, status }: PortForward): Forward[] {
+  return (spec.forwards ?? []).map((forward) => {
+    const localPort = forward.localPort ?? 0;
+    const state = status?.forwardStatuses?.find((it) => it.localPort === localPort);
     const { error } = state ?? {};
-    return { ...forward, open: !error && (state?.addresses ?? []).length > 0, ...(error && { error }) };
+    const open = !error && (state?.addresses ?? []).length > 0;
+    return { ...forward, localPort, open, ...(error && { error }) };
   });
 }
 

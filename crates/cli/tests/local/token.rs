@@ -55,6 +55,19 @@ fn a_user_who_wants_no_token_is_asked_for_none() {
     lilt.quit();
 }
 
+/// As behind a proxy that encrypts and asks for a password of its own.
+#[test]
+fn pages_of_a_proxy_that_the_user_names_come_in() {
+    let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
+    let lilt = Start::up(&project).variable("LILT_ALLOWED_HOSTS", "dev.example,other.example:8443").start();
+    let from = |origin: &str| ask(lilt.port(), "GET", RESOURCES, &format!("Origin: {origin}\r\n"), "").0;
+    assert_eq!((from("https://dev.example"), from("https://other.example:8443")), (200, 200));
+    assert_eq!((from("https://evil.example"), from("https://other.example")), (403, 403));
+    lilt.quit();
+    let wrong = Start::up(&project).variable("LILT_ALLOWED_HOSTS", "*.example").run().clean(1);
+    assert!(wrong.stderr().contains("LILT_ALLOWED_HOSTS: \"*.example\" is no name"), "{}", wrong.output());
+}
+
 #[test]
 fn a_port_keeps_its_token_so_that_a_browser_stays_in() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);

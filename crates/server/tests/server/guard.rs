@@ -2,47 +2,77 @@
 
 use super::harness::Server;
 
-/// Every route of `routes.rs`, and one that does not exist, with what those who may come in get.
-const ROUTES: [(&str, &str, u16); 30] = [
-    ("GET", "/", 200),
-    ("GET", "/overview", 200),
-    ("GET", "/r/web", 200),
-    ("GET", "/r/web/overview", 200),
-    ("GET", "/favicon.svg", 200),
-    ("GET", "/login.css", 200),
-    ("GET", "/assets/nothing.js", 404),
-    ("GET", "/api/view", 200),
-    ("GET", "/api/snapshot", 404),
-    ("GET", "/api/snapshot/local", 404),
-    ("GET", "/api/websocket_token", 200),
-    ("GET", "/api/sessions", 200),
-    ("GET", "/api/dump/logstore", 200),
-    ("GET", "/api/dump/engine", 200),
-    ("GET", "/api/resources", 200),
-    ("GET", "/api/logs", 200),
-    ("GET", "/api/lines?from=0", 200),
-    ("GET", "/api/count?text=a", 200),
-    ("GET", "/api/sections?resource=a", 200),
-    ("GET", "/api/timeline", 200),
-    ("GET", "/api/notices?resource=a", 404),
-    ("GET", "/api/objects?resource=a", 404),
-    ("POST", "/api/request", 400),
-    ("POST", "/api/trigger", 400),
-    ("POST", "/api/override/trigger_mode", 400),
-    ("POST", "/api/set_tiltfile_args", 400),
-    ("GET", "/ws", 101),
-    ("GET", "/ws/view", 101),
-    ("GET", "/no/such/route", 404),
-    ("POST", "/proxy/apis/tilt.dev/v1alpha1/cmds", 404),
+/// Every route of `routes.rs` as it is named there, an address of it, and what those who may come in get; and some that do
+/// not exist. The server has an object API, and no engine behind it.
+const ROUTES: [(&str, &str, &str, u16); 35] = [
+    ("GET", "/", "/", PAGE),
+    ("GET", "/overview", "/overview", PAGE),
+    ("GET", "/r/{resource}", "/r/web", PAGE),
+    ("GET", "/r/{resource}/overview", "/r/web/overview", PAGE),
+    ("GET", "/favicon.svg", "/favicon.svg", FILE),
+    ("GET", "/login.css", "/login.css", FILE),
+    ("GET", "/assets/{file}", "/assets/nothing.js", 404),
+    ("GET", "/api/view", "/api/view", 200),
+    ("GET", "/api/snapshot", "/api/snapshot", 200),
+    ("GET", "/api/snapshot/{id}", "/api/snapshot/local", 200),
+    ("GET", "/api/websocket_token", "/api/websocket_token", 200),
+    ("GET", "/api/sessions", "/api/sessions", 200),
+    ("GET", "/api/dump/logstore", "/api/dump/logstore", 200),
+    ("GET", "/api/dump/engine", ENGINE, 200),
+    ("GET", "/api/resources", "/api/resources", 200),
+    ("GET", "/api/logs", "/api/logs", 200),
+    ("GET", "/api/lines", "/api/lines?from=0", 200),
+    ("GET", "/api/count", "/api/count?text=a", 200),
+    ("GET", "/api/sections", "/api/sections?resource=a", 200),
+    ("GET", "/api/timeline", "/api/timeline", 200),
+    ("GET", "/api/notices", "/api/notices?resource=a", 404),
+    ("GET", "/api/objects", "/api/objects?resource=a", 404),
+    ("POST", "/api/request", "/api/request", 400),
+    ("POST", "/api/trigger", "/api/trigger", 400),
+    ("POST", "/api/override/trigger_mode", "/api/override/trigger_mode", 400),
+    ("POST", "/api/set_tiltfile_args", "/api/set_tiltfile_args", 400),
+    ("GET", "/ws", "/ws", 101),
+    ("GET", "/ws/view", "/ws/view", 101),
+    ("GET", "/proxy", "/proxy/apis/tilt.dev/v1alpha1/uibuttons", 200),
+    ("POST", "/proxy", "/proxy/apis/tilt.dev/v1alpha1/cmds", 400),
+    ("DELETE", "/proxy", "/proxy/apis/tilt.dev/v1alpha1/cmds/one", 404),
+    ("GET", NONE, "/no/such/route", 404),
+    ("GET", NONE, "/api/no/such/route", 404),
+    ("GET", NONE, "/debug/pprof/", 404),
+    ("POST", NONE, "/overview", 405),
 ];
+
+/// No route.
+const NONE: &str = "";
+/// The page may or may not have been built where the tests run.
+const PAGE: u16 = 1;
+const FILE: u16 = 2;
 
 /// What everybody gets: without these the page that asks for the token would not look like one.
 const FILES: [&str; 3] = ["/favicon.svg", "/login.css", "/assets/nothing.js"];
 /// Answered by the engine, which is not there.
 const ENGINE: &str = "/api/dump/engine";
-const PAGES: [&str; 4] = ["/", "/overview", "/r/web", "/r/web/overview"];
+/// Where people may come by who are asked for the token.
+const PAGES: [&str; 5] = ["/", "/overview", "/r/web", "/r/web/overview", "/no/such/route"];
 
 const SOCKETS: [&str; 2] = ["/ws", "/ws/view"];
+
+/// A route that is added must be added here, too.
+#[test]
+fn every_route_is_in_the_table() {
+    let source = include_str!("../../src/routes.rs");
+    let named = |call: &str| -> Vec<&str> {
+        source.split(call).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    };
+    let routes = [named(".route(\""), named("nest_service(\"")].concat();
+    assert!(routes.len() > 28, "they are found: {routes:?}");
+    for route in &routes {
+        assert!(ROUTES.iter().any(|(_, known, ..)| known == route), "{route} is not in the table");
+    }
+    for (_, known, path, _) in ROUTES.iter().filter(|(_, known, ..)| *known != NONE) {
+        assert!(routes.contains(known), "{known} ({path}) is no route any more");
+    }
+}
 
 const UPGRADE: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
@@ -70,15 +100,20 @@ impl Server {
     }
 }
 
-/// The page may or may not have been built where the tests run.
 fn same(found: u16, wanted: u16) -> bool {
-    found == wanted || (wanted == 200 && (found == 503 || found == 404))
+    match wanted {
+        PAGE => found == 200 || found == 503,
+        FILE => found == 200 || found == 404,
+        exact => found == exact,
+    }
 }
 
 #[tokio::test]
 async fn every_route_checks_host_and_origin() {
-    let server = Server::start_with(&["devbox"]).await;
+    let server = Server::start_with_api(&["devbox"], Some(TOKEN)).await;
     let port = server.port;
+    // Whoever has the token is not let in by another name either.
+    let token = format!("X-Tilt-Token: {TOKEN}\r\n");
     let cases = [
         ("own name, no origin", "Host: {host}\r\n".to_owned(), true),
         ("own name, own origin", format!("Host: {{host}}\r\nOrigin: http://localhost:{port}\r\n"), true),
@@ -98,9 +133,9 @@ async fn every_route_checks_host_and_origin() {
             false,
         ),
     ];
-    for (method, path, wanted) in ROUTES {
+    for (method, _, path, wanted) in ROUTES {
         for (case, headers, welcome) in cases.iter().filter(|case| !case.2 || path != ENGINE) {
-            let found = status(&server, method, path, headers).await;
+            let found = status(&server, method, path, &format!("{headers}{token}")).await;
             if *welcome {
                 assert!(same(found, wanted), "{method} {path}, {case}: {found}");
             } else {
@@ -125,8 +160,9 @@ async fn a_refusal_is_a_plain_sentence() {
 
 #[tokio::test]
 async fn every_answer_is_hardened() {
-    let server = Server::start().await;
-    for (method, path, _) in ROUTES.into_iter().filter(|(_, path, _)| *path != "/ws" && *path != ENGINE) {
+    let server = Server::start_with_api(&[], None).await;
+    for (method, _, path, _) in ROUTES.into_iter().filter(|(_, _, path, _)| *path != "/ws" && *path != ENGINE)
+    {
         let answer = server.raw(&format!("{method} {path} HTTP/1.1\r\nHost: {{host}}\r\n"), "").await;
         let policy = answer.header("content-security-policy").unwrap_or_default();
         assert!(
@@ -176,9 +212,9 @@ fn visitors(port: u16) -> Vec<(&'static str, String, bool, bool)> {
 
 #[tokio::test]
 async fn nobody_comes_in_without_the_token() {
-    let mut server = Server::start_guarded(&[], Some(TOKEN)).await;
+    let mut server = Server::start_with_api(&[], Some(TOKEN)).await;
     for (who, headers, reads, changes) in visitors(server.port) {
-        for (method, path, welcome) in ROUTES {
+        for (method, _, path, welcome) in ROUTES {
             let allowed = if method == "GET" && !SOCKETS.contains(&path) { reads } else { changes };
             if allowed && path == ENGINE {
                 continue;
@@ -189,13 +225,55 @@ async fn nobody_comes_in_without_the_token() {
             let wanted = match () {
                 () if foreign => 403,
                 () if allowed || FILES.contains(&path) => welcome,
-                () if PAGES.contains(&path) => 401,
+                () if method == "GET" && PAGES.contains(&path) => 401,
                 () => 403,
             };
             assert!(same(found, wanted), "{who}: {method} {path}: {found} and not {wanted}");
         }
     }
     assert!(server.requests.try_recv().is_err(), "nothing was asked of the session");
+    assert!(server.writes.as_mut().expect("it has an API").try_recv().is_err(), "nor of its objects");
+}
+
+/// A cookie goes along when somebody follows a link of another site: that may look, and do nothing.
+#[tokio::test]
+async fn a_link_of_another_site_leads_in_and_nothing_else_of_it_does() {
+    let server = Server::start_with_api(&[], Some(TOKEN)).await;
+    let cookie = format!("Host: {{host}}\r\nCookie: lilt-token-{}={TOKEN}\r\n", server.port);
+    let followed = format!("{cookie}Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n");
+    assert!(same(status(&server, "GET", "/r/web/overview", &followed).await, PAGE));
+    let foreign = format!("{cookie}Origin: http://evil.example\r\n");
+    for (method, _, path, _) in ROUTES {
+        if method != "GET" || SOCKETS.contains(&path) {
+            assert_eq!(
+                status(&server, method, path, &cookie).await,
+                403,
+                "{method} {path} without an origin"
+            );
+        }
+        assert_eq!(status(&server, method, path, &foreign).await, 403, "{method} {path} from elsewhere");
+    }
+}
+
+#[tokio::test]
+async fn an_address_with_a_slash_too_many_or_a_mistake_is_one_of_the_page() {
+    let server = Server::start().await;
+    for (path, meant) in [
+        ("/overview/", "/overview"),
+        ("/r/web/?term=a%20b", "/r/web?term=a%20b"),
+        ("/r/web/overview/", "/r/web/overview"),
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!((answer.status, answer.header("location")), (307, Some(meant)), "{path}");
+    }
+    let typed = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: {{host}}\r\nAccept: text/html,*/*\r\n");
+    let answer = server.raw(&typed("/overveiw"), "").await;
+    assert!(answer.body.contains("<html") && answer.body.contains("lilt"), "{}", answer.body);
+    assert!([404, 503].contains(&answer.status), "{}", answer.status);
+    for path in ["/api/veiw", "/debug/pprof/", "/ws/no", "//evil.example/", "/favicon.ico"] {
+        let answer = server.raw(&typed(path), "").await;
+        assert_eq!((answer.status, answer.body.as_str()), (404, ""), "{path}");
+    }
 }
 
 #[tokio::test]
@@ -205,7 +283,7 @@ async fn the_token_of_a_link_becomes_a_cookie() {
     assert_eq!(answer.status, 303);
     assert_eq!(answer.header("location"), Some("/r/web/overview?term=a%26b&level=error"));
     let cookie = answer.header("set-cookie").expect("a cookie").to_owned();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
     assert!(cookie.contains("Max-Age="), "it outlives the browser: {cookie}");
     let pair = cookie.split(';').next().expect("name and value");
     let head = format!("GET /api/resources HTTP/1.1\r\nHost: {{host}}\r\nCookie: {pair}\r\n");
@@ -224,6 +302,13 @@ async fn the_page_that_asks_gives_nothing_away() {
         assert!(answer.body.contains("<form") && !answer.body.contains(TOKEN), "{path}");
         assert_eq!(answer.body.contains("not this session"), path.contains("token="), "{path}");
     }
+    // Who pastes the token gets to see what was asked for, and nobody's markup.
+    let asked = server.get("/r/web/overview?term=%22%3E%3Cb%3E&token=wrong&level=error").await;
+    assert!(asked.body.contains("<form method=\"get\">"), "to the same address: {}", asked.body);
+    assert!(asked.body.contains("name=\"term\" value=\"&quot;&gt;&lt;b&gt;\""), "{}", asked.body);
+    assert!(asked.body.contains("name=\"level\" value=\"error\"") && !asked.body.contains("wrong"));
+    // An open page asks whether it was the token that was refused.
+    assert_eq!(server.raw("HEAD /overview HTTP/1.1\r\nHost: {host}\r\n", "").await.status, 401);
     // Only pages take it from the address: what is fetched comes with the cookie.
     assert_eq!(server.get(&format!("/api/view?token={TOKEN}")).await.status, 403);
 }

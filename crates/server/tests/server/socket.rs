@@ -220,3 +220,15 @@ async fn a_click_reaches_the_daemon_and_a_wrong_one_gets_an_answer() {
     assert!(matches!(page.answer().await, ServerMessage::Refused { .. }));
     assert!(server.requests.try_recv().is_err());
 }
+
+#[tokio::test]
+async fn a_page_hears_that_somebody_is_there_when_nothing_happens() {
+    let server = Server::start().await;
+    let mut page = server.page().await.greeted().await;
+    for _ in 0..2 {
+        assert_eq!(page.next_of_any().await, Some(ServerMessage::Tick));
+    }
+    // What is said counts as well: the next tick is not due yet.
+    server.put(&["a"]);
+    assert!(matches!(page.next_of_any().await, Some(ServerMessage::State { .. })));
+}
