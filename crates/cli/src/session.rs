@@ -217,7 +217,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     };
     let api = lilt_daemon::Api { writer: api_writer, reader: api_reader, writes: api_writes };
     let shown = face::show(plan.face, link);
-    let snapshot = plan.snapshot.take().map(|path| (path, reader.clone()));
+    let snapshot = plan.snapshot.take().map(|path| (path, reader.clone(), api.reader.clone()));
     tracing::info!(port = bound.port, folder = %bound.folder.path().display(), "the session begins");
     let settings = settings(plan, &bound.host, bound.port, &bound.folder)?;
     let session = async {
@@ -234,8 +234,8 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     };
     let (ended, (), shown, (), served) = tokio::join!(session, server, shown, beside, api_server);
     served?;
-    if let Some((path, reader)) = snapshot
-        && let Err(failure) = snapshot::write(reader, &path)
+    if let Some((path, reader, objects)) = snapshot
+        && let Err(failure) = snapshot::write(reader, &objects, &path)
     {
         // How the session ended counts, not that nobody will be able to look at it.
         terminal::aside(&failure.to_string());

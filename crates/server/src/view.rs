@@ -1,5 +1,6 @@
 //! Everything that is known at one moment, in the form of Tilt's `/api/view`: for dumps and snapshots.
 
+mod snapshot;
 pub(crate) mod updates;
 
 use std::collections::BTreeMap;
@@ -9,17 +10,18 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use lilt_model::api::UIResource;
 use lilt_model::log::{Level, Line};
-use lilt_model::timeline::UpdateRecord;
 use lilt_model::{ResourceName, Timestamp};
 use lilt_store::{ApiReader, Reader};
 use serde_json::{Value, json};
 
 use crate::Context;
+pub(crate) use snapshot::snapshot;
+pub use snapshot::{Beyond, Reports, SNAPSHOT_BEGIN, snapshot_end};
 
 /// Lines in memory at once, however long the log is.
 const PAGE: usize = 1000;
@@ -28,31 +30,6 @@ const PAGE: usize = 1000;
 pub(crate) async fn view(State(context): State<Context>) -> Response {
     let pieces = stream::iter(pieces(context.reader, context.objects.as_ref()).map(Ok::<_, Infallible>));
     ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
-}
-
-/// What stands before the view in a snapshot, which is in the form of Tilt's.
-pub const SNAPSHOT_BEGIN: &str = "{\"view\":";
-
-/// What stands behind it: when it was made, and what Tilt's form has no place for.
-pub fn snapshot_end(reader: &Reader, now: Timestamp) -> String {
-    let timeline: BTreeMap<ResourceName, Vec<UpdateRecord>> = reader.timeline(None).into_iter().collect();
-    format!(",\"createdAt\":\"{now}\",\"lilt\":{}}}\n", json!({ "timeline": timeline }))
-}
-
-/// `GET /api/snapshot`: what `lilt snapshot view` shows again, as a file. Tilt's address has an id behind it.
-pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
-    let Some(clock) = context.clock else {
-        return (StatusCode::NOT_FOUND, "this is a snapshot already\n").into_response();
-    };
-    let end = context.reader.clone();
-    let whole = std::iter::once(SNAPSHOT_BEGIN.to_owned())
-        .chain(pieces(context.reader, context.objects.as_ref()))
-        .chain(std::iter::once_with(move || snapshot_end(&end, clock())));
-    let headers = [
-        (header::CONTENT_TYPE, "application/json"),
-        (header::CONTENT_DISPOSITION, "attachment; filename=\"lilt-snapshot.json\""),
-    ];
-    (headers, Body::from_stream(stream::iter(whole.map(Ok::<_, Infallible>)))).into_response()
 }
 
 /// `GET /api/dump/logstore`: every line of log up to now.
@@ -101,12 +78,16 @@ fn whole_state(reader: &Reader, objects: Option<&ApiReader>) -> Value {
         view["uiSession"] = json!(session);
     }
     for (kind, name) in objects.into_iter().flat_map(|_| KINDS) {
-        let found = objects.map(|objects| objects.list(kind, None, MOST_OBJECTS).1).unwrap_or_default();
-        // The store holds nothing but objects.
-        let values = found.iter().filter_map(|object| serde_json::from_str::<Value>(&object.text).ok());
-        view[name] = json!(values.collect::<Vec<_>>());
+        view[name] = json!(objects_of(objects, kind));
     }
     view
+}
+
+/// All objects of a kind.
+fn objects_of(objects: Option<&ApiReader>, kind: &'static str) -> Vec<Value> {
+    let found = objects.map(|objects| objects.list(kind, None, MOST_OBJECTS).1).unwrap_or_default();
+    // The store holds nothing but objects.
+    found.iter().filter_map(|object| serde_json::from_str(&object.text).ok()).collect()
 }
 
 fn started(reader: &Reader) -> Option<Timestamp> {

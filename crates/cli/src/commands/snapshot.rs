@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use lilt_host::{environment, files};
 use lilt_model::Failure;
-use lilt_server::ServeOptions;
+use lilt_server::{ProxiedApi, ServeOptions};
+use lilt_store::{Refusal, WriteRequest};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +18,7 @@ use crate::client::Client;
 use crate::instances::{self, Connect, DEFAULT_HOST};
 use crate::signals::Signals;
 use crate::snapshot::unwritten;
-use crate::{arguments, browser, terminal, token};
+use crate::{arguments, browser, hosts, terminal, token};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Snapshot {
@@ -102,17 +103,35 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     {
         terminal::aside(&words);
     }
+    // Who writes waits for the answer.
+    let (writes, incoming) = mpsc::channel(1);
+    let api = ProxiedApi { reader: stored.objects.clone(), writes, clock: lilt_host::clock::now };
     let options = ServeOptions {
         allowed_hosts: vec![host],
+        further_hosts: hosts::further()?,
         version: arguments::version().to_owned(),
         token,
+        api: Some(api),
+        sessions: None,
         snapshot: Some(stored.made),
-        ..ServeOptions::default()
     };
     // Nothing can be asked of a snapshot: with the receiver gone the server refuses every request.
     let (requests, _) = mpsc::channel(1);
-    lilt_server::serve(listener, options, stored.reader, requests, cancel).await;
+    tokio::select! {
+        () = lilt_server::serve(listener, options, stored.reader.clone(), requests, cancel) => {}
+        () = stored.answer() => {}
+        () = refuse(incoming) => {}
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whoever presses a button learns why nothing happens. Never ends.
+async fn refuse(mut writes: mpsc::Receiver<WriteRequest>) {
+    while let Some(write) = writes.recv().await {
+        // Who asked may be gone.
+        let _ = write.reply.send(Err(Refusal::Forbidden("this is a snapshot".to_owned())));
+    }
+    std::future::pending().await
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -21,6 +21,7 @@ mod orphans;
 mod probes;
 mod prompt;
 mod resources;
+mod snapshot;
 mod tiltfile;
 mod tiltfile_result;
 mod token;

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use lilt_host::session_dir::SessionDir;
+use lilt_model::api::kinds::kinds;
 use lilt_model::api::{UIResource, UISession};
 use lilt_model::log::{Level, Source};
-use lilt_model::timeline::UpdateRecord;
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
-use lilt_store::{Commit, LogWriter, Reader, Span};
+use lilt_server::view::{Beyond, Reports};
+use lilt_store::{ApiReader, Commit, Draft, Key, LogWriter, Reader, Span, Wanted, Writer};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -19,18 +22,33 @@ struct Snapshot {
     lilt: Beyond,
 }
 
-/// What Tilt's form has no place for.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Beyond {
-    timeline: BTreeMap<ResourceName, Vec<UpdateRecord>>,
-}
-
 /// A snapshot that can be looked at.
 pub(super) struct Stored {
     pub(super) reader: Reader,
+    pub(super) objects: ApiReader,
     /// When it was made.
     pub(super) made: Timestamp,
+    writer: Writer,
+    reports: Reports,
+    /// Where its log is; goes with it.
+    _folder: SessionDir,
+}
+
+impl Stored {
+    /// Answers what a session would be asked for. Never ends.
+    pub(super) async fn answer(mut self) {
+        loop {
+            let inspection = self.writer.inspected().await;
+            let found = match &inspection.wanted {
+                // There is no engine that could be looked into.
+                Wanted::All => continue,
+                Wanted::Notices(resource) => self.reports.notices.get(resource),
+                Wanted::Objects(resource) => self.reports.conditions.get(resource),
+            };
+            let answer = found.cloned().unwrap_or_else(|| json!([]));
+            inspection.answer(answer);
+        }
+    }
 }
 
 /// Of Tilt's view, what the page shows.
@@ -40,6 +58,7 @@ pub(super) struct Stored {
 struct View {
     ui_session: Option<UISession>,
     ui_resources: Vec<UIResource>,
+    ui_buttons: Vec<Value>,
     log_list: LogList,
 }
 
@@ -72,14 +91,17 @@ fn time_of_line() -> Timestamp {
     Timestamp(TIME.load(Ordering::Relaxed))
 }
 
-/// Reads a snapshot into a store. Its log is kept in memory only as far as a store without a folder keeps it.
+/// Reads a snapshot into a store, with a folder of its own for the log, however long that is.
 pub(super) fn open(text: &[u8]) -> Result<Stored, Failure> {
     let snapshot: Snapshot =
         serde_json::from_slice(text).map_err(|error| Failure::user(error.to_string()))?;
-    let (logs, log_reader) = LogWriter::open(None, time_of_line);
+    let folder = SessionDir::create()?;
+    // What was kept once is kept again, whatever a session may keep.
+    let (logs, log_reader) = LogWriter::open_limited(Some(folder.path().to_owned()), u64::MAX, time_of_line);
     write_log(&logs, snapshot.view.log_list);
     let (writer, reader) = lilt_store::open(log_reader);
-    let records = snapshot.lilt.timeline.into_iter();
+    let Beyond { timeline, mut objects, reports } = snapshot.lilt;
+    let records = timeline.into_iter();
     let records = records.flat_map(|(name, records)| records.into_iter().map(move |it| (name.clone(), it)));
     writer.commit(Commit {
         resources: snapshot.view.ui_resources.into_iter().map(std::sync::Arc::new).collect(),
@@ -87,7 +109,36 @@ pub(super) fn open(text: &[u8]) -> Result<Stored, Failure> {
         session: snapshot.view.ui_session,
         timeline: records.collect(),
     });
-    Ok(Stored { reader, made: snapshot.created_at.unwrap_or_default() })
+    objects.insert("UIButton".to_owned(), snapshot.view.ui_buttons);
+    let made = snapshot.created_at.unwrap_or_default();
+    let objects = put_objects(objects, made);
+    Ok(Stored { reader, objects, made, writer, reports, _folder: folder })
+}
+
+/// The objects of the API that the page looks at.
+fn put_objects(objects: BTreeMap<String, Vec<Value>>, made: Timestamp) -> ApiReader {
+    let (writer, reader) = lilt_store::open_api();
+    let drafts = objects.into_iter().flat_map(|(kind, objects)| {
+        let kind = kinds().named(&kind).map(|kind| kind.name);
+        objects.into_iter().filter_map(move |object| draft(kind?, object))
+    });
+    writer.commit(made, drafts, [], []);
+    reader
+}
+
+/// Without what the store adds by itself.
+fn draft(kind: &'static str, mut object: Value) -> Option<Draft> {
+    let members = object.as_object_mut()?;
+    let mut metadata = members.remove("metadata")?;
+    for name in ["apiVersion", "kind"] {
+        members.remove(name);
+    }
+    let named = metadata.as_object_mut()?;
+    for name in ["uid", "resourceVersion", "creationTimestamp"] {
+        named.remove(name);
+    }
+    let key = Key::new(kind, named.get("name")?.as_str()?);
+    Some(Draft::new(key, None, &metadata.to_string(), &object.to_string()))
 }
 
 fn write_log(logs: &LogWriter, list: LogList) {

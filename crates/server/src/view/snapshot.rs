@@ -1,0 +1,114 @@
+//! A session's state as a file: Tilt's view, and behind it what Tilt's form has no place for and the page shows.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt as _, stream};
+use lilt_model::timeline::UpdateRecord;
+use lilt_model::{ResourceName, Timestamp};
+use lilt_store::{ApiReader, Reader};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{objects_of, pieces};
+use crate::Context;
+
+/// What stands before the view.
+pub const SNAPSHOT_BEGIN: &str = "{\"view\":";
+
+/// Kinds of the object API that tell of a resource in its cluster.
+const KINDS: [&str; 2] = ["KubernetesDiscovery", "PortForward"];
+
+/// Questions about resources that are on their way at the same time.
+const AT_ONCE: usize = 4;
+
+/// How long a cluster has to tell of the conditions of its objects. Those that it has not told by then are left out.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What Tilt's form has no place for.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Beyond {
+    pub timeline: BTreeMap<ResourceName, Vec<UpdateRecord>>,
+    /// By kind: pods as discoveries tell them, and forwards.
+    pub objects: BTreeMap<String, Vec<Value>>,
+    #[serde(flatten)]
+    pub reports: Reports,
+}
+
+/// What the session is asked for, because it is not in the store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reports {
+    /// What the cluster reported about each resource, as `/api/notices` answers.
+    pub notices: BTreeMap<ResourceName, Value>,
+    /// How the objects of each resource were, as `/api/objects` answers.
+    pub conditions: BTreeMap<ResourceName, Value>,
+}
+
+impl Reports {
+    /// Nothing, of a session that has ended.
+    pub async fn ask(reader: &Reader) -> Reports {
+        let all = reader.changes_since(0).resources;
+        let in_cluster = all.iter().filter(|it| it.status.k8s_resource_info.is_some());
+        let names: Vec<ResourceName> = in_cluster.map(|it| ResourceName::new(&it.metadata.name)).collect();
+        Reports {
+            notices: collect(&names, |name| reader.notices(name)).await,
+            conditions: collect(&names, |name| reader.objects(name)).await,
+        }
+    }
+}
+
+async fn collect<F: Future<Output = Option<Value>>>(
+    names: &[ResourceName],
+    ask: impl Fn(ResourceName) -> F,
+) -> BTreeMap<ResourceName, Value> {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    let ask = &ask;
+    let asked = names.iter().map(|name| async move { (name.clone(), ask(name.clone()).await) });
+    let mut answers = stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
+    let mut found = BTreeMap::new();
+    while let Ok(Some((name, answer))) = tokio::time::timeout_at(until, answers.next()).await {
+        let told = answer.filter(|answer| answer.as_array().is_some_and(|list| !list.is_empty()));
+        found.extend(told.map(|told| (name, told)));
+    }
+    found
+}
+
+/// What stands behind the view, and when it was made.
+pub fn snapshot_end(
+    reader: &Reader,
+    objects: Option<&ApiReader>,
+    reports: Reports,
+    now: Timestamp,
+) -> String {
+    let of_kind = |kind: &'static str| (kind.to_owned(), objects_of(objects, kind));
+    let beyond = Beyond {
+        timeline: reader.timeline(None).into_iter().collect(),
+        objects: KINDS.into_iter().map(of_kind).filter(|(_, found)| !found.is_empty()).collect(),
+        reports,
+    };
+    format!(",\"createdAt\":\"{now}\",\"lilt\":{}}}\n", json!(beyond))
+}
+
+/// `GET /api/snapshot`: what `lilt snapshot view` shows again, as a file. Tilt's address has an id behind it.
+pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
+    let Some(clock) = context.clock.filter(|_| context.snapshot.is_none()) else {
+        return (StatusCode::NOT_FOUND, "this is a snapshot already\n").into_response();
+    };
+    let reports = Reports::ask(&context.reader).await;
+    let (reader, objects) = (context.reader.clone(), context.objects.clone());
+    let whole = std::iter::once(SNAPSHOT_BEGIN.to_owned())
+        .chain(pieces(context.reader, context.objects.as_ref()))
+        .chain(std::iter::once_with(move || snapshot_end(&reader, objects.as_ref(), reports, clock())));
+    let headers = [
+        (header::CONTENT_TYPE, "application/json"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"lilt-snapshot.json\""),
+    ];
+    (headers, Body::from_stream(stream::iter(whole.map(Ok::<_, Infallible>)))).into_response()
+}
