@@ -17,6 +17,7 @@ use crate::order;
 
 mod client_side;
 mod content;
+mod filled;
 mod merge;
 mod ownership;
 mod preview;
@@ -24,6 +25,7 @@ mod refusal;
 mod server_side;
 mod target;
 
+pub use filled::Kept;
 pub use preview::Preview;
 use target::Target;
 pub use target::is_create_once;

@@ -9,18 +9,20 @@ use lilt_model::kubernetes::ObjectRef;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::apply::reference;
+use crate::apply::{Kept, reference};
 use crate::connect::Cluster;
 use crate::error::is_missing;
 use crate::order;
 
 const AT_ONCE: usize = 10;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeleteOutcome {
     Deleted,
     /// It was not there, or the cluster does not even know its kind.
     AlreadyGone,
+    /// It is made once, and holds what somebody filled in.
+    Kept(Kept),
 }
 
 /// What must still go before the deletion is done.
@@ -28,6 +30,12 @@ struct Leaving {
     api: Api<DynamicObject>,
     object: ObjectRef,
     uid: Option<String>,
+}
+
+enum Fate {
+    Gone,
+    Leaves(Leaving),
+    Stays(Kept),
 }
 
 impl Cluster {
@@ -56,17 +64,18 @@ impl Cluster {
             let kind = batch.first().map_or("", |at| &references[*at].kind);
             let cleared_up = order::is_custom(kind) || order::is_definition(kind);
             let work = batch.into_iter().map(|at| {
-                let one = self.delete_one(&references[at]);
+                let one = self.delete_unless_filled_in(&references[at], &objects[at]);
                 async move { (at, one.await) }
             });
             let results: Vec<_> = stream::iter(work).buffer_unordered(AT_ONCE).collect().await;
             for (at, result) in results {
                 match result {
-                    Ok(None) => {}
-                    Ok(Some(gone)) => {
+                    Ok(Fate::Gone) => {}
+                    Ok(Fate::Leaves(one)) => {
                         outcomes[at] = Ok(DeleteOutcome::Deleted);
-                        leaving.push((at, gone));
+                        leaving.push((at, one));
                     }
+                    Ok(Fate::Stays(kept)) => outcomes[at] = Ok(DeleteOutcome::Kept(kept)),
                     Err(failure) => outcomes[at] = Err(failure),
                 }
             }
@@ -96,6 +105,13 @@ impl Cluster {
                 outcomes[at] = Err(failure);
             }
         }
+    }
+
+    async fn delete_unless_filled_in(&self, object: &ObjectRef, body: &Value) -> Result<Fate, Failure> {
+        if let Some(kept) = self.filled_in(body).await? {
+            return Ok(Fate::Stays(kept));
+        }
+        Ok(self.delete_one(object).await?.map_or(Fate::Gone, Fate::Leaves))
     }
 
     async fn delete_one(&self, object: &ObjectRef) -> Result<Option<Leaving>, Failure> {

@@ -24,7 +24,7 @@ mod pod;
 mod probe;
 mod watch;
 
-pub use apply::{Applied, ApplyOptions, Preview, Remark, is_create_once};
+pub use apply::{Applied, ApplyOptions, Kept, Preview, Remark, is_create_once};
 pub use conditions::ObjectState;
 pub use connect::{Cluster, ConnectOptions, Selection, WITHIN, current_context, kubeconfig_files, selection};
 pub use delete::DeleteOutcome;

@@ -11,7 +11,7 @@ mod space;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use lilt_cluster::{Applied, ApplyOptions, Preview, Remembered};
+use lilt_cluster::{Applied, ApplyOptions, DeleteOutcome, Preview, Remembered};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
@@ -182,6 +182,72 @@ async fn what_a_person_edited_in_a_config_map_is_kept_until_somebody_asks() {
         space.applied(&config_map(json!({"a": "2", "b": "2"})), &asked).await;
         assert_eq!(space.read("configmap/settings")["data"], json!({"a": "2", "b": "2"}));
     }
+}
+
+/// However the manifest gives its texts.
+#[tokio::test]
+async fn what_a_person_edited_in_a_secret_is_kept_until_somebody_asks() {
+    let secret = |value: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"},
+            "stringData": {"user": value, "password": value}})
+    };
+    for merge in [ServerSideApply::Auto, ServerSideApply::Never] {
+        let space = Space::new("secret").await;
+        let how = options(merge);
+        space.applied(&secret("1"), &how).await;
+        let edit = "{\"stringData\":{\"password\":\"by hand\"}}";
+        space.kubectl(&["patch", "secret", "login", "-p", edit], &Value::Null);
+        let applied = space.applied(&secret("2"), &how).await;
+        assert!(
+            applied.remarks.iter().any(|it| it.warning && it.text.contains("data.password")),
+            "{applied:?}"
+        );
+        // "by hand" and "2" in base64
+        assert_eq!(space.read("secret/login")["data"], json!({"password": "YnkgaGFuZA==", "user": "Mg=="}));
+        let asked = ApplyOptions { overwrite: true, ..options(merge) };
+        space.applied(&secret("2"), &asked).await;
+        assert_eq!(space.read("secret/login")["data"], json!({"password": "Mg==", "user": "Mg=="}));
+    }
+}
+
+#[tokio::test]
+async fn what_is_made_once_and_somebody_filled_in_is_not_deleted() {
+    let space = Space::new("filled").await;
+    let made_once = |kind: &str, name: &str, content: &str| {
+        json!({"apiVersion": "v1", "kind": kind, content: {"token": "placeholder"},
+            "metadata": {"name": name, "annotations": {"lilt.dev/create-once": "true"}}})
+    };
+    let objects = [
+        made_once("Secret", "untouched", "stringData"),
+        made_once("Secret", "changed", "stringData"),
+        made_once("Secret", "added", "stringData"),
+        made_once("ConfigMap", "changed", "data"),
+        made_once("ConfigMap", "missing", "data"),
+    ];
+    for object in &objects[..4] {
+        let mut labelled = object.clone();
+        labelled["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "tilt"});
+        space.applied(&labelled, &options(ServerSideApply::Auto)).await;
+    }
+    let patch = |what: [&str; 2], edit: &str| {
+        space.kubectl(&[&["patch"], &what[..], &["-p", edit]].concat(), &Value::Null)
+    };
+    patch(["secret", "changed"], r#"{"stringData":{"token":"real"}}"#);
+    patch(["secret", "added"], r#"{"stringData":{"other":"real"}}"#);
+    patch(["configmap", "changed"], r#"{"data":{"token":"real"}}"#);
+    let outcomes = space.cluster.delete(&objects, Some(DEADLINE)).await.unwrap();
+    let outcomes: Vec<DeleteOutcome> = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
+    assert_eq!([&outcomes[0], &outcomes[4]], [&DeleteOutcome::Deleted, &DeleteOutcome::AlreadyGone]);
+    for (outcome, field) in outcomes[1..4].iter().zip(["data.token", "data.other", "data.token"]) {
+        let DeleteOutcome::Kept(kept) = outcome else { panic!("{outcomes:?}") };
+        assert_eq!(kept.fields, [field]);
+        // What it says is true.
+        let command: Vec<&str> = kept.command.split(' ').skip(1).collect();
+        assert_eq!(command[2], "delete", "{kept}");
+        space.kubectl(&command, &Value::Null);
+    }
+    let there = space.cluster.exist(&objects).await.unwrap();
+    assert!(there.iter().all(|(_, there)| !there), "{there:?}");
 }
 
 #[tokio::test]

@@ -162,6 +162,10 @@ async fn delete_objects(
         let note = match outcome {
             Ok(DeleteOutcome::Deleted) => "",
             Ok(DeleteOutcome::AlreadyGone) => " (already gone)",
+            Ok(DeleteOutcome::Kept(kept)) => {
+                print(&format!("{kept}\n"));
+                continue;
+            }
             Err(failure) => {
                 failures.push(failure);
                 " (failed)"

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::down::{self, Doomed, Extent};
 use crate::runner::{in_pods, injections};
 use crate::settings::Settings;
-use standing::leaving;
 pub use standing::{Leaving, Standing};
+use standing::{is, leaving};
 
 /// Stands for what a build makes of the content of an image.
 const TO_BE_BUILT: &str = "to-be-built";
@@ -94,12 +94,16 @@ pub async fn deletion(
         }
         let look = async {
             let cluster = Cluster::connect(settings.connection(&name)).await?;
-            cluster.exist(&doomed).await
+            Ok::<_, Failure>((cluster.kept(&doomed).await?, cluster.exist(&doomed).await?))
         };
-        tokio::select! {
-            found = look => objects.extend(found?),
+        let (kept, found) = tokio::select! {
+            found = look => found?,
             () = cancel.cancelled() => return Err(interrupted()),
-        }
+        };
+        kept.iter().for_each(|kept| print(&format!("{kept}\n")));
+        objects.extend(
+            found.into_iter().filter(|(object, _)| !kept.iter().any(|kept| is(object, &kept.object))),
+        );
     }
     Ok(Deletion { objects, runs })
 }

@@ -5,6 +5,7 @@ use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::ownership::{FIELD_MANAGER, LAST_APPLIED};
+use super::server_side::acceptable;
 use super::target::{Manner, Target};
 use super::{Remark, merge};
 use crate::error::code;
@@ -21,6 +22,7 @@ impl Target<'_> {
         manner: Manner,
         remarks: &mut Vec<Remark>,
     ) -> kube::Result<DynamicObject> {
+        let body = &acceptable(body);
         let wanted = annotated(body);
         let mut attempt = 1;
         loop {
@@ -89,7 +91,6 @@ fn is_race(error: &kube::Error, existed: bool) -> bool {
 fn annotated(body: &Value) -> Value {
     let mut body = body.clone();
     if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-        meta.remove("managedFields");
         if let Some(notes) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
             notes.remove(LAST_APPLIED);
         }
@@ -110,7 +111,8 @@ fn annotated(body: &Value) -> Value {
 fn last_applied(now: &Value) -> Value {
     let notes = now.pointer("/metadata/annotations");
     let text = notes.and_then(|notes| notes.get(LAST_APPLIED)).and_then(Value::as_str);
-    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    // Others write down what they were given.
+    text.and_then(|text| serde_json::from_str(text).ok()).map(|it| acceptable(&it)).unwrap_or_default()
 }
 
 /// Takes what somebody changed since it was applied out of what is wanted, and says what that is.

@@ -116,7 +116,11 @@ impl Target<'_> {
     }
 
     /// The object as it is against what it would become.
-    async fn compared(&self, body: &Value, merge: ServerSideApply) -> kube::Result<Vec<FieldChange>> {
+    pub(super) async fn compared(
+        &self,
+        body: &Value,
+        merge: ServerSideApply,
+    ) -> kube::Result<Vec<FieldChange>> {
         let before = self.api.get(&self.object.name).await?;
         let manner = Manner { merge, overwrite: true, dry: true };
         let after = self.write(body, Some(&before.metadata), manner, &mut Vec::new()).await?;

@@ -84,8 +84,8 @@ impl Target<'_> {
 }
 
 /// What the API server lets pass: nobody applies the bookkeeping of an exported object, and of a Secret it knows owners
-/// only of `data`.
-fn acceptable(body: &Value) -> Value {
+/// only of `data`, where `stringData` goes.
+pub(super) fn acceptable(body: &Value) -> Value {
     let mut body = body.clone();
     if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         meta.remove("managedFields");

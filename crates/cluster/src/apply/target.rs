@@ -16,7 +16,7 @@ use crate::marks;
 /// An object with this annotation is made where it is missing and otherwise left as it is.
 pub(crate) const CREATE_ONCE: &str = "lilt.dev/create-once";
 /// How many fields of a difference are told.
-const TOLD: usize = 10;
+pub(super) const TOLD: usize = 10;
 
 pub(super) struct Target<'a> {
     pub(super) cluster: &'a Cluster,

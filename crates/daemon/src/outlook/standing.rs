@@ -52,7 +52,7 @@ pub(super) fn leaving(standing: Vec<Standing>, resources: &[Resource]) -> Vec<Le
 }
 
 /// Whether an object of the Tiltfile is the one in the cluster.
-fn is(named: &ObjectRef, deployed: &ObjectRef) -> bool {
+pub(super) fn is(named: &ObjectRef, deployed: &ObjectRef) -> bool {
     let place = named.namespace.is_empty() || named.namespace == deployed.namespace;
     place
         && (&named.api_version, &named.kind, &named.name)

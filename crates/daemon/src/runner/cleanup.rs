@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lilt_cluster::DeleteOutcome;
 use lilt_engine::{CleanupReason, Event, Leftovers};
 use lilt_model::Failure;
 use lilt_model::ResourceName;
@@ -42,15 +43,19 @@ pub(crate) async fn run(
         let deletion = async {
             let cluster = context.cluster(&cluster)?;
             let mut patience = Patience::new(&cluster, None);
-            while let Err(failure) = patience.attempt(cluster.delete(&objects, wait)).await {
-                if !patience.lasts(&failure, |words| span().info(words)).await {
-                    return Err(failure);
+            loop {
+                match patience.attempt(cluster.delete(&objects, wait)).await {
+                    Ok(outcomes) => return Ok(outcomes),
+                    Err(failure) if patience.lasts(&failure, |words| span().info(words)).await => {}
+                    Err(failure) => return Err(failure),
                 }
             }
-            Ok(())
         };
         tokio::select! {
-            result = deletion => complain(span(), result.err()),
+            result = deletion => match result {
+                Ok(outcomes) => tell_kept(span(), outcomes),
+                Err(failure) => complain(span(), Some(failure)),
+            },
             () = context.cancel.cancelled() => return,
         }
     }
@@ -63,6 +68,14 @@ pub(crate) async fn run(
         }
     }
     context.tell(Event::CleanedUp { cleanup }).await;
+}
+
+fn tell_kept(mut span: lilt_store::Span, outcomes: Vec<(ObjectRef, DeleteOutcome)>) {
+    for (_, outcome) in outcomes {
+        if let DeleteOutcome::Kept(kept) = outcome {
+            span.info(&kept.to_string());
+        }
+    }
 }
 
 fn complain(mut span: lilt_store::Span, failure: Option<Failure>) {
