@@ -1,6 +1,6 @@
 # `make` lists what there is. The work is in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help demo example unit test bench fuzz lint fmt testbed-up testbed-down clean
+.PHONY: help demo install example unit test bench fuzz lint fmt testbed-up testbed-down clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -8,8 +8,11 @@ help: ## this list
 demo: ## build everything and look at it: a small project, no cluster needed (ONCE=1: the tour by itself)
 	@scripts/demo $(if $(ONCE),--once)
 
-example: ## run lilt in one of the projects of examples/ on the current cluster (NAME=myapp)
-	@scripts/example $(NAME)
+install: ## build lilt and put it into ~/.local/bin (PREFIX=/usr/local: another place)
+	@scripts/install
+
+example: ## run lilt in one of the projects of examples/ on the current cluster (NAME=myapp; DO=ci, down …; ARGS=…)
+	@scripts/example "$(NAME)" $(or $(DO),up) $(ARGS)
 
 unit: ## the quick tests: no root, no test bed
 	@scripts/test unit

@@ -29,6 +29,14 @@ impl Example {
         Start::new(&self.project, arguments).on(&self.namespace).variable(variable, port.to_string())
     }
 
+    /// What `make example` does, in the folder of the repository, with this lilt.
+    pub(crate) fn script(&self, arguments: &[&str]) -> Start {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/example");
+        let (variable, port) = self.port;
+        let start = Start::program(&script, &self.project, arguments).on(&self.namespace);
+        start.variable(variable, port.to_string()).variable("LILT", env!("CARGO_BIN_EXE_lilt"))
+    }
+
     /// Runs go in the project, for a program of the test's own.
     pub(crate) fn run_go(&self, arguments: &[&str]) {
         let mut go = Command::new("go");
@@ -75,12 +83,17 @@ impl Example {
 
     /// Waits until nothing is left that a person would miss or stumble over.
     pub(crate) fn leaves_nothing(&self) {
+        self.leaves_only(&[]);
+    }
+
+    /// The same, but for these (`secret/login`), which are there.
+    pub(crate) fn leaves_only(&self, kept: &[&str]) {
         let kinds = "deployments,services,pods,jobs,secrets,configmaps,roles,rolebindings,serviceaccounts";
-        eventually("nothing is left in the namespace", || {
+        eventually(&format!("nothing is left in the namespace but {kept:?}"), || {
             let left = self.namespace.kubectl(&["get", kinds, "-o", "name"]);
             let ours =
                 |line: &&str| !matches!(*line, "configmap/kube-root-ca.crt" | "serviceaccount/default");
-            (!left.lines().any(|line| ours(&line))).then_some(())
+            left.lines().filter(ours).eq(kept.iter().copied()).then_some(())
         });
     }
 }

@@ -1,10 +1,11 @@
 //! A distroless program that is compiled here, loaded into the node under a fixed tag, and updated in place.
 
 use lilt_testbed_env::{Bed, eventually, free_port};
+use serde_json::json;
 
 use crate::example::Example;
 use crate::support::lilt::Start;
-use crate::support::page::get;
+use crate::support::page::{get, post};
 
 /// Loads an image into the node, as `k3d image import` would.
 fn loader() -> String {
@@ -26,7 +27,14 @@ fn its_whole_story() {
         "{}",
         unknown.output()
     );
-    start(&example, &["ci", "--port", "0"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
+    // As a stranger does it: the script knows the bed's base image, and how images get into its node.
+    let script = |words: &[&str]| {
+        let start = example.script(&[&["kpulse"], words].concat());
+        example.with_go(start.variable("KPULSE_SINK_PORT", free_port().to_string())).run()
+    };
+    script(&["ci", "--port", "0"]).clean(0).says("SUCCESS. All workloads are healthy.");
+    script(&["down"]).clean(0);
+    example.leaves_nothing();
 
     let sink = free_port();
     let lilt = start(&example, &["up", "--stream", "--port", "0", "--", "triggers"])
@@ -75,9 +83,16 @@ fn its_whole_story() {
     example.edit("cmd/kpulse/main.go", "func main() { nonsense", "func main() {");
     lilt.wait_until_ready("go-build");
 
-    // The same tag with other content is another pod.
+    // The same tag with other content is another pod. No registry is asked.
+    let image = ["get", "deployment/kpulse", "-o=jsonpath={.spec.template.spec.containers[0].image}"];
+    assert_eq!(example.namespace.kubectl(&image), "kpulse:dev");
+    let place = lilt.place();
     example.edit("Dockerfile", "ENTRYPOINT", "LABEL made=anew\nENTRYPOINT");
-    lilt.wait_for_line("kpulse │ STEP 1/3 — Building Custom Build: [kpulse]");
+    lilt.wait_for_line_after(place, "kpulse │ STEP 1/3 — Building Custom Build: [kpulse]");
+    lilt.wait_for_line_after(
+        place,
+        "kpulse │      Skipping push: custom_build() configured to handle push itself",
+    );
     eventually("another pod runs", || {
         let label = ["get", "pods", "-l", "app=kpulse", "-o", "name"];
         (!example.namespace.kubectl(&label).contains(&pod)).then_some(())
@@ -85,10 +100,37 @@ fn its_whole_story() {
     lilt.wait_until_ready("kpulse");
     example.serves("/healthz", "kpulse sees");
     example.serves("/credentials", "true");
+    assert_eq!(example.namespace.kubectl(&image), "kpulse:dev");
 
+    // All of it goes, whatever arguments brought it, but for what only the cluster has.
     lilt.quit();
-    start(&example, &["down", "--", "triggers"]).run().clean(0);
+    let down = start(&example, &["down"]).run().clean(0);
+    let command = delete_command(&down.output());
+    example.leaves_only(&["secret/kpulse-secrets"]);
+    the_next_session_has_the_credentials(&example);
+    example.namespace.kubectl(&command.iter().map(String::as_str).collect::<Vec<_>>());
     example.leaves_nothing();
+}
+
+fn the_next_session_has_the_credentials(example: &Example) {
+    let lilt = start(example, &["up", "--stream", "--port", "0"]).start();
+    lilt.wait_until_ready("kpulse");
+    example.serves("/credentials", "true");
+    // Disabling is not meant for them either.
+    let request = json!({"type": "switch", "enable": [], "disable": ["kpulse"]});
+    assert_eq!(post(lilt.port(), "/api/request", &request).0, 200);
+    delete_command(&lilt.wait_for_line("kpulse │ Keeping kpulse-secrets:secret"));
+    lilt.quit();
+    start(example, &["down"]).run().clean(0);
+    example.leaves_only(&["secret/kpulse-secrets"]);
+}
+
+/// What a deletion says of the Secret that it keeps.
+fn delete_command(said: &str) -> Vec<String> {
+    let line = said.lines().find(|line| line.contains("Keeping kpulse-secrets:secret")).expect(said);
+    assert!(line.contains("data.TOKEN"), "{line}");
+    let (_, command) = line.split_once("; to delete it: kubectl ").expect(line);
+    command.split(' ').map(str::to_owned).collect()
 }
 
 /// Clusters that are not here: what the Tiltfile would do for them.
