@@ -50,8 +50,10 @@ fn its_whole_story() {
     a_requirement_that_nobody_has(&example, &lilt);
     saved_changes_wait_for_the_button(&example, &lilt);
     some_changes_need_an_image(&example, &lilt, &before[0]);
+    steps_in_a_wrong_order_are_told(&example, &lilt);
 
     lilt.quit();
+    all_but_one_by_hand(&example);
     example.start(&["down"]).run().clean(0);
     example.leaves_nothing();
 }
@@ -63,6 +65,47 @@ fn a_mistake_is_shown_and_mended(example: &Example, lilt: &Lilt) {
     example.edit("greeter/greeter.py", "\"Ciao\n", "\"Salut\"\n");
     lilt.wait_until_ready("greeter");
     example.serves("/hello/bob", "Salut, bob!");
+}
+
+/// The Tiltfile is a saved file as any other.
+fn steps_in_a_wrong_order_are_told(example: &Example, lilt: &Lilt) {
+    let run = "        run('./install-requirements', trigger='requirements.txt'),\n";
+    let first = "        fall_back_on('install-requirements'),\n";
+    let sync = "        sync('app', '/code/app'),\n";
+    let told = |from: &str, to: &str, words: &str| {
+        let place = lilt.place();
+        example.edit("Tiltfile", from, to);
+        lilt.wait_for_line_after(place, words);
+        lilt.wait_until("(Tiltfile)", "failed", |it| it["status"]["updateStatus"] == "error");
+        example.serves("/", "Salve");
+        example.edit("Tiltfile", to, from);
+        lilt.wait_until_ready("(Tiltfile)");
+    };
+    let both = [format!("{first}{sync}"), format!("{sync}{first}")];
+    told(&both[0], &both[1], "live_update: fall_back_on steps must come first");
+    told(sync, &format!("{run}{sync}"), "live_update: all sync steps must come before all run steps");
+    let outside = "sync('app/main.py', '/srv/greeter.py')";
+    told(
+        "sync('greeter/greeter.py', '/srv/greeter.py')",
+        outside,
+        "is outside of what is watched for this image",
+    );
+}
+
+/// What everybody wants in a day of many edits.
+fn all_but_one_by_hand(example: &Example) {
+    let lilt = example.start(&["up", "--stream", "--port", "0", "--", "--manual"]).start();
+    for resource in ["db", "greeter", "myapp"] {
+        lilt.wait_until_ready(resource);
+    }
+    example.edit("greeter/greeter.py", "\"Salut\"", "\"Servus\"");
+    lilt.wait_until("greeter", "waiting with changes", |it| it["status"]["hasPendingChanges"] == true);
+    example.edit("app/main.py", "\"Salve\"", "\"Benvenuto\"");
+    example.serves("/", "Benvenuto");
+    example.serves("/hello/bob", "Salut, bob!");
+    lilt.click("greeter");
+    example.serves("/hello/bob", "Servus, bob!");
+    lilt.quit();
 }
 
 fn a_requirement_that_nobody_has(example: &Example, lilt: &Lilt) {
