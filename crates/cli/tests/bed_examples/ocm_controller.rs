@@ -46,6 +46,7 @@ fn its_whole_story() {
 
     keys_come_and_are_renamed(&example, &lilt);
     what_is_renamed_is_gone_under_its_old_name(&example);
+    what_somebody_deletes_comes_back(&example, &lilt);
     under_a_debugger(&example, &lilt, debugger);
     assert!(!lilt.output().contains(TOKEN), "what is secret was printed");
 
@@ -84,6 +85,9 @@ fn what_is_wrong_is_told_before_anything_happens(example: &Example) {
     let flux = example.project.file("tools/flux");
     std::fs::set_permissions(&flux, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
     let path = format!("{}:{}", example.project.file("tools").display(), Bed::get().path().display());
+    example.project.write(SETTINGS, "flux: {enabled: true}");
+    let nobody = start(example, &["alpha", "tiltfile-result"]).variable("PATH", &path).run().clean(5);
+    assert!(nobody.output().contains("flux.bootstrap needs flux.owner"), "{}", nobody.output());
     for settings in ["bootstrap: false", "owner: me, path: fleet"] {
         example.project.write(SETTINGS, &format!("flux: {{enabled: true, {settings}}}"));
         start(example, &["alpha", "tiltfile-result"]).variable("PATH", &path).run().clean(0);
@@ -91,6 +95,13 @@ fn what_is_wrong_is_told_before_anything_happens(example: &Example) {
     let asked = "install\nbootstrap github --owner me --repository podinfo-flux-example --path fleet\n";
     assert_eq!(example.project.read("asked"), asked);
     example.project.remove(SETTINGS);
+
+    // The file may be JSON as well.
+    example.project.write("tilt-settings.json", r#"{"create_secrets": {"email": ""}, "nothing": 1}"#);
+    let unknown = start(example, &["alpha", "tiltfile-result"]).run().clean(5);
+    let words = "tilt-settings.json: there is no setting nothing; there are: namespace";
+    assert!(unknown.output().contains(words), "{}", unknown.output());
+    example.project.remove("tilt-settings.json");
 }
 
 fn the_yaml_is_what_is_shipped_and_more(example: &Example) {
@@ -134,6 +145,8 @@ fn saves_wait_while_the_build_is_switched_off(example: &Example, lilt: &Lilt) {
     assert!(!lilt.output_after(place).contains("go build"), "{}", lilt.output_after(place));
     switch(&["manager"], &[]);
     example.serves("/greeting", "At last a snapshot of greeting 2.0.0");
+    let builds = lilt.output_after(place).matches("Running cmd: go build").count();
+    assert_eq!(builds, 1, "{}", lilt.output_after(place));
 }
 
 fn keys_come_and_are_renamed(example: &Example, lilt: &Lilt) {
@@ -156,6 +169,17 @@ fn what_is_renamed_is_gone_under_its_old_name(example: &Example) {
         let names = example.namespace.kubectl(&["get", "components.ocm.example.com", "-o", "name"]);
         (names == "component.ocm.example.com/salute\n").then_some(())
     });
+}
+
+fn what_somebody_deletes_comes_back(example: &Example, lilt: &Lilt) {
+    example.namespace.kubectl(&["delete", "secret", "creds"]);
+    lilt.wait_for_line("creds:secret");
+    lilt.wait_until("secrets", "has lost something", |it| {
+        let drift = it["metadata"]["annotations"]["lilt.dev/drift"].as_str();
+        drift.is_some_and(|drift| drift.contains("creds") && drift.contains("was deleted in the cluster"))
+    });
+    lilt.click("secrets");
+    eventually("it is there again", || example.namespace.get("secret/creds").ok());
 }
 
 /// Listens where delve would, and starts what delve would.
