@@ -69,6 +69,8 @@ fn its_whole_story() {
     let commit = git(&example, &["rev-parse", "--short", "HEAD"]);
     let tagged = format!("{}/gpu-team/gpu-operator:{commit}", Bed::get().registry());
     assert_eq!(read("pod/cluster-policy-validator", ".spec.containers[0].image"), tagged);
+    let meant = || Bed::get().docker(&["image", "inspect", "-f", "{{.Id}}", &tagged]);
+    let before = meant();
 
     // As any image, without a second tag.
     let lilt = start(&example, &["up", "--stream", "--port", "0", "--", "--container_runtime=crio"]).start();
@@ -83,7 +85,10 @@ fn its_whole_story() {
         "registry-secret"
     );
     assert_eq!(image("pod/cluster-policy-validator", ".imagePullSecrets[0].name"), "registry-secret");
-    assert_eq!(read("secret/registry-secret", ".type"), "kubernetes.io/dockerconfigjson");
+    let login = r#"go-template={{.type}} {{index .data ".dockerconfigjson" | base64decode}}"#;
+    let login = example.namespace.kubectl(&["get", "secret/registry-secret", "-o", login]);
+    assert!(login.starts_with("kubernetes.io/dockerconfigjson"), "{login}");
+    assert!(login.contains(Bed::get().registry()) && login.contains(PASSWORD), "{login}");
 
     // A saved file is in both, and the operator makes another validator.
     example.edit("internal/policy/validation.go", "is fit for", "can do");
@@ -92,6 +97,7 @@ fn its_whole_story() {
         (image("deployment/gpu-operator", ".template.spec.containers[0].image") == validator()).then_some(())
     });
     assert_ne!(validator(), deployed);
+    assert_eq!(meant(), before, "nobody asked for what the commit's tag means");
 
     // A validator that fails is the policy's trouble, with its own words.
     example.edit("internal/policy/validation.go", "\tlog.Print(found)", "\tlog.Fatal(\"no GPU \", found)");
@@ -101,6 +107,7 @@ fn its_whole_story() {
     lilt.wait_until_ready("cluster-policy");
     example.serves("/", "The node can do GPUs, with crio.");
     assert!(!lilt.output().contains(PASSWORD), "what is secret was printed");
+    a_field_more_is_in_the_cluster(&example);
 
     lilt.quit();
     start(&example, &["down"]).run().clean(0);
@@ -108,6 +115,33 @@ fn its_whole_story() {
     assert!(!kind.is_defined());
     let roles = example.namespace.kubectl(&["get", "clusterroles,clusterrolebindings", "-o", "name"]);
     assert!(!roles.contains("/gpu-operator"), "{roles}");
+}
+
+fn a_field_more_is_in_the_cluster(example: &Example) {
+    let file = "config/crd/clusterpolicies.yaml";
+    example.edit(file, "defaultRuntime: {", "region: {type: string}\n                    defaultRuntime: {");
+    let spec = ".spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.operator.properties";
+    eventually("the definition has it", || {
+        let path = format!("jsonpath={{{spec}.region.type}}");
+        let found = example.namespace.kubectl(&["get", "crd/clusterpolicies.gpu.example.com", "-o", &path]);
+        (found == "string").then_some(())
+    });
+}
+
+#[test]
+fn its_credentials_may_stand_in_its_file() {
+    let example = example();
+    let load = || example.start(&["alpha", "tiltfile-result"]).run().clean(0).stdout();
+    assert!(!load().contains("registry-secret"));
+    let config = json!({
+        "registry": "docker.io/me",
+        "registry_username": "me",
+        "registry_password": PASSWORD,
+        "allowed_contexts": ["shared-cluster"],
+    });
+    example.project.write("tilt_config.json", &config.to_string());
+    let loaded = load();
+    assert!(loaded.contains("registry-secret") && loaded.contains("docker.io/me"), "{loaded}");
 }
 
 /// What its team types.
