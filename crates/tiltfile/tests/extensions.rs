@@ -135,6 +135,9 @@ mod bundled {
         restart_process
         secret
         syncback
+        team_controller
+        team_loader
+        team_tutorial
         tests_golang
         uibutton
     }

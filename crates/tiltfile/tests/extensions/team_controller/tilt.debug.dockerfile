@@ -1,0 +1,2 @@
+FROM golang
+COPY ./bin/manager /manager
