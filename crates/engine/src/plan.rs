@@ -1,10 +1,12 @@
 //! Which tasks should be running now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lilt_model::cluster::Pod;
 use lilt_model::files::Contents;
+use lilt_model::image::LiveUpdate;
 use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ImageName, ResourceName};
@@ -12,6 +14,7 @@ use lilt_model::{ClusterName, ImageName, ResourceName};
 use crate::event::{ProgramId, WatchId};
 use crate::objects::plan_object;
 use crate::runtime::current_pods;
+use crate::schedule::live_updates_above;
 use crate::state::{
     BodyState, Cleanup, ClusterState, ImageState, KubernetesState, LocalState, ResourceState, RunningUpdate,
     ServeState, State, TiltfileState, UpdateKind,
@@ -39,7 +42,8 @@ pub fn plan_session(state: &State) -> Plan {
         plan.extend(load_task(state, &name, tiltfile));
         if !tiltfile.files.is_empty() {
             let (files, contents) = (tiltfile.files.clone(), tiltfile.contents.clone());
-            let spec = TaskSpec::Watch { version: tiltfile.watch_version, files, contents };
+            let (version, together) = (tiltfile.watch_version, Vec::new());
+            let spec = TaskSpec::Watch { version, files, contents, together };
             plan.insert(TaskId::Watch(WatchId::Tiltfile(name)), spec);
         }
     }
@@ -96,8 +100,8 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
         return plan;
     };
     for (id, watch) in &resource.watches {
-        let (version, files) = (watch.version, watch.files.clone());
-        let spec = TaskSpec::Watch { version, files, contents: Contents::default() };
+        let (version, files, together) = (watch.version, watch.files.clone(), together(resource, id));
+        let spec = TaskSpec::Watch { version, files, contents: Contents::default(), together };
         plan.insert(TaskId::Watch(id.clone()), spec);
     }
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));
@@ -112,6 +116,18 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
         _ => {}
     }
     plan
+}
+
+/// The files whose changes make a step run in containers: it must find all of a burst there, or none.
+fn together(resource: &ResourceState, id: &WatchId) -> Vec<PathBuf> {
+    let (Body::Kubernetes(spec), WatchId::Image(_, image)) = (&resource.spec.body, id) else {
+        return Vec::new();
+    };
+    let Some(image) = spec.image(image) else { return Vec::new() };
+    let above = live_updates_above(spec, image).into_iter();
+    let updates = std::iter::once(image).chain(above).filter_map(|image| image.live_update.as_ref());
+    let paths: BTreeSet<&PathBuf> = updates.flat_map(LiveUpdate::step_paths).collect();
+    paths.into_iter().cloned().collect()
 }
 
 fn update_task(name: &ResourceName, update: &RunningUpdate) -> Option<(TaskId, TaskSpec)> {

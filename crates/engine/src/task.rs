@@ -74,8 +74,8 @@ pub enum TaskSpec {
     /// Evaluate a Tiltfile. `secrets` are those of others, which stay hidden.
     Load { load: u64, cause: Cause, path: PathBuf, args: Vec<String>, secrets: Vec<Secret> },
     /// Follow files. The version grows when they become others. A file that no longer holds what it held
-    /// counts as changed.
-    Watch { version: u64, files: FileSet, contents: Contents },
+    /// counts as changed. What changes below the paths `together` is told with the rest of its burst.
+    Watch { version: u64, files: FileSet, contents: Contents, together: Vec<PathBuf> },
     /// Bring a resource up to date.
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Run what an object of the API says; its output goes to the log of a resource.

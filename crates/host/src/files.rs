@@ -1,8 +1,8 @@
 //! Reading single files and what they are.
 
 use std::fs::OpenOptions;
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -33,6 +33,8 @@ pub enum Found {
 
 /// How often something may become something else while it is looked at.
 const LOOKS: usize = 100;
+/// How often a file is read again that was written meanwhile. After that it is taken as it is: another change tells of the rest.
+const READS: usize = 10;
 
 /// Reads what lies at a path. One that vanishes meanwhile is nothing.
 pub fn look_at(path: &Path) -> io::Result<Found> {
@@ -96,13 +98,26 @@ fn read_all(path: &Path) -> io::Result<Found> {
 fn read_file(path: &Path) -> io::Result<Found> {
     let flags = nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK;
     let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let about = file.metadata()?;
+    let mut about = file.metadata()?;
     if !about.is_file() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     let mut content = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
-    file.read_to_end(&mut content)?;
+    for _ in 0..READS {
+        content.clear();
+        file.rewind()?;
+        file.read_to_end(&mut content)?;
+        let before = std::mem::replace(&mut about, file.metadata()?);
+        if stamp(&before) == stamp(&about) {
+            break;
+        }
+    }
     Ok(Found::File { mode: mode(&about), modified: modified(&about)?, content })
+}
+
+/// What becomes another when somebody writes a file.
+fn stamp(about: &std::fs::Metadata) -> [i64; 4] {
+    [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()]
 }
 
 fn mode(about: &std::fs::Metadata) -> u32 {

@@ -85,6 +85,7 @@ enum Command {
     Subscribe {
         files: FileSet,
         matcher: Arc<Matcher>,
+        together: Vec<PathBuf>,
         id: oneshot::Sender<SubscriptionId>,
         ready: oneshot::Sender<Result<(), Failure>>,
     },
@@ -122,10 +123,19 @@ impl Watcher {
 
     /// Changes of these files from now on. Returns at once; [`Subscription::ready`] says when no change is missed.
     pub fn subscribe(&self, files: FileSet) -> Result<Subscription, Failure> {
+        self.subscribe_together(files, Vec::new())
+    }
+
+    /// The same; changes below the paths `together` come in one batch with the others of their burst, and so a little later.
+    pub fn subscribe_together(
+        &self,
+        files: FileSet,
+        together: Vec<PathBuf>,
+    ) -> Result<Subscription, Failure> {
         let matcher = Matcher::new(&files.ignores).map_err(|error| Failure::user(error.to_string()))?;
         let (id, known) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
-        self.send(Command::Subscribe { files, matcher: Arc::new(matcher), id, ready })?;
+        self.send(Command::Subscribe { files, matcher: Arc::new(matcher), together, id, ready })?;
         Ok(Subscription {
             watcher: self.clone(),
             id: Id::Coming(known),

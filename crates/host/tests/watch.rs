@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lilt_host::watch::{Subscription, Watcher};
 use lilt_model::files::{FileSet, IgnoreRule};
@@ -111,6 +112,41 @@ async fn a_write_is_one_batch() {
     let mut changes = bench.watch(&[""], vec![]).await;
     fs::write(&file, "2").expect("a write");
     assert_eq!(changes.until(&file).await, set([&file]));
+}
+
+/// Writes a file in pieces, a few milliseconds apart, and keeps it open until the end. How long the longest pause was.
+fn write_in_pieces(path: &Path, pieces: usize) -> Duration {
+    let mut file = fs::File::create(path).expect("a file");
+    let mut longest = Duration::ZERO;
+    for _ in 0..pieces {
+        let before = Instant::now();
+        file.write_all(&[0; 1000]).expect("a write");
+        std::thread::sleep(Duration::from_millis(10));
+        longest = longest.max(before.elapsed());
+    }
+    longest
+}
+
+#[tokio::test]
+async fn a_file_that_is_being_written_is_told_when_it_is_closed() {
+    let bench = Bench::new();
+    let (big, quick) = (bench.path("big"), bench.path("quick"));
+    let mut changes = bench.watch(&[""], vec![]).await;
+    loop {
+        let writer = tokio::task::spawn_blocking({
+            let big = big.clone();
+            move || write_in_pieces(&big, 30)
+        });
+        changes.until(&big).await;
+        let size = fs::metadata(&big).expect("it is there").len();
+        // On a busy machine the writer may have paused for so long that it was told meanwhile.
+        if writer.await.expect("it was written") < Duration::from_millis(150) {
+            assert_eq!(size, 30_000);
+            break;
+        }
+        fs::write(&quick, "").expect("a write");
+        changes.until(&quick).await;
+    }
 }
 
 #[tokio::test]

@@ -221,6 +221,17 @@ pub struct LiveUpdate {
     pub container_name: String,
 }
 
+impl LiveUpdate {
+    /// The files whose changes make a step run, or the process start anew.
+    pub fn step_paths(&self) -> Vec<&PathBuf> {
+        let runs = self.runs.iter().map(|run| &run.triggers);
+        let steps = runs.chain(self.restart_process.iter().map(|restart| &restart.triggers));
+        let always = steps.clone().any(Vec::is_empty);
+        let synced = self.syncs.iter().map(|sync| &sync.local).filter(|_| always);
+        steps.flatten().chain(synced).collect()
+    }
+}
+
 fn is_empty_path(path: &std::path::Path) -> bool {
     path.as_os_str().is_empty()
 }
@@ -264,6 +275,25 @@ pub struct Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_run_for_their_triggers_or_for_all_that_is_synced() {
+        let sync = Sync { local: "/p/src".into(), container: "/app".into() };
+        let run = |triggers: &[&str]| Run {
+            argv: vec!["make".into()],
+            triggers: triggers.iter().map(PathBuf::from).collect(),
+            echo_off: false,
+        };
+        let paths = |runs: Vec<Run>, restart_process: Option<RestartProcess>| {
+            let update =
+                LiveUpdate { syncs: vec![sync.clone()], runs, restart_process, ..LiveUpdate::default() };
+            update.step_paths().into_iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(paths(vec![], None), Vec::<String>::new());
+        assert_eq!(paths(vec![run(&["/p/src/go.mod"])], None), ["/p/src/go.mod"]);
+        assert_eq!(paths(vec![run(&["/p/src/go.mod"]), run(&[])], None), ["/p/src/go.mod", "/p/src"]);
+        assert_eq!(paths(vec![], Some(RestartProcess::default())), ["/p/src"]);
+    }
 
     #[test]
     fn containers_are_found_by_image_or_by_name() {

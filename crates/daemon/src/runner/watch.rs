@@ -80,12 +80,14 @@ async fn changed(context: &Context, id: &WatchId, paths: Vec<PathBuf>) {
 
 /// Returns when every watch is placed: no later change is missed.
 async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec>) -> Option<Subscription> {
-    let (version, mut files, contents) = match &*spec.borrow_and_update() {
-        TaskSpec::Watch { version, files, contents } => (*version, files.clone(), contents.clone()),
+    let (version, mut files, contents, together) = match &*spec.borrow_and_update() {
+        TaskSpec::Watch { version, files, contents, together } => {
+            (*version, files.clone(), contents.clone(), together.clone())
+        }
         _ => return None,
     };
     files.ignores.extend(context.settings.output.iter().map(IgnoreRule::path));
-    let subscription = match context.edges.watcher.subscribe(files) {
+    let subscription = match context.edges.watcher.subscribe_together(files, together) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {
                 complain(context, id, &failure).await;

@@ -143,6 +143,11 @@ pub(crate) fn changed(state: &mut State, name: &str, paths: Vec<PathBuf>) {
 
 pub(super) fn plan(key: &ObjectKey, run: &FilesRun) -> Plan {
     let Some((version, files)) = &run.watched else { return Plan::new() };
-    let spec = TaskSpec::Watch { version: *version, files: files.clone(), contents: Contents::default() };
+    let spec = TaskSpec::Watch {
+        version: *version,
+        files: files.clone(),
+        contents: Contents::default(),
+        together: Vec::new(),
+    };
     Plan::from([(TaskId::Watch(WatchId::Object(key.name.clone())), spec)])
 }

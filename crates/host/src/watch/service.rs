@@ -196,10 +196,11 @@ impl State {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Subscribe { files, matcher, id, ready } => {
+            Command::Subscribe { files, matcher, together, id, ready } => {
                 let subscription = SubscriptionId(self.new_id());
                 // No receiver: the subscription was dropped before it began.
                 if id.send(subscription).is_ok() {
+                    self.delivery.open(subscription, together);
                     self.subscribe(subscription, files, &matcher, ready);
                 }
             }
@@ -223,7 +224,6 @@ impl State {
             self.mounts = Mounts::read(self.choice);
             self.mounts_read = Instant::now();
         }
-        self.delivery.open(id);
         let mut regions: Vec<RegionId> = Vec::new();
         let mut fresh = Vec::new();
         for root in files.roots {

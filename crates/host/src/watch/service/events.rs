@@ -151,6 +151,8 @@ fn content(mask: EventMask) -> Content {
         Content::Writing
     } else if mask.intersects(DISAPPEARED) {
         Content::Gone
+    } else if mask.contains(EventMask::ATTRIB) {
+        Content::Touched
     } else {
         Content::Complete
     }

@@ -54,7 +54,13 @@ impl Bench {
         let files = FileSet { roots: vec![self.path(name)], ignores: vec![] };
         let (id, mut known) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
-        self.state.obey(Command::Subscribe { files, matcher: Arc::new(Matcher::default()), id, ready });
+        self.state.obey(Command::Subscribe {
+            files,
+            matcher: Arc::new(Matcher::default()),
+            together: vec![],
+            id,
+            ready,
+        });
         (known.try_recv().expect("it is sent at once"), is_ready)
     }
 

@@ -132,7 +132,7 @@ impl State {
             }
         }
         if report.wants(root) {
-            self.report(id, root, Content::Writing);
+            self.report(id, root, Content::Found);
         }
         Ok(())
     }
@@ -216,7 +216,7 @@ impl State {
             } else if !is_temporary(&name) {
                 let path = entry.path();
                 if job.report.wants(&path) {
-                    self.report(id, &path, Content::Writing);
+                    self.report(id, &path, Content::Found);
                 }
             }
         }
