@@ -11,8 +11,8 @@ mod pods;
 mod words;
 
 use kubernetes::deployed;
-pub(crate) use kubernetes::{failed_pod, is_broken};
-pub(crate) use pods::{current_pods, newest_pod};
+pub(crate) use kubernetes::{cannot_run, failed_pod, is_broken};
+pub(crate) use pods::{current_pods, has_ended, newest_pod};
 
 /// A status and, where it is not good, why.
 #[derive(Clone, Debug, PartialEq)]

@@ -35,7 +35,7 @@ use crate::prune::PruneState;
 pub(crate) use clusters::{ClusterState, Clusters};
 pub(crate) use kubernetes::{
     BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
-    Save,
+    Save, runs,
 };
 pub(crate) use local::{CommandRun, LocalState, Probed, Serve, ServeState};
 pub(crate) use queue::{Queue, Rank};

@@ -389,6 +389,48 @@ fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
 }
 
 #[test]
+fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
+    put(&mut script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
+    let update = |restart: &str| {
+        json!({"spec": {
+            "basePath": "/p", "selector": {"kubernetes": {"discoveryName": "w", "containerName": "main"}},
+            "syncs": [{"localPath": "w/src", "containerPath": "/src"}], "sources": [{"fileWatch": "files"}],
+            "restart": restart,
+        }})
+    };
+    put(&mut script, "LiveUpdate", "own", update(""));
+    let job = |script: &Script| {
+        let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
+        let jobs = plan.into_values().filter_map(|spec| match spec {
+            TaskSpec::Sync(task) => task.job,
+            _ => None,
+        });
+        jobs.map(|job| (job.update, job.paths)).next()
+    };
+    let save = |script: &mut Script, path: &str| {
+        let (watch, paths) = (WatchId::Object("files".into()), vec![path.into()]);
+        script.event(Event::FilesChanged { watch, paths, written: None });
+        job(script).expect("it is copied")
+    };
+    let end = |script: &mut Script, run: u64, outcome| {
+        let (name, container) = ("own".to_owned(), lilt_model::ContainerId::new("c1"));
+        script.event(Event::ObjectSynced { name, run, container, outcome });
+    };
+    let (run, _) = save(&mut script, "/p/w/src/a");
+    end(&mut script, run, Err(lilt_engine::SyncFault::Step(Failure::user("it broke"))));
+    assert_eq!(job(&script), None, "not by itself");
+    let (run, paths) = save(&mut script, "/p/w/src/b");
+    assert_eq!(paths, [std::path::Path::new("/p/w/src/a"), std::path::Path::new("/p/w/src/b")]);
+    end(&mut script, run, Ok(()));
+    assert_eq!(save(&mut script, "/p/w/src/c").1, [std::path::Path::new("/p/w/src/c")]);
+
+    put(&mut script, "LiveUpdate", "own", update("always"));
+    assert_eq!(status(&script, "LiveUpdate", "own")["failed"]["reason"], "NotSupported");
+}
+
+#[test]
 fn another_cluster_is_reached_and_nothing_goes_to_it() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect();

@@ -10,7 +10,7 @@ use lilt_model::{ClusterName, ResourceName, Uid};
 
 use crate::apply::{notices, update};
 use crate::objects;
-use crate::state::{ImageState, InitialSync, Progress, State};
+use crate::state::{ImageState, InitialSync, Progress, State, runs};
 
 /// All pods of a namespace: what is not among them is gone.
 pub(super) fn listed(state: &mut State, cluster: &ClusterName, namespace: &str, pods: Vec<Pod>) {
@@ -137,13 +137,7 @@ pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
 
 fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>]) {
     let mut known = std::mem::take(&mut image.containers);
-    if target.is_built() && image.reference.is_none() {
-        return;
-    }
-    let is_of = |container: &Container| match &image.reference {
-        Some(reference) => container.image == *reference,
-        None => target.selects(&container.name, &container.image),
-    };
+    let is_of = |container: &Container| runs(image.reference.as_ref(), target, container);
     let asked = target.live_update.as_ref().is_some_and(|live_update| live_update.initial_sync);
     let initial_sync = if asked { InitialSync::Due } else { InitialSync::Done };
     let restarts =

@@ -21,7 +21,7 @@ use crate::event::SyncFault;
 use crate::plan::Plan;
 use crate::runtime::current_pods;
 use crate::schedule::in_place;
-use crate::state::State;
+use crate::state::{InitialSync, State};
 use crate::task::{SyncJob, SyncTask, TaskId, TaskSpec};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -46,8 +46,10 @@ struct Target {
     agent: bool,
     /// It has all saves up to this number.
     has: u64,
-    /// It is to get all synced files first.
-    initial_sync: bool,
+    /// Saves up to this number were tried; those that it lacks alone start nothing again.
+    tried: u64,
+    /// Whether it is to get all synced files first.
+    initial_sync: InitialSync,
     synced: Option<Timestamp>,
     job: Option<Job>,
     error: Option<String>,
@@ -123,15 +125,29 @@ fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveR
         let words = "not supported yet: only containers of Kubernetes are updated in place".to_owned();
         return Err(("NotSupported", words));
     }
+    if update.restart {
+        let words = "not supported: a container of Kubernetes is not restarted with `restart`; \
+                     restart_process() in a Tiltfile starts its process anew";
+        return Err(("NotSupported", words.to_owned()));
+    }
     let found = containers(state, object)?;
     take_saves(state, object, run)?;
     let known = std::mem::take(&mut run.containers);
     run.containers = found
         .into_iter()
         .map(|Running { id, pod, name, agent }| {
-            let initial_sync = update.initial_sync;
-            let fresh =
-                || Target { pod, name, agent, has: 0, initial_sync, synced: None, job: None, error: None };
+            let initial_sync = if update.initial_sync { InitialSync::Due } else { InitialSync::Done };
+            let fresh = || Target {
+                pod,
+                name,
+                agent,
+                has: 0,
+                tried: 0,
+                initial_sync,
+                synced: None,
+                job: None,
+                error: None,
+            };
             let target = known.get(&id).cloned().unwrap_or_else(fresh);
             (id, target)
         })
@@ -232,9 +248,11 @@ fn begin(state: &mut State, run: &mut LiveRun) {
     for target in run.containers.values_mut().filter(|target| target.job.is_none()) {
         let missing = || run.changes.iter().filter(|(_, (_, number))| *number > target.has);
         let newest = missing().map(|(_, (_, number))| *number).max();
-        let Some(up_to) = newest.or(target.initial_sync.then_some(target.has)) else { continue };
+        let untried = newest.filter(|newest| *newest > target.tried);
+        let first = (target.initial_sync == InitialSync::Due).then_some(newest.unwrap_or(target.has));
+        let Some(up_to) = untried.or(first) else { continue };
         let paths = missing().map(|(path, _)| path.clone()).collect();
-        let everything = std::mem::take(&mut target.initial_sync);
+        let everything = target.initial_sync != InitialSync::Done;
         target.job = Some(Job { run: state.next_sequence(), up_to, paths, everything });
     }
 }
@@ -251,10 +269,14 @@ pub(crate) fn synced(
     let LiveRun { containers, changes, .. } = &mut **run;
     let Some(target) = containers.get_mut(container) else { return };
     let Some(job) = target.job.take_if(|job| job.run == number) else { return };
-    // What failed is not tried again by itself; the next save is.
-    target.has = job.up_to;
+    // What failed is not tried again by itself, but with the next save.
+    target.tried = job.up_to;
+    if job.everything {
+        target.initial_sync = if outcome.is_ok() { InitialSync::Done } else { InitialSync::Tried };
+    }
     target.error = match outcome {
         Ok(()) => {
+            target.has = job.up_to;
             let saved = job.paths.iter().filter_map(|path| changes.get(path)).map(|(at, _)| *at);
             target.synced = saved.max().or(target.synced);
             None

@@ -1,7 +1,7 @@
 //! Whether what was deployed is healthy.
 
 use lilt_model::api::RuntimeStatus;
-use lilt_model::cluster::{Pod, PodPhase};
+use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase};
 use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use serde_json::Value;
 
@@ -81,26 +81,31 @@ pub(crate) fn failed_pod<'a>(state: &State, pods: impl Iterator<Item = &'a Pod>)
     pods.filter(|pod| is_broken(pod)).min_by_key(|pod| pod.created).map(|pod| words(state, pod))
 }
 
+/// What is said of a container that will not run soon, if ever.
+const WAITING_IN_VAIN: [&str; 8] = [
+    "CrashLoopBackOff",
+    "ImagePullBackOff",
+    "ErrImagePull",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+];
+
+/// It crashes all the time, or cannot even be made.
+pub(crate) fn cannot_run(container: &Container) -> bool {
+    let ContainerState::Waiting { reason, .. } = &container.state else { return false };
+    WAITING_IN_VAIN.contains(&reason.as_str())
+}
+
 pub(crate) fn is_broken(pod: &Pod) -> bool {
-    const BROKEN: [&str; 13] = [
-        "CrashLoopBackOff",
-        "ImagePullBackOff",
-        "ErrImagePull",
-        "ErrImageNeverPull",
-        "InvalidImageName",
-        "CreateContainerConfigError",
-        "CreateContainerError",
-        "RunContainerError",
-        "ContainerCannotRun",
-        "OOMKilled",
-        "Error",
-        "StartError",
-        "Evicted",
-    ];
+    const ENDED: [&str; 5] = ["ContainerCannotRun", "OOMKilled", "Error", "StartError", "Evicted"];
     let status = pod.status.strip_prefix("Init:").unwrap_or(&pod.status);
     // Where a runtime gives no reason for the end of a container.
     let ended_badly = ["ExitCode:", "Signal:"].iter().any(|prefix| status.starts_with(prefix));
-    pod.phase == PodPhase::Failed || BROKEN.contains(&status) || ended_badly
+    let is_broken = WAITING_IN_VAIN.contains(&status) || ENDED.contains(&status);
+    pod.phase == PodPhase::Failed || is_broken || ended_badly
 }
 
 fn kind(object: &Value) -> &str {

@@ -16,7 +16,7 @@ pub(crate) fn newest_pod<'a>(pods: impl Iterator<Item = &'a Pod>) -> Option<&'a 
     pods.max_by(|one, other| age(one).cmp(&age(other)))
 }
 
-pub(super) fn has_ended(pod: &Pod) -> bool {
+pub(crate) fn has_ended(pod: &Pod) -> bool {
     matches!(pod.phase, PodPhase::Failed | PodPhase::Succeeded)
 }
 

@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::Failure;
-use lilt_model::cluster::{Delivery, Pod, PodRef};
+use lilt_model::cluster::{Container, Delivery, Pod, PodRef};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::resource::Body;
 
 use crate::cause::Cause;
-use crate::runtime::{current_pods, is_broken};
+use crate::runtime::{cannot_run, current_pods, has_ended, is_broken};
 use crate::state::{
     BodyState, ContainerJob, ImageState, InitialSync, KubernetesState, LiveUpdateRun, ResourceState, State,
+    runs,
 };
 use crate::task::{DeployJob, LocalJob, UpdateJob};
 
@@ -52,7 +53,11 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
         let run = LiveUpdateRun { jobs, failure: None, speaker };
         return Choice::LiveUpdate(Box::new(run), cause, snapshot);
     }
-    if resource.triggered.is_none() && is_starting(state, kubernetes) { Choice::Wait } else { Choice::Deploy }
+    if resource.triggered.is_none() && is_starting(state, spec, kubernetes) {
+        Choice::Wait
+    } else {
+        Choice::Deploy
+    }
 }
 
 /// Its changes cannot all be copied into a container: it must be built, or at least deployed, again.
@@ -71,8 +76,10 @@ pub(super) fn needs_build(
     match &image.live_update {
         None => !state.changes.is_empty(),
         Some(live_update) => {
-            // Where there is no agent, only a new pod starts the process anew.
-            let cannot_restart = live_update.restart_process.is_some()
+            // Where there is no agent, only a new pod starts the process anew. One whose image is the same as before has
+            // none of the changes: they are copied, and the step says what it cannot do.
+            let cannot_restart = image.is_built()
+                && live_update.restart_process.is_some()
                 && !state.changes.is_empty()
                 && state.containers.values().any(|container| !container.agent);
             cannot_restart || !state.changes.keys().all(|path| in_place(live_update, path))
@@ -141,10 +148,22 @@ fn live_cause(state: &State, resource: &ResourceState, everything: bool) -> Caus
     }
 }
 
-/// A pod is on its way and nothing is wrong with it.
-fn is_starting(state: &State, kubernetes: &KubernetesState) -> bool {
+/// A container that takes changes is on its way, for the first time or again: it is not one that crashes all the time, or
+/// that cannot be made at all.
+fn is_starting(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesState) -> bool {
+    let takes_changes = |container: &Container| {
+        let mut images = spec.images.iter().filter(|image| image.live_update.is_some());
+        images.any(|image| {
+            let known = kubernetes.images.get(&image.name);
+            known.is_some_and(|known| runs(known.reference.as_ref(), image, container))
+        })
+    };
+    let will_run = |pod: &Pod| {
+        let mut needed = pod.containers.iter().filter(|it| it.init || takes_changes(it));
+        !has_ended(pod) && !needed.any(cannot_run)
+    };
     let mut pods = current_pods(state, kubernetes).peekable();
-    pods.peek().is_none() || pods.any(|pod| pod.message.is_none() && pod.restarts() == 0)
+    pods.peek().is_none() || pods.any(will_run)
 }
 
 /// Those of ours that are made anew when they are gone: a job has no other, and an operator may have its own mind.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lilt_model::cluster::{PodRef, Registry};
-use lilt_model::image::{BuildRecord, LiveUpdate};
+use lilt_model::cluster::{Container, PodRef, Registry};
+use lilt_model::image::{BuildRecord, ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{ForwardPlace, ObjectRef};
 use lilt_model::resource::{Body, Resource};
 use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp};
@@ -197,6 +197,14 @@ impl KubernetesState {
     pub(crate) fn deployed_to(&self, namespace: &str) -> bool {
         let objects = self.deployed.iter().flat_map(|deployed| &deployed.objects);
         objects.into_iter().any(|(object, _)| object.namespace == namespace)
+    }
+}
+
+/// Whether a container runs an image that was built as `reference`, or is never built.
+pub(crate) fn runs(reference: Option<&String>, target: &ImageTarget, container: &Container) -> bool {
+    match reference {
+        Some(reference) => container.image == *reference,
+        None => !target.is_built() && target.selects(&container.name, &container.image),
     }
 }
 

@@ -1,0 +1,127 @@
+//! Which changes go into containers in place, and when.
+
+mod support;
+
+use lilt_engine::{TaskId, TaskSpec, WatchId, plan};
+use lilt_model::cluster::{ContainerState, Pod, PodPhase};
+use lilt_model::image::{RestartProcess, Run};
+use lilt_model::resource::{Body, Resource};
+use support::*;
+
+fn with_live_update(
+    mut resource: Resource,
+    change: impl FnOnce(&mut lilt_model::image::LiveUpdate),
+) -> Resource {
+    if let Body::Kubernetes(kubernetes) = &mut resource.body
+        && let Some(live_update) = &mut kubernetes.images[0].live_update
+    {
+        change(live_update);
+    }
+    resource
+}
+
+fn waiting(reason: &str) -> ContainerState {
+    ContainerState::Waiting { reason: reason.into(), message: "back-off 10s restarting".into() }
+}
+
+/// A pod whose container has ended, and was started again once before.
+fn between_two_runs() -> Pod {
+    let mut pod = running("web", "web-1", "one", "c1");
+    pod.ready = false;
+    pod.status = "Error".into();
+    pod.message = Some("it was killed".into());
+    pod.containers[0].restarts = 1;
+    pod.containers[0].state = ContainerState::Terminated {
+        exit_code: 137,
+        reason: "Error".into(),
+        message: String::new(),
+        started: None,
+        finished: lilt_model::Timestamp(1),
+    };
+    pod
+}
+
+/// What a save causes while the pod is like this.
+fn save_during(pod: Pod) -> Script {
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect().deploy("web", "one").pod(pod);
+    script.save_image("web", "web", "/p/web/src/one");
+    script
+}
+
+const WAITS: &str = "web holds: waiting for the container to run";
+const BUILDS: &str = "(build web, deploy)";
+
+#[test]
+fn a_container_that_comes_back_is_waited_for() {
+    let mut script = save_during(between_two_runs());
+    assert!(script.show().contains(WAITS), "{}", script.show());
+    script.pod(running("web", "web-1", "one", "c2"));
+    assert!(script.show().contains(r#"sync web c2: ["/p/web/src/one"]"#), "{}", script.show());
+
+    // What another container of the pod does is its own affair.
+    let mut pod = between_two_runs();
+    let mut sidecar = pod.containers[0].clone();
+    (sidecar.name, sidecar.image) = ("sidecar".into(), "sidecar:1".into());
+    sidecar.state = waiting("CrashLoopBackOff");
+    pod.containers.push(sidecar);
+    let script = save_during(pod);
+    assert!(script.show().contains(WAITS), "{}", script.show());
+}
+
+#[test]
+fn only_a_crash_loop_forces_a_build() {
+    for reason in ["CrashLoopBackOff", "ImagePullBackOff", "CreateContainerError"] {
+        let mut pod = between_two_runs();
+        pod.containers[0].state = waiting(reason);
+        let script = save_during(pod);
+        assert!(script.show().contains(BUILDS), "{reason}: {}", script.show());
+    }
+    let mut script = save_during(between_two_runs());
+    let mut pod = between_two_runs();
+    pod.containers[0].state = waiting("CrashLoopBackOff");
+    script.pod(pod);
+    assert!(script.show().contains(BUILDS), "it was one in the end: {}", script.show());
+    let mut pod = between_two_runs();
+    pod.phase = PodPhase::Failed;
+    let script = save_during(pod);
+    assert!(script.show().contains(BUILDS), "it does not come back: {}", script.show());
+}
+
+/// A deployment would start the same image, and none of the changes would ever be there.
+#[test]
+fn where_nothing_is_built_files_are_copied_also_without_the_agent() {
+    let restarting =
+        with_live_update(workload("web"), |it| it.restart_process = Some(RestartProcess::default()));
+    for resource in [not_built(restarting.clone()), {
+        let mut by_command = deployed_by_command("web");
+        if let (Body::Kubernetes(to), Body::Kubernetes(from)) = (&mut by_command.body, restarting.body) {
+            to.images = from.images;
+        }
+        not_built(by_command)
+    }] {
+        let mut script = Script::loaded(vec![resource]);
+        script.connect().deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+        script.save_image("web", "web", "/p/web/src/main");
+        assert!(script.show().contains(r#"sync web c1: ["/p/web/src/main"]"#), "{}", script.show());
+    }
+}
+
+#[test]
+fn files_that_make_a_step_run_are_told_with_the_rest_of_their_burst() {
+    let together = |resource: Resource| {
+        let script = Script::loaded(vec![resource]);
+        let watch = TaskId::Watch(WatchId::Image("web".into(), "web".into()));
+        match plan(&script.state).remove(&watch) {
+            Some(TaskSpec::Watch { together, .. }) => together,
+            other => panic!("{other:?}"),
+        }
+    };
+    let sources = std::path::PathBuf::from("/p/web/src");
+    let list = sources.join("go.mod");
+    assert_eq!(together(workload("web")), [sources]);
+    let run = Run { argv: vec!["make".into()], triggers: vec![list.clone()], echo_off: false };
+    assert_eq!(together(with_live_update(workload("web"), |it| it.runs = vec![run])), [list]);
+    let nothing = with_live_update(workload("web"), |it| it.runs.clear());
+    assert!(together(nothing).is_empty());
+}
