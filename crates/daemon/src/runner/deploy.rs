@@ -20,7 +20,6 @@ use lilt_cluster::inject::Injection;
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
-use lilt_model::log::Level;
 use lilt_model::{Failure, ImageName, ResourceName};
 use serde_json::Value;
 
@@ -143,12 +142,8 @@ async fn deploy(
 fn tell_what_a_command_cannot(job: &DeployJob, steps: &mut Steps) {
     let restarts = |image: &&ImageTarget| live_updates(image).is_some_and(|it| it.restart_process.is_some());
     for image in job.kubernetes.images.iter().filter(restarts) {
-        let words = format!(
-            "WARNING: the process of {} is not started anew in place, changes are deployed anew: a command deploys it, \
-             and lilt adds what it needs only to pods that it applies itself",
-            image.name
-        );
-        steps.span().print(Level::Warn, &words);
+        let why = "a command deploys it, and lilt adds what it needs only to pods that it applies itself";
+        agent::tell_no_restart(image, why, steps);
     }
 }
 

@@ -281,6 +281,9 @@ async fn restart(
         return Ok(());
     }
     stages.begin(StageKind::Restart, "").await;
+    if !task.agent {
+        return Err(SyncFault::Step(cannot_restart(task)));
+    }
     let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
     let restarted = channel.restart().await;
     if let Err(failure) = restarted {
@@ -289,6 +292,15 @@ async fn restart(
     }
     span.info("  → Process started anew");
     Ok(())
+}
+
+/// Its image is not built by lilt: a deployment would bring none of the changes, either.
+fn cannot_restart(task: &SyncTask) -> Failure {
+    Failure::user(format!(
+        "the changes are in the container {}, but its process cannot be started anew: lilt's agent is not in its pod",
+        task.container
+    ))
+    .hint("the log of the last deployment says why; what runs by itself when files change needs no restart_process()")
 }
 
 fn is_due(triggers: &[PathBuf], paths: &[PathBuf]) -> bool {

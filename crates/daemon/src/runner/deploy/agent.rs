@@ -4,20 +4,24 @@ mod facts;
 
 use lilt_agent_image::AgentImage;
 use lilt_cluster::inject::agent::{self, AgentNote, AgentOffer};
+use lilt_docker::Engine;
+use lilt_docker::look::ImageConfiguration;
 use lilt_engine::DeployJob;
-use lilt_model::image::{ImageTarget, LiveUpdate};
+use lilt_model::cluster::Delivery;
+use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget, LiveUpdate};
 use lilt_model::log::Level;
 use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry};
-use lilt_model::{Failure, ImageName};
+use lilt_model::{Away, Failure, ImageName};
 use serde_json::Value;
 
 use super::image::{self, Built};
 use super::steps::Steps;
-use super::{delivery, live_updates};
+use super::{custom, delivery, live_updates};
 use crate::context::Context;
 
 /// An image whose containers may need the agent.
 struct Candidate {
+    image: ImageName,
     offer: AgentOffer,
     /// What the agent's image is called on this machine.
     local: String,
@@ -37,10 +41,10 @@ pub(super) async fn bring(
         return Ok(());
     }
     let mut candidates = Vec::new();
-    for (name, deployed) in references {
-        let Some(target) = job.kubernetes.image(name) else { continue };
+    for (name, deployed) in references.iter().cloned().chain(unbuilt(job, objects)) {
+        let Some(target) = job.kubernetes.image(&name) else { continue };
         if let Some(live_update) = live_updates(target) {
-            candidates.extend(candidate(context, job, (target, live_update), deployed, steps).await?);
+            candidates.extend(candidate(context, job, (target, live_update), &deployed, steps).await?);
         }
     }
     let offers: Vec<AgentOffer> = candidates.iter().map(|candidate| candidate.offer.clone()).collect();
@@ -56,24 +60,87 @@ pub(super) async fn bring(
             ),
         }
     }
-    for candidate in candidates.into_iter().filter(|candidate| is_used(candidate, objects)) {
+    tell_unplaced(job, &candidates, &notes, objects, steps);
+    for candidate in candidates.into_iter().filter(|candidate| is_used(&candidate.offer, objects)) {
         provide(context, job, candidate, steps).await?;
     }
     Ok(())
 }
 
+/// Images that come from elsewhere, under the names that the objects have for them.
+fn unbuilt(job: &DeployJob, objects: &[Value]) -> Vec<(ImageName, String)> {
+    let mut found = Vec::new();
+    for target in job.kubernetes.images.iter().filter(|target| !target.is_built()) {
+        for (container, image) in objects.iter().flat_map(containers) {
+            let pair = (target.name.clone(), image.to_owned());
+            if target.selects(container, image) && !found.contains(&pair) {
+                found.push(pair);
+            }
+        }
+    }
+    found
+}
+
+/// Name and image of every container of an object, of whatever kind.
+fn containers(value: &Value) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    match value {
+        Value::Object(fields) => {
+            for container in fields.get("containers").and_then(Value::as_array).into_iter().flatten() {
+                found.extend(container["name"].as_str().zip(container["image"].as_str()));
+            }
+            found.extend(fields.values().flat_map(containers));
+        }
+        Value::Array(items) => found.extend(items.iter().flat_map(containers)),
+        _ => {}
+    }
+    found
+}
+
 fn tell_what_is_lost(job: &DeployJob, steps: &mut Steps) {
     let restarts = |image: &&ImageTarget| live_updates(image).is_some_and(|it| it.restart_process.is_some());
     for image in job.kubernetes.images.iter().filter(restarts) {
-        let words = format!(
-            "WARNING: the process of {} is not started anew in place, changes are built and deployed: \
-             live_update_agent=False forbids what it needs",
-            image.name
-        );
-        steps.span().print(Level::Warn, &words);
+        tell_no_restart(image, "live_update_agent=False forbids what it needs", steps);
     }
 }
 
+/// What the Tiltfile asks for and cannot be had.
+pub(super) fn tell_no_restart(image: &ImageTarget, why: &str, steps: &mut Steps) {
+    let instead =
+        if image.is_built() { "changes are built and deployed" } else { "changes are copied and it goes on" };
+    let words =
+        format!("WARNING: the process of {} is not started anew in place, {instead}: {why}", image.name);
+    steps.span().print(Level::Warn, &words);
+}
+
+/// What an operator makes of an object is its own: lilt knows the pods of the usual workloads alone.
+fn tell_unplaced(
+    job: &DeployJob,
+    candidates: &[Candidate],
+    notes: &[AgentNote],
+    objects: &[Value],
+    steps: &mut Steps,
+) {
+    let unplaced = |candidate: &&Candidate| is_unplaced(&candidate.offer, notes, objects);
+    for candidate in candidates.iter().filter(unplaced) {
+        let why = "no workload that lilt knows runs its image, and lilt adds what it needs to no others";
+        if let Some(image) = job.kubernetes.image(&candidate.image) {
+            tell_no_restart(image, why, steps);
+        }
+    }
+}
+
+/// Its process is to be started anew, and no container got what that needs, without a word about it.
+fn is_unplaced(offer: &AgentOffer, notes: &[AgentNote], objects: &[Value]) -> bool {
+    let is_told = |name: &str| {
+        notes.iter().any(|note| matches!(note, AgentNote::Impossible { container, .. } if container == name))
+    };
+    let mut named = objects.iter().flat_map(containers);
+    let told = named.any(|(name, image)| image == offer.deployed && is_told(name));
+    offer.restart.is_some() && !is_used(offer, objects) && !told
+}
+
+/// None if nothing is known of the image: its containers then have to do with what they have.
 async fn candidate(
     context: &Context,
     job: &DeployJob,
@@ -81,68 +148,102 @@ async fn candidate(
     deployed: &str,
     steps: &mut Steps,
 ) -> Result<Option<Candidate>, Failure> {
-    let engine = &image::engine(context, &job.kubernetes.cluster)?;
-    let local = image::local_reference(job, &target.name, deployed)?;
-    let mut unknown = |why: &str| {
-        if live_update.restart_process.is_some() {
-            let words = format!(
-                "WARNING: the process of {} is not started anew in place, changes are built and deployed: {why}",
-                target.name
-            );
-            steps.span().print(Level::Warn, &words);
-        }
-    };
-    let configuration = match engine.image_configuration(&local).await? {
-        Some(configuration) => Some(configuration),
-        // A command of the user's may have left it in the registry alone.
-        None => match engine.pull(&local).await {
-            Ok(()) => engine.image_configuration(&local).await?,
-            Err(failure) => {
-                unknown(&format!("lilt cannot look into the image: {failure}"));
-                return Ok(None);
+    let whose = format!("{}:{}", context.settings.tiltfile.display(), steps.resource());
+    match look(context, job, (target, live_update), deployed, &whose).await {
+        Ok(candidate) => Ok(Some(candidate)),
+        // It will be back: a build would wait for it, too.
+        Err(failure) if failure.away == Some(Away::Engine) && is_in_the_engine(target) => Err(failure),
+        Err(failure) => {
+            if live_update.restart_process.is_some() {
+                tell_no_restart(target, &failure.to_string(), steps);
+            } else {
+                let words = format!(
+                    "WARNING: live updates of {} are made with the programs of its image, if it has them: {failure}",
+                    target.name
+                );
+                steps.span().print(Level::Warn, &words);
             }
-        },
+            Ok(None)
+        }
+    }
+}
+
+/// Whether the image cannot have been built without the engine.
+fn is_in_the_engine(target: &ImageTarget) -> bool {
+    match &target.build {
+        ImageBuild::Docker(_) | ImageBuild::Compose(_) => true,
+        ImageBuild::Custom(recipe) => target.is_built() && recipe.output != CustomOutput::Remote,
+        ImageBuild::LiveUpdateOnly => false,
+    }
+}
+
+async fn look(
+    context: &Context,
+    job: &DeployJob,
+    (target, live_update): (&ImageTarget, &LiveUpdate),
+    deployed: &str,
+    whose: &str,
+) -> Result<Candidate, Failure> {
+    let engine = &image::engine(context, &job.kubernetes.cluster)?;
+    let local = match target.is_built() {
+        true => image::local_reference(job, &target.name, deployed)?,
+        false => custom::seen_from_here(deployed, job.registry.as_ref()),
     };
-    let Some(configuration) = configuration else {
-        unknown("the image is not in the local engine, where lilt could look into it");
-        return Ok(None);
-    };
-    let (here, there) = home(job, &target.name, &local, deployed)?;
+    let configuration = configuration(engine, &local).await?;
+    let (here, there) = home(job, target, &local, deployed)?;
     let name = here.familiar_name();
     let Some(AgentImage { tag, archive }) = lilt_agent_image::image(&configuration.architecture, &name)
     else {
-        unknown(&format!("lilt has no agent for {}", configuration.architecture));
-        return Ok(None);
+        return Err(Failure::user(format!("lilt has no agent for {}", configuration.architecture)));
     };
-    let whose = format!("{}:{}", context.settings.tiltfile.display(), steps.resource());
     let offer = AgentOffer {
         deployed: deployed.to_owned(),
         agent_image: there.with_tag(&tag).familiar(),
         agent_program: lilt_agent_image::PROGRAM.to_owned(),
-        facts: facts::find(engine, &whose, &configuration, live_update).await?,
+        facts: facts::find(engine, whose, &configuration, live_update).await?,
         restart: live_update.restart_process.clone(),
     };
-    Ok(Some(Candidate { offer, local: format!("{name}:{tag}"), archive }))
+    Ok(Candidate { image: target.name.clone(), offer, local: format!("{name}:{tag}"), archive })
+}
+
+async fn configuration(engine: &Engine, local: &str) -> Result<ImageConfiguration, Failure> {
+    if let Some(configuration) = engine.image_configuration(local).await? {
+        return Ok(configuration);
+    }
+    // A command of the user's may have left it in the registry alone.
+    let unseen = |failure: Failure| {
+        let words = format!("lilt cannot look into the image: {}", failure.message);
+        Failure { message: words, ..failure }
+    };
+    engine.pull(local).await.map_err(unseen)?;
+    let missing = || Failure::user("the image is not in the local engine, where lilt could look into it");
+    engine.image_configuration(local).await?.ok_or_else(missing)
 }
 
 /// Where the agent for an image lies, as this machine and as the cluster name it: beside the image, or in the registry if
 /// there is one, for the image itself may have come to the cluster by a way that only a command of the user's knows.
 fn home(
     job: &DeployJob,
-    name: &ImageName,
+    target: &ImageTarget,
     local: &str,
     deployed: &str,
 ) -> Result<(Reference, Reference), Failure> {
+    let name = &target.name;
     match job.registry.as_ref() {
         Some(registry) => {
             Ok((reference_in_registry(name, Some(registry))?, reference_in_cluster(name, Some(registry))?))
+        }
+        // Nothing of ours goes to a place that others push to.
+        None if !target.is_built() && job.delivery == Delivery::Push => {
+            Err(Failure::user("there is no registry through which its agent could come to the cluster")
+                .hint("name one in the Tiltfile: default_registry('registry.example.com/team')"))
         }
         None => Ok((Reference::parse(local)?, Reference::parse(deployed)?)),
     }
 }
 
-fn is_used(candidate: &Candidate, objects: &[Value]) -> bool {
-    let image = Value::from(candidate.offer.agent_image.as_str());
+fn is_used(offer: &AgentOffer, objects: &[Value]) -> bool {
+    let image = Value::from(offer.agent_image.as_str());
     objects.iter().any(|object| mentions(object, &image))
 }
 
@@ -170,4 +271,37 @@ async fn provide(
     }
     let built = Built { local: candidate.local, in_cluster: candidate.offer.agent_image, known };
     delivery::bring(context, job, &built, steps).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lilt_model::image::RestartProcess;
+    use lilt_model::image_facts::ImageFacts;
+    use serde_json::json;
+
+    #[test]
+    fn an_operators_object_is_given_no_agent_and_that_is_told() {
+        let restart = Some(RestartProcess::default());
+        let offer = AgentOffer {
+            deployed: "web:1".into(),
+            agent_image: "web:agent".into(),
+            agent_program: "/agent".into(),
+            facts: ImageFacts::default(),
+            restart,
+        };
+        let container = json!({"name": "main", "image": "web:1"});
+        let object = |kind: &str, added: &str| {
+            json!({"kind": kind, "spec": {"template": {"spec": {"containers": [container], "initContainers": [
+                {"name": "agent", "image": added}]}}}})
+        };
+        let (own, placed) = (object("Rollout", "other"), object("Deployment", "web:agent"));
+        assert_eq!(containers(&own), [("main", "web:1")]);
+        assert!(is_unplaced(&offer, &[], std::slice::from_ref(&own)));
+        assert!(!is_unplaced(&offer, &[], &[placed]));
+        let told = AgentNote::Impossible { container: "main".into(), reason: "so it is".into() };
+        assert!(!is_unplaced(&offer, &[told], std::slice::from_ref(&own)));
+        let without = AgentOffer { restart: None, ..offer };
+        assert!(!is_unplaced(&without, &[], &[own]), "it is copied into without the agent");
+    }
 }
