@@ -1,7 +1,9 @@
-//! The agent as a container image: one file in one layer, made here without a builder.
+//! The agent, and the agent as a container image: one file in one layer, made here without a builder.
 //!
 //! The same program gives the same image, byte by byte, so that its name tells what is in it and registries and nodes
 //! that have it need nothing more.
+
+use std::sync::OnceLock;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -22,6 +24,21 @@ pub struct AgentImage {
     pub archive: Vec<u8>,
 }
 
+/// The program for a machine, as `uname -m` names it; none if there is none.
+pub fn program(machine: &str) -> Option<&'static [u8]> {
+    static PROGRAMS: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
+    let (program, packed) = match machine {
+        "x86_64" => (&PROGRAMS[0], AMD64),
+        "aarch64" => (&PROGRAMS[1], ARM64),
+        _ => return None,
+    };
+    Some(program.get_or_init(|| unpack(packed)))
+}
+
+fn unpack(packed: &[u8]) -> Vec<u8> {
+    lz4_flex::decompress_size_prepended(packed).expect("invariant: the build script packed it so")
+}
+
 /// The image for an architecture, as image configurations name it (`amd64`); none if there is none. `name` is the
 /// repository under which the engine shall keep it.
 pub fn image(architecture: &str, name: &str) -> Option<AgentImage> {
@@ -30,9 +47,7 @@ pub fn image(architecture: &str, name: &str) -> Option<AgentImage> {
         "arm64" => ARM64,
         _ => return None,
     };
-    let program =
-        lz4_flex::decompress_size_prepended(packed).expect("invariant: the build script packed it so");
-    let layer = archive(&[(PROGRAM.trim_start_matches('/'), 0o755, &program)]);
+    let layer = archive(&[(PROGRAM.trim_start_matches('/'), 0o755, &unpack(packed))]);
     let configuration = json!({
         "architecture": architecture,
         "os": "linux",
@@ -85,5 +100,9 @@ mod tests {
         let tag = |architecture| image(architecture, "web").unwrap().tag;
         assert_ne!(tag("amd64"), tag("arm64"));
         assert_eq!(image("s390x", "web"), None);
+        for machine in ["x86_64", "aarch64"] {
+            assert!(program(machine).unwrap().starts_with(b"\x7fELF"));
+        }
+        assert_eq!(program("s390x"), None);
     }
 }

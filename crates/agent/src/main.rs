@@ -17,7 +17,8 @@ use problem::Problem;
 const USAGE: &str = "usage: lilt-agent install DESTINATION…
        lilt-agent copy SOURCE DESTINATION [SOURCE DESTINATION]…
        lilt-agent run [--keep PATH]… [--restart-file PATH] [--wait] -- COMMAND [ARGUMENT]…
-       lilt-agent serve";
+       lilt-agent serve [--guest PATH]
+       lilt-agent check";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,7 +30,11 @@ fn main() -> ExitCode {
             Some(options) => return run::run(&options),
             None => Err(Problem::new(USAGE, "")),
         },
-        ["serve"] => serve::serve(),
+        ["serve"] => serve::serve(None),
+        // Its own file, in a container that was made without it.
+        ["serve", "--guest", program] => serve::serve(Some(Path::new(program))),
+        // It can be started here.
+        ["check"] => Ok(()),
         _ => Err(Problem::new(USAGE, "")),
     };
     match done {

@@ -6,7 +6,7 @@ mod options;
 mod restart_file;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::ExitCode;
@@ -25,6 +25,8 @@ use restart_file::RestartFile;
 
 /// How long a process has to end before it is killed, when it is to be started anew.
 const GRACE: Duration = Duration::from_secs(10);
+/// What who asked for a restart is told; anything else is what went wrong.
+pub(crate) const STARTED: &str = "started";
 
 pub(crate) fn run(options: &Options) -> ExitCode {
     match Supervisor::new(options).and_then(Supervisor::supervise) {
@@ -85,7 +87,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn supervise(mut self) -> Result<u8, Problem> {
-        self.child = Some(Child::start(self.options)?);
+        self.start(Restart::default())?;
         loop {
             self.wait()?;
             while let Ok(Some(signal)) = self.signals.read_signal() {
@@ -179,12 +181,22 @@ impl<'a> Supervisor<'a> {
     }
 
     fn start(&mut self, restart: Restart) -> Result<(), Problem> {
-        self.child = Some(Child::start(self.options)?);
-        for mut waiting in restart.waiting {
-            // Who asked may be gone.
-            let _ = waiting.write_all(b"started\n");
+        match Child::start(self.options) {
+            Ok(child) => {
+                self.child = Some(child);
+                tell(restart.waiting, STARTED);
+                Ok(())
+            }
+            Err(problem) => {
+                // On one line, as all answers are.
+                tell(restart.waiting, &problem.to_string().replace('\n', " "));
+                if !self.options.wait_when_ended {
+                    return Err(problem);
+                }
+                eprintln!("lilt-agent: {problem}; waiting for the next update");
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     fn answer(&mut self) -> Result<(), Problem> {
@@ -225,6 +237,18 @@ impl<'a> Supervisor<'a> {
             && Instant::now() >= at
         {
             child.kill_group();
+        }
+    }
+}
+
+/// Answers those who asked for a restart, and waits until they have passed it on: if this process ends, so do they.
+fn tell(waiting: Vec<UnixStream>, answer: &str) {
+    for mut waiting in waiting {
+        // Who asked may be gone.
+        let _ = writeln!(waiting, "{answer}");
+        if answer != STARTED {
+            let _ = waiting.set_read_timeout(Some(Duration::from_secs(1)));
+            let _ = waiting.read(&mut [0]);
         }
     }
 }

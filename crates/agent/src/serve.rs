@@ -10,13 +10,15 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use lilt_agent::protocol::{Answer, Request};
 use lilt_agent::{VERSION, frame};
 
 use crate::home;
-use crate::problem::{Problem, cause};
+use crate::problem::{About as _, Problem, cause};
+use crate::run::STARTED;
 use memory::Memory;
 use place::Places;
 use read::Requests;
@@ -26,9 +28,22 @@ use update::Transaction;
 const NOT_FOUND: i32 = 127;
 /// Pieces of output on their way: a command that prints faster than lilt reads waits.
 const OUTPUT_AHEAD: usize = 16;
+/// A command has ended, and what it left running still has its streams: what it said itself is here after so much quiet,
+const QUIET: Duration = Duration::from_millis(500);
+/// or after so many bytes, if there is no quiet: more than pipes hold.
+const LONGEST_REST: usize = 1 << 20;
 
-pub(crate) fn serve() -> Result<(), Problem> {
-    let places = Places::read();
+/// A `guest` is in a container that was made without it: its own file, which is not needed once it runs, is all that it has
+/// there, and it did not start the container's process.
+pub(crate) fn serve(guest: Option<&Path>) -> Result<(), Problem> {
+    let places = match guest {
+        Some(program) => {
+            // Before the first word: who hears it knows that nothing is left behind.
+            std::fs::remove_file(program).about(program)?;
+            Places::default()
+        }
+        None => Places::read(),
+    };
     say(&Answer::Hello { version: VERSION })?;
     let mut requests = Requests::new(io::stdin().lock());
     let mut memory = Memory::default();
@@ -51,7 +66,11 @@ pub(crate) fn serve() -> Result<(), Problem> {
                 say(&outcome(committed))?;
             }
             Request::Run(argv) => run(&argv)?,
-            Request::Restart => say(&outcome(restart()))?,
+            Request::Restart if guest.is_some() => {
+                let why = "it was not started by lilt's agent";
+                say(&outcome(Err(Problem::new("the container's process", why))))?;
+            }
+            Request::Restart => restart()?,
         }
     }
     Ok(())
@@ -70,18 +89,21 @@ fn outcome(result: Result<(), Problem>) -> Answer {
     }
 }
 
-/// Asks the agent that started the container's process.
+/// Asks the agent that started the container's process, and says what it answers. If it does not, the container ends, and
+/// this process with it.
 fn restart() -> Result<(), Problem> {
     let failed = |error: io::Error| Problem::new("the container's process", cause(&error));
     let mut control = UnixStream::connect(home::control()).map_err(failed)?;
     control.write_all(b"restart\n").map_err(failed)?;
     let mut answer = String::new();
-    io::BufReader::new(control).read_line(&mut answer).map_err(failed)?;
-    match answer.trim_end() {
-        "started" => Ok(()),
-        "" => Err(Problem::new("the container's process", "it ended while it was being restarted")),
+    io::BufReader::new(&control).read_line(&mut answer).map_err(failed)?;
+    let restarted = match answer.trim_end() {
+        STARTED => Ok(()),
+        "" => return Err(Problem::new("the container's process", "it ended while it was being restarted")),
         why => Err(Problem::new("the container's process", why)),
-    }
+    };
+    // The other end waits for the close of the connection before it ends for lack of a process.
+    say(&outcome(restarted))
 }
 
 fn run(argv: &[String]) -> Result<(), Problem> {
@@ -95,9 +117,8 @@ fn run(argv: &[String]) -> Result<(), Problem> {
         .stderr(Stdio::piped())
         .spawn();
     match spawned {
-        Ok(mut child) => {
-            stream(&mut child)?;
-            let status = child.wait().map_err(|error| Problem::new(program, cause(&error)))?;
+        Ok(child) => {
+            let status = stream(child)?.map_err(|error| Problem::new(program, cause(&error)))?;
             say(&Answer::Exited(code(status)))
         }
         Err(error) => {
@@ -107,32 +128,48 @@ fn run(argv: &[String]) -> Result<(), Problem> {
     }
 }
 
-/// What it prints, until both streams are closed.
-fn stream(child: &mut Child) -> Result<(), Problem> {
-    let (sender, pieces) = sync_channel(OUTPUT_AHEAD);
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    std::thread::scope(|scope| {
-        let other = sender.clone();
-        scope.spawn(move || forward(stdout, &sender, Answer::Stdout));
-        scope.spawn(move || forward(stderr, &other, Answer::Stderr));
-        // When nobody listens any more the rest is read all the same, so that the command can end.
-        let mut heard = Ok(());
-        for piece in pieces {
-            if heard.is_ok() {
-                heard = say(&piece);
-            }
-        }
-        heard
-    })
+enum Heard {
+    /// And of how many bytes.
+    Piece(Answer, usize),
+    Ended(io::Result<ExitStatus>),
 }
 
-fn forward(from: Option<impl io::Read>, to: &SyncSender<Answer>, wrap: fn(Vec<u8>) -> Answer) {
+/// Tells what it prints, until it has ended and said everything. What it left in the background does not hold it up.
+fn stream(mut child: Child) -> Result<io::Result<ExitStatus>, Problem> {
+    let (sender, heard) = sync_channel(OUTPUT_AHEAD);
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (other, last) = (sender.clone(), sender.clone());
+    // They may outlive the command, with what it left.
+    std::thread::spawn(move || forward(stdout, &sender, Answer::Stdout));
+    std::thread::spawn(move || forward(stderr, &other, Answer::Stderr));
+    std::thread::spawn(move || last.send(Heard::Ended(child.wait())));
+    let (mut ended, mut rest) = (None, 0);
+    // When nobody listens any more the rest is read all the same, so that the command can end.
+    let mut told = Ok(());
+    while rest < LONGEST_REST {
+        let next = match &ended {
+            None => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(_) => heard.recv_timeout(QUIET),
+        };
+        match next {
+            Ok(Heard::Piece(piece, length)) => {
+                rest += if ended.is_some() { length } else { 0 };
+                told = told.and_then(|()| say(&piece));
+            }
+            Ok(Heard::Ended(status)) => ended = Some(status),
+            Err(_) => break,
+        }
+    }
+    told?;
+    Ok(ended.expect("invariant: who waits for the end tells it before it is gone"))
+}
+
+/// Also what nobody waits for any more is read: who writes it would be ended otherwise.
+fn forward(from: Option<impl io::Read>, to: &SyncSender<Heard>, wrap: fn(Vec<u8>) -> Answer) {
     let Some(mut from) = from else { return };
     let mut buffer = vec![0; 32 << 10];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
-        if to.send(wrap(buffer[..length].to_vec())).is_err() {
-            return;
-        }
+        let _ = to.send(Heard::Piece(wrap(buffer[..length].to_vec()), length));
     }
 }
 

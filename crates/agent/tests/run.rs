@@ -146,8 +146,9 @@ fn the_process_is_started_anew_with_what_was_kept() {
     assert_eq!(child.try_wait().unwrap(), None);
     kill(pid_of(&child), Signal::SIGTERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
+    // Nobody is there who could: the connection ends, as it does with the container.
     agent.say(&Request::Restart);
-    assert!(agent.outcome().unwrap_err().starts_with("the container's process: "));
+    assert_eq!(agent.answer(), None);
 }
 
 #[test]
@@ -190,6 +191,41 @@ fn a_process_that_crashes_after_a_restart_ends_the_container() {
     agent.say(&Request::Restart);
     agent.outcome().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+/// Who asked is told why, before everything ends.
+#[test]
+fn a_process_that_cannot_be_started_anew_ends_the_container() {
+    let (home, program) = home();
+    let script = home.path().join("script");
+    let write = |mode: u32| {
+        let (aside, file) = (home.path().join("aside"), format!("#!/bin/sh\nexec sleep 10{mode}\n"));
+        fs::write(&aside, file).unwrap();
+        fs::set_permissions(&aside, fs::Permissions::from_mode(mode)).unwrap();
+        fs::rename(&aside, &script).unwrap();
+    };
+    let words = format!("the container's process: cannot start {}: Permission denied", script.display());
+    for options in [&["--wait"][..], &[]] {
+        write(0o755);
+        let mut child = start(&program, options, &[script.to_str().unwrap()]);
+        let mut agent = eventually("it listens", || {
+            home.path().join("control").exists().then(|| Serving::start(&program))
+        });
+        write(0o644);
+        agent.say(&Request::Restart);
+        assert_eq!(agent.outcome(), Err(words.clone()), "{options:?}");
+        if options.is_empty() {
+            assert_eq!(child.wait().unwrap().code(), Some(127));
+        } else {
+            // It waits for one that can be.
+            write(0o755);
+            agent.say(&Request::Restart);
+            agent.outcome().unwrap();
+            kill(pid_of(&child), Signal::SIGTERM).unwrap();
+            child.wait().unwrap();
+            fs::remove_file(home.path().join("control")).unwrap();
+        }
+    }
 }
 
 #[test]

@@ -264,6 +264,33 @@ fn commands_run_without_a_shell() {
     assert_eq!((code, stderr.as_str()), (127, "no-such-program: No such file or directory\n"));
     let (code, stdout, _) = run(&["seq", "50000"]);
     assert_eq!((code, stdout.lines().count()), (0, 50_000));
+    // What it leaves in the background, with its streams, is not waited for; it goes on.
+    let (code, stdout, _) = run(&["sh", "-c", "echo started; sleep 1000 & echo $!"]);
+    let left = stdout.strip_prefix("started\n").unwrap().trim();
+    assert_eq!((code, Path::new("/proc").join(left).exists()), (0, true));
+    assert_eq!(run(&["kill", left]).0, 0);
+    // Also if it never stops talking.
+    let (code, stdout, stderr) = run(&["sh", "-c", "yes & echo $! >&2; exit 3"]);
+    assert_eq!((code, stdout.len() < 10 << 20), (3, true));
+    assert_eq!(run(&["kill", stderr.trim()]).0, 0);
+}
+
+/// It comes over a connection, into a container that was made without it.
+#[test]
+fn a_guest_leaves_nothing_behind() {
+    let (home, program) = home();
+    // Somebody else's.
+    fs::write(home.path().join("kept-list"), "/etc/hostname").unwrap();
+    assert!(Command::new(&program).arg("check").status().unwrap().success());
+    let mut agent = Serving::start_with(Command::new(&program).arg("serve").arg("--guest").arg(&program));
+    assert_eq!(tree(home.path()).len(), 1, "the file of the program is gone");
+    let folder = TempDir::new().unwrap();
+    let (update, contents) = one(&folder.path().join("file"), b"content");
+    agent.update(&update, &contents).unwrap();
+    agent.say(&Request::Restart);
+    assert_eq!(agent.outcome().unwrap_err(), "the container's process: it was not started by lilt's agent");
+    drop(agent);
+    assert_eq!((tree(home.path()).len(), tree(folder.path()).len()), (1, 1));
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
 pub use error::{is_forbidden, is_unreachable};
 pub use forward::{Forwarder, PortStream};
-pub use live::{Changes, Content, FileBytes, LiveChannel, Output, Put, REMOVALS_AT_ONCE, Way};
+pub use live::{Carried, Changes, Content, FileBytes, LiveChannel, Output, Put, REMOVALS_AT_ONCE, Way};
 pub use logs::{LogChunk, LogStream};
 pub use marks::{Remembered, digest};
 pub use watch::{NamespaceFact, NamespaceWatch, ObjectFact};

@@ -2,6 +2,7 @@
 //! tens of milliseconds, a request on an open one a few.
 
 mod agent;
+mod carried;
 mod changes;
 mod container;
 mod exec;
@@ -14,6 +15,7 @@ use lilt_model::cluster::PodRef;
 
 use crate::connect::Cluster;
 use agent::AgentChannel;
+pub use carried::Carried;
 pub use changes::{Changes, Content, FileBytes, Put};
 use shell::ShellChannel;
 
@@ -28,10 +30,10 @@ pub enum Output<'a> {
 }
 
 /// Who does it in the container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// The image's own `sh` and `tar`.
-    Shell,
+#[derive(Clone, Copy, Debug)]
+pub enum Way<'a> {
+    /// The image's own `sh`; it takes in lilt's agent, if that is allowed and can be, or else needs `tar`.
+    Shell(Option<Carried<'a>>),
     /// lilt's agent, which the pod was made with.
     Agent,
 }
@@ -47,9 +49,17 @@ enum Kind {
 }
 
 impl LiveChannel {
-    pub async fn open(cluster: &Cluster, pod: &PodRef, container: &str, way: Way) -> Result<Self, Failure> {
+    pub async fn open(
+        cluster: &Cluster,
+        pod: &PodRef,
+        container: &str,
+        way: Way<'_>,
+    ) -> Result<Self, Failure> {
         Ok(Self(match way {
-            Way::Shell => Kind::Shell(Box::new(ShellChannel::open(cluster, pod, container).await?)),
+            Way::Shell(Some(carried)) => carried::open(cluster, pod, container, &carried).await?,
+            Way::Shell(None) => {
+                Kind::Shell(Box::new(ShellChannel::open(cluster, pod, container, &[]).await?))
+            }
             Way::Agent => Kind::Agent(Box::new(AgentChannel::open(cluster, pod, container).await?)),
         }))
     }

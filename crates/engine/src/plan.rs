@@ -275,6 +275,7 @@ fn plan_syncs(
                 container: progress.name.clone(),
                 id: id.clone(),
                 agent: progress.agent,
+                without_agent: spec.without_agent,
                 live_update: live_update.clone(),
                 job,
             };

@@ -308,6 +308,8 @@ pub struct SyncTask {
     pub id: ContainerId,
     /// It runs under lilt's agent.
     pub agent: bool,
+    /// The agent must not come into it.
+    pub without_agent: bool,
     pub live_update: LiveUpdate,
     /// What to bring in now.
     pub job: Option<SyncJob>,

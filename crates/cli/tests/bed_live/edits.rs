@@ -8,7 +8,8 @@ use std::path::Path;
 
 use lilt_testbed_env::{Bed, eventually};
 
-use crate::small::{lock, restarts, shell, site, with_steps};
+use crate::small::{init_containers, lock, restarts, shell, site, with_steps};
+use crate::support::bed::Site;
 use crate::support::chance::{self, Chance};
 
 /// So many in a round; then the trees are compared.
@@ -20,7 +21,32 @@ fn random_edits_arrive() {
     let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
     let site = site("live-edits", &base, "65532:65532");
     lock(&site);
-    with_steps(&site, "sync('app/www', '/www')");
+    arrive(&site);
+}
+
+/// With lilt's agent as a guest, over the connection.
+#[test]
+fn random_edits_arrive_through_a_shell() {
+    let site = site("live-edits-shell", "busybox", "0");
+    arrive(&site);
+    assert_eq!(init_containers(&site), "");
+}
+
+/// Without any agent.
+#[test]
+fn random_edits_arrive_through_tar() {
+    let site = site("live-edits-tar", "busybox", "0");
+    arrive_with(&site, "update_settings(live_update_agent=False)\n");
+}
+
+fn arrive(site: &Site) {
+    arrive_with(site, "");
+}
+
+fn arrive_with(site: &Site, settings: &str) {
+    with_steps(site, "sync('app/www', '/www')");
+    let tiltfile = fs::read_to_string(site.project.file("Tiltfile")).expect("it is there");
+    site.project.write("Tiltfile", &format!("{settings}{tiltfile}"));
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one");
@@ -41,7 +67,7 @@ fn random_edits_arrive() {
             let line = "cd /www && /busybox find . ! -path . | while IFS= read -r p; do if [ -L \"$p\" ]; then \
                 echo \"$p -> $(/busybox readlink \"$p\")\"; elif [ -d \"$p\" ]; then echo \"$p/\"; else \
                 echo \"$p $(/busybox stat -c '%a %Y' \"$p\") $(/busybox md5sum < \"$p\")\"; fi; done";
-            let mut seen: Vec<String> = shell(&site, &pod, line).lines().map(str::to_owned).collect();
+            let mut seen: Vec<String> = shell(site, &pod, line).lines().map(str::to_owned).collect();
             seen.sort();
             let missing = expected.iter().filter(|line| !seen.contains(line)).map(|line| format!("- {line}"));
             let more = seen.iter().filter(|line| !expected.contains(line)).map(|line| format!("+ {line}"));
@@ -53,7 +79,7 @@ fn random_edits_arrive() {
             difference.is_empty().then_some(())
         });
     }
-    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
+    assert_eq!((site.only_pod(), restarts(site, &pod)), (pod, "0".to_owned()));
     lilt.has_lines("STEP 1/3", 1);
     lilt.quit();
 }

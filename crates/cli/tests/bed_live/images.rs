@@ -78,6 +78,17 @@ fn scratch_in_a_restricted_namespace() {
     takes_changes(&site);
 }
 
+/// Nobody edits anything there: the pod is as it is shipped.
+#[test]
+fn nothing_is_added_in_ci() {
+    let site = site("live-ci", "scratch", "1234");
+    with_steps(&site, "sync('app/www', '/www'), restart_process()");
+    site.ci().run().clean(0);
+    assert_eq!(init_containers(&site), "");
+    let words = site.read("deployment/web", ".spec.template.spec.containers[0].command");
+    assert_eq!(words, "");
+}
+
 /// It has all tools, and may not write: also steps run, as its user.
 #[test]
 fn debian_as_somebody_else() {

@@ -8,5 +8,6 @@ mod edits;
 mod faults;
 mod images;
 mod many;
+mod process;
 mod restart;
 mod small;

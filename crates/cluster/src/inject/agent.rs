@@ -34,6 +34,8 @@ pub enum AgentNote {
     Used { container: String, reason: String },
     /// It would have to, and that cannot be; why.
     Impossible { container: String, reason: String },
+    /// It does, but not for something that is synced; why.
+    LeftOut { container: String, what: String, reason: String },
 }
 
 /// Adds the agent where it is needed. `objects` are prepared: their images are in place.
@@ -48,8 +50,12 @@ pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
             let name = container["name"].as_str().unwrap_or_default().to_owned();
             match needs::decide(spec, container, offer) {
                 Verdict::Alone => {}
-                Verdict::Agent { reason, plan } => {
-                    notes.push(AgentNote::Used { container: name, reason });
+                Verdict::Agent { reason, plan, left_out } => {
+                    notes.push(AgentNote::Used { container: name.clone(), reason });
+                    notes.extend(left_out.into_iter().map(|what| {
+                        let reason = needs::nowhere(&what);
+                        AgentNote::LeftOut { container: name.clone(), what, reason }
+                    }));
                     plans.push((index, offer, plan));
                 }
                 Verdict::Impossible(reason) => notes.push(AgentNote::Impossible { container: name, reason }),

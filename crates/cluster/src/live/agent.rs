@@ -1,4 +1,4 @@
-//! The way that needs nothing of the image: lilt's agent, with which the pod was made.
+//! The way that needs nothing of the image: lilt's agent, with which the pod was made, or which came through a shell.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,6 +30,8 @@ pub(super) struct AgentChannel {
     known: HashMap<String, Marks>,
     /// Those of the update that was sent.
     sent: Vec<(String, Marks)>,
+    /// It came when the container ran already, and did not start its process.
+    guest: bool,
 }
 
 impl fmt::Debug for AgentChannel {
@@ -41,22 +43,31 @@ impl fmt::Debug for AgentChannel {
 impl AgentChannel {
     pub(super) async fn open(cluster: &Cluster, pod: &PodRef, container: &str) -> Result<Self, Failure> {
         let (exec, streams) = Exec::open(cluster, pod, container, &[PROGRAM, "serve"]).await?;
-        let mut channel = Self {
-            exec,
-            streams,
-            buffer: BytesMut::new(),
-            busy: false,
-            known: HashMap::new(),
-            sent: Vec::new(),
-        };
-        match channel.answer().await? {
-            Answer::Hello { version: VERSION } => Ok(channel),
+        let mut channel = Self::new(exec, streams, BytesMut::new(), false);
+        channel.greet().await?;
+        Ok(channel)
+    }
+
+    /// It came over this connection, of which so much was heard already.
+    pub(super) async fn guest(exec: Exec, streams: Streams, heard: BytesMut) -> Result<Self, Failure> {
+        let mut channel = Self::new(exec, streams, heard, true);
+        channel.greet().await?;
+        Ok(channel)
+    }
+
+    fn new(exec: Exec, streams: Streams, buffer: BytesMut, guest: bool) -> Self {
+        Self { exec, streams, buffer, busy: false, known: HashMap::new(), sent: Vec::new(), guest }
+    }
+
+    async fn greet(&mut self) -> Result<(), Failure> {
+        match self.answer().await? {
+            Answer::Hello { version: VERSION } => Ok(()),
             Answer::Hello { version } => Err(Failure::user(format!(
                 "the agent in the pod {} speaks version {version}, and this lilt version {VERSION}",
-                pod.name
+                self.exec.place.pod
             ))
             .hint("it was made by another lilt: trigger an update of the resource to have it made anew")),
-            other => Err(channel.unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -140,6 +151,9 @@ impl AgentChannel {
     }
 
     pub(super) async fn restart(&mut self) -> Result<(), Failure> {
+        if self.guest {
+            return Err(self.exec.place.cannot_restart());
+        }
         self.begin()?;
         self.say(&Request::Restart).await?;
         let outcome = self.outcome().await?;

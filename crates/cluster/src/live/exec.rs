@@ -84,6 +84,15 @@ impl Place {
         .detail(if cause.is_empty() { "the connection closed" } else { cause }.to_owned())
     }
 
+    /// Only who started a process can start it anew.
+    pub(super) fn cannot_restart(&self) -> Failure {
+        Failure::user(format!(
+            "the process of the container {} of the pod {} cannot be started anew: lilt's agent did not start it",
+            self.container, self.pod
+        ))
+        .hint("it starts none where a command or an operator makes the pod, or where the Tiltfile forbids it")
+    }
+
     /// Files could not be changed; what the other side said of it.
     pub(super) fn not_written(&self, complaints: &str) -> Failure {
         let failure = Failure::user(format!(

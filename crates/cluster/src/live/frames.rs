@@ -22,6 +22,11 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         Self { reader, start: format!("\x01{marker} ").into_bytes(), buffer: BytesMut::new() }
     }
 
+    /// The stream, and what of it was read and is not part of any answer.
+    pub(super) fn into_parts(self) -> (R, BytesMut) {
+        (self.reader, self.buffer)
+    }
+
     /// None when the stream is over. May be cancelled without losing anything.
     pub(super) async fn next(&mut self) -> Option<Piece> {
         loop {

@@ -13,39 +13,92 @@ pub(super) fn new_marker() -> String {
     format!("{:016x}{:016x}", number(), number())
 }
 
-/// The loop. It says hello with the reader it found and whether there is tar.
-pub(super) fn serve(marker: &str) -> String {
+/// What the loop finds in its container.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Hello {
+    pub(super) has_tar: bool,
+    /// As `uname -m` names it.
+    pub(super) machine: String,
+    /// Whether a program can be written and started somewhere.
+    pub(super) takes_programs: bool,
+}
+
+/// The loop. It says hello with what it found. A program may lie in one of `folders`, the first that takes one; it is gone
+/// when the loop ends, however that happens.
+///
+/// Its variables have long names: they would change those of the container's own with the same names, also for commands.
+pub(super) fn serve(marker: &str, folders: &[&str]) -> String {
+    let folders: Vec<String> = folders.iter().map(|folder| quote(folder)).collect();
     format!(
-        r#"M={marker}
-N='
+        r#"lilt_marker={marker}
+lilt_line='
 '
-B=262144
+lilt_most=262144
 lilt_head() {{ head -c "$1"; }}
 lilt_block() {{
-  n=$1
-  while [ "$n" -gt $B ]; do dd bs=$B count=1 iflag=fullblock || return; n=$((n-B)); done
-  dd bs="$n" count=1 iflag=fullblock
+  lilt_left=$1
+  while [ "$lilt_left" -gt $lilt_most ]; do
+    dd bs=$lilt_most count=1 iflag=fullblock || return
+    lilt_left=$((lilt_left-lilt_most))
+  done
+  dd bs="$lilt_left" count=1 iflag=fullblock
 }} 2>/dev/null
 lilt_byte() {{ dd bs=1 count="$1"; }} 2>/dev/null
-R=false
-for f in lilt_head lilt_block lilt_byte; do
-  if [ "$(printf 'abcdef\n' | {{ $f 3 >/dev/null 2>&1; IFS= read -r x; printf %s "$x"; }})" = def ]; then R=$f; break; fi
+lilt_reader=false
+for lilt_try in lilt_head lilt_block lilt_byte; do
+  if [ "$(printf 'abcdef\n' | {{ $lilt_try 3 >/dev/null 2>&1; IFS= read -r x; printf %s "$x"; }})" = def ]; then
+    lilt_reader=$lilt_try
+    break
+  fi
 done
-T=no
-if command -v tar >/dev/null 2>&1; then T=tar; fi
-printf '\001%s %s\n' "$M" "$R $T"
-while IFS= read -r L; do
-  ( eval "$L" )
-  s=$?
-  printf '\001%s %d\n' "$M" $s
-  printf '\001%s %d\n' "$M" $s >&2
+lilt_tar=no
+if command -v tar >/dev/null 2>&1; then lilt_tar=tar; fi
+lilt_agent=
+trap 'if [ -n "$lilt_agent" ]; then rm -f "$lilt_agent"; fi' EXIT
+trap 'exit 1' HUP INT PIPE TERM
+lilt_new() {{ ( umask 077; set -C; cat >"$1" ) && chmod 700 "$1"; }} 2>/dev/null
+lilt_machine=unknown
+lilt_takes=no
+if [ $lilt_reader != false ]; then
+  for lilt_try in {folders}; do
+    lilt_agent=$lilt_try/.lilt-agent-$lilt_marker
+    if printf 'exit 0\n' | lilt_new "$lilt_agent" && "$lilt_agent" </dev/null >/dev/null 2>&1; then lilt_takes=yes; fi
+    rm -f "$lilt_agent" 2>/dev/null
+    if [ $lilt_takes = yes ]; then lilt_machine=$(uname -m 2>/dev/null) || lilt_machine=unknown; break; fi
+  done
+fi
+printf '\001%s %s\n' "$lilt_marker" "$lilt_tar $lilt_takes $lilt_machine"
+while IFS= read -r lilt_request; do
+  if [ "$lilt_request" = {BECOME_AGENT} ]; then exec "$lilt_agent" serve --guest "$lilt_agent"; fi
+  ( eval "$lilt_request" )
+  lilt_status=$?
+  printf '\001%s %d\n' "$lilt_marker" $lilt_status
+  printf '\001%s %d\n' "$lilt_marker" $lilt_status >&2
 done
-"#
+"#,
+        folders = folders.join(" ")
     )
 }
 
-pub(super) fn says_tar(hello: &str) -> bool {
-    hello.trim_end().ends_with(" tar")
+impl Hello {
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let (tar, takes) = (words.next()?, words.next()?);
+        let machine = words.next().unwrap_or_default().to_owned();
+        Some(Self { has_tar: tar == "tar", machine, takes_programs: takes == "yes" })
+    }
+}
+
+/// Not a command: with this line the loop becomes the agent that was brought.
+pub(super) const BECOME_AGENT: &str = "lilt_become_agent";
+
+/// Brings the agent, of which `length` bytes follow, and sees whether it can be started. As long as nobody reads them they
+/// would be taken for requests.
+pub(super) fn bring_agent(length: usize) -> String {
+    format!(
+        "$lilt_reader {length} | {{ lilt_new \"$lilt_agent\"; s=$?; cat >/dev/null; exit $s; }} && \
+         \"$lilt_agent\" check </dev/null >/dev/null 2>&1 || {{ rm -f \"$lilt_agent\"; exit 1; }}\n"
+    )
 }
 
 /// Removes paths, then unpacks `length` bytes that follow. All of them are read even if tar gives up, or the rest
@@ -57,8 +110,10 @@ pub(super) fn update(removals: &[String], length: Option<usize>) -> String {
         let _ = write!(script, " rm -rf -- {} </dev/null || r=$?;", paths.join(" "));
     }
     if let Some(length) = length {
-        let _ =
-            write!(script, " $R {length} | {{ tar -xf - -C /; s=$?; cat >/dev/null; exit $s; }} || r=$?;");
+        let _ = write!(
+            script,
+            " $lilt_reader {length} | {{ tar -xpf - -C /; s=$?; cat >/dev/null; exit $s; }} || r=$?;"
+        );
     }
     script.push_str(" exit $r\n");
     script
@@ -70,9 +125,9 @@ pub(super) fn run(argv: &[String]) -> String {
     format!("exec {} </dev/null\n", words.join(" "))
 }
 
-/// One word of the shell, on one line: `$N` is a line end.
+/// One word of the shell, on one line.
 fn quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''").replace('\n', "'\"$N\"'"))
+    format!("'{}'", word.replace('\'', r"'\''").replace('\n', "'\"$lilt_line\"'"))
 }
 
 #[cfg(test)]
@@ -83,14 +138,15 @@ mod tests {
     fn words_are_quoted_on_one_line() {
         assert_eq!(quote("a b"), "'a b'");
         assert_eq!(quote("it's"), r"'it'\''s'");
-        assert_eq!(quote("two\nlines"), "'two'\"$N\"'lines'");
+        assert_eq!(quote("two\nlines"), "'two'\"$lilt_line\"'lines'");
         assert_eq!(run(&["echo".to_owned(), "$x".to_owned()]), "exec 'echo' '$x' </dev/null\n");
     }
 
     #[test]
-    fn an_update_is_one_line() {
-        let line = update(&["/a\n".to_owned()], Some(3));
-        assert_eq!(line.matches('\n').count(), 1);
-        assert!(line.ends_with('\n'));
+    fn a_request_is_one_line() {
+        for line in [update(&["/a\n".to_owned()], Some(3)), bring_agent(3)] {
+            assert_eq!(line.matches('\n').count(), 1);
+            assert!(line.ends_with('\n'));
+        }
     }
 }

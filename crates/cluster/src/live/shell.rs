@@ -1,9 +1,9 @@
 //! The way that needs `sh` in the container, and `tar` for files: a shell loop ([`script`]) reads requests and answers
-//! in frames ([`frames`]); it ends by itself when the channel closes.
+//! in frames ([`frames`]); it ends by itself when the channel closes. Where it can, it becomes lilt's agent.
 
 use std::fmt;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncWriteExt, ReadHalf, SimplexStream, WriteHalf};
@@ -11,7 +11,8 @@ use tokio::io::{AsyncWriteExt, ReadHalf, SimplexStream, WriteHalf};
 use super::Output;
 use super::exec::{Exec, Streams};
 use super::frames::{Frames, Piece};
-use super::{REMOVALS_AT_ONCE, script};
+use super::script::Hello;
+use super::{Carried, REMOVALS_AT_ONCE, script};
 use crate::connect::Cluster;
 
 /// As much of a command's complaints as a failure shows.
@@ -22,7 +23,7 @@ pub(super) struct ShellChannel {
     stdin: WriteHalf<SimplexStream>,
     stdout: Frames<ReadHalf<SimplexStream>>,
     stderr: Frames<ReadHalf<SimplexStream>>,
-    has_tar: bool,
+    hello: Hello,
     /// A request was begun and not finished: what comes next on the streams belongs to it.
     busy: bool,
 }
@@ -34,21 +35,50 @@ impl fmt::Debug for ShellChannel {
 }
 
 impl ShellChannel {
-    pub(super) async fn open(cluster: &Cluster, pod: &PodRef, container: &str) -> Result<Self, Failure> {
+    /// `folders`: where a program may lie for a moment, the likeliest first.
+    pub(super) async fn open(
+        cluster: &Cluster,
+        pod: &PodRef,
+        container: &str,
+        folders: &[&str],
+    ) -> Result<Self, Failure> {
         let marker = script::new_marker();
-        let command = ["sh", "-c", &script::serve(&marker)];
+        let command = ["sh", "-c", &script::serve(&marker, folders)];
         let (exec, Streams { stdin, stdout, stderr }) = Exec::open(cluster, pod, container, &command).await?;
         let mut channel = Self {
             exec,
             stdin,
             stdout: Frames::new(stdout, &marker),
             stderr: Frames::new(stderr, &marker),
-            has_tar: false,
+            hello: Hello::default(),
             busy: false,
         };
-        let hello = channel.hello().await?;
-        channel.has_tar = script::says_tar(&hello);
+        channel.hello = channel.hello().await?;
         Ok(channel)
+    }
+
+    /// Brings the agent, unless there is none for this machine or it cannot be started there: then everything is as before.
+    pub(super) async fn bring_agent(&mut self, carried: &Carried<'_>) -> Result<bool, Failure> {
+        if !self.hello.takes_programs {
+            return Ok(false);
+        }
+        let Some(program) = (carried.program)(&self.hello.machine) else { return Ok(false) };
+        let request = script::bring_agent(program.len());
+        Ok(self.request(&request, program, |_| {}).await? == 0)
+    }
+
+    /// Turns into the agent that was brought: what comes from now on is its own.
+    pub(super) async fn become_agent(mut self) -> Result<(Exec, Streams, BytesMut), Failure> {
+        let line = format!("{}\n", script::BECOME_AGENT);
+        let written = async {
+            self.stdin.write_all(line.as_bytes()).await?;
+            self.stdin.flush().await
+        };
+        if written.await.is_err() {
+            return Err(self.ended().await);
+        }
+        let ((stdout, heard), (stderr, _)) = (self.stdout.into_parts(), self.stderr.into_parts());
+        Ok((self.exec, Streams { stdin: self.stdin, stdout, stderr }, heard))
     }
 
     /// Removes `removals`, then unpacks `archive` in `/`, in one round trip.
@@ -57,7 +87,7 @@ impl ShellChannel {
         archive: Option<&Bytes>,
         removals: &[String],
     ) -> Result<(), Failure> {
-        if archive.is_some() && !self.has_tar {
+        if archive.is_some() && !self.hello.has_tar {
             return Err(self.lacks("tar"));
         }
         let batches = removals.len().div_ceil(REMOVALS_AT_ONCE).max(1);
@@ -139,7 +169,7 @@ impl ShellChannel {
         Ok(status)
     }
 
-    async fn hello(&mut self) -> Result<String, Failure> {
+    async fn hello(&mut self) -> Result<Hello, Failure> {
         loop {
             let piece = tokio::select! {
                 biased;
@@ -147,7 +177,10 @@ impl ShellChannel {
                 () = self.exec.end.reached() => None,
             };
             match piece {
-                Some(Piece::End(text)) => return Ok(text),
+                Some(Piece::End(text)) => {
+                    let strange = || Failure::internal(format!("the live update channel said {text:?}"));
+                    return Hello::read(&text).ok_or_else(strange);
+                }
                 Some(Piece::Bytes(_)) => {}
                 None => return Err(self.ended().await),
             }
@@ -176,12 +209,7 @@ impl ShellChannel {
     }
 
     pub(super) fn cannot_restart(&self) -> Failure {
-        let place = &self.exec.place;
-        Failure::user(format!(
-            "the process of the container {} of the pod {} cannot be started anew: the pod has no agent of lilt's",
-            place.container, place.pod
-        ))
-        .hint("it is not added where a command or an operator makes the pod, or where the Tiltfile forbids it")
+        self.exec.place.cannot_restart()
     }
 
     fn not_written(&self, complaints: &[u8], status: i32) -> Failure {

@@ -29,6 +29,8 @@ use readings::{Opened, Reading};
 /// A connection that breaks is made anew this often before the container counts as out of reach.
 const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
+/// How long a node may take to tell that a container has ended.
+const ENDING: Duration = Duration::from_secs(5);
 /// How long to wait for a cluster that does not answer at all: building anew would not help, and it may be back soon.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -141,13 +143,10 @@ async fn update(
         report::begin(span, cause);
     }
     let name = format!("{}/{}", task.pod.name, task.container);
-    let mut result = bring(target, task, reading, stages, &name, span).await;
-    if let Err(SyncFault::Step(_) | SyncFault::Transport(_)) = &result
-        && matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false))
-    {
-        // Whatever went wrong, it was because of that.
-        result = Err(SyncFault::Gone);
-    }
+    let result = match bring(target, task, reading, stages, &name, span).await {
+        Ok(paths) => restart(target, task, paths, stages, span).await,
+        Err(fault) => Err(or_gone(&target.cluster, task, fault).await),
+    };
     match &result {
         Ok(()) => span.info(&format!("  → Container {name} updated!")),
         Err(SyncFault::Gone) => span.info(&format!("  → Container {name} is gone")),
@@ -161,19 +160,39 @@ async fn update(
     result
 }
 
-async fn bring(
+/// Whatever went wrong in a container that is gone, it was because of that.
+async fn or_gone(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFault {
+    match cluster.runs(&task.pod, &task.id).await {
+        Ok(false) => SyncFault::Gone,
+        _ => fault,
+    }
+}
+
+/// The same where a process was started anew: if it ended at once, so does its container, though the node tells it later.
+async fn or_ending(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> SyncFault {
+    let deadline = Instant::now() + ENDING;
+    let mut fault = or_gone(cluster, task, fault).await;
+    while fault != SyncFault::Gone && Instant::now() < deadline {
+        tokio::time::sleep(PAUSE).await;
+        fault = or_gone(cluster, task, fault).await;
+    }
+    fault
+}
+
+/// All but the restart. Gives what changed.
+async fn bring<'a>(
     target: &mut Target<'_>,
     task: &SyncTask,
-    reading: &Opened,
+    reading: &'a Opened,
     stages: &Stages<'_>,
     name: &str,
     span: &mut Span,
-) -> Result<(), SyncFault> {
+) -> Result<&'a [PathBuf], SyncFault> {
     let Reading { paths, changed } = reading.read().await.map_err(SyncFault::Transport)?;
     changed.tell(name, span);
     copy(target, task, &changed.changes, stages).await?;
     run_steps(target, task, paths, stages, span).await?;
-    restart(target, task, paths, stages, span).await
+    Ok(paths)
 }
 
 /// Tells how far the update is, for one of its containers.
@@ -284,11 +303,17 @@ async fn restart(
     if !task.agent {
         return Err(SyncFault::Step(cannot_restart(task)));
     }
-    let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
-    let restarted = channel.restart().await;
+    let restarted = match target.channel(task).await {
+        Ok(channel) => channel.restart().await,
+        Err(failure) => return Err(or_gone(&target.cluster, task, SyncFault::Transport(failure)).await),
+    };
     if let Err(failure) = restarted {
         target.channel = None;
-        return Err(SyncFault::Transport(failure));
+        return Err(match failure.class {
+            // What is there now cannot be started: the container ends, and another image would have the same.
+            Class::User => SyncFault::Step(failure),
+            _ => or_ending(&target.cluster, task, SyncFault::Transport(failure)).await,
+        });
     }
     span.info("  → Process started anew");
     Ok(())

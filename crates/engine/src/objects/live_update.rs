@@ -313,6 +313,7 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRu
             container: target.name.clone(),
             id: id.clone(),
             agent: target.agent,
+            without_agent: false,
             live_update: live_update.clone(),
             job,
         };

@@ -11,6 +11,8 @@ pub(super) enum Verdict {
     Agent {
         reason: String,
         plan: Plan,
+        /// What is synced and can be changed nowhere.
+        left_out: Vec<String>,
     },
     Impossible(String),
 }
@@ -36,25 +38,29 @@ pub(super) fn decide(spec: &Value, container: &Value, offer: &AgentOffer) -> Ver
     if argv.is_empty() {
         return Verdict::Impossible("neither the image nor the manifest says what it runs".to_owned());
     }
-    let mut plan = Plan::default();
-    for target in closed {
+    let (mut plan, mut left_out) = (Plan::default(), Vec::new());
+    for target in &closed {
         match place(target, &argv) {
             Place::Kept(file) => plan.kept.push(file.to_owned()),
             Place::Mounted => plan.mounts.push(target.directory.clone()),
-            Place::Nowhere => {
-                let what = target.file.as_ref().unwrap_or(&target.directory);
-                return Verdict::Impossible(format!(
-                    "nothing can be mounted where {what} lies, and the container's command does not name it"
-                ));
-            }
+            Place::Nowhere => left_out.push(target.file.as_ref().unwrap_or(&target.directory).clone()),
         }
+    }
+    if let Some(what) = left_out.first()
+        && left_out.len() == offer.facts.targets.len()
+    {
+        return Verdict::Impossible(nowhere(what));
     }
     plan.kept.dedup();
     plan.mounts.sort();
     // What lies below a directory that is copied comes with it; in this order it stands behind it.
     plan.mounts.dedup_by(|below, above| is_below(below, above));
     plan.argv = argv;
-    Verdict::Agent { reason, plan }
+    Verdict::Agent { reason, plan, left_out }
+}
+
+pub(super) fn nowhere(what: &str) -> String {
+    format!("nothing can be mounted where {what} lies, and the container's command does not name it")
 }
 
 /// The first thing that the image cannot do.
@@ -82,14 +88,20 @@ enum Place<'a> {
     Nowhere,
 }
 
+/// Where others' programs lie, too: they are not copied for the sake of one.
+const SHARED: [&str; 6] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
+
 fn place<'a>(target: &'a SyncTarget, argv: &'a [String]) -> Place<'a> {
     let kept = match &target.file {
-        // What is started, or what a debugger is told to start. A script in another directory finds what it needs beside it.
+        // What is started, or what a debugger is told to start.
         Some(file) if target.directory == "/" => argv.contains(file).then_some(file),
-        Some(file) => argv.first().filter(|program| *program == file),
+        Some(file) if SHARED.contains(&target.directory.as_str()) => {
+            argv.first().filter(|program| *program == file)
+        }
         // Of a whole root directory, one file can be changed.
         None if target.directory == "/" => argv.first().filter(|program| program.rfind('/') == Some(0)),
-        None => None,
+        // In another directory it may look for what it needs beside itself.
+        _ => None,
     };
     match kept {
         Some(file) => Place::Kept(file),

@@ -151,13 +151,20 @@ fn what_a_debugger_starts_is_kept_like_what_is_started() {
 }
 
 #[test]
-fn a_script_stays_where_its_modules_lie() {
-    let offer = offer(vec![target("/app", Some("/app/main.py"))]);
-    let (template, _) = added(json!({"command": ["/python", "/app/main.py"]}), &offer);
-    let main = &template["spec"]["containers"][1];
-    assert!(!main["command"].to_string().contains("--keep"), "{main}");
-    let mounts = main["volumeMounts"].as_array().expect("mounts");
-    assert!(mounts.iter().any(|mount| mount["mountPath"] == "/app"), "{main}");
+fn what_is_started_stays_where_its_modules_lie() {
+    let started = |directory: &str, file: &str, command: &[&str]| {
+        let (mut template, _) =
+            added(json!({"command": command}), &offer(vec![target(directory, Some(file))]));
+        let main = template["spec"]["containers"][1].take();
+        let mounts = main["volumeMounts"].as_array().expect("mounts");
+        let is_mounted = mounts.iter().any(|mount| mount["mountPath"] == directory);
+        (main["command"].to_string().contains("--keep"), is_mounted)
+    };
+    assert_eq!(started("/app", "/app/main.py", &["/python", "/app/main.py"]), (false, true));
+    assert_eq!(started("/app", "/app/server", &["/app/server"]), (false, true));
+    // Everything else there would be copied, too.
+    assert_eq!(started("/usr/bin", "/usr/bin/server", &["/usr/bin/server"]), (true, false));
+    assert_eq!(started("/usr/bin", "/usr/bin/other", &["/usr/bin/server"]), (false, true));
 }
 
 #[test]
@@ -170,6 +177,18 @@ fn a_file_that_can_be_nowhere_is_told() {
         "nothing can be mounted where /settings.json lies, and the container's command does not name it"
     );
     assert_eq!(template["spec"].get("initContainers"), None);
+}
+
+#[test]
+fn what_can_be_nowhere_leaves_the_rest_alone() {
+    let offer = offer(vec![target("/", Some("/settings.json")), target("/www", None)]);
+    let (template, notes) = added(json!({}), &offer);
+    let [AgentNote::Used { .. }, AgentNote::LeftOut { what, .. }] = notes.as_slice() else {
+        panic!("{notes:?}")
+    };
+    assert_eq!(what, "/settings.json");
+    let mounts = &template["spec"]["containers"][1]["volumeMounts"];
+    assert!(mounts.to_string().contains("/www") && !mounts.to_string().contains("settings"), "{mounts}");
 }
 
 #[test]

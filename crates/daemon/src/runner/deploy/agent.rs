@@ -6,7 +6,7 @@ use lilt_agent_image::AgentImage;
 use lilt_cluster::inject::agent::{self, AgentNote, AgentOffer};
 use lilt_docker::Engine;
 use lilt_docker::look::ImageConfiguration;
-use lilt_engine::DeployJob;
+use lilt_engine::{DeployJob, Mode};
 use lilt_model::cluster::Delivery;
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget, LiveUpdate};
 use lilt_model::log::Level;
@@ -43,7 +43,7 @@ pub(super) async fn bring(
     let mut candidates = Vec::new();
     for (name, deployed) in references.iter().cloned().chain(unbuilt(job, objects)) {
         let Some(target) = job.kubernetes.image(&name) else { continue };
-        if let Some(live_update) = live_updates(target) {
+        if let Some(live_update) = live_updates(target).filter(|it| is_updated(context, it)) {
             candidates.extend(candidate(context, job, (target, live_update), &deployed, steps).await?);
         }
     }
@@ -57,6 +57,10 @@ pub(super) async fn bring(
             AgentNote::Impossible { container, reason } => steps.span().print(
                 Level::Warn,
                 &format!("WARNING: the container {container} cannot take live updates in place: {reason}"),
+            ),
+            AgentNote::LeftOut { container, what, reason } => steps.span().print(
+                Level::Warn,
+                &format!("WARNING: the container {container} cannot take changes of {what} in place: {reason}"),
             ),
         }
     }
@@ -95,6 +99,11 @@ fn containers(value: &Value) -> Vec<(&str, &str)> {
         _ => {}
     }
     found
+}
+
+/// `ci` runs what the user ships: nobody edits anything, and nothing is added but for files that come first.
+fn is_updated(context: &Context, live_update: &LiveUpdate) -> bool {
+    context.settings.mode != Mode::Ci || live_update.initial_sync
 }
 
 fn tell_what_is_lost(job: &DeployJob, steps: &mut Steps) {

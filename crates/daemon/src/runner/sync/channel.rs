@@ -1,6 +1,6 @@
 //! The way into one container, whichever it is.
 
-use lilt_cluster::{Changes, Cluster, LiveChannel, Output, Way};
+use lilt_cluster::{Carried, Changes, Cluster, LiveChannel, Output, Way};
 use lilt_engine::SyncTask;
 use lilt_model::Failure;
 
@@ -26,7 +26,12 @@ impl Channel {
         if by_engine {
             return DockerChannel::open(context, task).await.map(Self::Docker);
         }
-        let way = if task.agent { Way::Agent } else { Way::Shell };
+        let folders: Vec<String> = task.live_update.syncs.iter().map(|sync| sync.container.clone()).collect();
+        let carried = Carried { program: lilt_agent_image::program, folders: &folders };
+        let way = match task.agent {
+            true => Way::Agent,
+            false => Way::Shell((!task.without_agent).then_some(carried)),
+        };
         LiveChannel::open(cluster, &task.pod, &task.container, way).await.map(Self::Exec)
     }
 

@@ -24,7 +24,6 @@ struct Key {
     /// The resource, or the object.
     owner: String,
     update: u64,
-    agent: bool,
     live_update: LiveUpdate,
     paths: Vec<PathBuf>,
     everything: Option<FileSet>,
@@ -44,7 +43,6 @@ impl Readings {
         let key = Key {
             owner: owner.to_owned(),
             update: job.update,
-            agent: task.agent,
             live_update: task.live_update.clone(),
             paths: job.paths.clone(),
             everything: job.everything.clone(),
@@ -87,8 +85,7 @@ fn read(key: Key) -> Result<Reading, Failure> {
         None => key.paths.clone(),
     };
     let changed = Changed::read(&key.live_update, &paths, &key.paths)?;
-    if key.agent {
-        changed.changes.mark();
-    }
+    // Mostly an agent is told of them.
+    changed.changes.mark();
     Ok(Reading { paths, changed })
 }
