@@ -88,6 +88,22 @@ fn only_a_crash_loop_forces_a_build() {
     assert!(script.show().contains(BUILDS), "it does not come back: {}", script.show());
 }
 
+/// It ended in the middle of the update, and ends again before the files could come.
+#[test]
+fn what_a_crash_loop_cannot_take_is_built() {
+    let mut script = save_during(running("web", "web-1", "one", "c1"));
+    assert!(script.show().contains(r#"sync web c1: ["/p/web/src/one"]"#), "{}", script.show());
+    script.pod(between_two_runs());
+    assert!(!script.show().contains(BUILDS), "it comes back: {}", script.show());
+    let mut pod = between_two_runs();
+    pod.containers[0].state = waiting("CrashLoopBackOff");
+    script.pod(pod.clone());
+    assert!(script.show().contains(BUILDS), "{}", script.show());
+    script.fail("web");
+    script.pod(pod);
+    assert!(!script.show().contains(BUILDS), "it is not tried again and again: {}", script.show());
+}
+
 /// A deployment would start the same image, and none of the changes would ever be there.
 #[test]
 fn where_nothing_is_built_files_are_copied_also_without_the_agent() {

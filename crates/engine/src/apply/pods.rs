@@ -10,7 +10,8 @@ use lilt_model::{ClusterName, ResourceName, Uid};
 
 use crate::apply::{notices, update};
 use crate::objects;
-use crate::state::{ImageState, InitialSync, Progress, State, runs};
+use crate::schedule::is_starting;
+use crate::state::{ImageState, InitialSync, Progress, ResourceState, State, runs};
 
 /// All pods of a namespace: what is not among them is gone.
 pub(super) fn listed(state: &mut State, cluster: &ClusterName, namespace: &str, pods: Vec<Pod>) {
@@ -112,7 +113,7 @@ pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) 
 
 fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = PodRef>) {
     if let Some(kubernetes) =
-        state.resources.get_mut(name).and_then(crate::state::ResourceState::kubernetes_mut)
+        state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut)
     {
         kubernetes.pods.extend(pods);
         follow_containers(state, name);
@@ -132,7 +133,32 @@ pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
         }
     }
     update::drop_lost_jobs(state, name);
+    give_up_copying(state, name);
     state.touch(name);
+}
+
+/// A container that crashes again and again takes no changes: those that an update could not bring are built. Once, for the
+/// next save may fail to build.
+fn give_up_copying(state: &mut State, name: &ResourceName) {
+    let Some(resource) = state.resources.get(name).filter(|it| it.update.is_none()) else { return };
+    let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
+        return;
+    };
+    let attempted = resource.attempted;
+    let lacks_changes = |target: &ImageTarget| {
+        let image = kubernetes.images.get(&target.name).filter(|image| image.containers.is_empty());
+        target.is_built()
+            && target.live_update.is_some()
+            && image.is_some_and(|image| image.changes_between(image.lasting, attempted).next().is_some())
+    };
+    if attempted > kubernetes.crashed_out
+        && spec.images.iter().any(lacks_changes)
+        && !is_starting(state, spec, kubernetes)
+        && let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut)
+    {
+        kubernetes.crashed_out = attempted;
+        kubernetes.fall_back = true;
+    }
 }
 
 fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>]) {

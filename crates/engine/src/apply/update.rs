@@ -293,6 +293,9 @@ pub(super) fn synced(
         image.stale |= matches!(outcome, Err(SyncFault::Transport(_)));
         if let Some(progress) = image.containers.get_mut(container) {
             progress.tried = snapshot;
+            if progress.agent && matches!(outcome, Ok(()) | Err(SyncFault::Step(_))) {
+                image.lasting = image.lasting.max(snapshot);
+            }
             if outcome.is_ok() {
                 progress.has = snapshot;
                 progress.synced = saved.max(progress.synced);

@@ -150,7 +150,7 @@ fn live_cause(state: &State, resource: &ResourceState, everything: bool) -> Caus
 
 /// A container that takes changes is on its way, for the first time or again: it is not one that crashes all the time, or
 /// that cannot be made at all.
-fn is_starting(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesState) -> bool {
+pub(crate) fn is_starting(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesState) -> bool {
     let takes_changes = |container: &Container| {
         let mut images = spec.images.iter().filter(|image| image.live_update.is_some());
         images.any(|image| {

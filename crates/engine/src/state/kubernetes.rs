@@ -38,6 +38,8 @@ pub(crate) struct KubernetesState {
     pub(crate) notices: Arc<Notices>,
     /// A container could not be updated in place: build.
     pub(crate) fall_back: bool,
+    /// Changes up to this number were built because containers crash too often to take them.
+    pub(crate) crashed_out: u64,
     /// Its jobs have succeeded since the last deployment: they stay so when their pods are gone.
     pub(crate) completed: bool,
     /// The live update that runs.
@@ -107,6 +109,8 @@ pub(crate) struct ImageState {
     pub(crate) built: u64,
     /// Changes since the image was built.
     pub(crate) changes: BTreeMap<PathBuf, u64>,
+    /// Changes up to this number lie in a volume of its pods, where they outlive containers.
+    pub(crate) lasting: u64,
     /// It must be built, whatever the changes say: its definition changed or copying failed.
     pub(crate) stale: bool,
     /// What an update built last, of whichever resource, if this one has not taken it over yet.
