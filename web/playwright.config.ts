@@ -6,8 +6,8 @@ export default defineConfig({
   globalSetup: "./e2e/setup.ts",
   fullyParallel: true,
   workers: 2,
-  // One that passes only the second time is listed as flaky at the end.
-  retries: 1,
+  // One that passes only the second time is a bug.
+  retries: 0,
   forbidOnly: true,
   // The machine may be busy with other things.
   timeout: 120_000,

@@ -93,7 +93,22 @@ test("a resource in the cluster is shown with pods, containers, events and forwa
   await expect(events).toContainText("pod/web-");
   const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa"]).analyze();
   expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
-  await page.getByRole("button", { name: "In the cluster" }).click();
+  await page.emulateMedia({ colorScheme: "dark" });
+  const dark = await new AxeBuilder({ page }).withRules(["color-contrast"]).analyze();
+  expect(dark.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+  await page.emulateMedia({ colorScheme: "light" });
+
+  // What followed the deployment, in order and to scale.
+  await page.getByRole("button", { name: "Why and when" }).click();
+  const bars = page.getByRole("list", { name: "Updates, newest first" }).locator("> li").last();
+  const lefts: number[] = [];
+  for (const stage of ["deploy", "schedule", "pull", "start", "ready"]) {
+    const bar = bars.locator(`.bar.${stage}`).first();
+    await expect(bar).toBeAttached();
+    lefts.push((await bar.boundingBox())?.x ?? NaN);
+  }
+  expect([...lefts].sort((one, other) => one - other)).toEqual(lefts);
+  await page.getByRole("button", { name: "Why and when" }).click();
 
   // The log of one container alone.
   const log = page.getByRole("log");

@@ -43,6 +43,7 @@ test("a failing resource is told and recovers with the next save", async ({ lilt
   await expect(failing).toContainText("Update failed");
   await expect(failing.locator(".message.error")).not.toBeEmpty();
   await expect(page).toHaveTitle(/^✗1/);
+  await expect(page.locator("link[rel=icon]")).toHaveAttribute("href", /^data:image.*e5484d/);
   lilt.write("fixed", "mended\n");
   await expect(failing).toContainText("Up to date");
   await expect(row(page, "after")).toContainText("Up to date");
@@ -170,11 +171,12 @@ test.describe("buttons of the Tiltfile", () => {
     tiltfile: `
 load('ext://uibutton', 'cmd_button', 'text_input', 'bool_input', 'choice_input', 'hidden_input', 'location')
 local_resource('app', cmd='true')
-cmd_button('greet', resource='app', text='Greet', icon_svg='<svg xmlns="http://www.w3.org/2000/svg"/>',
+cmd_button('greet', resource='app', text='Greet', icon_svg='<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h8v8H0z"/></svg>',
   argv=['sh', '-c', 'echo "$WHO / $LOUD / $TONE / $SECRET" >> clicked'],
   inputs=[text_input('WHO', default='Ada', label='Whom'), bool_input('LOUD', true_string='loud', false_string='soft'),
           choice_input('TONE', choices=['warm', 'cold']), hidden_input('SECRET', 'x1')])
 cmd_button('wipe', resource='app', text='Wipe', icon_name='delete_forever', requires_confirmation=True, argv=['sh', '-c', 'echo wiped >> clicked'])
+cmd_button('gone', resource='app', text='Gone', icon_svg='<svg xmlns="http://www.w3.org/2000/svg"><path fill="#e33" d="M0 0h8"/></svg>', disabled=True, argv=['true'])
 cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '-c', 'echo nav >> clicked'])
 `,
   });
@@ -202,6 +204,57 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
     await expect.poll(() => lilt.read("clicked")).toContain("nav");
     expect(lilt.read("clicked")?.match(/wiped/g)).toHaveLength(1);
   });
+
+  test("remember their answers, give the focus back, and are drawn in the colour of the text", async ({
+    lilt,
+    page,
+  }) => {
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.goto(`${lilt.address}/`);
+    const app = row(page, "app");
+    const greet = app.getByRole("button", { name: "Greet" });
+    const form = page.getByRole("dialog", { name: "Greet" });
+    await greet.click();
+    const found = await new AxeBuilder({ page }).withRules(["color-contrast"]).analyze();
+    expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+    await form.getByRole("button", { name: "Cancel" }).click();
+    await expect(greet).toBeFocused();
+    await greet.press("Enter");
+    await page.keyboard.press("Escape");
+    await expect(greet).toBeFocused();
+    await greet.press("Enter");
+    await form.getByLabel("Whom").fill("Lin");
+    await form.getByLabel("Whom").press("Enter");
+    await expect(greet).toBeFocused();
+    await expect.poll(() => lilt.read("clicked")).toBe("Lin / soft / warm / x1\n");
+    await page.reload();
+    await greet.click();
+    await expect(form.getByLabel("Whom")).toHaveValue("Lin");
+    await page.keyboard.press("Escape");
+    await expect(app.getByRole("button", { name: "Gone" })).toBeDisabled();
+    await expect(app.getByRole("button", { name: "Gone" }).locator("img")).toHaveAttribute("src", /^data:/);
+    const [drawn, text] = await greet.evaluate((button) =>
+      [getComputedStyle(button.querySelector(".stencil") as Element), getComputedStyle(button)].map(
+        (style, index) => (index === 0 ? style.backgroundColor : style.color),
+      ),
+    );
+    expect(drawn).toBe(text);
+    await expect(greet.locator(".stencil")).toHaveCSS("mask-image", /^url\("data:image\/svg/);
+  });
+
+  test("are in the palette, with their forms", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/`);
+    await expect(row(page, "app").getByRole("button", { name: "Greet" })).toBeVisible();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("greet");
+    await page.keyboard.press("Enter");
+    await expect(page.getByRole("dialog", { name: "Greet" }).getByLabel("Whom")).toBeFocused();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("everywhere");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => lilt.read("clicked")).toBe("nav\n");
+  });
 });
 
 test.describe("the trigger button", () => {
@@ -219,6 +272,8 @@ local_resource('waits', cmd='cat input', deps=['input'], trigger_mode=TRIGGER_MO
     await expect(button).toHaveText("Start");
     await button.click();
     await expect(button).toHaveText("Stop update");
+    await expect(page).toHaveTitle(/^… slow/);
+    await expect(page.locator("link[rel=icon]")).toHaveAttribute("href", /^data:image.*2563eb/);
     await button.click();
     await expect(button).toHaveText("Update now");
     await page.goto(`${lilt.address}/r/waits/overview`);

@@ -25,3 +25,36 @@ test("a resource that waits says for what in its panel", async ({ lilt, page }) 
   await expect(page.locator(".hold-words")).toContainText("broken");
   await expect(page.locator("section.panel")).toContainText("It has not been updated yet.");
 });
+
+test.describe("updates", () => {
+  test.use({ tiltfile: "local_resource('slow', cmd='sleep 1; echo done', auto_init=False)\n" });
+
+  test("are drawn as long as they took, and there are more than the last ones", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/r/slow/overview?panel=why`);
+    const updates = page.getByRole("list", { name: "Updates, newest first" }).locator("> li");
+    const button = page.locator(".head .trigger");
+    for (let count = 1; count <= 6; count++) {
+      await button.click();
+      await expect(page.getByText("It waits for nothing.")).toBeVisible();
+      await expect(updates.first()).toContainText("Done");
+      await expect.poll(() => lilt.output.match(/│ done/g)?.length).toBe(count);
+    }
+    await expect(updates).toHaveCount(5);
+    await page.getByRole("button", { name: "All 6 updates" }).click();
+    await expect(updates).toHaveCount(6);
+    await page.getByRole("button", { name: "Fewer" }).click();
+    await expect(updates).toHaveCount(5);
+    // The stage that took a second takes that part of the whole.
+    const newest = updates.first();
+    const whole = await newest.locator(".update-head").textContent();
+    const seconds = Number(/· ([\d.]+) s$/.exec(whole ?? "")?.[1]);
+    const stage = newest.locator("li", { has: page.locator(".bar.run") });
+    const took = Number(/^([\d.]+) s$/.exec((await stage.locator(".stage-time").textContent()) ?? "")?.[1]);
+    const [bar, track] = [
+      await stage.locator(".bar").boundingBox(),
+      await stage.locator(".track").boundingBox(),
+    ];
+    expect((bar?.width ?? 0) / (track?.width ?? 1)).toBeCloseTo(took / seconds, 1);
+    expect(took).toBeGreaterThanOrEqual(1);
+  });
+});

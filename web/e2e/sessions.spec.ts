@@ -27,9 +27,12 @@ test("who wants it is notified of what fails and of what works again", async ({ 
     class Notification {
       static permission = "granted";
       static requestPermission = async () => "granted";
+      onclick: (() => void) | undefined;
       constructor(title: string) {
         shown.push(title);
+        Object.assign(window, { newest: this });
       }
+      close() {}
     }
     Object.assign(window, { Notification, shown });
     Object.defineProperty(document, "hidden", { get: () => "away" in window });
@@ -43,6 +46,10 @@ test("who wants it is notified of what fails and of what works again", async ({ 
   await expect.poll(shown).toContain("broken works again");
   lilt.write("Tiltfile", "local_resource('broken', cmd='exit 3')\n");
   await expect.poll(shown).toContain("broken fails");
+  // A click on it leads there.
+  await page.evaluate(() => (window as unknown as { newest: { onclick: () => void } }).newest.onclick());
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("broken");
+  await page.keyboard.press("Escape");
   // The choice is remembered, and what is in sight needs no notification.
   await page.reload();
   await expect(page.getByRole("button", { name: "Notify me of failures" })).toHaveAttribute(

@@ -86,9 +86,12 @@ export function Lines({
     const element = scroller.current;
     if (!element) return;
     remember(anchor.current, element, rows, window.rows);
-    seen.value = sight(element, rows, window.rows);
-    // Not drawn with the rest: with every frame of a scroll that would be drawn twice.
-    element.dataset["first"] = String(seen.peek().first);
+    // While another window is being filled, the place is that of the last one.
+    if (window.rows.length > 0 || !window.loading.peek()) {
+      seen.value = sight(element, rows, window.rows);
+      // Not drawn with the rest: with every frame of a scroll that would be drawn twice.
+      element.dataset["first"] = String(seen.peek().first);
+    }
     const { scrollTop, clientHeight, scrollHeight } = element;
     if (scrollTop < AHEAD) void window.loadBefore();
     if (scrollHeight - scrollTop - clientHeight < AHEAD) void window.loadAfter();
