@@ -2,6 +2,7 @@
 
 import { keys } from "./keys";
 import { shownLog } from "./logs/shown";
+import type { UIButton } from "./model/button";
 import { copyText } from "./model/clipboard";
 import type { Command } from "./model/commands";
 import { endpointLabel, safeAddress } from "./model/endpoint";
@@ -30,10 +31,18 @@ export function commands(): Command[] {
     ...general,
     ...ofLog(),
     ...ofPage(),
-    ...buttons.global.map((button) => ({ words: button.spec.text, run: () => press(button) })),
+    ...buttons.global.map((button) => ({
+      words: button.spec.text,
+      there: canPress(button),
+      run: () => press(button),
+    })),
     ...names.flatMap(ofResource),
   ];
   return all.filter(({ there }) => there !== false);
+}
+
+function canPress({ spec }: UIButton): boolean {
+  return spec.disabled !== true && snapshot.value === undefined;
 }
 
 function toShow(name: string): Command {
@@ -138,7 +147,7 @@ function ofResource(name: string): Offer[] {
     },
     ...buttons.of(name).map((button) => ({
       words: `${button.spec.text} (${name})`,
-      there: button.spec.disabled !== true,
+      there: canPress(button),
       run: () => press(button),
     })),
     ...(status.endpointLinks ?? []).map((link) => {

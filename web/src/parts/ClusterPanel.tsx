@@ -36,16 +36,11 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
   // Not at each change, of which there may be many: the cluster is asked, and the pause between questions holds.
   useEffect(() => {
     [facts.value, objects.value, unread.value] = [undefined, undefined, ""];
-    if (snapshot.value !== undefined) return;
     return keepLooking(() => fetchObjects(name), objects, unread);
   }, [name]);
   // The session knows these itself: after a change they are asked for soon, but not for each of many.
   const asked = useRef(-Infinity);
   useEffect(() => {
-    if (snapshot.value !== undefined) {
-      failure.value = "a snapshot does not have them";
-      return;
-    }
     const look = () => {
       asked.current = performance.now();
       return fetchClusterFacts(name);
@@ -85,6 +80,8 @@ function keepLooking<Found>(
         if (wanted) failure.value = error instanceof Error ? error.message : String(error);
       }
     }
+    // Nothing of a snapshot changes.
+    if (snapshot.peek() !== undefined && !document.hidden) return;
     const rest = Math.max(LOOK_AGAIN, RESTS * (performance.now() - began));
     if (wanted) timer = setTimeout(() => void look(), rest);
   };

@@ -2,6 +2,7 @@
 
 import type { UIButton } from "../model/button";
 import { asks } from "../model/clicks";
+import { snapshot } from "../page";
 import { pending, press } from "./ButtonForm";
 import { hasOwnColors, NamedIcon } from "./Icon";
 
@@ -21,7 +22,7 @@ function CustomButton({ button }: { button: UIButton }) {
     <button
       type="button"
       class="custom"
-      disabled={button.spec.disabled === true}
+      disabled={button.spec.disabled === true || snapshot.value !== undefined}
       aria-busy={pending.value.has(button.metadata.name)}
       aria-haspopup={asks(button) ? "dialog" : undefined}
       onClick={() => press(button)}
