@@ -1,6 +1,7 @@
 //! A Kubernetes operator with its chart, large definitions and a webhook, all of it cleared away in the end.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::Duration;
 
 use lilt_testbed_env::{Bed, eventually, eventually_within};
@@ -80,9 +81,14 @@ fn kubectl_whole(namespace: &str, words: &[&str]) -> Result<String, String> {
     Bed::get().try_kubectl(&all)
 }
 
-/// Takes away what the example in a namespace left in the cluster, and what keeps its graphs: their operator is gone.
+/// Takes away what the example in a namespace left in the cluster, and what keeps its graphs.
 fn clear(namespace: &str) {
     let _ = kubectl_whole(namespace, &["delete", "--wait=false"]);
+    free(namespace);
+}
+
+/// What their operator would do for graphs that go.
+fn free(namespace: &str) {
     let kind = format!("graphdeployments.{namespace}.example.com");
     let graphs = Bed::get().try_kubectl(&["get", &kind, "-n", namespace, "-o", "name"]);
     for graph in graphs.unwrap_or_default().lines() {
@@ -134,11 +140,16 @@ fn its_whole_story() {
     assert!(refused.output().contains("allow_k8s_contexts"), "{}", refused.output());
     let settings =
         "allowed_contexts: [shared-cluster]\nregistry: nowhere.example.com/team\nenable_nats: false\n";
+    with_certificates_of_ones_own(&operator, settings);
     example.project.write("tilt-settings.yaml", settings);
-    operator.start(&["ci", "--port", "0"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
 
     let lilt = operator.start(&["up", "--stream", "--port", "0"]).start();
-    lilt.wait_until_ready("operator");
+    let shown = lilt.wait_until_ready("operator");
+    assert_eq!(shown["metadata"]["labels"]["operator"], "operator", "{shown}");
+    let links = shown["status"]["endpointLinks"].to_string();
+    for link in ["/healthz", "/graphs"] {
+        assert!(links.contains(link), "{link} in {links}");
+    }
     example.serves("/healthz", "the operator is well");
     let image = "-o=jsonpath={.spec.template.spec.containers[0].image}";
     let image = example.namespace.kubectl(&["get", "deployment/dynamo-operator", image]);
@@ -153,6 +164,70 @@ fn its_whole_story() {
     operator.start(&["down"]).run().clean(0);
     example.leaves_nothing();
     assert_eq!(operator.kubectl_whole(&["get", "-o", "name"]).as_deref(), Ok(""), "nothing is left");
+}
+
+/// Who has an authority of his own names it before the operator starts; and no registry is needed at all.
+fn with_certificates_of_ones_own(operator: &Operator, settings: &str) {
+    let example = &operator.example;
+    let host = format!("dynamo-webhook.{}.svc", example.namespace.name());
+    let mut make = Command::new("openssl");
+    make.args(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 365 -subj /CN=ours".split(' '),
+    );
+    make.args(["-addext", &format!("subjectAltName=DNS:{host}"), "-keyout", "tls.key", "-out", "tls.crt"]);
+    let made = make.current_dir(example.project.path()).output().expect("openssl is there");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let file =
+        |name: &str, from: &str| format!("--from-file={name}={}", example.project.file(from).display());
+    let files = [file("ca.crt", "tls.crt"), file("tls.crt", "tls.crt"), file("tls.key", "tls.key")];
+    let [authority, certificate, key] = &files;
+    let secret = ["create", "secret", "generic", "webhook-server-cert", authority, certificate, key];
+    example.namespace.kubectl(&secret);
+
+    let given = format!("{settings}helm_values: {{webhook: {{certificates: given}}}}\n");
+    example.project.write("tilt-settings.yaml", &given.replace("registry: nowhere.example.com/team\n", ""));
+    let start = |words: &[&str]| operator.start(words).without("REGISTRY").run();
+    start(&["ci", "--port", "0"]).clean(0).says("SUCCESS. All workloads are healthy.");
+    let announced = "go-template={{range .webhooks}}{{.clientConfig.caBundle | base64decode}}{{end}}";
+    let whole = format!("validatingwebhookconfiguration/{}-dynamo-operator", example.namespace.name());
+    let announced = example.namespace.kubectl(&["get", &whole, "-o", announced]);
+    assert_eq!(announced.trim(), example.project.read("tls.crt").trim());
+    let said = operator.refusal();
+    assert!(said.contains("denied the request: prefill is of use only beside decode"), "{said}");
+    without_an_operator_nothing_is_blocked(operator);
+    example.leaves_only(&["secret/webhook-server-cert"]);
+    example.namespace.kubectl(&["delete", "secret", "webhook-server-cert"]);
+}
+
+/// Nobody answers for the webhooks, and nobody clears up behind the graphs.
+fn without_an_operator_nothing_is_blocked(operator: &Operator) {
+    let namespace = &operator.example.namespace;
+    let graphs = operator.example.project.read("samples/graphs.yaml");
+    operator.example.project.write("graphs.yaml", &graphs.replace("dynamo.example.com", &operator.group));
+    let file = operator.example.project.file("graphs.yaml");
+    namespace.kubectl(&["apply", "-f", &file.to_string_lossy()]);
+    let chat = format!("{}/chat", operator.kind("graphdeployments"));
+    eventually("the operator has taken the graph", || {
+        let held = namespace.kubectl(&["get", &chat, "-o=jsonpath={.metadata.finalizers}"]);
+        (!held.is_empty()).then_some(())
+    });
+    namespace.kubectl(&["scale", "deployment/dynamo-operator", "--replicas=0"]);
+    namespace.kubectl(&["wait", "pod", "-l", "app=dynamo-operator", "--for=delete", "--timeout=90s"]);
+
+    let down = operator.start(&["down"]).without("REGISTRY").start();
+    eventually("the webhooks are gone", || {
+        let left = operator.kubectl_whole(&["get", "-o", "name"]).ok()?;
+        (!left.contains("webhookconfiguration")).then_some(())
+    });
+    eventually("the graph waits for its operator", || {
+        let going =
+            namespace.try_kubectl(&["get", &chat, "-o=jsonpath={.metadata.deletionTimestamp}"]).ok()?;
+        (!going.is_empty()).then_some(())
+    });
+    free(namespace.name());
+    down.ended().clean(0);
+    // What nobody cleared up.
+    namespace.kubectl(&["delete", "deployments", "--all"]);
 }
 
 fn graphs_become_workloads(operator: &Operator, lilt: &Lilt) {
@@ -221,6 +296,15 @@ fn kinds_and_parts_come_and_go(operator: &Operator, lilt: &Lilt) {
     );
     let field = ".spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.region.type";
     operator.wait(&crd, field, "string");
+    // Types that make no sense are told, and the definitions stay.
+    let place = lilt.place();
+    example.edit("api/graph.go", "	// Region to be in.\n", "	// Region to be in.\n	Zone zone to be in\n");
+    lilt.wait_for_line_after(place, "codegen │ api/graph.go:");
+    lilt.wait_until("codegen", "failed", |it| it["status"]["updateStatus"] == "error");
+    operator.wait(&crd, field, "string");
+    example.edit("api/graph.go", "	Zone zone to be in\n", "");
+    lilt.wait_until_ready("codegen");
+    lilt.wait_until_ready("manager-build");
 
     // A setting switches a part on and off again.
     example.edit("tilt-settings.yaml", "enable_nats: false", "enable_nats: true");
@@ -252,6 +336,20 @@ fn its_settings() {
     }
     for words in ["name: login", "replicas: 2", "/team/controller:v7"] {
         assert!(printed.contains(words), "{words:?} is deployed");
+    }
+    let tree = "helm_values: {image: {tag: v7, pullPolicy: Always}, imagePullSecrets: [{name: 'log,in'}]}\n";
+    let printed = result(&format!("{parts}{tree}")).clean(0).stdout();
+    for words in ["name: log,in", "/team/controller:v7", "imagePullPolicy: Always"] {
+        assert!(printed.contains(words), "{words:?} is deployed: {printed}");
+    }
+    // Where images go: as the file says if the environment does not, or nowhere.
+    for (settings, image) in
+        [("registry: ours.example.com/team/\n", "ours.example.com/team/controller"), ("", "controller")]
+    {
+        operator.example.project.write("tilt-settings.yaml", settings);
+        let loaded =
+            operator.start(&["alpha", "tiltfile-result"]).without("REGISTRY").run().clean(0).stdout();
+        assert!(loaded.contains(&format!("image: {image}:latest")), "{image} in {loaded}");
     }
     let unknown = result("registri: x\n").clean(5);
     assert!(unknown.stderr().contains("there is no setting registri; there is: allowed_contexts"));

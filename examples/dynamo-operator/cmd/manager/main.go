@@ -27,6 +27,7 @@ func main() {
 	var place webhook.Place
 	flag.StringVar(&place.Deployment, "deployment", "", "the Deployment it runs in")
 	flag.StringVar(&place.Service, "webhook-service", "", "the Service that leads to its webhook")
+	flag.StringVar(&place.Certificates, "webhook-certificates", "made", "made: by the operator; given: waited for")
 	flag.StringVar(&place.Configuration, "webhook-configuration", "", "how the API server knows its webhook")
 	flag.Parse()
 	place.Namespace = os.Getenv("NAMESPACE")
@@ -38,6 +39,9 @@ func main() {
 	if err != nil {
 		log.Fatalf("the operator runs in a pod: %v", err)
 	}
+	// It lives, also while it waits for certificates.
+	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, greeting) })
+	go func() { log.Fatal(http.ListenAndServe(":8081", nil)) }()
 	if err := operator.KeepSSHKey(ctx, client, place.Operator); err != nil {
 		log.Fatalf("cannot make the ssh key of graphs: %v", err)
 	}
@@ -47,7 +51,6 @@ func main() {
 	}
 	graphs := controller.Start(ctx, client, *group)
 
-	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, greeting) })
 	// Whoever waits for this need not know how long certificates take.
 	http.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !hook.Announced() || !graphs.Ready() {
@@ -55,6 +58,5 @@ func main() {
 		}
 	})
 	http.HandleFunc("/graphs", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, graphs.Table()) })
-	go func() { log.Fatal(http.ListenAndServe(":8081", nil)) }()
 	graphs.Run(ctx)
 }

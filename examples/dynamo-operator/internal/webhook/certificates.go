@@ -28,14 +28,27 @@ type pems struct{ authority, certificate, key []byte }
 
 // certificates are those of the Secret, or new ones, which are put there.
 func certificates(ctx context.Context, client *kube.Client, place Place) (pems, error) {
-	secret, err := operator.ReadSecret(ctx, client, place.Operator, secretName)
-	if err != nil {
-		return pems{}, err
-	}
-	found := pems{secret["ca.crt"], secret["tls.crt"], secret["tls.key"]}
-	if found.usable(place.host()) {
-		log.Printf("certificates: those of the Secret %s", secretName)
-		return found, nil
+	for waits := false; ; waits = true {
+		secret, err := operator.ReadSecret(ctx, client, place.Operator, secretName)
+		if err != nil {
+			return pems{}, err
+		}
+		found := pems{secret["ca.crt"], secret["tls.crt"], secret["tls.key"]}
+		if found.usable(place.host()) {
+			log.Printf("certificates: those of the Secret %s", secretName)
+			return found, nil
+		}
+		if place.Certificates != "given" {
+			break
+		}
+		if !waits {
+			log.Printf("certificates: waiting for the Secret %s with ca.crt, tls.crt and tls.key for %s", secretName, place.host())
+		}
+		select {
+		case <-ctx.Done():
+			return pems{}, ctx.Err()
+		case <-time.After(time.Second):
+		}
 	}
 	made, err := makeCertificates(place.host())
 	if err != nil {

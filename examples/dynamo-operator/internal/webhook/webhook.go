@@ -22,6 +22,8 @@ import (
 type Place struct {
 	operator.Operator
 	Service, Configuration string
+	// Certificates are made here, or given.
+	Certificates string
 }
 
 // host is the name by which the API server calls the webhook.
