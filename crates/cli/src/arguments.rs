@@ -312,8 +312,8 @@ pub(crate) struct Ci {
 
 /// Delete what the Tiltfile names, whoever deployed it
 ///
-/// Objects with the annotation `tilt.dev/down-policy: keep` stay, and so do namespaces and volumes unless asked for.
-/// What is already gone is no error.
+/// Objects with the annotation `tilt.dev/down-policy: keep` stay, those with `lilt.dev/create-once: "true"` if somebody
+/// filled them in, and namespaces and volumes unless asked for. What is already gone is no error.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -34,7 +34,7 @@ struct Leaving {
 
 enum Fate {
     Gone,
-    Leaves(Leaving),
+    Leaves(Box<Leaving>),
     Stays(Kept),
 }
 
@@ -73,7 +73,7 @@ impl Cluster {
                     Ok(Fate::Gone) => {}
                     Ok(Fate::Leaves(one)) => {
                         outcomes[at] = Ok(DeleteOutcome::Deleted);
-                        leaving.push((at, one));
+                        leaving.push((at, *one));
                     }
                     Ok(Fate::Stays(kept)) => outcomes[at] = Ok(DeleteOutcome::Kept(kept)),
                     Err(failure) => outcomes[at] = Err(failure),
@@ -111,7 +111,7 @@ impl Cluster {
         if let Some(kept) = self.filled_in(body).await? {
             return Ok(Fate::Stays(kept));
         }
-        Ok(self.delete_one(object).await?.map_or(Fate::Gone, Fate::Leaves))
+        Ok(self.delete_one(object).await?.map_or(Fate::Gone, |one| Fate::Leaves(Box::new(one))))
     }
 
     async fn delete_one(&self, object: &ObjectRef) -> Result<Option<Leaving>, Failure> {

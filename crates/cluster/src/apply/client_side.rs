@@ -90,10 +90,8 @@ fn is_race(error: &kube::Error, existed: bool) -> bool {
 /// The object with a copy of itself, if that has room.
 fn annotated(body: &Value) -> Value {
     let mut body = body.clone();
-    if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-        if let Some(notes) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
-            notes.remove(LAST_APPLIED);
-        }
+    if let Some(notes) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        notes.remove(LAST_APPLIED);
     }
     let copy = format!("{body}\n");
     let others = body.pointer("/metadata/annotations").map_or(0, |notes| notes.to_string().len());

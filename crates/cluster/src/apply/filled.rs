@@ -110,6 +110,10 @@ fn as_written(manifest: &Value) -> Value {
 /// Labels and annotations hold no work of anybody's, and the manifest may lack those that lilt gave; which image was built
 /// is not in it at all.
 fn is_content(path: &str) -> bool {
+    // Keys are what people call them.
+    if path.starts_with("data.") || path.starts_with("binaryData.") {
+        return true;
+    }
     let noted = path.starts_with("metadata.") || path.contains(".metadata.");
     !noted && !path.ends_with(".image") && !path.ends_with(".imagePullPolicy")
 }
@@ -150,7 +154,13 @@ mod tests {
 
     #[test]
     fn notes_and_images_are_no_content() {
-        let content = ["data.TOKEN", "spec.size", "spec.template.spec.containers[a].env[B].value"];
+        let content = [
+            "data.TOKEN",
+            "data.the.image",
+            "data.a.metadata.b",
+            "spec.size",
+            "spec.template.spec.containers[a].env[B].value",
+        ];
         assert!(content.iter().all(|path| is_content(path)));
         let other = [
             "metadata.labels.app.kubernetes.io/managed-by",
