@@ -174,7 +174,8 @@ fn start(state: &mut State, name: &ResourceName) {
     if let Some(rank) = resource.queued.take() {
         state.queue.remove(rank, name);
     }
-    resource.looping.note_start(matches!(cause, Cause::Files(_)));
+    let by_files_alone = matches!(cause, Cause::Files(_)) && resource.triggered.is_none();
+    resource.looping.note_start(by_files_alone);
     let corrects = matches!(cause, Cause::Drift(_));
     resource.update = Some(Box::new(RunningUpdate {
         id,
@@ -252,7 +253,7 @@ fn start_live_update(
 
 fn cause_of(state: &State, resource: &ResourceState) -> Cause {
     let files = || job::new_changes(resource).into_iter().map(|path| state.shown(path)).collect::<Vec<_>>();
-    if resource.triggered.is_some() || begins_again(resource, &Cause::Triggered) {
+    if resource.starts_anew() || begins_again(resource, &Cause::Triggered) {
         Cause::Triggered
     } else if resource.switched_on {
         Cause::Enabled

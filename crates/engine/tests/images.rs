@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, Hold};
+use lilt_engine::{Event, Hold, TaskId, TaskSpec, UpdateJob, plan};
 use lilt_model::project::{Project, Settings};
 use lilt_model::resource::{Body, Resource};
 use support::*;
@@ -181,4 +181,33 @@ fn a_live_update_of_an_image_that_no_container_runs_is_a_build() {
     let mut script = on_a_base(false);
     script.save_image("web", "base", "/p/base/src/x");
     assert!(script.show().contains("(build base, build web, deploy)"), "{}", script.show());
+}
+
+/// A trigger in manual mode is how what was saved is asked for: only that is built, and what runs is not deleted.
+#[test]
+fn a_trigger_for_saved_files_updates_what_runs() {
+    let mut script = loaded(vec![manual(running_images_of("a", &["lib", "app"]))]);
+    script.deploy("a", "1").save_image("a", "app", "/p/app/Dockerfile");
+    assert_eq!(script.update_of("a"), None, "{}", script.show());
+    script.trigger("a");
+    shows(&script, "update a: 1 File Changed: [app/Dockerfile] (reuse lib:1, build app, deploy)");
+    assert!(!reruns(&script, "a"));
+    // Without any, there is nothing else that it could mean.
+    script.deploy("a", "2").trigger("a");
+    shows(&script, "update a: Triggered by Hand (build lib, build app, deploy)");
+    assert!(reruns(&script, "a"));
+}
+
+/// What is saved is built at once in this mode: who triggers wants something else.
+#[test]
+fn a_trigger_in_automatic_mode_starts_anew() {
+    let mut script = loaded(vec![running_images_of("a", &["app"])]);
+    script.save_image("a", "app", "/p/app/x").trigger("a").deploy("a", "1");
+    assert!(reruns(&script, "a"), "{}", script.show());
+}
+
+fn reruns(script: &Script, resource: &str) -> bool {
+    let task = plan(&script.state).remove(&TaskId::Update(resource.into()));
+    let Some(TaskSpec::Update { job, .. }) = task else { panic!("no update of {resource} runs") };
+    matches!(&*job, UpdateJob::Deploy(job) if job.rerun)
 }

@@ -93,7 +93,7 @@ pub(super) fn built_elsewhere(state: &State, resource: &ResourceState) -> Option
         return None;
     }
     let destination = state.destination(&spec.cluster);
-    let jobs = image_jobs(spec, kubernetes, &destination, state.sequence, resource.triggered.is_some());
+    let jobs = image_jobs(spec, kubernetes, &destination, state.sequence, resource.starts_anew());
     let wanted = jobs.iter().filter_map(|job| match job {
         ImageJob::Build(image) => Some(&**image),
         ImageJob::Reuse { .. } => None,

@@ -233,6 +233,17 @@ impl ResourceState {
         self.newest_change() > self.attempted
     }
 
+    /// Somebody asked for an update, and not merely for what was saved since the one before, which is what one asks for
+    /// in manual mode.
+    pub(crate) fn starts_anew(&self) -> bool {
+        let asks_for_saved = !self.is_automatic()
+            && self.started_once
+            && !self.switched_on
+            && self.has_new_changes()
+            && self.reconfigured.is_none();
+        self.triggered.is_some() && !asks_for_saved
+    }
+
     /// Something is to be done, and the user need not ask for it.
     pub(crate) fn is_pending(&self) -> bool {
         let held = |hold: &Hold| !matches!(hold, Hold::Trigger { changed: false });
