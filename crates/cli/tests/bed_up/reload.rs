@@ -88,6 +88,41 @@ fn a_trigger_deploys_and_a_manual_resource_waits_for_it() {
     lilt.quit();
 }
 
+/// A trigger after a save asks for what was saved; one without starts anew what runs.
+#[test]
+fn a_trigger_for_what_was_saved_deletes_nothing() {
+    let site = Site::new("saved");
+    let image = site.image();
+    let tiltfile = format!(
+        "docker_build('{image}', 'image')\nk8s_yaml('web.yaml')\n\
+         k8s_resource('web', trigger_mode=TRIGGER_MODE_MANUAL)\n"
+    );
+    site.project.write("Tiltfile", &tiltfile);
+    site.project.write("image/Dockerfile", "FROM busybox\nCOPY text /\n");
+    site.project.write("image/text", &format!("one {image}\n"));
+    site.project.write("web.yaml", &site.idle("web").replace("image: busybox", &format!("image: {image}")));
+    let uid = || Some(site.namespace.get("deployment/web").ok()?["metadata"]["uid"].clone());
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    let first = uid();
+    site.project.write("image/text", &format!("two {image}\n"));
+    lilt.wait_until("web", "waits for a trigger", |it| {
+        it["metadata"]["annotations"]["lilt.dev/hold"] == "files changed; waiting for a trigger"
+    });
+    let place = lilt.place();
+    lilt.click("web");
+    lilt.wait_for_line_after(place, "1 File Changed: [image/text]");
+    lilt.wait_for_line_after(place, "web:deployment");
+    lilt.wait_until_ready("web");
+    assert_eq!(uid(), first, "it is the same object");
+    assert!(!lilt.output_after(place).contains("starts anew"), "{}", lilt.output_after(place));
+    let place = lilt.place();
+    lilt.click("web");
+    lilt.wait_for_line_after(place, "Deleting what runs, so that it starts anew");
+    eventually("it is another object", || uid().filter(|uid| Some(uid) != first.as_ref()));
+    lilt.quit();
+}
+
 /// What is saved while an image is built is not forgotten.
 #[test]
 fn changes_during_a_build_reach_the_pod() {
