@@ -1,6 +1,9 @@
 //! Leads a local port to a pod. The port stays open while pods come and go.
 
+mod listen;
+
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +13,13 @@ use lilt_model::kubernetes::Forward;
 use lilt_model::log::Level;
 use lilt_model::{ClusterName, Failure, ResourceName};
 use tokio::io::copy_bidirectional_with_sizes;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::context::Context;
+use listen::Listeners;
 
 /// How long a connection waits for a pod to take it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -60,17 +64,21 @@ impl Port {
         }
         let Ok(cluster) = self.context.cluster(&self.cluster) else { return };
         let forwarder = Arc::new(cluster.forwarder());
-        let listener = self.bind().await;
-        self.local_port = listener.local_addr().map_or(self.local_port, |address| address.port());
+        let mut listeners = self.bind().await;
+        self.local_port = listeners.port().unwrap_or(self.local_port);
+        if let Some(taken) = listeners.taken() {
+            self.warn_of(taken);
+        }
         self.tell(ForwardState::Listening).await;
         // Connections end with this task.
         let mut connections = JoinSet::new();
         let mut complaints = Complaints::default();
         loop {
             tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((client, _)) => {
-                        connections.spawn(connect(client, Arc::clone(&forwarder), spec.clone()));
+                accepted = listeners.accept() => match accepted {
+                    Ok(client) => {
+                        let pods = Arc::clone(&forwarder);
+                        connections.spawn(connect(client, self.local_port, pods, spec.clone()));
                     }
                     // Out of descriptors, say: what is open goes on, new ones wait.
                     Err(_) => tokio::time::sleep(PAUSE).await,
@@ -84,13 +92,13 @@ impl Port {
     }
 
     /// Takes the port; says so and tries on while somebody else has it.
-    async fn bind(&self) -> TcpListener {
+    async fn bind(&self) -> Listeners {
         let default = &self.context.settings.forward_host;
         let host = if self.forward.host.is_empty() { default } else { &self.forward.host };
         let mut told = false;
         loop {
-            match TcpListener::bind((host.as_str(), self.forward.local_port)).await {
-                Ok(listener) => return listener,
+            match Listeners::bind(host, self.forward.local_port).await {
+                Ok(listeners) => return listeners,
                 Err(error) if !told => {
                     told = true;
                     let failure = Failure::environment(format!(
@@ -120,9 +128,25 @@ impl Port {
         }
     }
 
+    /// The port is had, but not everywhere: programs that ask for the other address meet somebody else.
+    fn warn_of(&self, taken: SocketAddr) {
+        let port = self.local_port;
+        self.print(
+            Level::Warn,
+            &format!(
+                "WARNING: port {port} is forwarded on 127.0.0.1 alone: another program has {taken}; \
+                 end it, or choose another port in port_forwards"
+            ),
+        );
+    }
+
     fn complain(&self, failure: &Failure) {
+        self.print(Level::Error, &format!("ERROR: {failure}"));
+    }
+
+    fn print(&self, level: Level, words: &str) {
         let id = format!("forward:{}:{}", self.resource, self.forward.local_port);
-        self.context.runtime_span(&self.resource, id).print(Level::Error, &format!("ERROR: {failure}"));
+        self.context.runtime_span(&self.resource, id).print(level, words);
     }
 
     async fn tell(&self, state: ForwardState) {
@@ -161,12 +185,13 @@ impl Complaints {
 /// Serves one connection to its end.
 async fn connect(
     mut client: TcpStream,
+    local_port: u16,
     forwarder: Arc<Forwarder>,
     spec: Receiver<TaskSpec>,
 ) -> Result<(), Failure> {
     // Small packets must not wait for more: Nagle costs 40 ms an exchange.
     let _ = client.set_nodelay(true);
-    let mut pod = open(&forwarder, spec).await?;
+    let mut pod = open(local_port, &forwarder, spec).await?;
     match copy_bidirectional_with_sizes(&mut client, &mut pod, BUFFER, BUFFER).await {
         Ok(_) => Ok(()),
         // The client going away is no fault of the forward.
@@ -175,7 +200,11 @@ async fn connect(
 }
 
 /// Opens the port of whichever pod is the target, also one that only comes now.
-async fn open(forwarder: &Forwarder, mut spec: Receiver<TaskSpec>) -> Result<PortStream, Failure> {
+async fn open(
+    local_port: u16,
+    forwarder: &Forwarder,
+    mut spec: Receiver<TaskSpec>,
+) -> Result<PortStream, Failure> {
     let deadline = Instant::now() + PATIENCE;
     let mut last: Option<Failure> = None;
     loop {
@@ -190,7 +219,7 @@ async fn open(forwarder: &Forwarder, mut spec: Receiver<TaskSpec>) -> Result<Por
                 // What was answered before tells more than silence.
                 () = tokio::time::sleep_until(deadline) => last.unwrap_or_else(|| silent(&target)),
             },
-            None => Failure::environment("no pod is running to forward to"),
+            None => Failure::environment(format!("no pod is running to forward port {local_port} to")),
         };
         if Instant::now() >= deadline || is_forbidden(&failure) {
             return Err(failure);
