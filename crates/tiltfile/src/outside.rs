@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_model::Failure;
+use lilt_model::cluster::Product;
 use lilt_model::command::Command;
 
 mod kubeconfig;
@@ -107,6 +108,18 @@ pub struct KubeContext {
     pub cluster: String,
     /// Of objects that name none; empty if the kubeconfig does not say.
     pub namespace: String,
+    /// Who made the cluster, as far as the places of its files tell.
+    pub by_files: Product,
+}
+
+impl KubeContext {
+    /// Who made the cluster; its name comes before its files.
+    pub fn product(&self) -> Product {
+        match Product::of_cluster(&self.cluster) {
+            Product::Unknown => self.by_files,
+            product => product,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

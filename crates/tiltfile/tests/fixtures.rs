@@ -54,7 +54,7 @@ impl Outside for Machine {
         let context = |name: &str, cluster: &str| KubeContext {
             name: name.into(),
             cluster: cluster.into(),
-            namespace: String::new(),
+            ..KubeContext::default()
         };
         Ok(vec![self.context.clone(), context("edge", "kind-edge"), context("live", "gke_live")])
     }
@@ -80,7 +80,7 @@ fn outcome(case: &str) -> String {
     let context = std::fs::read_to_string(directory.join("context")).unwrap_or("dev kind-dev".into());
     let (name, cluster) = context.trim().split_once(' ').unwrap();
     let machine = Machine {
-        context: KubeContext { name: name.into(), cluster: cluster.into(), namespace: String::new() },
+        context: KubeContext { name: name.into(), cluster: cluster.into(), ..KubeContext::default() },
     };
     // One argument of the command line in each line.
     let args = std::fs::read_to_string(directory.join("args")).unwrap_or_default();

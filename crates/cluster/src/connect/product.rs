@@ -15,30 +15,14 @@ pub(super) fn cluster_of(
     let named = kubeconfig.contexts.iter().find(|known| known.name == context);
     let name = named.and_then(|it| it.context.as_ref()).map(|it| it.cluster.clone()).unwrap_or_default();
     let product = match Product::of_cluster(&name) {
-        Product::Unknown => by_files(kubeconfig, &name, origin, home),
+        Product::Unknown => {
+            let entry = kubeconfig.clusters.iter().find(|known| known.name == name);
+            let authority = entry.and_then(|it| it.cluster.as_ref()?.certificate_authority.as_deref());
+            Product::of_files(authority.map(Path::new), origin, home)
+        }
         product => product,
     };
     (name, product)
-}
-
-/// Clusters that people named as they liked are betrayed by where their makers keep files.
-fn by_files(kubeconfig: &Kubeconfig, cluster: &str, origin: Option<&Path>, home: Option<&Path>) -> Product {
-    let below = |path: Option<&Path>, folder: &str| {
-        path.zip(home)
-            .is_some_and(|(path, home)| path != home.join(folder) && path.starts_with(home.join(folder)))
-    };
-    let entry = kubeconfig.clusters.iter().find(|known| known.name == cluster);
-    let authority = entry.and_then(|it| it.cluster.as_ref()?.certificate_authority.as_deref()).map(Path::new);
-    let file = origin.and_then(Path::file_name).map(|name| name.to_string_lossy()).unwrap_or_default();
-    if below(origin, ".config/k3d") {
-        Product::K3d
-    } else if below(authority, ".minikube") {
-        Product::Minikube
-    } else if file.starts_with("kind-config-") {
-        Product::Kind
-    } else {
-        Product::Unknown
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Who made a cluster, as far as its kubeconfig entry tells. Tilt decides the same way, so that both find the same
 //! clusters local.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,6 +51,25 @@ impl Product {
             _ => {}
         }
         PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(Product::Unknown, |(_, it)| *it)
+    }
+
+    /// Who made a cluster that people named as they liked: where its maker keeps files betrays it. `authority` is the
+    /// file of its certificates, `origin` the kubeconfig that has the context.
+    pub fn of_files(authority: Option<&Path>, origin: Option<&Path>, home: Option<&Path>) -> Product {
+        let below = |path: Option<&Path>, folder: &str| {
+            path.zip(home)
+                .is_some_and(|(path, home)| path != home.join(folder) && path.starts_with(home.join(folder)))
+        };
+        let file = origin.and_then(Path::file_name).map(|name| name.to_string_lossy()).unwrap_or_default();
+        if below(origin, ".config/k3d") {
+            Product::K3d
+        } else if below(authority, ".minikube") {
+            Product::Minikube
+        } else if file.starts_with("kind-config-") {
+            Product::Kind
+        } else {
+            Product::Unknown
+        }
     }
 
     /// A cluster for development on this machine.

@@ -70,7 +70,7 @@ impl<'c> Contexts<'c> {
 
     fn refusal(&self, context: &KubeContext) -> Option<Failure> {
         let name = &context.name;
-        if is_local(&context.cluster) || self.allowed.contains(name) {
+        if context.product().is_local() || self.allowed.contains(name) {
             return None;
         }
         let failure = Failure::user(format!("Stop! {name} might be production"));
@@ -87,46 +87,5 @@ impl<'c> Contexts<'c> {
             None if known.is_empty() => "it has none at all; which file is it? KUBECONFIG says it".to_owned(),
             None => format!("there are: {}", known.join(", ")),
         })
-    }
-}
-
-/// Local clusters by the names that their makers give them.
-fn is_local(cluster: &str) -> bool {
-    const PREFIXES: [&str; 10] = [
-        "minikube",
-        "docker-for-desktop-cluster",
-        "docker-desktop",
-        "kind-",
-        "microk8s",
-        "api-crc-testing",
-        "krucible-",
-        "k3d-",
-        "rancher-desktop",
-        "colima",
-    ];
-    matches!(cluster, "kind" | "orbstack") || PREFIXES.iter().any(|prefix| cluster.starts_with(prefix))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_local;
-
-    #[test]
-    fn local_clusters_are_known() {
-        for cluster in [
-            "kind",
-            "kind-dev",
-            "k3d-x",
-            "docker-desktop",
-            "minikube",
-            "microk8s-cluster",
-            "orbstack",
-            "colima-x",
-        ] {
-            assert!(is_local(cluster), "{cluster}");
-        }
-        for cluster in ["", "gke_kind-dev", "prod", "orbstack2", "arn:aws:eks:x"] {
-            assert!(!is_local(cluster), "{cluster}");
-        }
     }
 }

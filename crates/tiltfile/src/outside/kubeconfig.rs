@@ -12,9 +12,11 @@ use std::sync::{Arc, OnceLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lilt_model::Failure;
+use lilt_model::cluster::Product;
 use serde_json::{Map, Value, json};
 
 use super::KubeContext;
+use crate::session::clean;
 use crate::yaml;
 
 /// The kubeconfig of a session's commands: of one context, written when the first of them needs it. Who deploys nothing
@@ -73,6 +75,16 @@ impl FrozenKubeconfig {
         Ok(written.get())
     }
 
+    /// Writes it anew if it is written: the user has another login for its context.
+    pub fn renew(&self) -> Result<(), Failure> {
+        match self.known() {
+            Some(Pinned { path, context }) => {
+                freeze(Some(context), self.0.namespace.as_deref(), path).map(|_| ())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// That of another context, for the commands of what is deployed there.
     pub fn of(&self, context: &str) -> Result<Option<PathBuf>, Failure> {
         let Some(folder) = &self.0.folder else { return Ok(None) };
@@ -87,8 +99,15 @@ impl FrozenKubeconfig {
 
 /// One file of those that `KUBECONFIG` names.
 pub(super) struct Config {
-    folder: PathBuf,
+    path: PathBuf,
     content: Value,
+}
+
+impl Config {
+    /// What its relative paths start from.
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
 }
 
 pub(super) fn read() -> Result<Vec<Config>, Failure> {
@@ -100,8 +119,7 @@ pub(super) fn read() -> Result<Vec<Config>, Failure> {
                     let words = format!("cannot read the kubeconfig {}: {}", path.display(), error.message);
                     Failure::environment(words)
                 })?;
-                let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-                configs.push(Config { folder, content });
+                configs.push(Config { path, content });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
@@ -124,13 +142,25 @@ fn paths() -> Vec<PathBuf> {
 pub(super) fn context_of(configs: &[Config], wanted: Option<&str>) -> Option<KubeContext> {
     let current = || configs.iter().filter_map(|config| config.content.get("current-context")?.as_str());
     let name = wanted.or_else(|| current().find(|name| !name.is_empty()))?;
-    let own = named(configs, "contexts", name).map(|(_, context)| context).collect::<Vec<_>>();
-    let said = |pointer: &str| own.iter().find_map(|context| context.pointer(pointer)?.as_str());
+    let own = named(configs, "contexts", name).collect::<Vec<_>>();
+    let said = |pointer: &str| own.iter().find_map(|(_, context)| context.pointer(pointer)?.as_str());
+    let cluster = said("/context/cluster").unwrap_or_default();
+    let origin = own.first().map(|(config, _)| config.path.as_path());
     Some(KubeContext {
         name: name.to_owned(),
-        cluster: said("/context/cluster").unwrap_or_default().to_owned(),
+        cluster: cluster.to_owned(),
         namespace: said("/context/namespace").unwrap_or_default().to_owned(),
+        by_files: by_files(configs, cluster, origin, std::env::home_dir().as_deref()),
     })
+}
+
+/// Who made a cluster, by where its certificates and the context's file lie.
+fn by_files(configs: &[Config], cluster: &str, origin: Option<&Path>, home: Option<&Path>) -> Product {
+    let authority = named(configs, "clusters", cluster).next().and_then(|(config, entry)| {
+        let file = entry.pointer("/cluster/certificate-authority")?.as_str()?;
+        Some(clean(&config.folder().join(file)))
+    });
+    Product::of_files(authority.as_deref(), origin, home)
 }
 
 /// All that the files have, each once.
@@ -154,18 +184,19 @@ pub(super) fn within() -> Option<KubeContext> {
         name: "in-cluster".to_owned(),
         cluster: "in-cluster".to_owned(),
         namespace: namespace.unwrap_or_default().trim().to_owned(),
+        by_files: Product::Unknown,
     })
 }
 
-/// The entries of this name, with the folders of their files.
+/// The entries of this name, with their files.
 fn named<'c>(
     configs: &'c [Config],
     list: &'c str,
     name: &'c str,
-) -> impl Iterator<Item = (&'c Path, &'c Value)> {
+) -> impl Iterator<Item = (&'c Config, &'c Value)> {
     let entries = configs.iter().flat_map(move |config| {
         let entries = config.content.get(list).and_then(Value::as_array).into_iter().flatten();
-        entries.map(|entry| (config.folder.as_path(), entry))
+        entries.map(move |entry| (config, entry))
     });
     entries.filter(move |(_, entry)| entry.get("name").and_then(Value::as_str) == Some(name))
 }
@@ -179,16 +210,18 @@ fn freeze(context: Option<&str>, namespace: Option<&str>, path: &Path) -> Result
     Ok(config["current-context"].as_str().map(str::to_owned))
 }
 
-/// It holds keys: for nobody else to read.
+/// It holds keys: for nobody else to read. A command that reads it meanwhile sees the old one or the new one.
 fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
+    let unfinished = path.with_extension("unfinished");
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(content)
+    options.open(&unfinished)?.write_all(content)?;
+    fs::rename(unfinished, path)
 }
 
 /// The context with its cluster and its user alone, complete without other files.
@@ -199,7 +232,7 @@ fn frozen(
 ) -> Result<Option<Value>, Failure> {
     let Some(chosen) = context_of(configs, context) else { return Ok(None) };
     let Some((_, entry)) = named(configs, "contexts", &chosen.name).next() else { return Ok(None) };
-    let Some((folder, cluster)) = named(configs, "clusters", &chosen.cluster).next() else {
+    let Some((origin, cluster)) = named(configs, "clusters", &chosen.cluster).next() else {
         return Ok(None);
     };
     let mut entry = entry.clone();
@@ -210,11 +243,11 @@ fn frozen(
     }
     let mut cluster = cluster.clone();
     if let Some(fields) = cluster.get_mut("cluster").and_then(Value::as_object_mut) {
-        inline(fields, folder, "certificate-authority")?;
+        inline(fields, origin.folder(), "certificate-authority")?;
     }
     let name = entry.pointer("/context/user").and_then(Value::as_str).unwrap_or_default();
     let users = match named(configs, "users", name).next() {
-        Some((folder, user)) => vec![complete_user(user.clone(), folder)?],
+        Some((origin, user)) => vec![complete_user(user.clone(), origin.folder())?],
         None => Vec::new(),
     };
     Ok(Some(json!({
@@ -270,7 +303,7 @@ mod tests {
     use super::*;
 
     fn config(folder: &Path, content: Value) -> Config {
-        Config { folder: folder.to_owned(), content }
+        Config { path: folder.join("config"), content }
     }
 
     #[test]
@@ -282,7 +315,12 @@ mod tests {
         ];
         let configs = configs.map(|content| config(Path::new("/"), content));
         let context = |name: &str, cluster: &str, namespace: &str| {
-            Some(KubeContext { name: name.into(), cluster: cluster.into(), namespace: namespace.into() })
+            Some(KubeContext {
+                name: name.into(),
+                cluster: cluster.into(),
+                namespace: namespace.into(),
+                by_files: Product::Unknown,
+            })
         };
         assert_eq!(context_of(&configs, None), context("a", "kind-a", ""));
         assert_eq!(context_of(&configs, Some("b")), context("b", "gke_b", "n"));
@@ -290,6 +328,24 @@ mod tests {
         assert_eq!(context_of(&[], None), None);
         let names: Vec<String> = contexts(&configs).into_iter().map(|context| context.name).collect();
         assert_eq!(names, ["a", "b"]);
+    }
+
+    #[test]
+    fn files_tell_who_made_a_cluster_of_any_name() {
+        let content = |authority: &str| {
+            let cluster = json!({"name": "mine", "cluster": {"certificate-authority": authority}});
+            json!({"clusters": [cluster], "contexts": [{"name": "mine", "context": {"cluster": "mine"}}]})
+        };
+        let made_by = |path: &str, authority: &str| {
+            let configs = [Config { path: path.into(), content: content(authority) }];
+            by_files(&configs, "mine", Some(Path::new(path)), Some(Path::new("/home/me")))
+        };
+        assert_eq!(made_by("/home/me/.kube/config", "/home/me/.minikube/ca.crt"), Product::Minikube);
+        assert_eq!(made_by("/home/me/.kube/config", "../.minikube/ca.crt"), Product::Minikube);
+        assert_eq!(made_by("/home/me/.minikube/config", "profiles/ca.crt"), Product::Minikube);
+        assert_eq!(made_by("/home/me/.config/k3d/mine.yaml", "/ca.crt"), Product::K3d);
+        assert_eq!(made_by("/tmp/kind-config-mine", "/ca.crt"), Product::Kind);
+        assert_eq!(made_by("/home/me/.kube/config", "/ca.crt"), Product::Unknown);
     }
 
     #[test]
