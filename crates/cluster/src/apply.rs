@@ -8,7 +8,6 @@ use lilt_model::kubernetes::ObjectRef;
 use lilt_model::settings::ServerSideApply;
 use lilt_model::{Failure, Location, Uid};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::connect::Cluster;
 use crate::kinds::Kind;
@@ -18,6 +17,7 @@ use crate::order;
 mod client_side;
 mod content;
 mod filled;
+mod limit;
 mod merge;
 mod ownership;
 mod preview;
@@ -26,6 +26,7 @@ mod server_side;
 mod target;
 
 pub use filled::Kept;
+use limit::Limit;
 pub use preview::Preview;
 use target::Target;
 pub use target::is_create_once;
@@ -38,6 +39,7 @@ const AT_ONCE: usize = 10;
 pub struct ApplyOptions<'a> {
     /// Where each object was written, so that a refusal can point there.
     pub origins: &'a [Location],
+    /// For each object; what must be deleted first has time of its own.
     pub timeout: Duration,
     pub merge: ServerSideApply,
     /// Somebody asked for it: also what people edited in ConfigMaps and Secrets is overwritten.
@@ -101,17 +103,15 @@ impl Cluster {
         how: &ApplyOptions<'_>,
     ) -> Result<Vec<Applied>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
-        let deadline = Instant::now() + how.timeout;
         let mut applied: Vec<Option<Applied>> = vec![None; objects.len()];
         for batch in order::batches(references.iter().map(|object| object.kind.as_str()), order::rank) {
             let work = batch.into_iter().map(|at| {
-                let one = self.apply_one(&references[at], &objects[at], objects, deadline, how);
                 let name = &references[at];
                 async move {
-                    let result = match tokio::time::timeout_at(deadline, one).await {
-                        Ok(result) => result,
-                        Err(_) => Err(refusal::too_slow(name, how.timeout)),
-                    };
+                    let limit = Limit::new(how.timeout);
+                    let one = self.apply_one(name, &objects[at], objects, &limit, how);
+                    let result = limit.keep(one).await;
+                    let result = result.unwrap_or_else(|| Err(refusal::too_slow(name, how.timeout)));
                     result.map(|applied| (at, applied)).map_err(|failure| match how.origins.get(at) {
                         Some(origin) if failure.location.is_none() => failure.at(origin.clone()),
                         _ => failure,
@@ -132,17 +132,18 @@ impl Cluster {
         object: &ObjectRef,
         body: &Value,
         all: &[Value],
-        deadline: Instant,
+        limit: &Limit,
         how: &ApplyOptions<'_>,
     ) -> Result<Applied, Failure> {
-        let kind = self.kind_for_apply(object, all, deadline).await?;
+        let kind = self.kind_for_apply(object, all).await?;
         let target = self.target(object, kind);
         if let Some(unchanged) = target.unchanged(object, body, how).await {
             return Ok(unchanged);
         }
-        let applied = target.apply(body, how).await?;
+        let applied = target.apply(body, how, limit).await?;
         if object.kind == "CustomResourceDefinition" {
             target.wait_established().await?;
+            self.wait_served(body).await?;
         }
         Ok(applied)
     }
@@ -160,18 +161,27 @@ impl Cluster {
         }
     }
 
+    /// What is applied next may be of the kind, also in another resource: it must be known by then.
+    async fn wait_served(&self, definition: &Value) -> Result<(), Failure> {
+        for (api_version, kind) in served(definition) {
+            loop {
+                let found = self.kinds.find(&api_version, &kind).await;
+                match found.map_err(|error| self.failure("asking which kinds it knows", &error))? {
+                    Some(_) => break,
+                    None => pause().await,
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A kind whose definition is part of the same apply may need a moment to be served.
-    async fn kind_for_apply(
-        &self,
-        object: &ObjectRef,
-        all: &[Value],
-        deadline: Instant,
-    ) -> Result<Kind, Failure> {
+    async fn kind_for_apply(&self, object: &ObjectRef, all: &[Value]) -> Result<Kind, Failure> {
         loop {
             let found = self.kinds.find(&object.api_version, &object.kind).await;
             match found.map_err(|error| self.failure("asking which kinds it knows", &error))? {
                 Some(kind) => return Ok(kind),
-                None if defines(all, object) && Instant::now() < deadline => pause().await,
+                None if defines(all, object) => pause().await,
                 None => return Err(refusal::unknown_kind(object)),
             }
         }
@@ -198,6 +208,17 @@ fn defines(all: &[Value], object: &ObjectRef) -> bool {
             && text(other, "/spec/group").as_deref() == Some(group)
             && text(other, "/spec/names/kind").as_deref() == Some(object.kind.as_str())
     })
+}
+
+/// The kinds that a definition brings: one for each version that it serves.
+fn served(definition: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value, pointer: &str| {
+        value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let (group, kind) = (text(definition, "/spec/group"), text(definition, "/spec/names/kind"));
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let served = versions.filter(|version| version["served"] == true);
+    served.map(|version| (format!("{group}/{}", text(version, "/name")), kind.clone())).collect()
 }
 
 /// Between two questions whether something has come or gone.

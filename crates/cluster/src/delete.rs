@@ -148,16 +148,17 @@ impl Cluster {
             }
             if Instant::now() >= deadline {
                 let finalizers = current.metadata.finalizers.unwrap_or_default();
-                let failure = Failure::environment(format!(
-                    "{} still exists {} seconds after it was deleted",
-                    one.object,
-                    wait.as_secs()
-                ));
-                return Err(failure.hint(what_it_waits_for(&one.object, &finalizers)));
+                return Err(still_there(&one.object, wait, &finalizers));
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+pub(crate) fn still_there(object: &ObjectRef, wait: Duration, finalizers: &[String]) -> Failure {
+    let seconds = wait.as_secs();
+    Failure::environment(format!("{object} still exists {seconds} seconds after it was deleted"))
+        .hint(what_it_waits_for(object, finalizers))
 }
 
 fn what_it_waits_for(object: &ObjectRef, finalizers: &[String]) -> String {

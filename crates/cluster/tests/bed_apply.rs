@@ -10,7 +10,7 @@ mod space;
 
 use std::time::Duration;
 
-use lilt_cluster::{ApplyOptions, Cluster, ConnectOptions, DeleteOutcome};
+use lilt_cluster::{ApplyOptions, Cluster, ConnectOptions, DeleteOutcome, Preview};
 use lilt_model::Class;
 use lilt_model::cluster::Registry;
 use lilt_model::settings::ServerSideApply;
@@ -250,6 +250,54 @@ async fn what_cannot_be_changed_in_place_is_made_anew() {
     space.apply(first).await;
     let headless = space.apply(service("None")).await;
     assert!(headless.recreated, "{headless:?}");
+}
+
+/// What would be lost with it does not come back with its manifest.
+#[tokio::test]
+async fn a_claim_is_not_deleted_for_a_field_that_cannot_be_changed() {
+    let space = Space::new("claim").await;
+    let claim = |class: &str| {
+        json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": class,
+                "resources": {"requests": {"storage": "1Gi"}}}})
+    };
+    let first = space.apply(claim("slow")).await;
+    let failure = space.cluster.apply(&[claim("fast")], DEADLINE).await.unwrap_err();
+    assert!(
+        failure.hint.as_ref().is_some_and(|hint| hint.contains("kubectl delete persistentvolumeclaim data"))
+    );
+    let previews = space.cluster.preview(&[claim("fast")], ServerSideApply::Auto).await.unwrap();
+    assert!(matches!(previews[0].1, Preview::Refused(_)), "{previews:?}");
+    let same = space.apply(claim("slow")).await;
+    assert_eq!(same.uid, first.uid);
+}
+
+/// The time that a pod takes to end is not that of the apply.
+#[tokio::test]
+async fn what_is_made_anew_may_take_its_time_to_go() {
+    let space = Space::new("grace").await;
+    let pod = |text: &str| {
+        let script = format!("trap '' TERM; echo {text}; while :; do sleep 1; done");
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stubborn"}, "spec": {
+            "terminationGracePeriodSeconds": 8,
+            "containers": [{"name": "main", "image": "busybox", "command": ["sh", "-c", script]}]}})
+    };
+    space.apply(pod("one")).await;
+    let begin = tokio::time::Instant::now();
+    while status(&space, "stubborn")["phase"] != "Running" {
+        assert!(begin.elapsed() < DEADLINE, "it does not start");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let second = space.cluster.apply(&[pod("two")], Duration::from_secs(6)).await;
+    let second = second.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(second[0].recreated, "{second:?}");
+    assert!(space.cluster.delete(&[pod("two")], None).await.is_ok());
+}
+
+fn status(space: &Space, pod: &str) -> Value {
+    let mut kubectl = std::process::Command::new("kubectl");
+    let output = kubectl.args(["-n", &space.name, "get", "pod", pod, "-o", "json"]).output().unwrap();
+    serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default()["status"].clone()
 }
 
 #[tokio::test]

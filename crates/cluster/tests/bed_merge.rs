@@ -11,6 +11,7 @@ mod space;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use base64::Engine as _;
 use lilt_cluster::{Applied, ApplyOptions, DeleteOutcome, Preview, Remembered};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::settings::ServerSideApply;
@@ -184,29 +185,49 @@ async fn what_a_person_edited_in_a_config_map_is_kept_until_somebody_asks() {
     }
 }
 
-/// However the manifest gives its texts.
+/// Also by `kubectl apply`, which is an earlier tool only if it came earlier.
+#[tokio::test]
+async fn what_a_person_applied_to_a_config_map_since_is_kept() {
+    let space = Space::new("applied-over").await;
+    let how = options(ServerSideApply::Auto);
+    space.kubectl(&["apply", "-f", "-"], &config_map(json!({"a": "earlier", "gone": "1"})));
+    let first = space.applied(&config_map(json!({"a": "1", "b": "1"})), &how).await;
+    assert!(said(&first).contains("took over"), "{first:?}");
+    assert_eq!(space.read("configmap/settings")["data"], json!({"a": "1", "b": "1"}));
+    space.kubectl(&["apply", "-f", "-"], &config_map(json!({"a": "by hand", "b": "1"})));
+    let second = space.applied(&config_map(json!({"a": "2", "b": "2"})), &how).await;
+    assert!(second.remarks.iter().any(|it| it.warning && it.text.contains("data.a")), "{second:?}");
+    assert_eq!(space.read("configmap/settings")["data"]["a"], "by hand");
+}
+
+/// As people write Secrets: in plain text, which the API server keeps otherwise.
 #[tokio::test]
 async fn what_a_person_edited_in_a_secret_is_kept_until_somebody_asks() {
-    let secret = |value: &str| {
+    let secret = |user: &str, password: &str| {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"},
-            "stringData": {"user": value, "password": value}})
+            "stringData": {"user": user, "password": password}})
     };
-    for merge in [ServerSideApply::Auto, ServerSideApply::Never] {
+    let encoded = |user: &str, password: &str| {
+        let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+        json!({"user": encode(user), "password": encode(password)})
+    };
+    for merge in [ServerSideApply::Auto, ServerSideApply::Always, ServerSideApply::Never] {
         let space = Space::new("secret").await;
         let how = options(merge);
-        space.applied(&secret("1"), &how).await;
+        space.applied(&secret("a", "a"), &how).await;
+        assert!(!space.applied(&secret("a", "a"), &how).await.changed, "{merge:?}");
         let edit = "{\"stringData\":{\"password\":\"by hand\"}}";
-        space.kubectl(&["patch", "secret", "login", "-p", edit], &Value::Null);
-        let applied = space.applied(&secret("2"), &how).await;
+        space.kubectl(&["patch", "secret", "login", "--type=merge", "-p", edit], &Value::Null);
+        let applied = space.applied(&secret("b", "b"), &how).await;
         assert!(
             applied.remarks.iter().any(|it| it.warning && it.text.contains("data.password")),
             "{applied:?}"
         );
-        // "by hand" and "2" in base64
-        assert_eq!(space.read("secret/login")["data"], json!({"password": "YnkgaGFuZA==", "user": "Mg=="}));
+        assert!(!said(&applied).contains("by hand"), "{applied:?}");
+        assert_eq!(space.read("secret/login")["data"], encoded("b", "by hand"), "{merge:?}");
         let asked = ApplyOptions { overwrite: true, ..options(merge) };
-        space.applied(&secret("2"), &asked).await;
-        assert_eq!(space.read("secret/login")["data"], json!({"password": "Mg==", "user": "Mg=="}));
+        space.applied(&secret("b", "b"), &asked).await;
+        assert_eq!(space.read("secret/login")["data"], encoded("b", "b"), "{merge:?}");
     }
 }
 

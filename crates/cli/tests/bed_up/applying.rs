@@ -22,6 +22,18 @@ fn each_mode_deploys_and_the_log_says_whose_fields_were_taken() {
         let path = ".metadata.annotations.kubectl\\.kubernetes\\.io/last-applied-configuration";
         Some(site.read("deployment/web", path)).filter(|text| text.contains("sleep 654"))
     });
+    // The API server merges, and nobody else: what was noted of the other way is taken over.
+    let place = lilt.place();
+    site.project.write("web.yaml", &site.shell("web", "exec sleep 321"));
+    site.project.write("Tiltfile", "update_settings(k8s_server_side_apply='true')\nk8s_yaml('web.yaml')\n");
+    lilt.wait_for_line_after(place, "Objects applied to cluster:");
+    eventually("it is applied by the API server", || {
+        let command = site.read("deployment/web", ".spec.template.spec.containers[0].command");
+        let entries =
+            site.read("deployment/web", ".metadata.managedFields[?(@.manager==\"tilt\")].operation");
+        (command.contains("sleep 321") && entries.contains("Apply")).then_some(())
+    });
+    lilt.wait_until_ready("web");
     assert!(!lilt.output().contains("not supported yet"), "{}", lilt.output());
     lilt.quit();
 }

@@ -22,14 +22,13 @@ impl Target<'_> {
         manner: Manner,
         remarks: &mut Vec<Remark>,
     ) -> kube::Result<DynamicObject> {
-        let body = &acceptable(body);
-        let wanted = annotated(body);
+        let wanted = acceptable(&annotated(body));
         let mut attempt = 1;
         loop {
             let current = self.api.get_opt(&self.object.name).await?;
             let result = match &current {
                 None => self.create(&wanted, manner).await,
-                Some(current) => self.merge(body, &wanted, current, manner, remarks).await,
+                Some(current) => self.merge(&wanted, current, manner, remarks).await,
             };
             match result {
                 // It has come, gone or changed meanwhile.
@@ -47,7 +46,6 @@ impl Target<'_> {
 
     async fn merge(
         &self,
-        body: &Value,
         wanted: &Value,
         current: &DynamicObject,
         manner: Manner,
@@ -57,7 +55,7 @@ impl Target<'_> {
         let before = last_applied(&now);
         let mut wanted = wanted.clone();
         if !manner.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret") {
-            let kept = keep_edited(&before, body, &now, &mut wanted);
+            let kept = keep_edited(&before, &now, &mut wanted);
             if !kept.is_empty() {
                 let fields = kept.join(", ");
                 remarks.push(Remark::warning(format!(
@@ -114,13 +112,14 @@ fn last_applied(now: &Value) -> Value {
 }
 
 /// Takes what somebody changed since it was applied out of what is wanted, and says what that is.
-fn keep_edited(before: &Value, body: &Value, now: &Value, wanted: &mut Value) -> Vec<String> {
+fn keep_edited(before: &Value, now: &Value, wanted: &mut Value) -> Vec<String> {
     let mut kept = Vec::new();
     for list in ["data", "binaryData"] {
-        for (key, value) in body[list].as_object().into_iter().flatten() {
+        let entries = wanted.get_mut(list).and_then(Value::as_object_mut);
+        for (key, value) in entries.into_iter().flatten() {
             let (was, is) = (&before[list][key], &now[list][key]);
             if !was.is_null() && !is.is_null() && is != was && is != value {
-                wanted[list][key] = is.clone();
+                *value = is.clone();
                 kept.push(format!("{list}.{key}"));
             }
         }
@@ -144,10 +143,9 @@ mod tests {
     #[test]
     fn what_somebody_edited_is_kept() {
         let before = json!({"data": {"a": "1", "b": "1", "c": "1"}});
-        let body = json!({"data": {"a": "2", "b": "2", "new": "n"}});
+        let mut wanted = json!({"data": {"a": "2", "b": "2", "new": "n"}});
         let now = json!({"data": {"a": "1", "b": "edited", "c": "1"}});
-        let mut wanted = body.clone();
-        assert_eq!(keep_edited(&before, &body, &now, &mut wanted), ["data.b"]);
+        assert_eq!(keep_edited(&before, &now, &mut wanted), ["data.b"]);
         assert_eq!(wanted, json!({"data": {"a": "2", "b": "edited", "new": "n"}}));
     }
 }

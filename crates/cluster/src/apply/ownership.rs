@@ -54,6 +54,13 @@ pub(super) fn was_applied(meta: &ObjectMeta) -> bool {
     entries.iter().any(|entry| is_ours(entry) || is_client_side(entry))
 }
 
+/// Whether another tool has applied it after us: what was there before us became ours with our first apply.
+pub(super) fn is_applied_over(meta: &ObjectMeta) -> bool {
+    let entries = meta.managed_fields.as_deref().unwrap_or_default();
+    let is_other = |entry: &ManagedFieldsEntry| entry.manager.as_deref() != Some(FIELD_MANAGER);
+    entries.iter().any(is_ours) && entries.iter().any(|entry| is_client_side(entry) && is_other(entry))
+}
+
 /// Whether an autoscaler says how many replicas there are.
 pub(crate) fn is_autoscaled(meta: &ObjectMeta) -> bool {
     let entries = meta.managed_fields.as_deref().unwrap_or_default();
@@ -143,6 +150,16 @@ mod tests {
 
     fn meta(entries: Value) -> ObjectMeta {
         serde_json::from_value(json!({"managedFields": entries})).unwrap()
+    }
+
+    #[test]
+    fn who_applied_last_is_known() {
+        let entry = |manager: &str, operation: &str| json!({"manager": manager, "operation": operation});
+        let ours = entry(FIELD_MANAGER, "Apply");
+        assert!(!is_applied_over(&meta(json!([ours]))));
+        assert!(!is_applied_over(&meta(json!([entry(KUBECTL_APPLY, "Update")]))));
+        assert!(!is_applied_over(&meta(json!([ours, entry(FIELD_MANAGER, "Update")]))));
+        assert!(is_applied_over(&meta(json!([ours, entry(KUBECTL_APPLY, "Update")]))));
     }
 
     #[test]

@@ -100,7 +100,9 @@ impl Cluster {
             Ok(changes) if changes.is_empty() => Ok(Preview::Unchanged),
             Ok(changes) if is_create_once(body) => Ok(Preview::Keep(changes)),
             Ok(changes) => Ok(Preview::Change(changes)),
-            Err(error) if is_immutable(&error) => Ok(Preview::Recreate(causes_of_status(&error))),
+            Err(error) if is_immutable(&error) && !target.holds_others() => {
+                Ok(Preview::Recreate(causes_of_status(&error)))
+            }
             Err(error) => Err(target.refused(&error)),
         }
     }

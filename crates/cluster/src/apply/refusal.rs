@@ -40,6 +40,26 @@ pub(super) fn quota(object: &ObjectRef, status: &Status) -> Failure {
     ))
 }
 
+/// What cannot be changed would have to be deleted, and more would go with it.
+pub(super) fn kept(object: &ObjectRef, status: &Status) -> Failure {
+    let goes = match object.kind.as_str() {
+        "CustomResourceDefinition" => "all objects of its kind",
+        "Namespace" => "all that is in it",
+        _ => "its data",
+    };
+    let kind = object.kind.to_lowercase();
+    let place = match object.namespace.as_str() {
+        "" => String::new(),
+        namespace => format!(" -n {namespace}"),
+    };
+    refused(object, status).hint(format!(
+        "this cannot be changed in place, and {goes} would go with the object, so that it is not deleted and made anew: \
+         say in the YAML what the cluster has, or delete it yourself \
+         (`kubectl delete {kind} {}{place}`) and trigger the resource",
+        object.name
+    ))
+}
+
 pub(super) fn refused(object: &ObjectRef, status: &Status) -> Failure {
     let mut failure =
         Failure::user(format!("{object} was refused by the cluster: {}", summary(object, status)));

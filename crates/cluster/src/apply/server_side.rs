@@ -20,7 +20,10 @@ impl Target<'_> {
         manner: Manner,
         remarks: &mut Vec<Remark>,
     ) -> kube::Result<DynamicObject> {
-        if let Some(takeover) = before.and_then(ownership::takeover) {
+        let keeps = !manner.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret");
+        // What a person applied since is an edit like any other.
+        let edited = keeps && before.is_some_and(ownership::is_applied_over);
+        if let Some(takeover) = before.filter(|_| !edited).and_then(ownership::takeover) {
             if manner.dry {
                 // Taking over is a change of its own: what both come to is what merging here comes to.
                 return self.write_client_side(body, manner, remarks).await;
@@ -39,7 +42,6 @@ impl Target<'_> {
         let applied_before = before.is_some_and(ownership::was_applied);
         let is_edited =
             |conflict: &Conflict| conflict.data_key().is_some() && (applied_before || conflict.is_by_hand());
-        let keeps = !manner.overwrite && matches!(self.object.kind.as_str(), "ConfigMap" | "Secret");
         let (kept, taken): (Vec<Conflict>, Vec<Conflict>) =
             conflicts.into_iter().partition(|conflict| keeps && is_edited(conflict));
         for (list, key) in kept.iter().filter_map(Conflict::data_key) {
@@ -84,7 +86,7 @@ impl Target<'_> {
 }
 
 /// What the API server lets pass: nobody applies the bookkeeping of an exported object, and of a Secret it knows owners
-/// only of `data`, where `stringData` goes.
+/// only of `data`, and gives back nothing else.
 pub(super) fn acceptable(body: &Value) -> Value {
     let mut body = body.clone();
     if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,20 +1,27 @@
 //! One object and where it goes.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DeleteParams, DynamicObject};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::settings::ServerSideApply;
 use lilt_model::{Failure, Uid};
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::limit::Limit;
 use super::{Applied, ApplyOptions, Remark, content, pause, refusal};
 use crate::connect::Cluster;
+use crate::delete::still_there;
 use crate::error::{causes_of_status, code, status};
 use crate::kinds::Kind;
 use crate::marks;
 
 /// An object with this annotation is made where it is missing and otherwise left as it is.
 pub(crate) const CREATE_ONCE: &str = "lilt.dev/create-once";
+/// How long something that is to be made anew may take to go, beyond the time that it is given by its manifest.
+const DEPARTURE: Duration = Duration::from_secs(30);
 /// How many fields of a difference are told.
 pub(super) const TOLD: usize = 10;
 
@@ -71,7 +78,12 @@ impl Target<'_> {
         })
     }
 
-    pub(super) async fn apply(&self, body: &Value, how: &ApplyOptions<'_>) -> Result<Applied, Failure> {
+    pub(super) async fn apply(
+        &self,
+        body: &Value,
+        how: &ApplyOptions<'_>,
+        limit: &Limit,
+    ) -> Result<Applied, Failure> {
         let before = self.metadata().await;
         if is_create_once(body)
             && let Some(before) = &before
@@ -83,14 +95,14 @@ impl Target<'_> {
         let mut recreated = false;
         let mut after = match self.write(body, before.as_ref(), manner, &mut remarks).await {
             Ok(object) => object,
-            Err(error) if is_immutable(&error) && before.is_some() => {
+            Err(error) if is_immutable(&error) && before.is_some() && !self.holds_others() => {
                 recreated = true;
                 remarks.push(Remark::note(format!(
                     "{} is deleted and made anew: {}",
                     self.object,
                     first_line(&causes_of_status(&error))
                 )));
-                self.delete_and_wait().await?;
+                self.delete_and_wait(limit).await?;
                 self.write(body, None, manner, &mut remarks).await.map_err(|error| self.refused(&error))?
             }
             Err(error) => return Err(self.refused(&error)),
@@ -98,7 +110,7 @@ impl Target<'_> {
         // An apply may land on an object that is on its way out, and would go with it.
         if after.metadata.deletion_timestamp.is_some() {
             recreated = true;
-            self.wait_gone(after.metadata.uid.as_deref()).await?;
+            self.wait_gone(after.metadata.uid.as_deref(), limit).await?;
             let again = self.write(body, None, manner, &mut remarks).await;
             after = again.map_err(|error| self.refused(&error))?;
         }
@@ -152,6 +164,13 @@ impl Target<'_> {
         Ok(Applied { remarks, ..self.applied(body, before) })
     }
 
+    /// More would go with it than comes back with its manifest: data, or all objects of a kind.
+    pub(super) fn holds_others(&self) -> bool {
+        const HOLDERS: [&str; 4] =
+            ["PersistentVolumeClaim", "PersistentVolume", "CustomResourceDefinition", "Namespace"];
+        HOLDERS.contains(&self.object.kind.as_str())
+    }
+
     /// One request, or some that together are one.
     pub(super) async fn write(
         &self,
@@ -182,7 +201,7 @@ impl Target<'_> {
         self.api.get_metadata_opt(&self.object.name).await.ok().flatten().map(|object| object.metadata)
     }
 
-    async fn delete_and_wait(&self) -> Result<(), Failure> {
+    async fn delete_and_wait(&self, limit: &Limit) -> Result<(), Failure> {
         let current =
             self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
         let uid = current.and_then(|object| object.metadata.uid);
@@ -191,18 +210,27 @@ impl Target<'_> {
             Err(error) if code(&error) == Some(404) => {}
             Err(error) => return Err(self.refused(&error)),
         }
-        self.wait_gone(uid.as_deref()).await
+        self.wait_gone(uid.as_deref(), limit).await
     }
 
-    async fn wait_gone(&self, uid: Option<&str>) -> Result<(), Failure> {
+    /// How long that takes is for the pod to say: it does not count as time of the apply.
+    async fn wait_gone(&self, uid: Option<&str>, limit: &Limit) -> Result<(), Failure> {
+        let rest = limit.suspend();
+        let since = Instant::now();
         loop {
             let current =
                 self.api.get_metadata_opt(&self.object.name).await.map_err(|error| self.refused(&error))?;
-            match current {
-                Some(object) if object.metadata.uid.as_deref() == uid => pause().await,
-                _ => return Ok(()),
+            let Some(leaving) = current.filter(|object| object.metadata.uid.as_deref() == uid) else { break };
+            let grace = leaving.metadata.deletion_grace_period_seconds.unwrap_or(0);
+            let patience = DEPARTURE + Duration::from_secs(u64::try_from(grace).unwrap_or(0));
+            if since.elapsed() > patience {
+                let finalizers = leaving.metadata.finalizers.unwrap_or_default();
+                return Err(still_there(&self.object, patience, &finalizers));
             }
+            pause().await;
         }
+        limit.resume(rest);
+        Ok(())
     }
 
     /// A definition is served only once its names are accepted.
@@ -227,6 +255,9 @@ impl Target<'_> {
             (Some(403), Some(status)) if refusal::is_quota(status) => refusal::quota(&self.object, status),
             (Some(403), _) if !is_immutable(error) => {
                 self.cluster.forbidden(&format!("to apply {}", self.object), error)
+            }
+            (_, Some(status)) if is_immutable(error) && self.holds_others() => {
+                refusal::kept(&self.object, status)
             }
             (Some(404), _) => {
                 self.cluster.kinds.forget(&self.kind);

@@ -25,7 +25,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ///
     /// # Arguments
     /// * `max_parallel_updates`: how many updates may run at once, at least 1
-    /// * `k8s_upsert_timeout_secs`: how long one apply may take, at least 1
+    /// * `k8s_upsert_timeout_secs`: how long applying one object may take, at least 1
     /// * `suppress_unused_image_warnings`: images that need not be used by anything; `'*'` for all
     /// * `k8s_server_side_apply`: `'true'`, `'false'` or `'auto'`
     /// * `live_update_agent`: whether lilt's agent may be added to pods whose images cannot take live updates alone

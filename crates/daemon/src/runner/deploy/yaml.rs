@@ -8,7 +8,6 @@ use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, yaml};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::agent;
 use super::custom;
@@ -38,10 +37,10 @@ pub(super) async fn apply(
         remembered: memory.read(),
         many: job.first,
     };
-    let deadline = patience::deadline(context, how.timeout);
     if job.rerun {
-        start_anew(&cluster, job, &objects, how.timeout, deadline, steps).await?;
+        start_anew(context, &cluster, job, &objects, steps).await?;
     }
+    let deadline = patience::deadline(context, how.timeout);
     let mut patience = Patience::new(&cluster, deadline);
     let applied = loop {
         let landing = context.land(steps.resource())?;
@@ -127,11 +126,10 @@ async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, step
 /// Somebody asked for it: what runs is deleted and made anew, so that it starts, and a job runs again. What holds data
 /// stays, unlike under Tilt.
 async fn start_anew(
+    context: &Context,
     cluster: &Cluster,
     job: &DeployJob,
     objects: &[Value],
-    timeout: Duration,
-    deadline: Option<Instant>,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
     let mut workloads = Vec::new();
@@ -144,11 +142,37 @@ async fn start_anew(
         return Ok(());
     }
     steps.detail("Deleting what runs, so that it starts anew");
-    let mut patience = Patience::new(cluster, deadline);
-    while let Err(failure) = patience.attempt(cluster.delete(&workloads, Some(timeout))).await {
+    let time = Duration::from_secs(u64::from(job.kubernetes.apply_timeout_secs)) + grace(&workloads);
+    let mut patience = Patience::new(cluster, patience::deadline(context, time));
+    while let Err(failure) = patience.attempt(cluster.delete(&workloads, Some(time))).await {
         if !patience.lasts(&failure, |words| steps.detail(words)).await {
             return Err(failure);
         }
     }
     Ok(())
+}
+
+/// What pods that nobody else made may take to end. Workloads are gone before theirs are.
+fn grace(workloads: &[Value]) -> Duration {
+    /// Of a pod that does not say.
+    const USUAL: u64 = 30;
+    let pods = workloads.iter().filter(|object| object["kind"] == "Pod");
+    let seconds = pods.map(|pod| pod["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap_or(USUAL));
+    Duration::from_secs(seconds.max().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_is_given_the_time_that_it_asks_for() {
+        let pod = |spec: Value| json!({"kind": "Pod", "spec": spec});
+        let seconds = |objects: &[Value]| grace(objects).as_secs();
+        assert_eq!(seconds(&[json!({"kind": "Deployment"})]), 0);
+        assert_eq!(seconds(&[pod(json!({}))]), 30);
+        assert_eq!(seconds(&[pod(json!({"terminationGracePeriodSeconds": 90})), pod(json!({}))]), 90);
+    }
 }

@@ -1,0 +1,79 @@
+//! The time that applying one object may take. While something is on its way out it stands still.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// When it ends; none while it stands still.
+pub(super) struct Limit(watch::Sender<Option<Instant>>);
+
+impl Limit {
+    pub(super) fn new(time: Duration) -> Self {
+        Self(watch::Sender::new(Some(Instant::now() + time)))
+    }
+
+    /// Works within it; none if that took too long.
+    pub(super) async fn keep<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut changes = self.0.subscribe();
+        tokio::pin!(work);
+        loop {
+            let until = *changes.borrow_and_update();
+            let elapsed = async {
+                match until {
+                    Some(until) => sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                // The sender lives as long as we do.
+                _ = changes.changed() => {}
+                () = elapsed => return None,
+            }
+        }
+    }
+
+    /// Stops the clock, and says what is left.
+    pub(super) fn suspend(&self) -> Duration {
+        let until = self.0.send_replace(None);
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    pub(super) fn resume(&self, rest: Duration) {
+        self.0.send_replace(Some(Instant::now() + rest));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_time_between_counts() {
+        let limit = Limit::new(SECOND * 3);
+        let work = async {
+            tokio::time::sleep(SECOND).await;
+            let rest = limit.suspend();
+            tokio::time::sleep(SECOND * 60).await;
+            limit.resume(rest);
+            tokio::time::sleep(SECOND).await;
+            rest
+        };
+        assert_eq!(limit.keep(work).await, Some(SECOND * 2));
+
+        let begin = Instant::now();
+        let limit = Limit::new(SECOND * 3);
+        let work = async {
+            let rest = limit.suspend();
+            tokio::time::sleep(SECOND * 60).await;
+            limit.resume(rest);
+            std::future::pending::<()>().await;
+        };
+        assert_eq!(limit.keep(work).await, None);
+        assert_eq!(begin.elapsed().as_secs(), 63);
+    }
+}
