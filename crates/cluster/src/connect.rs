@@ -13,11 +13,16 @@ use kube::{Client, Config};
 use lilt_model::Failure;
 use lilt_model::cluster::Product;
 
+use door::Door;
+pub(crate) use login::LoginFailed;
 use proxy::Surroundings;
 
 use crate::kinds::Kinds;
 use crate::marks::Listings;
 
+mod door;
+mod identity;
+mod login;
 mod product;
 mod proxy;
 mod transport;
@@ -42,6 +47,8 @@ pub struct Cluster {
     pub(crate) client: Client,
     pub(crate) kinds: Kinds,
     pub(crate) listings: Listings,
+    /// Through which all its requests go.
+    door: Arc<Door>,
     about: Arc<About>,
 }
 
@@ -67,65 +74,29 @@ impl Cluster {
     /// Reads kubeconfig and builds a client. Without kubeconfig, a pod meets the cluster it runs in. Needs a tokio
     /// runtime.
     pub async fn connect(options: ConnectOptions) -> Result<Self, Failure> {
-        let Some(Merged { kubeconfig, origins }) = read_kubeconfig(&options.kubeconfig)? else {
-            return Self::connect_from_within(options);
-        };
-        let context = options
-            .context
-            .clone()
-            .or_else(|| current_of(&kubeconfig))
-            .ok_or_else(|| no_context(&kubeconfig))?;
-        if !kubeconfig.contexts.iter().any(|known| known.name == context) {
-            return Err(unknown_context(&context, &kubeconfig));
-        }
-        let origin = origins.get(&context).map(PathBuf::as_path);
-        let (name, product) = product::cluster_of(&kubeconfig, &context, origin, home().as_deref());
-        let own_proxy = own_proxy(&kubeconfig, &name);
-        let selection = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
-        let mut config = Config::from_custom_kubeconfig(kubeconfig, &selection)
-            .await
-            .map_err(|error| unusable(&context, &error))?;
-        // kube matches NO_PROXY with the proxy's own name.
-        if !own_proxy {
-            config.proxy_url = surroundings().proxy_to(&config.cluster_url);
-        }
-        Self::with(config, context, name, product, options.namespace)
-    }
-
-    fn connect_from_within(options: ConnectOptions) -> Result<Self, Failure> {
-        let wants_other = options.context.as_deref().is_some_and(|context| context != WITHIN);
-        if wants_other || !is_within() {
-            return Err(no_kubeconfig());
-        }
-        let config = Config::incluster().map_err(|error| {
-            Failure::environment("this pod cannot use the cluster it runs in")
-                .detail(crate::error::causes(&error))
-                .hint("does the pod have a service account, and is its token mounted?")
-        })?;
-        Self::with(config, WITHIN.to_owned(), WITHIN.to_owned(), Product::Unknown, options.namespace)
-    }
-
-    fn with(
-        config: Config,
-        context: String,
-        name: String,
-        product: Product,
-        namespace: Option<String>,
-    ) -> Result<Self, Failure> {
-        let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-        let server = config.cluster_url.to_string();
-        let client = transport::client(config).map_err(|error| {
-            Failure::environment(format!("cannot build a connection for the context {context}"))
-                .detail(crate::error::causes(&error))
-                .hint("check certificates, keys, proxy and the login command of this context in your kubeconfig")
-        })?;
-        let server = server.trim_end_matches('/').to_owned();
+        let Access { config, context, name, product } = access(&options).await?;
+        let namespace = options.namespace.unwrap_or_else(|| config.default_namespace.clone());
+        let server = server_of(&config);
+        let door = Arc::new(Door::new(config).map_err(|error| unbuildable(&context, &error))?);
+        let client = door.client(namespace.clone());
         Ok(Self {
             kinds: Kinds::new(client.clone()),
             listings: Listings::new(),
             client,
+            door,
             about: Arc::new(About { context, name, product, server, namespace }),
         })
+    }
+
+    /// Takes the login that kubeconfig has now for the same context, for all clones. Nothing changes if the context
+    /// leads elsewhere by now.
+    pub async fn renew(&self, options: ConnectOptions) -> Result<(), Failure> {
+        let options = ConnectOptions { context: Some(self.context().to_owned()), ..options };
+        let Access { config, context, .. } = access(&options).await?;
+        if server_of(&config) != self.server() {
+            return Err(Failure::environment(format!("the context {context} leads elsewhere by now")));
+        }
+        self.door.renew(config).map_err(|error| unbuildable(&context, &error))
     }
 
     pub fn context(&self) -> &str {
@@ -152,6 +123,61 @@ impl Cluster {
     }
 }
 
+/// What is needed to reach a cluster.
+struct Access {
+    config: Config,
+    context: String,
+    /// What kubeconfig calls it.
+    name: String,
+    product: Product,
+}
+
+async fn access(options: &ConnectOptions) -> Result<Access, Failure> {
+    let Some(Merged { kubeconfig, origins }) = read_kubeconfig(&options.kubeconfig)? else {
+        return access_from_within(options);
+    };
+    let context =
+        options.context.clone().or_else(|| current_of(&kubeconfig)).ok_or_else(|| no_context(&kubeconfig))?;
+    if !kubeconfig.contexts.iter().any(|known| known.name == context) {
+        return Err(unknown_context(&context, &kubeconfig));
+    }
+    let origin = origins.get(&context).map(PathBuf::as_path);
+    let (name, product) = product::cluster_of(&kubeconfig, &context, origin, home().as_deref());
+    let own_proxy = own_proxy(&kubeconfig, &name);
+    let selection = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &selection)
+        .await
+        .map_err(|error| unusable(&context, &error))?;
+    // kube matches NO_PROXY with the proxy's own name.
+    if !own_proxy {
+        config.proxy_url = surroundings().proxy_to(&config.cluster_url);
+    }
+    Ok(Access { config, context, name, product })
+}
+
+fn access_from_within(options: &ConnectOptions) -> Result<Access, Failure> {
+    let wants_other = options.context.as_deref().is_some_and(|context| context != WITHIN);
+    if wants_other || !is_within() {
+        return Err(no_kubeconfig());
+    }
+    let config = Config::incluster().map_err(|error| {
+        Failure::environment("this pod cannot use the cluster it runs in")
+            .detail(crate::error::causes(&error))
+            .hint("does the pod have a service account, and is its token mounted?")
+    })?;
+    Ok(Access { config, context: WITHIN.to_owned(), name: WITHIN.to_owned(), product: Product::Unknown })
+}
+
+fn server_of(config: &Config) -> String {
+    config.cluster_url.to_string().trim_end_matches('/').to_owned()
+}
+
+fn unbuildable(context: &str, error: &kube::Error) -> Failure {
+    Failure::environment(format!("cannot build a connection for the context {context}"))
+        .detail(crate::error::causes(error))
+        .hint("check certificates, keys and proxy of this context in your kubeconfig")
+}
+
 /// The context that kubeconfig selects, without connecting; none if there is no kubeconfig or it selects none.
 pub fn current_context(kubeconfig: &[PathBuf]) -> Result<Option<String>, Failure> {
     Ok(read_kubeconfig(kubeconfig)?.and_then(|merged| current_of(&merged.kubeconfig)))
@@ -164,6 +190,8 @@ pub struct Selection {
     pub current: Option<String>,
     /// Where the asked-for context leads to; none if there is none of this name.
     pub server: Option<String>,
+    /// Another one if the context's user or the cluster's authority changed.
+    pub login: String,
 }
 
 /// What the files that `KUBECONFIG` names say about a context.
@@ -172,8 +200,15 @@ pub fn selection(context: &str) -> Result<Selection, Failure> {
     let named = kubeconfig.contexts.iter().find(|known| known.name == context);
     let cluster = named.and_then(|it| it.context.as_ref()).map(|it| it.cluster.as_str());
     let cluster = kubeconfig.clusters.iter().find(|known| Some(known.name.as_str()) == cluster);
-    let server = cluster.and_then(|it| it.cluster.as_ref()).and_then(|it| it.server.clone());
-    Ok(Selection { current: current_of(&kubeconfig), server })
+    let cluster = cluster.and_then(|it| it.cluster.as_ref());
+    let server = cluster.and_then(|it| it.server.clone());
+    let user = named.and_then(|it| it.context.as_ref()?.user.as_deref());
+    let user = kubeconfig.auth_infos.iter().find(|known| Some(known.name.as_str()) == user);
+    let login = crate::marks::digest(&serde_json::json!([
+        user.and_then(|it| it.auth_info.as_ref()),
+        cluster.map(|it| [&it.certificate_authority, &it.certificate_authority_data]),
+    ]));
+    Ok(Selection { current: current_of(&kubeconfig), server, login })
 }
 
 /// The files that say it.

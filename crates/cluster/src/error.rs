@@ -5,7 +5,7 @@ use std::error::Error as _;
 use kube::core::Status;
 use lilt_model::{Away, Failure};
 
-use crate::connect::Cluster;
+use crate::connect::{Cluster, LoginFailed};
 
 /// Whether the API server gave no answer: the same may succeed when it is back.
 pub fn is_unreachable(failure: &Failure) -> bool {
@@ -82,17 +82,33 @@ impl Cluster {
 
     /// No answer at all. [`is_unreachable`] knows it.
     pub(crate) fn unreachable(&self, error: &kube::Error) -> Failure {
+        if let Some(login) = login_failed(error) {
+            let failure = Failure::environment(login.words.clone()).hint(&login.hint).away(Away::Cluster);
+            return if login.said.is_empty() { failure } else { failure.detail(&login.said) };
+        }
         let cause = root_cause(error);
         let hint = if cause.contains("certificate") || cause.contains("Certificate") {
             "the certificates of kubeconfig and cluster do not fit: fetch the kubeconfig of this cluster again"
         } else if matches!(error, kube::Error::Auth(_)) {
-            "the login command of kubeconfig failed: run it by hand to see why"
+            "log in again, or check the user of this context in your kubeconfig"
         } else {
             "is the cluster running? `kubectl cluster-info` asks the same address"
         };
         let words = format!("cannot reach the cluster {} at {}: {cause}", self.context(), self.server());
         Failure::environment(words).hint(hint).away(Away::Cluster)
     }
+}
+
+/// What the login command had to say, if it was that.
+fn login_failed(error: &kube::Error) -> Option<&LoginFailed> {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = next {
+        if let Some(failed) = current.downcast_ref() {
+            return Some(failed);
+        }
+        next = current.source();
+    }
+    None
 }
 
 /// The innermost source: `Connection refused (os error 111)` rather than its five wrappers.

@@ -132,6 +132,143 @@ async fn a_login_command_is_run_and_asked_again_when_its_answer_is_too_old() {
     assert!(failure.to_string().contains("login"), "{failure}");
 }
 
+/// A kubeconfig with a login command, which is this script. Most do not say whether it may be interactive.
+fn login_command(folder: &Path, script: &str) -> PathBuf {
+    let path = folder.join("login");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut config = admin();
+    config["users"][0]["user"] =
+        json!({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": path}});
+    write(folder, "config", &config)
+}
+
+fn credential(status: &Value) -> String {
+    let answer = json!({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+        "status": status});
+    format!("cat <<'END'\n{answer}\nEND")
+}
+
+/// It gets no keys of this terminal, and what it complains of is said.
+#[tokio::test]
+async fn what_a_login_command_says_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = login_command(folder.path(), "cat\necho 'the ticket is from yesterday' >&2\nexit 3");
+    let options = ConnectOptions { kubeconfig: vec![config], ..ConnectOptions::default() };
+    let failure = Cluster::connect(options).await.unwrap().probe().await.unwrap_err().to_string();
+    assert!(
+        failure.contains("login failed: exit status: 3") || failure.contains("of kubeconfig failed"),
+        "{failure}"
+    );
+    assert!(failure.contains("\nthe ticket is from yesterday\n"), "{failure}");
+}
+
+/// A token that says nothing of its end may be refused at any time.
+#[tokio::test]
+async fn a_login_command_is_asked_again_when_its_token_is_refused() {
+    let space = Space::new("refused").await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = login_command(folder.path(), &credential(&json!({"token": "from-yesterday"})));
+    let options = ConnectOptions {
+        kubeconfig: vec![config],
+        namespace: Some(space.name.clone()),
+        ..ConnectOptions::default()
+    };
+    let cluster = Cluster::connect(options).await.unwrap();
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+    assert!(cluster.apply(std::slice::from_ref(&map), DEADLINE).await.is_err());
+    login_command(folder.path(), &credential(&json!({"token": token(&space)})));
+    cluster.apply(&[map], DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[tokio::test]
+async fn a_login_command_may_give_a_certificate() {
+    let space = Space::new("identity").await;
+    let folder = tempfile::tempdir().unwrap();
+    let user = &admin()["users"][0]["user"];
+    let decoded = |field: &str| {
+        String::from_utf8(STANDARD.decode(user[field].as_str().unwrap_or_default()).unwrap()).unwrap()
+    };
+    let status = json!({"clientCertificateData": decoded("client-certificate-data"),
+        "clientKeyData": decoded("client-key-data")});
+    assert!(
+        status["clientKeyData"].as_str().is_some_and(|key| !key.is_empty()),
+        "the bed's user has a certificate"
+    );
+    works(&space, vec![login_command(folder.path(), &credential(&status))]).await;
+}
+
+/// As MicroK8s makes them: of the first version of X.509, which has no extensions.
+#[tokio::test]
+async fn certificates_of_the_first_version_are_shown_to_the_server() {
+    let space = Space::new("version-one").await;
+    let folder = tempfile::tempdir().unwrap();
+    // The bed's own authority, beside its kubeconfig.
+    let authority = PathBuf::from(std::env::var_os("KUBECONFIG").unwrap()).with_file_name("ca");
+    let openssl = |arguments: &[&str]| {
+        let output = Command::new("openssl").current_dir(folder.path()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let subject = "/O=system:masters/CN=old";
+    openssl(&[
+        "req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", "key", "-subj", subject, "-out", "request",
+    ]);
+    let (certificate, key) = (authority.with_extension("crt"), authority.with_extension("key"));
+    let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());
+    let sign = [
+        "x509",
+        "-req",
+        "-in",
+        "request",
+        "-CA",
+        certificate,
+        "-CAkey",
+        key,
+        "-set_serial",
+        "77",
+        "-out",
+        "old",
+    ];
+    openssl(&sign);
+    assert!(openssl(&["x509", "-in", "old", "-noout", "-text"]).contains("Version: 1 "));
+    let mut config = admin();
+    let data = |name: &str| STANDARD.encode(std::fs::read(folder.path().join(name)).unwrap());
+    config["users"][0]["user"] =
+        json!({"client-certificate-data": data("old"), "client-key-data": data("key")});
+    works(&space, vec![write(folder.path(), "data", &config)]).await;
+    let path = |name: &str| folder.path().join(name);
+    config["users"][0]["user"] = json!({"client-certificate": path("old"), "client-key": path("key")});
+    works(&space, vec![write(folder.path(), "files", &config)]).await;
+}
+
+/// Whoever logs in anew while lilt runs need not start it anew: all that has the connection uses the new login.
+#[tokio::test]
+async fn a_connection_takes_the_new_login_of_its_context() {
+    let space = Space::new("anew").await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = admin();
+    config["users"][0]["user"] = json!({"token": "from-yesterday"});
+    let options = ConnectOptions {
+        kubeconfig: vec![write(folder.path(), "config", &config)],
+        namespace: Some(space.name.clone()),
+        ..ConnectOptions::default()
+    };
+    let cluster = Cluster::connect(options.clone()).await.unwrap();
+    let clone = cluster.clone();
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+    assert!(clone.apply(std::slice::from_ref(&map), DEADLINE).await.is_err());
+    config["users"][0]["user"] = json!({"token": token(&space)});
+    write(folder.path(), "config", &config);
+    cluster.renew(options.clone()).await.unwrap_or_else(|failure| panic!("{failure}"));
+    clone.apply(std::slice::from_ref(&map), DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
+    // Not where the context leads elsewhere by now.
+    config["clusters"][0]["cluster"]["server"] = json!("https://127.0.0.1:1");
+    write(folder.path(), "config", &config);
+    assert!(cluster.renew(options).await.is_err());
+    clone.apply(&[map], DEADLINE).await.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 #[tokio::test]
 async fn what_belongs_together_may_be_in_many_files() {
     let space = Space::new("files").await;

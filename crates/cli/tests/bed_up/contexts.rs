@@ -97,6 +97,40 @@ fn rights_in_the_namespace_suffice() {
     lilt.quit();
 }
 
+/// Whoever logs in again while lilt runs need not start it again.
+#[test]
+fn another_login_for_the_same_context_is_taken() {
+    let site = Site::new("login");
+    let kubeconfig = limited(&site);
+    let show = "kubectl config view --raw -o \"jsonpath={.users[0].user.token}\" | sha256sum; cat text";
+    site.project.write("text", "first\n");
+    site.project.write("web.yaml", &site.idle("web"));
+    let tiltfile = format!("k8s_yaml('web.yaml')\nlocal_resource('ask', '{show}', deps=['text'])\n");
+    site.project.write("Tiltfile", &tiltfile);
+    let lilt = site.up().variable("KUBECONFIG", &kubeconfig).start();
+    lilt.wait_until_ready("web");
+    lilt.wait_for_words("ask", "first");
+    let token = site.namespace.kubectl(&["create", "token", "worker", "--duration=3h"]);
+    let token = token.trim();
+    let file = kubeconfig.to_string_lossy().into_owned();
+    let bed = Bed::get();
+    let user = bed.kubectl(&["--kubeconfig", &file, "config", "view", "-o", "jsonpath={.users[0].name}"]);
+    bed.kubectl(&["--kubeconfig", &file, "config", "set-credentials", &user, "--token", token]);
+    lilt.wait_for_line("kubeconfig has another login for the context kind-lilt: it is used from now on");
+    // So do commands.
+    site.project.write("text", "second\n");
+    lilt.wait_for_words("ask", "second");
+    let digest =
+        std::process::Command::new("sh").args(["-c", "printf %s \"$0\" | sha256sum", token]).output();
+    let digest = String::from_utf8(digest.expect("sh runs").stdout).expect("digits");
+    lilt.wait_for_words("ask", digest.trim_end());
+    site.project.write("web.yaml", &site.idle("web").replace("987", "654"));
+    eventually("it is deployed", || {
+        site.namespace.kubectl(&["get", "deployment/web", "-o", "yaml"]).contains("sleep 654").then_some(())
+    });
+    lilt.quit();
+}
+
 /// As a pod would see it: in a mount namespace of its own, where kubelet has put a token.
 #[test]
 fn a_pod_meets_the_cluster_it_runs_in() {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Request, Response, Uri};
+use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
@@ -16,9 +17,10 @@ use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::retry::RetryPolicy;
 use kube::client::{Body, ConfigExt};
-use kube::{Client, Config, Error};
+use kube::{Config, Error};
 use rustls::client::Resumption;
 use tower::retry::RetryLayer;
+use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder};
 
 /// TCP, proxy and TLS together. Long enough for a slow VPN, short enough to tell the user soon.
@@ -26,7 +28,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A peer that is gone without a word is noticed after about 30 seconds.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-pub(super) fn client(config: Config) -> Result<Client, Error> {
+/// From a request to its answer.
+pub(super) type Way = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
+
+pub(super) fn way(config: Config) -> Result<Way, Error> {
     install_crypto();
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -90,14 +95,14 @@ fn socks_login(proxy: &Uri) -> Option<(String, String)> {
     Some((user.to_owned(), password.to_owned()))
 }
 
-fn build<C>(config: Config, connector: C) -> Result<Client, Error>
+fn build<C>(config: Config, connector: C) -> Result<Way, Error>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
     C::Future: Send + 'static,
     C::Error: Into<BoxError>,
 {
-    let mut tls = config.rustls_client_config()?;
+    let mut tls = super::identity::tls(&config)?;
     tls.resumption = Resumption::disabled();
     let mut https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = &config.tls_server_name {
@@ -122,5 +127,5 @@ where
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(http);
-    Ok(Client::new(service, config.default_namespace.clone()))
+    Ok(BoxCloneSyncService::new(service))
 }

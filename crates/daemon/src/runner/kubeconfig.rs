@@ -1,6 +1,7 @@
-//! Says when kubeconfig selects another context, or its context leads elsewhere: a session stays where it began.
+//! Says when kubeconfig selects another context, or its context leads elsewhere: a session stays where it began. Another
+//! login for the same place is taken.
 
-use lilt_cluster::Selection;
+use lilt_cluster::{Cluster, ConnectOptions, Selection};
 use lilt_model::files::FileSet;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
@@ -32,7 +33,33 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         for words in differences(&pinned, &known, &now) {
             span(&context).print(Level::Warn, &format!("WARNING: {words}"));
         }
+        if has_other_login(&known, &now) {
+            take_login(&context, &name, &cluster).await;
+        }
         known = now;
+    }
+}
+
+fn has_other_login(before: &Selection, now: &Selection) -> bool {
+    now.server.is_some() && before.server == now.server && before.login != now.login
+}
+
+/// For the connection and for commands.
+async fn take_login(context: &Context, name: &ClusterName, cluster: &Cluster) {
+    let pinned = cluster.context();
+    let taken = cluster.renew(ConnectOptions::default()).await.and_then(|()| match name.is_session() {
+        true => context.settings.kubeconfig.renew(),
+        false => context.settings.kubeconfig.of(name.as_str()).map(|_| ()),
+    });
+    match taken {
+        Ok(()) => span(context)
+            .info(&format!("kubeconfig has another login for the context {pinned}: it is used from now on")),
+        Err(failure) => span(context).print(
+            Level::Warn,
+            &format!(
+                "WARNING: the new login of the context {pinned} in kubeconfig cannot be used: {failure}"
+            ),
+        ),
     }
 }
 
@@ -74,13 +101,19 @@ mod tests {
         let selection = |current: &str, server: &str| Selection {
             current: Some(current.to_owned()),
             server: Some(server.to_owned()),
+            login: "a".to_owned(),
         };
         let before = selection("mine", "https://a");
         assert!(differences("mine", &before, &before).is_empty());
         let told = differences("mine", &before, &selection("other", "https://b"));
         assert!(told[0].contains("selects the context other; this session stays with mine"), "{told:?}");
         assert!(told[1].contains("now leads to https://b"), "{told:?}");
-        let gone = Selection { current: Some("mine".into()), server: None };
+        let gone = Selection { server: None, ..before.clone() };
         assert!(differences("mine", &before, &gone)[0].contains("nowhere"));
+        assert!(!has_other_login(&before, &before) && !has_other_login(&before, &gone));
+        let renewed = Selection { login: "b".to_owned(), ..before.clone() };
+        assert!(has_other_login(&before, &renewed) && differences("mine", &before, &renewed).is_empty());
+        let elsewhere = Selection { server: Some("https://b".to_owned()), ..renewed };
+        assert!(!has_other_login(&before, &elsewhere));
     }
 }

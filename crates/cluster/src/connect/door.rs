@@ -1,0 +1,185 @@
+//! The way to one API server, with whatever login is good now: that of kubeconfig, or what its login command gives. All
+//! clones of a client go through one door, so that a new login serves them all.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use kube::client::Body;
+use kube::config::ExecConfig;
+use kube::{Client, Config, Error};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tower::{BoxError, Service, ServiceExt as _};
+
+use super::login::{self, Given, LoginFailed};
+use super::transport::{self, Way};
+
+/// A login command that failed is not run again for so long: many ask at once.
+const PAUSE: Duration = Duration::from_secs(2);
+
+pub(super) struct Door {
+    state: watch::Sender<State>,
+    /// Of running the login command: who comes meanwhile waits for its answer.
+    turn: Semaphore,
+}
+
+struct State {
+    /// Without its login command.
+    config: Config,
+    exec: Option<ExecConfig>,
+    login: Login,
+    way: Way,
+}
+
+#[derive(Clone)]
+enum Login {
+    /// Not asked for, or not accepted.
+    None,
+    Given(Given),
+    Failed(LoginFailed, Instant),
+}
+
+impl Door {
+    /// The login command is asked when the first request needs it.
+    pub(super) fn new(config: Config) -> Result<Self, Error> {
+        Ok(Self { state: watch::Sender::new(State::new(config)?), turn: Semaphore::new(1) })
+    }
+
+    /// From now on with this configuration.
+    pub(super) fn renew(&self, config: Config) -> Result<(), Error> {
+        self.state.send_replace(State::new(config)?);
+        Ok(())
+    }
+
+    pub(super) fn client(self: &Arc<Self>, namespace: String) -> Client {
+        Client::new(Entrance(Arc::clone(self)), namespace)
+    }
+
+    async fn pass(&self, mut request: Request<Body>) -> Result<Response<Incoming>, BoxError> {
+        let (way, given) = self.open().await?;
+        if let Some(token) = given.as_ref().and_then(|given| given.token.clone()) {
+            request.headers_mut().insert(AUTHORIZATION, token);
+        }
+        let response = way.oneshot(request).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(given) = given
+        {
+            self.forget(&given);
+        }
+        Ok(response)
+    }
+
+    /// The way, and the login that goes with it.
+    async fn open(&self) -> Result<(Way, Option<Given>), BoxError> {
+        if let Some(open) = self.known() {
+            return Ok(open?);
+        }
+        let _turn = self.turn.acquire().await;
+        // Somebody may have asked meanwhile.
+        if let Some(open) = self.known() {
+            return Ok(open?);
+        }
+        let Some(exec) = self.state.borrow().exec.clone() else { return Ok((self.way(), None)) };
+        let given = login::run(&exec).await.and_then(|given| {
+            // The error would show what it could not read, and that may be the key.
+            self.accept(given.clone()).map(|()| given).map_err(|_| login::unusable(&exec))
+        });
+        match given {
+            Ok(given) => Ok((self.way(), Some(given))),
+            Err(failed) => {
+                let login = Login::Failed(failed.clone(), Instant::now());
+                self.state.send_modify(|state| state.login = login);
+                Err(failed.into())
+            }
+        }
+    }
+
+    /// None: the login command must be asked.
+    fn known(&self) -> Option<Result<(Way, Option<Given>), LoginFailed>> {
+        let state = self.state.borrow();
+        match (&state.exec, &state.login) {
+            (None, _) => Some(Ok((state.way.clone(), None))),
+            (_, Login::Given(given)) if given.is_valid() => {
+                Some(Ok((state.way.clone(), Some(given.clone()))))
+            }
+            (_, Login::Failed(failed, at)) if at.elapsed() < PAUSE => Some(Err(failed.clone())),
+            _ => None,
+        }
+    }
+
+    fn way(&self) -> Way {
+        self.state.borrow().way.clone()
+    }
+
+    /// Another certificate is for connections that are made from now on.
+    fn accept(&self, given: Given) -> Result<(), Error> {
+        let before = match &self.state.borrow().login {
+            Login::Given(before) => before.identity.clone(),
+            _ => None,
+        };
+        let mut way = None;
+        if let Some((certificate, key)) = given.identity.as_ref().filter(|it| before.as_ref() != Some(it)) {
+            let mut config = self.state.borrow().config.clone();
+            config.auth_info.client_certificate_data = Some(STANDARD.encode(certificate));
+            config.auth_info.client_key_data = Some(STANDARD.encode(key).into());
+            way = Some(transport::way(config)?);
+        }
+        self.state.send_modify(|state| {
+            state.login = Login::Given(given);
+            if let Some(way) = way {
+                state.way = way;
+            }
+        });
+        Ok(())
+    }
+
+    /// It was not accepted: the next request asks for another one.
+    fn forget(&self, refused: &Given) {
+        self.state.send_if_modified(|state| {
+            let is_it = matches!(&state.login, Login::Given(given) if given == refused);
+            if is_it {
+                state.login = Login::None;
+            }
+            is_it
+        });
+    }
+}
+
+impl State {
+    fn new(mut config: Config) -> Result<Self, Error> {
+        let user = &config.auth_info;
+        // What is written down comes before what must be asked for.
+        let has_own = user.token.is_some()
+            || user.token_file.is_some()
+            || user.username.is_some()
+            || user.auth_provider.is_some();
+        let exec = config.auth_info.exec.take().filter(|_| !has_own);
+        Ok(Self { way: transport::way(config.clone())?, config, exec, login: Login::None })
+    }
+}
+
+/// What a client asks.
+struct Entrance(Arc<Door>);
+
+impl Service<Request<Body>> for Entrance {
+    type Response = Response<Incoming>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let door = Arc::clone(&self.0);
+        async move { door.pass(request).await }.boxed()
+    }
+}
