@@ -27,6 +27,10 @@ use lines::Lines;
 
 const FIRST_DELAY: Duration = Duration::from_millis(50);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
+/// After a refusal. An API server that starts knows nobody's rights for a moment, and rights are given to people who wait.
+const FORBIDDEN_DELAY: Duration = Duration::from_secs(2);
+/// After this many in a row it is told, once.
+const FORBIDDEN_TOLD: u32 = 2;
 /// Chunks of up to 64 kB: enough to keep reading while the listener writes the last one away.
 const CHUNKS_AHEAD: usize = 16;
 
@@ -38,7 +42,8 @@ pub struct LogChunk {
     pub time: Timestamp,
 }
 
-/// Ends when the container has ended and all is read, or with one failure. Stops reading when dropped.
+/// Ends when the container has ended and all is read, or with a failure. After the failure that a right is missing it goes
+/// on when the right is given. Stops reading when dropped.
 #[derive(Debug)]
 pub struct LogStream {
     chunks: mpsc::Receiver<Result<LogChunk, Failure>>,
@@ -71,6 +76,7 @@ impl Cluster {
             container: container.to_owned(),
             run: run.cloned(),
             lines: Lines::new(since),
+            refusals: 0,
             sender,
         };
         LogStream { chunks, _task: AbortOnDropHandle::new(tokio::spawn(follow.run())) }
@@ -84,6 +90,8 @@ struct Follow {
     container: String,
     run: Option<ContainerId>,
     lines: Lines,
+    /// How often in a row it was not allowed.
+    refusals: u32,
     sender: mpsc::Sender<Result<LogChunk, Failure>>,
 }
 
@@ -131,7 +139,10 @@ impl Follow {
                 }
                 Ok(None) if pod_was_there => return self.give(|lines| lines.finish()).await,
                 Ok(None) => return Err(Halt::Failed(self.gone())),
-                Err(error) if crate::error::code(&error) == Some(403) => return Err(self.failed(&error)),
+                Err(error) if crate::error::code(&error) == Some(403) => {
+                    self.forbidden(&error).await?;
+                    continue;
+                }
                 Err(error) => {
                     tracing::debug!(error = %crate::error::causes(&error), "log: asking for the pod again");
                     Next::Wait
@@ -207,15 +218,28 @@ impl Follow {
         self.lines.reconnect();
         let stream = match self.pods.log_stream(&self.pod.name, &parameters).await {
             Ok(stream) => stream,
+            Err(error) if crate::error::code(&error) == Some(403) => {
+                self.forbidden(&error).await?;
+                return Ok(false);
+            }
             Err(error) => {
-                if crate::error::code(&error) == Some(403) {
-                    return Err(self.failed(&error));
-                }
                 tracing::debug!(error = %crate::error::causes(&error), "log: not readable yet");
                 return Ok(false);
             }
         };
+        self.refusals = 0;
         self.copy(Box::pin(stream)).await
+    }
+
+    /// Says so, unless it passes, and waits.
+    async fn forbidden(&mut self, error: &kube::Error) -> Result<(), Halt> {
+        self.refusals = self.refusals.saturating_add(1);
+        if self.refusals == FORBIDDEN_TOLD {
+            let failure = self.cluster.failure(&format!("to read the log of pod {}", self.pod.name), error);
+            self.sender.send(Err(failure)).await.map_err(|_| Halt::Deaf)?;
+        }
+        tokio::time::sleep(FORBIDDEN_DELAY * self.refusals.min(5)).await;
+        Ok(())
     }
 
     async fn copy(&mut self, mut stream: Pin<Box<impl AsyncBufRead>>) -> Result<bool, Halt> {
@@ -241,10 +265,6 @@ impl Follow {
             Some(chunk) => self.sender.send(Ok(chunk)).await.map_err(|_| Halt::Deaf),
             None => Ok(()),
         }
-    }
-
-    fn failed(&self, error: &kube::Error) -> Halt {
-        Halt::Failed(self.cluster.failure(&format!("to read the log of pod {}", self.pod.name), error))
     }
 
     fn gone(&self) -> Failure {

@@ -102,6 +102,9 @@ fn each_right_that_is_missing_is_told_and_the_rest_goes_on() {
     assert_eq!(crate::support::page::get(site.port, "/"), None);
     lilt.wait_for_line("web │ ERROR: the cluster does not allow you to forward ports of pod web-");
     lilt.wait_for_line("resource \"pods/portforward\"");
+    // Nothing of the log is lost when the right comes later.
+    somebody(&site.namespace, &everything_here());
+    lilt.wait_for_words("web", "said");
     lilt.quit();
 
     // Without a look at the pods there is no status; who may not look is told so.

@@ -1,5 +1,7 @@
 //! Follows applied objects from afar, and looks closer at those that became others.
 
+use std::time::Duration;
+
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use lilt_cluster::{Cluster, ObjectFact};
@@ -12,30 +14,39 @@ use crate::context::Context;
 
 const AT_ONCE: usize = 10;
 
+/// Before what may not be watched, or has no such kind, is asked for again: rights are given and kinds come back, and an
+/// API server that starts refuses everybody for a moment.
+const AGAIN: Duration = Duration::from_secs(20);
+
 /// Says when objects of a scope change or go. Who may not watch them does without.
 pub(crate) async fn follow(context: Context, scope: ObjectScope) {
-    let watch = async { context.cluster(&scope.cluster)?.watch_objects(&scope).await };
-    let mut facts = tokio::select! {
-        facts = watch => match facts {
-            Ok(facts) => facts,
-            Err(failure) => return tracing::debug!(%failure, "applied objects are not watched"),
-        },
-        () = context.cancel.cancelled() => return,
+    let watch = async {
+        loop {
+            if let Err(failure) = tell_changes(&context, &scope).await {
+                tracing::debug!(%failure, "applied objects are not watched");
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
     };
-    loop {
-        let fact = tokio::select! {
-            fact = facts.next() => fact,
-            () = context.cancel.cancelled() => return,
-        };
+    tokio::select! {
+        () = watch => {}
+        () = context.cancel.cancelled() => {}
+    }
+}
+
+/// Until they may not be watched any more.
+async fn tell_changes(context: &Context, scope: &ObjectScope) -> Result<(), Failure> {
+    let mut facts = context.cluster(&scope.cluster)?.watch_objects(scope).await?;
+    while let Some(fact) = facts.next().await {
         let scope = scope.clone();
         let event = match fact {
-            None => return,
-            Some(ObjectFact::Listed(objects)) => Event::ObjectsListed { scope, objects },
-            Some(ObjectFact::Changed(name, mark)) => Event::ObjectChanged { scope, name, mark },
-            Some(ObjectFact::Gone(name, mark)) => Event::ObjectGone { scope, name, mark },
+            ObjectFact::Listed(objects) => Event::ObjectsListed { scope, objects },
+            ObjectFact::Changed(name, mark) => Event::ObjectChanged { scope, name, mark },
+            ObjectFact::Gone(name, mark) => Event::ObjectGone { scope, name, mark },
         };
         context.tell(event).await;
     }
+    Ok(())
 }
 
 /// Compares objects with their manifests.
