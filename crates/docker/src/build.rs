@@ -15,8 +15,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lilt_model::dockerfile::images;
 use lilt_model::ignore::Matcher;
 use lilt_model::image::DockerBuild;
+use lilt_model::reference::Reference;
 use lilt_model::{Failure, Timestamp};
 use tokio_util::sync::CancellationToken;
 
@@ -118,7 +120,18 @@ impl Engine {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Failure::environment("the build was cancelled")),
-            built = self.build_to_the_end(request, on_progress) => built,
+            built = self.build_or_explain(request, on_progress) => built,
+        }
+    }
+
+    async fn build_or_explain(
+        &self,
+        request: &BuildRequest,
+        on_progress: impl FnMut(BuildProgress) + Send,
+    ) -> Result<BuiltImage, Failure> {
+        match self.build_to_the_end(request, on_progress).await {
+            Err(failure) => Err(self.explain_login(failure, &registries(&request.build)).await),
+            built => built,
         }
     }
 
@@ -142,6 +155,17 @@ impl Engine {
             Builder::Engine => classic::build(self, request, on_progress).await,
         }
     }
+}
+
+/// The hosts of the images that a build asks registries for.
+fn registries(build: &DockerBuild) -> Vec<String> {
+    let named = images(&build.dockerfile, &build.build_args);
+    let caches = build.cache_from.iter().filter_map(|cache| Reference::parse(cache).ok());
+    let mut hosts: Vec<String> =
+        named.into_iter().chain(caches).map(|image| image.domain().to_owned()).collect();
+    hosts.sort();
+    hosts.dedup();
+    hosts
 }
 
 fn no_image() -> Failure {

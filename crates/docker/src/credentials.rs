@@ -1,4 +1,4 @@
-//! Registry credentials from Docker's `config.json`.
+//! Registry credentials from Docker's `config.json`, and from where Podman keeps its own.
 //!
 //! Read anew at each use: people log in while lilt runs. Credential helpers (`credsStore`, `credHelpers`) are asked
 //! through their program, which may not take for ever.
@@ -20,8 +20,8 @@ use tokio::io::AsyncWriteExt as _;
 /// What Docker's configuration says about logins.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// The directory of `config.json`.
-    directory: Option<PathBuf>,
+    /// `config.json`, and after it the files of `podman login`, which have the same form. The first that knows wins.
+    files: Vec<PathBuf>,
     /// Where helpers are looked for; none: where this process looks.
     programs: Option<String>,
 }
@@ -77,7 +77,25 @@ const HELPER_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Credentials {
     pub(crate) fn in_directory(directory: Option<&Path>) -> Self {
-        Self { directory: directory.map(Path::to_owned), programs: None }
+        Self { files: directory.map(|it| it.join("config.json")).into_iter().collect(), programs: None }
+    }
+
+    /// With the logins of Podman's user.
+    #[must_use]
+    pub(crate) fn with_podman(
+        mut self,
+        environment: &dyn Fn(&str) -> Option<String>,
+        home: Option<&Path>,
+    ) -> Self {
+        let given = |name: &str| environment(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let runtime = given("XDG_RUNTIME_DIR").map(|folder| folder.join("containers/auth.json"));
+        let config = given("XDG_CONFIG_HOME").or_else(|| Some(home?.join(".config")));
+        let config = config.map(|folder| folder.join("containers/auth.json"));
+        match given("REGISTRY_AUTH_FILE") {
+            Some(file) => self.files.push(file),
+            None => self.files.extend(runtime.into_iter().chain(config)),
+        }
+        self
     }
 
     /// With the `PATH` that helpers are found in.
@@ -89,16 +107,31 @@ impl Credentials {
     /// The login for a registry's host, as `localhost:5000` or `docker.io`; none means anonymous. What cannot be
     /// read counts as none: the registry's own refusal is the better message.
     pub async fn login(&self, host: &str) -> Option<Login> {
-        let config = self.read().await?;
         let key = key(host);
-        let helper = config.helpers.get(&key).or_else(|| config.helpers.get(host));
-        let helper = helper.cloned().or_else(|| Some(config.store.clone()).filter(|store| !store.is_empty()));
-        if let Some(helper) = helper
-            && let Some(login) = self.ask_helper(&helper, &key).await
-        {
-            return Some(login);
+        for file in &self.files {
+            let Some(config) = read(file).await else { continue };
+            if let Some(helper) = config.helper(host, &key)
+                && let Ok(login) = self.ask_helper(helper, &key).await
+            {
+                return Some(login);
+            }
+            let plain = config.auths.iter().find(|(name, _)| same_registry(name, &key));
+            if let Some(login) = plain.and_then(|(_, auth)| auth.login()) {
+                return Some(login);
+            }
         }
-        config.auths.iter().find(|(name, _)| same_registry(name, &key)).and_then(|(_, auth)| auth.login())
+        None
+    }
+
+    /// Why there is no login for a host although a helper is there to give one: for whoever was refused.
+    pub(crate) async fn trouble(&self, host: &str) -> Option<String> {
+        let key = key(host);
+        let config = read(self.files.first()?).await?;
+        let helper = config.helper(host, &key)?;
+        let why = self.ask_helper(helper, &key).await.err()?;
+        // As helpers say that nobody has logged in there.
+        let is_unknown = why.to_lowercase().contains("credentials not found");
+        (!is_unknown).then(|| format!("docker-credential-{helper} gave no login for {host}: {why}"))
     }
 
     /// The header that the engine wants with a push.
@@ -118,39 +151,51 @@ impl Credentials {
         URL_SAFE.encode(serde_json::Value::Object(logins).to_string())
     }
 
-    async fn ask_helper(&self, helper: &str, key: &str) -> Option<Login> {
+    /// What the helper knows, or why it says nothing.
+    async fn ask_helper(&self, helper: &str, key: &str) -> Result<Login, String> {
         let mut command = tokio::process::Command::new(format!("docker-credential-{helper}"));
         if let Some(programs) = &self.programs {
             command.env("PATH", programs);
         }
-        let mut child = command
-            .arg("get")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .ok()?;
-        child.stdin.take()?.write_all(key.as_bytes()).await.ok()?;
-        let output = tokio::time::timeout(HELPER_PATIENCE, child.wait_with_output()).await.ok()?.ok()?;
+        command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn().map_err(|error| error.to_string())?;
+        if let Some(mut input) = child.stdin.take() {
+            // One that does not read has said why by then.
+            let _ = input.write_all(key.as_bytes()).await;
+        }
+        let output = match tokio::time::timeout(HELPER_PATIENCE, child.wait_with_output()).await {
+            Ok(output) => output.map_err(|error| error.to_string())?,
+            Err(_) => return Err(format!("no answer within {} seconds", HELPER_PATIENCE.as_secs())),
+        };
         if !output.status.success() {
-            return None;
+            // By custom on the standard output.
+            let said =
+                [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).trim().to_owned());
+            let said = said.into_iter().find(|text| !text.is_empty());
+            return Err(said.unwrap_or_else(|| output.status.to_string()));
         }
-        let answer: HelperAnswer = serde_json::from_slice(&output.stdout).ok()?;
-        if answer.username == "<token>" {
-            return Some(Login {
-                username: String::new(),
-                password: String::new(),
-                identity_token: answer.secret,
-            });
-        }
-        Some(Login { username: answer.username, password: answer.secret, identity_token: String::new() })
+        let answer: HelperAnswer =
+            serde_json::from_slice(&output.stdout).map_err(|error| format!("not understood: {error}"))?;
+        Ok(match answer.username.as_str() {
+            "<token>" => {
+                Login { username: String::new(), password: String::new(), identity_token: answer.secret }
+            }
+            _ => Login { username: answer.username, password: answer.secret, identity_token: String::new() },
+        })
     }
+}
 
-    async fn read(&self) -> Option<Config> {
-        let path = self.directory.as_ref()?.join("config.json");
-        let text = tokio::task::spawn_blocking(move || std::fs::read(path)).await.ok()?.ok()?;
-        serde_json::from_slice(&text).ok()
+async fn read(path: &Path) -> Option<Config> {
+    let path = path.to_owned();
+    let text = tokio::task::spawn_blocking(move || std::fs::read(path)).await.ok()?.ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+impl Config {
+    /// Which program is to be asked for this registry.
+    fn helper(&self, host: &str, key: &str) -> Option<&str> {
+        let own = self.helpers.get(key).or_else(|| self.helpers.get(host));
+        own.or(Some(&self.store)).map(String::as_str).filter(|name| !name.is_empty())
     }
 }
 
@@ -231,6 +276,54 @@ mod tests {
             "credsStore": "no-such-helper-of-lilt", "auths": {"r.example.com": {"auth": STANDARD.encode("me:plain")}},
         });
         assert_eq!(login(config, "r.example.com").await, me("plain"));
+    }
+
+    #[tokio::test]
+    async fn podmans_logins_come_after_dockers() {
+        let folder = tempfile::tempdir().unwrap();
+        let entry = |password: &str| serde_json::json!({"auth": STANDARD.encode(format!("me:{password}"))});
+        let write = |name: &str, auths: serde_json::Value| {
+            std::fs::write(folder.path().join(name), serde_json::json!({"auths": auths}).to_string())
+                .unwrap();
+        };
+        write("config.json", serde_json::json!({"both.example.com": entry("docker")}));
+        let podmans =
+            serde_json::json!({"both.example.com": entry("podman"), "quay.io/team": entry("podman")});
+        write("auth.json", podmans);
+        let file = folder.path().join("auth.json").display().to_string();
+        let environment = |name: &str| (name == "REGISTRY_AUTH_FILE").then(|| file.clone());
+        let credentials = Credentials::in_directory(Some(folder.path())).with_podman(&environment, None);
+        assert_eq!(credentials.login("both.example.com").await, me("docker"));
+        assert_eq!(credentials.login("quay.io").await, me("podman"));
+        assert_eq!(credentials.login("other.example.com").await, None);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn why_a_helper_gives_no_login_is_known() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let helper = |name: &str, script: &str| {
+            let path = folder.path().join(format!("docker-credential-{name}"));
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        helper("expired", "echo 'the session has expired' >&2; exit 1");
+        helper("empty", "echo 'credentials not found in native keychain'; exit 1");
+        let helpers = serde_json::json!({"a.example.com": "expired", "b.example.com": "empty",
+            "c.example.com": "absent"});
+        let config = serde_json::json!({"credHelpers": helpers}).to_string();
+        std::fs::write(folder.path().join("config.json"), config).unwrap();
+        let path = format!("{}:/usr/bin:/bin", folder.path().display());
+        let credentials = Credentials::in_directory(Some(folder.path())).with_programs(Some(path));
+        let trouble = async |host: &str| credentials.trouble(host).await.unwrap_or_default();
+        assert_eq!(
+            trouble("a.example.com").await,
+            "docker-credential-expired gave no login for a.example.com: the session has expired"
+        );
+        assert_eq!(trouble("b.example.com").await, "", "nobody has logged in: that is no trouble");
+        assert!(trouble("c.example.com").await.contains("No such file"));
+        assert_eq!(trouble("d.example.com").await, "");
     }
 
     #[test]

@@ -73,7 +73,9 @@ impl Engine {
         let address = address::resolve(environment, home)?;
         let directory = address::config_directory(environment, home);
         let buildkit_off = environment("DOCKER_BUILDKIT").is_some_and(|value| is_false(&value));
-        let credentials = Credentials::in_directory(directory.as_deref()).with_programs(environment("PATH"));
+        let credentials = Credentials::in_directory(directory.as_deref())
+            .with_podman(environment, home)
+            .with_programs(environment("PATH"));
         let fixed_version = fixed_version(environment)?;
         let choice = Choice::read(environment, home, &address.to_string())?;
         Ok(Engine { address, credentials, buildkit_off, choice, fixed_version, ping: OnceCell::new() })
@@ -214,7 +216,8 @@ impl Engine {
             }
             if message.error.is_some() || message.error_detail.is_some() {
                 let cause = message.into_error().unwrap_or_default();
-                return Err(push_failure(&parsed, reference, &cause));
+                let failure = push_failure(&parsed, reference, &cause);
+                return Err(self.explain_login(failure, &[parsed.domain().to_owned()]).await);
             } else if !message.status.is_empty() {
                 let progress = message.progress.unwrap_or_default();
                 on_progress(PushProgress {
@@ -229,6 +232,20 @@ impl Engine {
             Failure::environment(format!("the Docker engine pushed {reference} but did not say its digest"))
         })?;
         Ok(Pushed { digest })
+    }
+
+    /// Who was refused for lack of a login is told what a credential helper had to say.
+    pub(crate) async fn explain_login(&self, failure: Failure, hosts: &[String]) -> Failure {
+        let wants_login = failure.hint.as_ref().is_some_and(|hint| hint.contains("docker login"));
+        if !wants_login || failure.detail.is_some() {
+            return failure;
+        }
+        for host in hosts {
+            if let Some(trouble) = self.credentials.trouble(host).await {
+                return failure.detail(trouble);
+            }
+        }
+        failure
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
@@ -329,7 +346,13 @@ fn push_failure(parsed: &Reference, reference: &str, cause: &str) -> Failure {
     let registry = parsed.domain();
     let lower = cause.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let hint = if has(&["unauthorized", "authentication required", "denied", "no basic auth", "forbidden"]) {
+    let hint = if has(&["does not exist in the registry", "name unknown"]) {
+        format!(
+            "this registry wants a repository to be made before it is pushed to: make {}, or push all images into one \
+             with default_registry('…', single_name='…')",
+            parsed.path()
+        )
+    } else if has(&["unauthorized", "authentication required", "denied", "no basic auth", "forbidden"]) {
         format!("log in with `docker login {registry}`, and check that this account may push there")
     } else if has(&["connection refused", "no such host", "i/o timeout", "dial tcp", "no route to host"])
         || has(&["connection reset", "broken pipe", "eof", "use of closed network connection"])

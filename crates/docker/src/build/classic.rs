@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Method};
 use lilt_model::Failure;
-use lilt_model::dockerfile::images;
-use lilt_model::reference::Reference;
 use regex::Regex;
 use tokio::time::Instant;
 
@@ -86,12 +84,7 @@ fn refuse_what_needs_buildkit(engine: &Engine, request: &BuildRequest) -> Result
 
 /// This builder asks for no login: it gets those for the registries that the Dockerfile names.
 async fn headers(engine: &Engine, request: &BuildRequest) -> HeaderMap {
-    let named = images(&request.build.dockerfile, &request.build.build_args);
-    let caches = request.build.cache_from.iter().filter_map(|cache| Reference::parse(cache).ok());
-    let mut hosts: Vec<String> =
-        named.into_iter().chain(caches).map(|image| image.domain().to_owned()).collect();
-    hosts.sort();
-    hosts.dedup();
+    let hosts = super::registries(&request.build);
     let logins = engine.credentials.registry_config(&hosts).await;
     let mut headers = HeaderMap::new();
     headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/x-tar"));
