@@ -145,6 +145,27 @@ fn tell_what_a_command_cannot(job: &DeployJob, steps: &mut Steps) {
         let why = "a command deploys it, and lilt adds what it needs only to pods that it applies itself";
         agent::tell_no_restart(image, why, steps);
     }
+    for image in &job.kubernetes.images {
+        let ignored = for_pods_of_ours(image);
+        if !ignored.is_empty() {
+            let words = format!(
+                "WARNING: {} of {} has no effect: a command deploys it, and lilt changes only pods that it applies itself",
+                ignored.join(", "),
+                image.name
+            );
+            steps.span().print(Level::Warn, &words);
+        }
+    }
+}
+
+/// The arguments of an image that say what its pods are to look like.
+fn for_pods_of_ours(image: &ImageTarget) -> Vec<&'static str> {
+    let given = [
+        ("entrypoint", image.entrypoint.is_some()),
+        ("container_args", image.container_args.is_some()),
+        ("match_in_env_vars", image.match_in_env_vars),
+    ];
+    given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
 }
 
 /// Of the images, those that pods run. Base images are in others, and seldom in pods.
@@ -211,5 +232,18 @@ pub(super) fn collect_hashes(value: &Value, into: &mut Vec<String>) {
         }
         Value::Array(items) => items.iter().for_each(|item| collect_hashes(item, into)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_our_own_pods_can_have_is_named() {
+        let plain = ImageTarget::default();
+        assert!(for_pods_of_ours(&plain).is_empty());
+        let asking = ImageTarget { entrypoint: Some(vec!["sh".into()]), match_in_env_vars: true, ..plain };
+        assert_eq!(for_pods_of_ours(&asking), ["entrypoint", "match_in_env_vars"]);
     }
 }

@@ -102,18 +102,31 @@ async fn taken(recipe: &DockerBuild) -> Option<String> {
     tokio::task::spawn_blocking(move || fingerprint(&recipe)).await.ok()?
 }
 
-/// Not: those that look for newer base images, may read secrets, use another frontend or fetch from elsewhere.
+/// Not: those that look for newer base images, may read secrets, use a frontend of their own or fetch from elsewhere.
 fn depends_on_files_alone(recipe: &DockerBuild) -> bool {
-    let fetches = |line: &str| {
-        let line = line.trim_start().to_ascii_lowercase();
-        let directive = line.strip_prefix('#').map(|rest| rest.trim_start().starts_with("syntax"));
-        line.starts_with("add ") || line.starts_with("add\t") || directive == Some(true)
-    };
     !recipe.pull
         && recipe.secrets.is_empty()
         && recipe.ssh.is_empty()
         && recipe.cache_from.is_empty()
-        && !recipe.dockerfile.lines().any(fetches)
+        && !recipe.dockerfile.lines().any(|line| fetches(&line.trim().to_ascii_lowercase()))
+}
+
+fn fetches(line: &str) -> bool {
+    if let Some(comment) = line.strip_prefix('#') {
+        // Versions of Docker's own frontend make the same of the same.
+        let frontend =
+            comment.trim_start().strip_prefix("syntax").map(|it| it.trim_start_matches([' ', '\t', '=']));
+        let is_stable = |frontend: &str| {
+            let own = frontend.trim_start_matches("docker.io/").strip_prefix("docker/dockerfile");
+            own.is_some_and(|version| !version.contains('-'))
+        };
+        return frontend.is_some_and(|frontend| !is_stable(frontend));
+    }
+    // What goes on in the next line, or comes out of a variable, may be an address.
+    let is_elsewhere =
+        |rest: &str| ["://", "git@", "$"].iter().any(|mark| rest.contains(mark)) || rest.ends_with('\\');
+    let added = line.strip_prefix("add").filter(|rest| rest.starts_with([' ', '\t']));
+    added.is_some_and(is_elsewhere)
 }
 
 fn base_in(step: &str) -> Option<(String, String)> {
@@ -145,10 +158,21 @@ mod tests {
 
     #[test]
     fn what_reads_more_than_files_is_always_built() {
-        assert!(depends_on_files_alone(&recipe("FROM busybox\n# additional\nCOPY . /\n")));
-        for dockerfile in
-            ["# syntax=docker/dockerfile:1\nFROM a\n", "FROM a\nADD https://x /\n", "FROM a\n  add a /\n"]
-        {
+        for dockerfile in [
+            "FROM busybox\n# additional\nCOPY . /\n",
+            "# syntax=docker/dockerfile:1\nFROM a\n",
+            "#syntax = docker.io/docker/dockerfile:1.7@sha256:0\nFROM a\n",
+            "FROM a\n  add a.tar /\n",
+        ] {
+            assert!(depends_on_files_alone(&recipe(dockerfile)), "{dockerfile}");
+        }
+        for dockerfile in [
+            "# syntax=docker/dockerfile:1-labs\nFROM a\n",
+            "# syntax=mine/frontend\nFROM a\n",
+            "FROM a\nADD https://x /\n",
+            "FROM a\nADD $WHERE /\n",
+            "FROM a\nADD \\\n  git@x:y /\n",
+        ] {
             assert!(!depends_on_files_alone(&recipe(dockerfile)), "{dockerfile}");
         }
         assert!(!depends_on_files_alone(&DockerBuild { pull: true, ..recipe("FROM a\n") }));
