@@ -68,6 +68,29 @@ k8s_yaml('pod.yaml')
     lilt.quit();
 }
 
+/// For another machine than the bed's: nothing of it runs here.
+#[test]
+fn images_are_for_the_platform_that_is_asked_for() {
+    let site = Site::new("platform");
+    let image = site.image();
+    let dockerfile = format!("dockerfile_contents='FROM scratch\\nCOPY words.txt /{image}\\n'");
+    let tiltfile = format!(
+        "docker_build('{image}-given', 'app', {dockerfile}, platform='linux/s390x')\n\
+         docker_build('{image}-default', 'app', {dockerfile})\nk8s_yaml(['given.yaml', 'default.yaml'])\n"
+    );
+    site.project.write("Tiltfile", &tiltfile);
+    for name in ["given", "default"] {
+        let yaml = site.yaml(name, &format!("{image}-{name}")).replacen("spec:", "spec:\n  replicas: 0", 1);
+        site.project.write(&format!("{name}.yaml"), &yaml);
+    }
+    let ended = site.ci().variable("DOCKER_DEFAULT_PLATFORM", "linux/arm64").run().clean(0);
+    for (name, expected) in [("given", "s390x"), ("default", "arm64")] {
+        let deployed = site.read(&format!("deployment/{name}"), ".spec.template.spec.containers[0].image");
+        let found = Bed::get().docker(&["image", "inspect", "--format", "{{.Architecture}}", &deployed]);
+        assert_eq!(found.trim(), expected, "{deployed}\n{}", ended.output());
+    }
+}
+
 /// What cannot be built says what is missing, at its place; the rest goes on.
 #[test]
 fn what_is_missing_is_told_at_its_place() {

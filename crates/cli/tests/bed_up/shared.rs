@@ -81,3 +81,35 @@ fn an_image_is_built_once_for_all_that_run_it() {
     lilt.wait_for_line("base two");
     lilt.quit();
 }
+
+/// A change to the lowest of three reaches what runs the highest.
+#[test]
+fn images_may_stand_on_images_that_stand_on_images() {
+    let site = Site::new("tower");
+    let image = site.image();
+    let write = |folder: &str, from: &str, rest: &str| {
+        site.project.write(&format!("{folder}/Dockerfile"), &format!("FROM {from}\n{rest}\n"));
+    };
+    write("low", "busybox", "COPY name /low");
+    write("middle", &format!("{image}-low"), "RUN (cat /low; echo middle) > /middle");
+    write(
+        "app",
+        &format!("{image}-middle"),
+        "RUN mkdir /www && echo $(cat /middle) > /www/index.html\n\
+         CMD [\"httpd\", \"-f\", \"-p\", \"8080\", \"-h\", \"/www\"]",
+    );
+    site.project.write("low/name", &format!("{image} one\n"));
+    // In an order that is not theirs.
+    let tiltfile = format!(
+        "docker_build('{image}', 'app')\ndocker_build('{image}-middle', 'middle')\ndocker_build('{image}-low', 'low')\n\
+         k8s_yaml('web.yaml')\nk8s_resource('web', port_forwards='{}:8080')\n",
+        site.port
+    );
+    site.project.write("Tiltfile", &tiltfile);
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves(&format!("{image} one middle"));
+    site.project.write("low/name", &format!("{image} two\n"));
+    site.serves(&format!("{image} two middle"));
+    lilt.quit();
+}
