@@ -112,9 +112,7 @@ pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) 
 }
 
 fn claim(state: &mut State, name: &ResourceName, pods: impl IntoIterator<Item = PodRef>) {
-    if let Some(kubernetes) =
-        state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut)
-    {
+    if let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut) {
         kubernetes.pods.extend(pods);
         follow_containers(state, name);
     }

@@ -184,7 +184,9 @@ impl Told {
             BuildProgress::Finished { step, duration, error, .. } => {
                 self.finished.insert(step.clone()) || error.is_some() || *duration >= LONG
             }
-            BuildProgress::Log { .. } | BuildProgress::Advanced { .. } | BuildProgress::Warning { .. } => true,
+            BuildProgress::Log { .. } | BuildProgress::Advanced { .. } | BuildProgress::Warning { .. } => {
+                true
+            }
         }
     }
 }
