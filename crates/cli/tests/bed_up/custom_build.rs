@@ -121,6 +121,45 @@ fn a_command_may_tag_and_push_itself() {
     lilt.quit();
 }
 
+/// What it pushes under the name that it was told is deployed so, in variables and with arguments, too.
+#[test]
+fn what_a_command_pushes_is_deployed_as_the_tiltfile_says() {
+    let site = Site::new("custom-args");
+    let (registry, image) = (Bed::get().registry(), site.image());
+    let own = format!("image: {image}, env: [{{name: OWN, value: {image}}}]}}");
+    site.project.write("web.yaml", &site.yaml("web", image).replace(&format!("image: {image}}}"), &own));
+    let with = |build: &str| {
+        let tiltfile = format!(
+            "custom_build('{image}', '{build}', deps=['app'], ignore=['**/*.md'], match_in_env_vars=True,\n    \
+             container_args=['sh', '-c', 'echo it is $OWN; exec sleep 987'], \
+             ARGUMENTS)\nk8s_yaml('web.yaml')\n"
+        );
+        move |arguments: &str| tiltfile.replace("ARGUMENTS", arguments)
+    };
+    let told = with("docker build -q -t $EXPECTED_REF app && docker push -q $EXPECTED_REF");
+    site.project.write("Tiltfile", &told("disable_push=True"));
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    let first = deployed(&site);
+    assert!(first.starts_with(&format!("{registry}/{image}:tilt-build-")), "{first}");
+    lilt.wait_for_words("web", &format!("it is {first}"));
+    // What is ignored causes nothing.
+    let place = lilt.place();
+    site.project.write("app/notes.md", "ignored\n");
+    site.project.write("app/words.txt", "changed\n");
+    lilt.wait_for_line_after(place, "1 File Changed: [app/words.txt]");
+
+    // It says itself where it is, and the engine never had it.
+    let remote = format!("{registry}/{image}:remote");
+    let build = format!(
+        "docker build -q -t {remote} app && docker push -q {remote} && docker image rm -f {remote} && echo {remote} > ref"
+    );
+    site.project.write("Tiltfile", &with(&build)("skips_local_docker=True, outputs_image_ref_to='ref'"));
+    lilt.wait_for_words("web", &format!("it is {remote}"));
+    assert_eq!(deployed(&site), remote);
+    lilt.quit();
+}
+
 #[test]
 fn what_a_command_did_not_do_is_told() {
     let site = Site::new("custom-bad");
