@@ -235,7 +235,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let (ended, (), shown, (), served) = tokio::join!(session, server, shown, beside, api_server);
     served?;
     if let Some((path, reader, objects)) = snapshot
-        && let Err(failure) = snapshot::write(reader, &objects, &path)
+        && let Err(failure) = snapshot::write(reader, &objects, &path).await
     {
         // How the session ended counts, not that nobody will be able to look at it.
         terminal::aside(&failure.to_string());

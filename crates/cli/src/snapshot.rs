@@ -8,15 +8,16 @@ use lilt_model::Failure;
 use lilt_server::view::{Reports, SNAPSHOT_BEGIN, pieces, snapshot_end};
 use lilt_store::{ApiReader, Reader};
 
-/// Writes all that a store knows. Its session has ended: nobody can be asked for more.
-pub(crate) fn write(reader: Reader, objects: &ApiReader, path: &Path) -> Result<(), Failure> {
+/// Writes all that a store knows, and what its session left.
+pub(crate) async fn write(reader: Reader, objects: &ApiReader, path: &Path) -> Result<(), Failure> {
+    let reports = Reports::ask(&reader).await;
     let all = || -> std::io::Result<()> {
         let mut file = BufWriter::new(files::create(path)?);
         file.write_all(SNAPSHOT_BEGIN.as_bytes())?;
         for piece in pieces(reader.clone(), Some(objects)) {
             file.write_all(piece.as_bytes())?;
         }
-        let end = snapshot_end(&reader, Some(objects), Reports::default(), clock::now());
+        let end = snapshot_end(&reader, Some(objects), reports, clock::now());
         file.write_all(end.as_bytes())?;
         file.flush()
     };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_engine::{
-    Event, Mode, Options, State, TaskId, Verdict, applied_objects, apply, dump, notices, plan_object,
-    plan_resource, plan_session, project_resource, project_session, schedule, verdict,
+    Event, Mode, Options, State, TaskId, Verdict, all_notices, applied_objects, apply, dump, notices,
+    plan_object, plan_resource, plan_session, project_resource, project_session, schedule, verdict,
 };
 use lilt_host::process::Guardian;
 use lilt_host::watch::Watcher;
@@ -134,6 +134,7 @@ pub async fn run(
         session.hear_last_words(&mut incoming, &cancel).await;
     }
     shutdown.cancel();
+    session.writer.leave_notices(all_notices(&session.state));
     session.stop(&mut incoming).await;
     guardian.close().await;
     Ok(ended)

@@ -39,6 +39,12 @@ pub fn notices(state: &State, name: &ResourceName) -> Value {
     value
 }
 
+/// The same for every resource that is in a cluster.
+pub fn all_notices(state: &State) -> Vec<(ResourceName, Value)> {
+    let in_cluster = state.resources.iter().filter(|(_, resource)| resource.kubernetes().is_some());
+    in_cluster.map(|(name, _)| (name.clone(), notices(state, name))).collect()
+}
+
 /// The objects that were applied for a resource, and where.
 pub fn applied_objects<'a>(
     state: &'a State,

@@ -28,7 +28,7 @@ mod verdict;
 
 pub use apply::apply;
 pub use cause::Cause;
-pub use dump::{applied_objects, dump, notices};
+pub use dump::{all_notices, applied_objects, dump, notices};
 pub use event::{
     AppliedObjects, BuiltReference, Deployed, Drift, Event, ForwardState, FoundCluster, ProgramId,
     ProvidedRepository, ServeExit, SyncFault, UpdateOutcome, WatchId,

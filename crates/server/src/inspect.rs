@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use lilt_model::ResourceName;
 use lilt_model::timeline::UpdateRecord;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Context;
 use crate::requests::Refusal;
@@ -59,8 +60,7 @@ pub(crate) async fn notices(
     if context.reader.resource(resource.as_str()).is_none() {
         return Err(Refusal::Unknown(resource));
     }
-    let found = context.reader.notices(resource).await.ok_or(Refusal::ShuttingDown)?;
-    Ok(Json(found).into_response())
+    answer(&context, context.reader.notices(resource).await)
 }
 
 /// `GET /api/objects?resource=NAME`: its objects as the cluster has them now, with their conditions.
@@ -71,8 +71,12 @@ pub(crate) async fn objects(
     if context.reader.resource(resource.as_str()).is_none() {
         return Err(Refusal::Unknown(resource));
     }
-    let found = context.reader.objects(resource).await.ok_or(Refusal::ShuttingDown)?;
-    Ok(Json(found).into_response())
+    answer(&context, context.reader.objects(resource).await)
+}
+
+fn answer(context: &Context, found: Option<Value>) -> Result<Response, Refusal> {
+    let nobody = if context.snapshot.is_some() { Refusal::NotKept } else { Refusal::ShuttingDown };
+    Ok(Json(found.ok_or(nobody)?).into_response())
 }
 
 /// `GET /api/dump/engine`

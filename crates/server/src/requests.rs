@@ -20,6 +20,8 @@ pub(crate) enum Refusal {
     AlwaysEnabled(ResourceName),
     Disabled(ResourceName),
     ShuttingDown,
+    /// By the session that the snapshot is of.
+    NotKept,
 }
 
 impl Refusal {
@@ -30,6 +32,7 @@ impl Refusal {
             Refusal::AlwaysEnabled(name) => format!("{name} cannot be enabled or disabled"),
             Refusal::Disabled(name) => format!("resource \"{name}\" is currently disabled"),
             Refusal::ShuttingDown => "the session is ending".to_owned(),
+            Refusal::NotKept => "this snapshot does not tell".to_owned(),
         }
     }
 }
@@ -43,6 +46,7 @@ impl IntoResponse for Refusal {
             // As Tilt does: success, with words that say why not.
             Refusal::Disabled(_) => StatusCode::OK,
             Refusal::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::NotKept => StatusCode::GONE,
         };
         (status, format!("{}\n", self.message())).into_response()
     }

@@ -58,6 +58,8 @@ struct Objects {
     removals_known_from: u64,
     session: Option<(u64, Arc<UISession>)>,
     timeline: Timeline,
+    /// What the cluster had reported when the writer ended.
+    last_notices: BTreeMap<ResourceName, Value>,
 }
 
 /// Makes an empty store. The writer is unique.
@@ -142,6 +144,14 @@ impl Writer {
         objects.revision = revision;
         drop(objects);
         self.announce.send_replace(revision);
+    }
+}
+
+impl Writer {
+    /// Last words, for those who ask when the writer is gone: what the cluster reported about each resource.
+    pub fn leave_notices(&self, notices: Vec<(ResourceName, Value)>) {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        objects.last_notices = notices.into_iter().collect();
     }
 }
 
@@ -256,9 +266,16 @@ impl Reader {
         self.ask_writer(Wanted::All).await
     }
 
-    /// Asks the writer what the cluster reported about a resource; none if it is gone.
+    /// Asks the writer what the cluster reported about a resource. Of one that is gone it is what it left; none if it left
+    /// nothing.
     pub async fn notices(&self, resource: ResourceName) -> Option<Value> {
-        self.ask_writer(Wanted::Notices(resource)).await
+        match self.ask_writer(Wanted::Notices(resource.clone())).await {
+            Some(told) => Some(told),
+            None => {
+                let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+                objects.last_notices.get(&resource).cloned()
+            }
+        }
     }
 
     /// Asks the writer how the objects of a resource are now; none if it is gone.

@@ -6,6 +6,7 @@ use lilt_model::ResourceName;
 use lilt_model::api::{ObjectMeta, UIResource, UIResourceStatus};
 use lilt_store::{Commit, LogWriter, Reader, Writer, open};
 use proptest::prelude::*;
+use serde_json::json;
 
 fn resource(name: &str, order: i32) -> UIResource {
     UIResource {
@@ -68,6 +69,16 @@ async fn a_waiting_reader_is_woken() {
     });
     put(&writer, "a", 1);
     assert_eq!(waiting.await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn what_the_cluster_reported_is_known_when_the_writer_is_gone() {
+    let (writer, reader) = store();
+    writer.leave_notices(vec![(ResourceName::new("web"), json!(["pulled"]))]);
+    drop(writer);
+    assert_eq!(reader.notices("web".into()).await, Some(json!(["pulled"])));
+    assert_eq!(reader.notices("other".into()).await, None);
+    assert_eq!(reader.objects("web".into()).await, None, "nobody can ask the cluster");
 }
 
 proptest! {

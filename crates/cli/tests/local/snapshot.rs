@@ -86,7 +86,8 @@ fn a_snapshot_shows_pods_events_forwards_and_buttons() {
     assert_eq!(found["items"][0]["metadata"]["annotations"]["tilt.dev/resource"], "web");
     assert_eq!(get(port, &format!("{OBJECTS}/uibuttons"))["items"][0]["spec"]["text"], "Seed");
     assert_eq!(get(port, "/api/notices?resource=web"), notice);
-    assert_eq!(get(port, "/api/notices?resource=other"), json!([]));
+    let (status, _, words) = ask(port, "GET", "/api/notices?resource=other", "", "");
+    assert_eq!((status, words.as_str()), (410, "this snapshot does not tell\n"));
     assert_eq!(get(port, "/api/objects?resource=web"), conditions);
     // Nothing of it can be changed, and who tries is told why.
     let (status, _, words) = ask(port, "DELETE", &format!("{OBJECTS}/uibuttons/seed"), "", "");

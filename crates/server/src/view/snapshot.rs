@@ -52,7 +52,7 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// Nothing, of a session that has ended.
+    /// Of a session that has ended there are only the notices that it left.
     pub async fn ask(reader: &Reader) -> Reports {
         let all = reader.changes_since(0).resources;
         let in_cluster = all.iter().filter(|it| it.status.k8s_resource_info.is_some());
@@ -74,8 +74,7 @@ async fn collect<F: Future<Output = Option<Value>>>(
     let mut answers = stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
     let mut found = BTreeMap::new();
     while let Ok(Some((name, answer))) = tokio::time::timeout_at(until, answers.next()).await {
-        let told = answer.filter(|answer| answer.as_array().is_some_and(|list| !list.is_empty()));
-        found.extend(told.map(|told| (name, told)));
+        found.extend(answer.map(|told| (name, told)));
     }
     found
 }

@@ -11,7 +11,7 @@ use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
 use lilt_server::view::{Beyond, Reports};
 use lilt_store::{ApiReader, Commit, Draft, Key, LogWriter, Reader, Span, Wanted, Writer};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,18 +35,18 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Answers what a session would be asked for. Never ends.
+    /// Answers what a session would be asked for, and nobody who asks for what the snapshot does not tell. Never ends.
     pub(super) async fn answer(mut self) {
         loop {
             let inspection = self.writer.inspected().await;
             let found = match &inspection.wanted {
-                // There is no engine that could be looked into.
-                Wanted::All => continue,
+                Wanted::All => None,
                 Wanted::Notices(resource) => self.reports.notices.get(resource),
                 Wanted::Objects(resource) => self.reports.conditions.get(resource),
             };
-            let answer = found.cloned().unwrap_or_else(|| json!([]));
-            inspection.answer(answer);
+            if let Some(found) = found.cloned() {
+                inspection.answer(found);
+            }
         }
     }
 }
