@@ -5,9 +5,11 @@
 mod support;
 
 mod edits;
+mod elsewhere;
 mod faults;
 mod images;
 mod many;
 mod process;
 mod restart;
 mod small;
+mod steps;

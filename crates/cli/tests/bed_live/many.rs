@@ -159,5 +159,12 @@ fn pods_that_lilt_does_not_apply_itself() {
     lilt.wait_for_line(
         "a command deploys it, and lilt adds what it needs only to pods that it applies itself",
     );
+    lilt.wait_until_ready("web");
+    // What can be done is done, and what cannot is said.
+    site.project.write("app/www/index.html", "three\n");
+    site.serves("three");
+    lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
+    lilt.wait_for_line("its process cannot be started anew: lilt's agent is not in its pod");
+    assert_eq!(site.only_pod(), pod);
     lilt.quit();
 }
