@@ -32,21 +32,8 @@ fn random_edits_arrive_through_a_shell() {
     assert_eq!(init_containers(&site), "");
 }
 
-/// Without any agent.
-#[test]
-fn random_edits_arrive_through_tar() {
-    let site = site("live-edits-tar", "busybox", "0");
-    arrive_with(&site, "update_settings(live_update_agent=False)\n");
-}
-
 fn arrive(site: &Site) {
-    arrive_with(site, "");
-}
-
-fn arrive_with(site: &Site, settings: &str) {
     with_steps(site, "sync('app/www', '/www')");
-    let tiltfile = fs::read_to_string(site.project.file("Tiltfile")).expect("it is there");
-    site.project.write("Tiltfile", &format!("{settings}{tiltfile}"));
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one");

@@ -132,7 +132,7 @@ fn an_image_that_is_in_the_registry_alone() {
     lilt.quit();
 }
 
-/// Where a command deploys, the image's own tools are used, or it is said why nothing can be.
+/// Where a command deploys, lilt's agent comes through the image's own shell, or it is said why nothing can be.
 #[test]
 fn pods_that_lilt_does_not_apply_itself() {
     let site = Site::new("live-command");
@@ -155,6 +155,10 @@ fn pods_that_lilt_does_not_apply_itself() {
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
     assert_eq!(site.only_pod(), pod);
+    // It left no file.
+    let look = "ls -A /tmp; cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c '[0-9a-f] serve --guest'";
+    let line = ["exec", &pod, "-c", "main", "--", "sh", "-c", look];
+    assert_eq!(site.namespace.kubectl(&line), "www\n1\n");
     site.project.write("Tiltfile", &tiltfile("sync('app/www', '/tmp/www'), restart_process()"));
     lilt.wait_for_line(
         "a command deploys it, and lilt adds what it needs only to pods that it applies itself",

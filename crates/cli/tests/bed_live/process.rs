@@ -9,7 +9,8 @@ use crate::support::bed::Site;
 fn script(word: &str) -> String {
     format!(
         "#!/busybox sh\n/busybox mkdir -p /tmp/www\n\
-         echo {word} $1 $(test -t 0 && test -t 1 && echo on a terminal) > /tmp/www/index.html\n\
+         if test -t 0 && test -t 1; then where='on a terminal'; fi\n\
+         echo {word} $1 $where > /tmp/www/index.html\n\
          exec /busybox httpd -f -p 8080 -h /tmp/www\n"
     )
 }
@@ -90,8 +91,14 @@ fn a_program_that_cannot_be_started_is_told() {
     lilt.wait_for_line_after(place, "cannot start /app/bin/start: Permission denied");
     lilt.wait_until("web", "has crashed", |web| web["status"]["runtimeStatus"] == "error");
     lilt.has_lines("STEP 1/", 1);
+    let pod = site.only_pod();
+    eventually("Kubernetes waits before it tries again", || {
+        let reason = ".status.containerStatuses[0].state.waiting.reason";
+        (site.read(&format!("pod/{pod}"), reason) == "CrashLoopBackOff").then_some(())
+    });
     mode(0o755);
-    site.serves("one image's");
+    site.project.write("app/bin/start", &script("two"));
+    site.serves("two image's");
     lilt.wait_until_ready("web");
     lilt.quit();
 }
