@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { Namespace } from "./bed";
 import { expect, freePort, Lilt, row, test as base } from "./lilt";
+import { Viewer } from "./viewer";
 
 const YAML = `
 apiVersion: v1
@@ -130,6 +131,21 @@ test("a resource in the cluster is shown with pods, containers, events and forwa
   const text = await saved.text();
   expect(text).toContain("main says hello");
   expect(text).not.toContain("swordfish");
+
+  // And the snapshot shows what the page has shown.
+  lilt.write("saved.json", text);
+  const viewer = await Viewer.start(lilt, "saved.json");
+  const other = await page.context().newPage();
+  await other.goto(viewer.link);
+  await other.goto(`${viewer.address}/r/web/overview`);
+  await other.getByRole("button", { name: "In the cluster" }).click();
+  const kept = other.getByRole("region", { name: "In the cluster" });
+  await expect(kept.getByRole("region", { name: /^Pod web-/ })).toContainText("side ready");
+  await expect(kept.getByRole("list", { name: "Conditions of web:deployment" })).toContainText("Available");
+  await expect(kept.getByRole("region", { name: "Port forwards" })).toContainText("→ 8080 open");
+  await expect(kept.getByRole("region", { name: "Events" })).toContainText("Scheduled");
+  await other.close();
+  await viewer.end();
 
   // What is wrong is told in the row and by the event behind it.
   await page.getByRole("link", { name: "Overview", exact: true }).click();

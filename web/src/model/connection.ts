@@ -28,9 +28,6 @@ export function address(location: Pick<Location, "protocol" | "host">): string {
   return `${scheme}://${location.host}/ws`;
 }
 
-/** A word that means nothing but that somebody is there. */
-type Tick = { type: "tick" };
-
 export class Connection {
   readonly state = signal<ConnectionState>("connecting");
   #socket: WebSocket | undefined;
@@ -81,7 +78,7 @@ export class Connection {
     this.#heard = Date.now();
     this.#look();
     socket.onmessage = (event: MessageEvent<string>) => {
-      const message = JSON.parse(event.data) as ServerMessage | Tick;
+      const message = JSON.parse(event.data) as ServerMessage;
       greeted = true;
       this.#heard = Date.now();
       // A socket that opens and closes again at once has not succeeded.

@@ -20,6 +20,7 @@ use lilt_cluster::inject::Injection;
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
+use lilt_model::log::Level;
 use lilt_model::{Failure, ImageName, ResourceName};
 use serde_json::Value;
 
