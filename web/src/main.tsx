@@ -9,6 +9,7 @@ import { arrived, connection, session, startAddress, startTab } from "./page";
 import "./styles/base.css";
 import "./styles/table.css";
 import "./styles/logs.css";
+import "./styles/escapes.css";
 import "./styles/panels.css";
 
 const root = document.getElementById("page");
