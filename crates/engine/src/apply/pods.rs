@@ -135,8 +135,8 @@ pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
     state.touch(name);
 }
 
-/// A container that crashes again and again takes no changes: those that an update could not bring are built. Once, for the
-/// next save may fail to build.
+/// A container that crashes again and again takes no changes: those that an update could not bring are built. Once for each
+/// attempt, or a build that fails would begin anew with everything that the pod tells.
 fn give_up_copying(state: &mut State, name: &ResourceName) {
     let Some(resource) = state.resources.get(name).filter(|it| it.update.is_none()) else { return };
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&resource.spec.body, resource.kubernetes()) else {
