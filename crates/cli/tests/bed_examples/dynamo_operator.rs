@@ -51,8 +51,12 @@ impl Operator {
             self.example.project.read("samples/refused.yaml").replace("dynamo.example.com", &self.group);
         self.example.project.write("refused.yaml", &text);
         let file = self.example.project.file("refused.yaml");
-        let said = self.example.namespace.try_kubectl(&["apply", "-f", &file.to_string_lossy()]);
-        said.expect_err("the webhook refuses it")
+        // A node learns of a Service's pods a moment after they are ready.
+        eventually("the webhook is reached", || {
+            let said = self.example.namespace.try_kubectl(&["apply", "-f", &file.to_string_lossy()]);
+            let said = said.expect_err("the webhook refuses it");
+            (!said.contains("failed calling webhook")).then_some(said)
+        })
     }
 
     fn kubectl_whole(&self, words: &[&str]) -> Result<String, String> {
