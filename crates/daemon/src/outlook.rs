@@ -1,11 +1,14 @@
 //! `lilt plan`: what `up` or `down` would do, without doing it.
 
+mod images;
 mod standing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lilt_cluster::{Cluster, FieldChange, Preview};
+use lilt_docker::Engine;
+use lilt_host::environment;
 use lilt_host::process::Guardian;
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::project::Project;
@@ -16,8 +19,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::down::{self, Doomed, Extent};
-use crate::runner::{in_pods, injections};
+use crate::runner::{Reached, in_pods, injections, reach};
 use crate::settings::Settings;
+use images::{Images, Workshop};
 pub use standing::{Leaving, Standing};
 use standing::{is, leaving};
 
@@ -65,12 +69,13 @@ pub async fn outlook(
     let settings = Arc::new(settings);
     let guardian = Guardian::of_this_program()?;
     let project = down::load(Arc::clone(&settings), &guardian, &cancel, &mut print).await;
-    guardian.close().await;
-    let work = preview(&settings, project?, standing);
-    tokio::select! {
+    let work = async { preview(&settings, &guardian, project?, standing).await };
+    let result = tokio::select! {
         result = work => result,
         () = cancel.cancelled() => Err(interrupted()),
-    }
+    };
+    guardian.close().await;
+    result
 }
 
 /// What `down` would do.
@@ -114,6 +119,7 @@ fn interrupted() -> Failure {
 
 async fn preview(
     settings: &Settings,
+    guardian: &Guardian,
     mut project: Project,
     standing: Vec<Standing>,
 ) -> Result<Outlook, Failure> {
@@ -121,22 +127,22 @@ async fn preview(
     let leaving = leaving(standing, &all);
     let enabled: Vec<Resource> =
         all.into_iter().filter(|resource| project.is_enabled(&resource.name)).collect();
-    let clusters = Clusters::of(settings, &enabled).await?;
+    let clusters = Clusters::of(settings, guardian, &enabled).await?;
     let mut outlook = Outlook { leaving, ..Outlook::default() };
     for resource in enabled {
         let mut one = ResourceOutlook { name: resource.name, ..ResourceOutlook::default() };
         match &resource.body {
             Body::Kubernetes(kubernetes) => {
-                let built = kubernetes.images.iter().filter(|image| image.is_built());
-                one.builds = built.map(|image| image.name.clone()).collect();
+                let images = clusters.images(settings, &project, kubernetes).await;
                 one.runs = kubernetes.custom_deploy.iter().map(|custom| custom.apply.display()).collect();
                 one.cluster.clone_from(&kubernetes.cluster);
                 if kubernetes.custom_deploy.is_none() {
-                    let objects = prepared(kubernetes, &one.builds)?;
+                    let objects = prepared(kubernetes, &images)?;
                     let merge = project.settings.server_side_apply;
                     one.objects = clusters.preview(&kubernetes.cluster, &objects, merge).await?;
                     one.objects.iter_mut().for_each(|(_, preview)| tell_images(preview));
                 }
+                one.builds = images.built;
             }
             Body::Local(local) => {
                 let commands = local.update.iter().chain(&local.serve);
@@ -153,24 +159,53 @@ async fn preview(
 }
 
 /// The clusters of a project, each with all that goes there: namespaces and definitions may come from other resources.
-struct Clusters(BTreeMap<ClusterName, (Result<Cluster, Failure>, Vec<Value>)>);
+struct Clusters {
+    reached: BTreeMap<ClusterName, (Result<Reached, Failure>, Vec<Value>)>,
+    /// That of this machine.
+    docker: Option<Arc<Engine>>,
+}
 
 impl Clusters {
     /// Without the session's own there is nothing to see; another that cannot be reached is told with its resources.
-    async fn of(settings: &Settings, resources: &[Resource]) -> Result<Self, Failure> {
+    async fn of(settings: &Settings, guardian: &Guardian, resources: &[Resource]) -> Result<Self, Failure> {
+        let docker = Engine::connect(&environment::variable, environment::home().as_deref());
+        let docker = docker.ok().map(Arc::new);
         let mut everything: BTreeMap<ClusterName, Vec<Value>> = BTreeMap::new();
         for resource in resources {
-            if let (Body::Kubernetes(spec), objects @ [_, ..]) = (&resource.body, objects_of(resource)) {
-                everything.entry(spec.cluster.clone()).or_default().extend_from_slice(objects);
+            if let Body::Kubernetes(spec) = &resource.body {
+                let objects = everything.entry(spec.cluster.clone()).or_default();
+                objects.extend_from_slice(objects_of(resource));
             }
         }
-        let mut clusters = BTreeMap::new();
+        let mut reached = BTreeMap::new();
         for (name, objects) in everything {
-            let cluster = Cluster::connect(settings.connection(&name)).await;
-            let cluster = if name.is_session() { Ok(cluster?) } else { cluster };
-            clusters.insert(name, (cluster, objects));
+            let cluster = reach(settings, guardian, docker.as_deref(), &name).await;
+            // Commands may do without.
+            let is_needed = name.is_session() && !objects.is_empty();
+            reached.insert(name, (if is_needed { Ok(cluster?) } else { cluster }, objects));
         }
-        Ok(Self(clusters))
+        Ok(Self { reached, docker })
+    }
+
+    async fn images(
+        &self,
+        settings: &Settings,
+        project: &Project,
+        kubernetes: &KubernetesResource,
+    ) -> Images {
+        let Some((Ok((connection, info, _)), _)) = self.reached.get(&kubernetes.cluster) else {
+            let built = kubernetes.images.iter().filter(|image| image.is_built());
+            let built = built.map(|image| image.name.clone()).collect();
+            return Images { built, ..Images::default() };
+        };
+        let inside = connection.engine.as_ref().map(|inside| Arc::clone(&inside.engine));
+        let workshop = Workshop {
+            engine: inside.or_else(|| self.docker.clone()),
+            info,
+            default_registry: project.settings.default_registry.as_ref(),
+            folder: settings.folder(),
+        };
+        workshop.images(kubernetes).await
     }
 
     async fn preview(
@@ -179,10 +214,10 @@ impl Clusters {
         objects: &[Value],
         merge: ServerSideApply,
     ) -> Result<Vec<(ObjectRef, Preview)>, Failure> {
-        let failure = match self.0.get(name) {
+        let failure = match self.reached.get(name) {
             None => return Ok(Vec::new()),
-            Some((Ok(cluster), everything)) => {
-                match cluster.preview_among(objects, everything, merge).await {
+            Some((Ok((connection, ..)), everything)) => {
+                match connection.cluster.preview_among(objects, everything, merge).await {
                     Err(failure) if !name.is_session() => failure,
                     result => return result,
                 }
@@ -201,13 +236,14 @@ fn objects_of(resource: &Resource) -> &[Value] {
     }
 }
 
-fn prepared(kubernetes: &KubernetesResource, built: &[ImageName]) -> Result<Vec<Value>, Failure> {
-    let reference = |name: &ImageName| {
+fn prepared(kubernetes: &KubernetesResource, images: &Images) -> Result<Vec<Value>, Failure> {
+    let to_be_built = |name: &ImageName| {
         let bare = name.as_str().rsplit_once(':').filter(|(_, tag)| !tag.contains('/'));
         let bare = bare.map_or(name.as_str(), |(bare, _)| bare);
         (name.clone(), format!("{bare}:{TO_BE_BUILT}"))
     };
-    let references = in_pods(kubernetes, built.iter().map(reference).collect());
+    let references = images.known.iter().cloned().chain(images.built.iter().map(to_be_built));
+    let references = in_pods(kubernetes, references.collect());
     let images = injections(kubernetes, &references);
     lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators)
 }

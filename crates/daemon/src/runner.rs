@@ -34,7 +34,9 @@ use tokio::sync::watch::Receiver;
 
 use crate::context::Context;
 
-pub(crate) use deploy::{in_pods, injections};
+pub(crate) use connect::{Reached, reach};
+pub(crate) use deploy::base::Base;
+pub(crate) use deploy::{FirstBuild, foreseen, in_pods, injections};
 pub(crate) use load::evaluate;
 pub(crate) use prune::{distinct, prune};
 pub(crate) use sync::Readings;

@@ -1,6 +1,6 @@
 //! What a session is started with, resolved before anything runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lilt_cluster::ConnectOptions;
@@ -53,6 +53,11 @@ pub enum Transport {
 }
 
 impl Settings {
+    /// That of the Tiltfile.
+    pub(crate) fn folder(&self) -> &Path {
+        self.tiltfile.parent().unwrap_or(Path::new("/"))
+    }
+
     /// What commands get on top of lilt's own environment.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let pinned = self.kubeconfig.known();

@@ -1,9 +1,14 @@
-//! What a build is made from, as one digest: the recipe, and the names, modes and contents of all files of its context.
+//! What a build is made from: the recipe, and all files of its context.
 //!
-//! Times do not count: a file that was written anew with the same content is the same. Small contexts only; it must cost
-//! less than the build that it may spare.
+//! Of small contexts the contents count, and times do not: a file that was written anew with the same content is the same.
+//! Of larger ones it is names, sizes, modes and times, as BuildKit compares them: it must cost less than the build that it
+//! may spare.
 #![expect(clippy::disallowed_methods, reason = "files of the build context are read here")]
 
+use std::path::Path;
+
+use bollard_buildkit_proto::fsutil::types::Stat;
+use lilt_model::Timestamp;
 use lilt_model::ignore::Matcher;
 use lilt_model::image::DockerBuild;
 use sha2::{Digest as _, Sha256};
@@ -11,33 +16,75 @@ use sha2::{Digest as _, Sha256};
 use crate::address::hex;
 use crate::session::{has_content, list_at_most};
 
-/// Larger contexts have none: BuildKit finds out what changed in them without reading it all.
-const MOST_FILES: usize = 4_000;
-const MOST_BYTES: i64 = 16 * 1024 * 1024;
+/// Contexts up to this are read.
+const READ_FILES: usize = 4_000;
+const READ_BYTES: i64 = 16 * 1024 * 1024;
+/// Those beyond have none.
+const MOST_FILES: usize = 100_000;
+/// Microseconds. Times tell two writes apart that are at least so far from each other, on any file system.
+const GRAIN: i64 = 2_000_000;
 
-/// None if there is none: the context is large, or something of it cannot be read. Blocks.
-pub fn fingerprint(build: &DockerBuild) -> Option<String> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// The same if the build is made from the same, now and in later sessions.
+    pub key: String,
+    /// Beside another one that was taken since the same time: the same if nothing was written between the two, also what times
+    /// do not tell.
+    pub check: String,
+}
+
+/// What was written shortly before `since`, or after it, is read in any case. None if there is none: the context is too large,
+/// or something of it cannot be read. Blocks.
+pub fn fingerprint(build: &DockerBuild, since: Timestamp) -> Option<Fingerprint> {
     let [root] = build.context.roots.as_slice() else { return None };
     let ignores = Matcher::new(&build.context.ignores).ok()?;
     let listed = list_at_most(root, &ignores, MOST_FILES)?;
-    if listed.iter().map(|entry| entry.size).sum::<i64>() > MOST_BYTES {
-        return None;
-    }
-    let mut digest = Sha256::new();
-    let mut add = |bytes: &[u8]| {
-        digest.update(bytes.len().to_le_bytes());
-        digest.update(bytes);
-    };
-    add(serde_json::to_string(build).ok()?.as_bytes());
+    let is_read =
+        listed.len() <= READ_FILES && listed.iter().map(|entry| entry.size).sum::<i64>() <= READ_BYTES;
+    let since = since.0.saturating_sub(GRAIN);
+    let (mut key, mut check) = (Sum::default(), Sum::default());
+    key.add(serde_json::to_string(build).ok()?.as_bytes());
     for entry in listed {
-        add(entry.path.as_bytes());
-        add(&entry.mode.to_le_bytes());
-        add(entry.linkname.as_bytes());
-        if has_content(&entry) {
-            add(&std::fs::read(root.join(&entry.path)).ok()?);
+        add_name(&mut key, &entry);
+        if is_read && has_content(&entry) {
+            key.add(&content(root, &entry)?);
+        }
+        // Of what is read times do not count, and directories change by what is in them.
+        if !is_read && has_content(&entry) {
+            key.add(&entry.size.to_le_bytes());
+            key.add(&entry.mod_time.to_le_bytes());
+            // BuildKit counts nanoseconds.
+            if entry.mod_time / 1_000 >= since {
+                add_name(&mut check, &entry);
+                check.add(&content(root, &entry)?);
+            }
         }
     }
-    Some(hex(&digest.finalize()))
+    Some(Fingerprint { key: key.end(), check: check.end() })
+}
+
+fn add_name(sum: &mut Sum, entry: &Stat) {
+    sum.add(entry.path.as_bytes());
+    sum.add(&entry.mode.to_le_bytes());
+    sum.add(entry.linkname.as_bytes());
+}
+
+fn content(root: &Path, entry: &Stat) -> Option<Vec<u8>> {
+    std::fs::read(root.join(&entry.path)).ok()
+}
+
+#[derive(Default)]
+struct Sum(Sha256);
+
+impl Sum {
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes.len().to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    fn end(self) -> String {
+        hex(&self.0.finalize())
+    }
 }
 
 #[cfg(test)]
@@ -45,6 +92,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use lilt_model::files::{FileSet, IgnoreRule};
 
@@ -59,6 +107,15 @@ mod tests {
         }
     }
 
+    fn key(build: &DockerBuild) -> String {
+        fingerprint(build, Timestamp::ZERO).unwrap().key
+    }
+
+    fn touch(path: &Path, seconds: u64) {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+    }
+
     #[test]
     fn content_counts_and_time_does_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -66,29 +123,45 @@ mod tests {
         fs::create_dir(root.join("a")).unwrap();
         fs::write(root.join("a/b"), "one").unwrap();
         fs::write(root.join("ignored"), "one").unwrap();
-        let first = fingerprint(&build(root)).unwrap();
-        let later = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(77);
-        let file = fs::File::options().write(true).open(root.join("a/b")).unwrap();
-        file.set_modified(later).unwrap();
+        let first = key(&build(root));
+        touch(&root.join("a/b"), 77);
         fs::write(root.join("ignored"), "two").unwrap();
-        assert_eq!(fingerprint(&build(root)).unwrap(), first);
+        assert_eq!(key(&build(root)), first);
 
         fs::write(root.join("a/b"), "two").unwrap();
-        let second = fingerprint(&build(root)).unwrap();
+        let second = key(&build(root));
         assert_ne!(second, first);
         fs::set_permissions(root.join("a/b"), fs::Permissions::from_mode(0o755)).unwrap();
-        assert_ne!(fingerprint(&build(root)).unwrap(), second);
+        assert_ne!(key(&build(root)), second);
         let mut other = build(root);
         other.build_args = vec![("A".into(), "1".into())];
-        assert_ne!(fingerprint(&other), fingerprint(&build(root)));
+        assert_ne!(key(&other), key(&build(root)));
     }
 
     #[test]
-    fn large_contexts_have_none() {
+    fn of_large_contexts_times_count() {
         let folder = tempfile::tempdir().unwrap();
-        let large = fs::File::create(folder.path().join("large")).unwrap();
+        let root = folder.path();
+        let large = fs::File::create(root.join("large")).unwrap();
         large.set_len(16 * 1024 * 1024 + 1).unwrap();
-        assert_eq!(fingerprint(&build(folder.path())), None);
-        assert_eq!(fingerprint(&build(&folder.path().join("gone"))), None);
+        fs::write(root.join("small"), "one").unwrap();
+        touch(&root.join("large"), 5);
+        touch(&root.join("small"), 5);
+        let since = Timestamp(60_000_000);
+        let first = fingerprint(&build(root), since).unwrap();
+        assert_eq!(fingerprint(&build(root), since).unwrap(), first);
+        touch(&root.join("small"), 6);
+        assert_ne!(fingerprint(&build(root), since).unwrap().key, first.key);
+
+        // Two writes that no time tells apart.
+        touch(&root.join("small"), 59);
+        let before = fingerprint(&build(root), since).unwrap();
+        fs::write(root.join("small"), "two").unwrap();
+        touch(&root.join("small"), 59);
+        let after = fingerprint(&build(root), since).unwrap();
+        assert_eq!(after.key, before.key);
+        assert_ne!(after.check, before.check);
+
+        assert_eq!(fingerprint(&build(&root.join("gone")), since), None);
     }
 }

@@ -26,6 +26,6 @@ pub use build::{BuildProgress, BuildRequest, BuiltImage, StepId, Transferred};
 pub use engine::{Engine, ImageStore, Info, PushProgress, Pushed};
 pub use exec::{Access, Executed, Heard, Running};
 pub use export::{Exported, Parts};
-pub use fingerprint::fingerprint;
+pub use fingerprint::{Fingerprint, fingerprint};
 pub use prune::{PruneRequest, Removed};
 pub use ssh_agent::SshSource;

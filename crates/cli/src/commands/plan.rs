@@ -23,8 +23,8 @@ const CHANGES: u8 = 2;
 
 /// Show what `up` would build, run and change in the cluster, without doing it
 ///
-/// The Tiltfile is evaluated, and the API server is asked what each object would become (a dry run). Which tag a built
-/// image gets is known only when it is built. If a session of this Tiltfile runs, what that would delete is told, too.
+/// The Tiltfile is evaluated, and the API server is asked what each object would become (a dry run). Images whose files,
+/// recipe and base images are as they were are not built again; which tag another gets is known only when it is built. If a session of this Tiltfile runs, what that would delete is told, too.
 /// Exit code 0: the cluster is as it should be; 2: something would be made, changed or deleted there; 1: something would
 /// be refused, or went wrong.
 #[derive(Args, Debug)]

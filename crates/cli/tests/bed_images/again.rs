@@ -55,6 +55,44 @@ fn an_unchanged_image_is_neither_built_nor_pushed_by_the_next_session() {
     assert!(!lost.contains(BUILD_SKIPPED), "{lost}");
 }
 
+#[test]
+fn large_contexts_secrets_and_other_builders_are_remembered() {
+    let site = Site::new("again-large");
+    let cache = Project::new(&[]);
+    let large = "0123456789abcdef".repeat(1024 * 1024 + 1);
+    site.project.write("app/large", &large);
+    site.project.write("key", "one\n");
+    let first = "RUN --mount=type=secret,id=key wc -c </run/secrets/key >/size";
+    let dockerfile = site.project.read("app/Dockerfile");
+    site.project.write("app/Dockerfile", &dockerfile.replacen("RUN ", &format!("{first}\nRUN "), 1));
+    let plain = site.tiltfile();
+    site.project.write("Tiltfile", &plain.replace("'app', ", "'app', secret='id=key,src=key', "));
+
+    session(&site, &cache);
+    let again = session(&site, &cache);
+    assert!(again.contains(BUILD_SKIPPED) && again.contains(PUSH_SKIPPED), "{again}");
+    // Of the same size, written anew.
+    site.project.write("app/large", &large.replace('0', "1"));
+    let written = session(&site, &cache);
+    assert!(!written.contains(BUILD_SKIPPED), "{written}");
+    assert!(session(&site, &cache).contains(BUILD_SKIPPED));
+    site.project.write("key", "another\n");
+    let other_key = session(&site, &cache);
+    assert!(!other_key.contains(BUILD_SKIPPED), "{other_key}");
+
+    // A builder that tells no digests.
+    site.project.write("app/Dockerfile", &dockerfile);
+    site.project.write("Tiltfile", &plain);
+    let classic = || {
+        let start = site.ci().variable("XDG_CACHE_HOME", cache.path()).variable("DOCKER_BUILDKIT", "0");
+        start.run().clean(0).output()
+    };
+    let first = classic();
+    assert!(!first.contains(BUILD_SKIPPED), "{first}");
+    let again = classic();
+    assert!(again.contains(BUILD_SKIPPED), "{again}");
+}
+
 fn deployed(site: &Site) -> String {
     site.read("deployment/web", ".spec.template.spec.containers[0].image")
 }

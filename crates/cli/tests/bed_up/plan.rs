@@ -1,6 +1,6 @@
 //! `lilt plan` shows what would be done, and `lilt up --cleanup` leaves nothing behind.
 
-use lilt_testbed_env::eventually;
+use lilt_testbed_env::{Project, eventually};
 use serde_json::Value;
 
 use crate::support::bed::Site;
@@ -74,6 +74,31 @@ fn what_is_as_it_should_be_is_0() {
     plan(&site, &["--down"]).clean(2);
     site.down().run().clean(0);
     plan(&site, &["--down"]).clean(0);
+}
+
+#[test]
+fn an_image_that_would_become_the_same_is_not_to_be_built() {
+    let site = Site::new("plan-built");
+    let cache = Project::new(&[]);
+    let with_cache = |start: Start| start.variable("XDG_CACHE_HOME", cache.path());
+    let plan = || with_cache(Start::new(&site.project, &["plan"]).on(&site.namespace)).run();
+    // Something builds on it, too.
+    let top = format!("{}-top", site.image());
+    site.project.write("top/Dockerfile", &format!("FROM {}\nRUN echo top >/top\n", site.image()));
+    site.project.write("top.yaml", &site.yaml("top", &top));
+    let more = format!("docker_build('{top}', 'top')\nk8s_yaml('top.yaml')\n");
+    site.project.write("Tiltfile", &format!("{}{more}", site.tiltfile()));
+    with_cache(site.ci()).run().clean(0);
+
+    let same = plan().clean(0).stdout();
+    assert!(!same.contains("  build ") && same.contains("2 as they should be"), "{same}");
+
+    site.project.write("app/words.txt", "others\n");
+    let other = plan().clean(2).stdout();
+    for line in [&format!("  build   {}\n", site.image()), &format!("  build   {top}\n")] {
+        assert!(other.contains(line), "{line:?} in {other}");
+    }
+    assert!(other.contains("2 to change") && other.contains("→ (what is built)"), "{other}");
 }
 
 #[test]

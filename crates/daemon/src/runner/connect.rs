@@ -6,12 +6,15 @@ mod sharing;
 use std::time::Duration;
 
 use lilt_cluster::Cluster;
+use lilt_docker::Engine;
 use lilt_engine::Event;
+use lilt_host::process::Guardian;
 use lilt_model::cluster::ClusterInfo;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
 
 use crate::context::{Connection, Context};
+use crate::settings::Settings;
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
 const LONGEST_DELAY: Duration = Duration::from_secs(3);
@@ -19,9 +22,10 @@ const LONGEST_DELAY: Duration = Duration::from_secs(3);
 pub(crate) async fn run(context: Context, name: ClusterName) {
     let mut delay = FIRST_DELAY;
     let mut told: Option<Failure> = None;
+    let docker = context.edges.docker.as_deref().ok();
     loop {
         let attempt = tokio::select! {
-            attempt = attempt(&context, &name) => attempt,
+            attempt = reach(&context.settings, &context.edges.guardian, docker, &name) => attempt,
             () = context.cancel.cancelled() => return,
         };
         match attempt {
@@ -53,10 +57,15 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
     }
 }
 
-type Reached = (Connection, ClusterInfo, place::Warnings);
+pub(crate) type Reached = (Connection, ClusterInfo, place::Warnings);
 
-async fn attempt(context: &Context, name: &ClusterName) -> Result<Reached, Failure> {
-    let settings = &context.settings;
+/// Connects, and finds out what the cluster is and how images come there. `docker` is the engine of this machine.
+pub(crate) async fn reach(
+    settings: &Settings,
+    guardian: &Guardian,
+    docker: Option<&Engine>,
+    name: &ClusterName,
+) -> Result<Reached, Failure> {
     let cluster = Cluster::connect(settings.connection(name)).await?;
     let mut info = cluster.probe().await?;
     let kubeconfig = if name.is_session() { None } else { settings.kubeconfig.of(name.as_str())? };
@@ -65,7 +74,7 @@ async fn attempt(context: &Context, name: &ClusterName) -> Result<Reached, Failu
     if name.is_session() {
         info.node_commands.clone_from(&settings.habits.node_commands);
     }
-    let place::Found { engine, warnings } = place::complete(context, &mut info).await?;
+    let place::Found { engine, warnings } = place::complete(guardian, docker, &mut info).await?;
     Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }
 

@@ -1,7 +1,7 @@
 //! An update of a Kubernetes resource: build what is not built, push it, apply the objects.
 
 mod agent;
-mod base;
+pub(crate) mod base;
 mod built;
 pub(super) mod by_command;
 mod custom;
@@ -29,6 +29,7 @@ use crate::context::Context;
 use base::Base;
 use image::Built;
 pub(super) use image::engine;
+pub(crate) use image::{FirstBuild, foreseen};
 use steps::Steps;
 
 /// The label by which a deployment's pods are told from those of an earlier one.

@@ -84,7 +84,7 @@ async fn watch(probed: &Probed<'_>, probe: &Probe) {
 
 /// Commands of probes run where Tilt runs them: beside the Tiltfile, whatever `serve_dir` says.
 fn folder(context: &Context) -> &std::path::Path {
-    context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"))
+    context.settings.folder()
 }
 
 /// In Tilt's form, which scripts look for.

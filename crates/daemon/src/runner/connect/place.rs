@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use lilt_docker::{Engine, ImageStore};
+use lilt_host::process::Guardian;
 use lilt_model::Failure;
 use lilt_model::cluster::{ClusterInfo, Product, Runtime};
 
 use super::sharing::{Sharing, sharing};
-use crate::context::Context;
 use crate::minikube::{self, ClusterEngine};
 
 /// What was found out besides, for the log.
-pub(super) type Warnings = Vec<String>;
+pub(crate) type Warnings = Vec<String>;
 
 pub(super) struct Found {
     /// Inside the cluster, where it builds.
@@ -19,16 +19,21 @@ pub(super) struct Found {
     pub(super) warnings: Warnings,
 }
 
-pub(super) async fn complete(context: &Context, info: &mut ClusterInfo) -> Result<Found, Failure> {
+/// `docker` is the engine of this machine, where it has one.
+pub(super) async fn complete(
+    guardian: &Guardian,
+    docker: Option<&Engine>,
+    info: &mut ClusterInfo,
+) -> Result<Found, Failure> {
     let mut warnings = Warnings::new();
     let mut engine = None;
     // minikube's own engine builds where its nodes run what that one has.
     if info.product == Product::Minikube && info.runtime == Runtime::Docker {
-        engine = minikube::engine(&context.edges.guardian, &info.cluster).await?.map(Arc::new);
+        engine = minikube::engine(guardian, &info.cluster).await?.map(Arc::new);
         info.shares_engine = engine.is_some();
     }
     // An engine that cannot be used is told of when something is to be built.
-    if let Ok(docker) = &context.edges.docker {
+    if let Some(docker) = docker {
         match sharing(info, &docker.address()) {
             Sharing::Yes => info.shares_engine = true,
             Sharing::No => {}

@@ -3,18 +3,20 @@
 //!
 //! A cache, and a careful one: a build too many costs a moment, an outdated image costs an afternoon. It holds only what
 //! was so before and after the build, it is asked only when a session begins, the engine must still have the image, and
-//! recipes that read anything beside their files are never in it.
+//! recipes that fetch from elsewhere are never in it.
 
 use std::path::PathBuf;
 
-use lilt_docker::{BuildProgress, Engine, fingerprint};
+use lilt_docker::{BuildProgress, Engine, Fingerprint, fingerprint};
 use lilt_host::{environment, files};
-use lilt_model::ImageName;
 use lilt_model::dockerfile;
 use lilt_model::image::DockerBuild;
 use lilt_model::reference::Reference;
+use lilt_model::{ImageName, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use super::given::Given;
 
 /// Branches are switched to and fro.
 const REMEMBERED: usize = 8;
@@ -24,6 +26,9 @@ struct Entry {
     fingerprint: String,
     /// What it was built on, by the digest that was used.
     bases: Vec<(String, String)>,
+    /// And what the engine has no digest of, by its id.
+    #[serde(default)]
+    local: Vec<(String, String)>,
     id: String,
 }
 
@@ -32,33 +37,48 @@ pub(super) struct Memory {
     path: PathBuf,
     recipe: DockerBuild,
     /// Before it is built.
-    fingerprint: String,
+    taken: Fingerprint,
+    since: Timestamp,
+    /// Together with what it is given beside files.
+    key: String,
     /// As the engine tells them while it builds.
     bases: Vec<(String, String)>,
 }
 
 impl Memory {
     /// None if it can be told only by building whether it would become another.
-    pub(super) async fn of(engine: &Engine, name: &ImageName, recipe: &DockerBuild) -> Option<Memory> {
-        if !depends_on_files_alone(recipe) {
+    pub(super) async fn of(
+        engine: &Engine,
+        name: &ImageName,
+        recipe: &DockerBuild,
+        given: &Given,
+    ) -> Option<Memory> {
+        if fetches(recipe) {
             return None;
         }
         let key = lilt_cluster::digest(&json!([engine.address(), name]));
         let path = environment::cache_folder()?.join("built").join(key);
-        let fingerprint = taken(recipe).await?;
-        Some(Memory { path, recipe: recipe.clone(), fingerprint, bases: Vec::new() })
+        let since = lilt_host::clock::now();
+        let taken = taken(recipe, since).await?;
+        let key = lilt_cluster::digest(&json!([taken.key, given.secrets]));
+        Some(Memory { path, recipe: recipe.clone(), taken, since, key, bases: Vec::new() })
     }
 
     /// The id of the image that was built from the same, if the engine has it and would build on the same again.
     pub(super) async fn find(&self, engine: &Engine) -> Option<String> {
         let entries = self.read();
-        let entry = entries.iter().find(|entry| entry.fingerprint == self.fingerprint)?;
+        let entry = entries.iter().find(|entry| entry.fingerprint == self.key)?;
         for (reference, digest) in &entry.bases {
             if !engine.resolves_to(reference, digest).await {
                 return None;
             }
         }
-        engine.image_id(&entry.id).await.ok()?.filter(|id| *id == entry.id)
+        for (reference, id) in &entry.local {
+            if !has(engine, reference, id).await {
+                return None;
+            }
+        }
+        has(engine, &entry.id, &entry.id).await.then(|| entry.id.clone())
     }
 
     /// Learns from the steps' names what is built on: `[1/4] FROM docker.io/library/busybox:latest@sha256:…`.
@@ -71,16 +91,13 @@ impl Memory {
     }
 
     /// Keeps what was built, if nothing changed meanwhile and all that it was built on is known.
-    pub(super) async fn keep(self, id: &str) {
-        let named = dockerfile::images(&self.recipe.dockerfile, &self.recipe.build_args);
-        let known = |image: &Reference| {
-            is_scratch(image) || self.bases.iter().any(|(base, _)| *base == tagged(image).to_string())
-        };
-        if !named.iter().all(known) || taken(&self.recipe).await.as_ref() != Some(&self.fingerprint) {
+    pub(super) async fn keep(self, engine: &Engine, id: &str) {
+        let Some(local) = self.without_digest(engine).await else { return };
+        if taken(&self.recipe, self.since).await.as_ref() != Some(&self.taken) {
             return;
         }
         let entry =
-            Entry { fingerprint: self.fingerprint.clone(), bases: self.bases.clone(), id: id.to_owned() };
+            Entry { fingerprint: self.key.clone(), bases: self.bases.clone(), local, id: id.to_owned() };
         let mut entries = self.read();
         entries.retain(|other| other.fingerprint != entry.fingerprint);
         entries.insert(0, entry);
@@ -91,27 +108,43 @@ impl Memory {
         }
     }
 
+    /// The images that the Dockerfile names and nobody told a digest of, as older builders do not and engines cannot of what
+    /// was never in a registry. None if the engine has not got one of them either.
+    async fn without_digest(&self, engine: &Engine) -> Option<Vec<(String, String)>> {
+        let mut local = Vec::new();
+        for image in dockerfile::images(&self.recipe.dockerfile, &self.recipe.build_args) {
+            let reference = tagged(&image).to_string();
+            if is_scratch(&image) || self.bases.iter().any(|(base, _)| *base == reference) {
+                continue;
+            }
+            let id = engine.image_id(&reference).await.ok()??;
+            local.push((reference, id));
+        }
+        Some(local)
+    }
+
     fn read(&self) -> Vec<Entry> {
         let text = files::read(&self.path).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 }
 
-async fn taken(recipe: &DockerBuild) -> Option<String> {
+async fn taken(recipe: &DockerBuild, since: Timestamp) -> Option<Fingerprint> {
     let recipe = recipe.clone();
-    tokio::task::spawn_blocking(move || fingerprint(&recipe)).await.ok()?
+    tokio::task::spawn_blocking(move || fingerprint(&recipe, since)).await.ok()?
 }
 
-/// Not: those that look for newer base images, may read secrets, use a frontend of their own or fetch from elsewhere.
-fn depends_on_files_alone(recipe: &DockerBuild) -> bool {
-    !recipe.pull
-        && recipe.secrets.is_empty()
-        && recipe.ssh.is_empty()
-        && recipe.cache_from.is_empty()
-        && !recipe.dockerfile.lines().any(|line| fetches(&line.trim().to_ascii_lowercase()))
+async fn has(engine: &Engine, reference: &str, id: &str) -> bool {
+    engine.image_id(reference).await.is_ok_and(|found| found.as_deref() == Some(id))
 }
 
-fn fetches(line: &str) -> bool {
+/// Those that look for newer base images, use a frontend of their own or add what lies elsewhere. What a `RUN` fetches does
+/// not count: builders do not look for it again either.
+fn fetches(recipe: &DockerBuild) -> bool {
+    recipe.pull || recipe.dockerfile.lines().any(|line| line_fetches(&line.trim().to_ascii_lowercase()))
+}
+
+fn line_fetches(line: &str) -> bool {
     if let Some(comment) = line.strip_prefix('#') {
         // Versions of Docker's own frontend make the same of the same.
         let frontend =
@@ -157,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_more_than_files_is_always_built() {
+    fn what_fetches_is_always_built() {
         for dockerfile in [
             "FROM busybox\n# additional\nCOPY . /\n",
             "# syntax=docker/dockerfile:1\nFROM a\n",
             "#syntax = docker.io/docker/dockerfile:1.7@sha256:0\nFROM a\n",
             "FROM a\n  add a.tar /\n",
         ] {
-            assert!(depends_on_files_alone(&recipe(dockerfile)), "{dockerfile}");
+            assert!(!fetches(&recipe(dockerfile)), "{dockerfile}");
         }
         for dockerfile in [
             "# syntax=docker/dockerfile:1-labs\nFROM a\n",
@@ -173,11 +206,12 @@ mod tests {
             "FROM a\nADD $WHERE /\n",
             "FROM a\nADD \\\n  git@x:y /\n",
         ] {
-            assert!(!depends_on_files_alone(&recipe(dockerfile)), "{dockerfile}");
+            assert!(fetches(&recipe(dockerfile)), "{dockerfile}");
         }
-        assert!(!depends_on_files_alone(&DockerBuild { pull: true, ..recipe("FROM a\n") }));
-        assert!(!depends_on_files_alone(&DockerBuild { ssh: vec!["default".into()], ..recipe("FROM a\n") }));
-        assert!(!depends_on_files_alone(&DockerBuild { secrets: vec!["id=a".into()], ..recipe("FROM a\n") }));
+        assert!(fetches(&DockerBuild { pull: true, ..recipe("FROM a\n") }));
+        // Builders do not do it again for another key or secret.
+        assert!(!fetches(&DockerBuild { ssh: vec!["default".into()], ..recipe("FROM a\n") }));
+        assert!(!fetches(&DockerBuild { secrets: vec!["id=a".into()], ..recipe("FROM a\n") }));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! One image: built, tagged by its content, pushed to where the cluster finds it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_docker::{BuildProgress, BuildRequest, Engine, StepId};
 use lilt_engine::DeployJob;
+use lilt_model::cluster::Registry;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
 use lilt_model::log::Level;
 use lilt_model::reference::{
@@ -72,13 +74,61 @@ pub(crate) async fn tag_by_content(
     name: &ImageName,
     id: &str,
 ) -> Result<Built, Failure> {
-    let registry = job.registry.as_ref();
-    let tag = tag_in_registry(name, registry, &tag_from_id(id)?)?;
-    let local = reference_in_registry(name, registry)?.with_tag(&tag).familiar();
-    let in_cluster = reference_in_cluster(name, registry)?.with_tag(&tag).familiar();
+    let Named { local, in_cluster } = Named::by_content(name, job.registry.as_ref(), id)?;
     let known = engine.image_id(&local).await?.is_some_and(|known| known == id);
     engine.tag(id, &local).await?;
     Ok(Built { local, in_cluster, known })
+}
+
+/// What an image is called.
+pub(crate) struct Named {
+    /// By this machine's engine.
+    pub(crate) local: String,
+    pub(crate) in_cluster: String,
+}
+
+impl Named {
+    fn by_content(name: &ImageName, registry: Option<&Registry>, id: &str) -> Result<Self, Failure> {
+        let tag = tag_in_registry(name, registry, &tag_from_id(id)?)?;
+        Ok(Self {
+            local: reference_in_registry(name, registry)?.with_tag(&tag).familiar(),
+            in_cluster: reference_in_cluster(name, registry)?.with_tag(&tag).familiar(),
+        })
+    }
+}
+
+/// For whom a session's first build of an image is, and on what.
+pub(crate) struct FirstBuild<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) registry: Option<&'a Registry>,
+    pub(crate) platform: Option<&'a str>,
+    /// Relative paths count from here.
+    pub(crate) folder: &'a Path,
+    pub(crate) bases: &'a [Base<'a>],
+}
+
+/// What it would be called, if it would not be built because it is known what comes of it.
+pub(crate) async fn foreseen(
+    build: &FirstBuild<'_>,
+    name: &ImageName,
+    recipe: &DockerBuild,
+) -> Result<Option<Named>, Failure> {
+    let recipe = completed(recipe, build.bases, build.platform);
+    let given = Given::read(&recipe, build.folder)?;
+    let Some(memory) = Memory::of(build.engine, name, &recipe, &given).await else { return Ok(None) };
+    let id = memory.find(build.engine).await;
+    id.map(|id| Named::by_content(name, build.registry, &id)).transpose()
+}
+
+/// As it is given to the engine.
+fn completed(recipe: &DockerBuild, bases: &[Base<'_>], platform: Option<&str>) -> DockerBuild {
+    let mut recipe = recipe.clone();
+    recipe.build_args = given::arguments(&recipe);
+    recipe.dockerfile = base::replace(&recipe, bases);
+    if recipe.platform.is_empty() {
+        recipe.platform = platform.unwrap_or_default().to_owned();
+    }
+    recipe
 }
 
 fn missing(name: &ImageName, what: &str) -> Failure {
@@ -109,17 +159,11 @@ async fn build(
     steps: &mut Steps,
 ) -> Result<String, Failure> {
     steps.begin(StageKind::Build, name.as_str(), format!("Building Dockerfile: [{name}]")).await;
-    let mut recipe = recipe.clone();
-    recipe.build_args = given::arguments(&recipe);
-    recipe.dockerfile = base::replace(&recipe, bases);
-    if recipe.platform.is_empty() {
-        recipe.platform = job.platform.clone().unwrap_or_default();
-    }
+    let recipe = completed(recipe, bases, job.platform.as_deref());
     tell_dockerfile(steps, &recipe.platform, &recipe.dockerfile);
-    let base = context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"));
-    let given = Given::read(&recipe, base)?;
+    let given = Given::read(&recipe, context.settings.folder())?;
     context.logs.hide_also(given.hidden());
-    let mut memory = Memory::of(engine, name, &recipe).await;
+    let mut memory = Memory::of(engine, name, &recipe, &given).await;
     if job.first
         && let Some(memory) = &memory
         && let Some(id) = memory.find(engine).await
@@ -140,7 +184,7 @@ async fn build(
     };
     let built = engine.build(&request, progress, context.cancel.clone()).await?;
     if let Some(memory) = memory {
-        memory.keep(&built.id).await;
+        memory.keep(engine, &built.id).await;
     }
     steps.end().await;
     Ok(built.id)

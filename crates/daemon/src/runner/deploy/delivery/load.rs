@@ -178,7 +178,7 @@ async fn run_program(
     let Some((argv, maker)) = program(nodes, reference) else {
         return Err(Failure::internal(format!("{nodes:?} are reached without a program")));
     };
-    let folder = context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"));
+    let folder = context.settings.folder();
     let command = Command { argv, ..Command::shell("", folder) };
     let hint = format!(
         "lilt puts images into {maker}'s nodes itself where they are containers of the engine it builds with, and else \

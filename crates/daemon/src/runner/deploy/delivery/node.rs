@@ -67,7 +67,7 @@ async fn run(
     arguments: impl Iterator<Item = String>,
     input: Option<mpsc::Receiver<Bytes>>,
 ) -> Result<tool::Ran, Failure> {
-    let folder = context.settings.tiltfile.parent().unwrap_or(std::path::Path::new("/"));
+    let folder = context.settings.folder();
     let mut command = Command::shell(format!("{line} \"$@\""), folder);
     command.argv.push("lilt".to_owned());
     command.argv.extend(arguments);
