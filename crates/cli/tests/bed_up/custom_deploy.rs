@@ -161,6 +161,16 @@ fn helm_installs_upgrades_and_uninstalls() {
     site.project.write("app/www/index.html", "two\n");
     site.serves("two");
     lilt.wait_until_ready("site");
+
+    // Of what a command deploys, anything that is gone is missed, and comes back with the next update.
+    site.namespace.kubectl(&["delete", "configmap", "note"]);
+    lilt.wait_for_line("was deleted in the cluster; the next update puts it right");
+    site.project.write("chart/values.yaml", "image: {repository: none, tag: none}\nnote: third\n");
+    eventually("it is there again", || {
+        let read = ["get", "configmap/note", "-o", "jsonpath={.data.note}"];
+        site.namespace.try_kubectl(&read).is_ok_and(|note| note == "third").then_some(())
+    });
+    lilt.wait_until_ready("site");
     lilt.quit();
     assert!(site.exists("deployment/web"));
     site.down().run().clean(0);

@@ -10,6 +10,8 @@ use lilt_model::{ClusterName, ResourceName};
 use crate::event::{Deployed, Drift};
 use crate::state::{DriftHabit, KubernetesState, ResourceState, State, UNCATEGORIZED};
 
+/// Of what a command deploys, each object has a watch of its own, as nothing marks them as ours.
+const MOST_ALONE: usize = 50;
 /// Who keeps changing it back would keep us updating for ever.
 const MOST_CORRECTIONS: u32 = 5;
 
@@ -178,7 +180,8 @@ pub(super) fn adopt(state: &mut State, name: &ResourceName, deployed: &Deployed)
     let cluster_name = state.cluster_of(name);
     let cluster = state.clusters.get_mut(&cluster_name);
     let before = cluster.scopes.len();
-    for (object, _) in deployed.objects.iter().filter(|(object, _)| labelled || is_workload(object)) {
+    let all = labelled || deployed.objects.len() <= MOST_ALONE;
+    for (object, _) in deployed.objects.iter().filter(|(object, _)| all || is_workload(object)) {
         if cluster.applied.insert(object.clone(), name.clone()).is_none() {
             *cluster.scopes.entry(ObjectScope::of(&cluster_name, object, labelled)).or_default() += 1;
         }
@@ -188,7 +191,7 @@ pub(super) fn adopt(state: &mut State, name: &ResourceName, deployed: &Deployed)
     }
 }
 
-/// Of what a command deploys, there may be hundreds: those that run are missed when they are gone.
+/// Of many, those that run are missed when they are gone.
 fn is_workload(object: &ObjectRef) -> bool {
     matches!(object.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet" | "Pod")
 }
