@@ -22,7 +22,7 @@ use crate::lilt::Lilt;
 /// Panics with a sentence when it cannot measure.
 type Measure = fn(&Lilt, Effort) -> Vec<Figure>;
 
-pub(crate) const ALL: [(&str, Measure); 14] = [
+pub(crate) const ALL: [(&str, Measure); 15] = [
     ("version", version::measure),
     ("tiltfile", tiltfile::measure),
     ("one", one::measure),
@@ -36,9 +36,10 @@ pub(crate) const ALL: [(&str, Measure); 14] = [
     ("forward", forward::measure),
     ("logs", logs::measure),
     ("api", api::measure),
+    ("recovery", live::recovery::measure),
     ("size", size::measure),
 ];
 
-pub(crate) fn names() -> [&'static str; 14] {
+pub(crate) fn names() -> [&'static str; 15] {
     ALL.map(|(name, _)| name)
 }

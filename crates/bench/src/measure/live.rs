@@ -4,6 +4,7 @@
 //! them; what one such request takes by itself is told for comparison, and is part of what is measured.
 
 mod big;
+pub(super) mod recovery;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -47,7 +48,7 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
 
 /// A session that serves its page, in a namespace of its own. Fields go in this order.
 struct Site {
-    _session: Session,
+    session: Session,
     project: Project,
     port: u16,
     first: String,
@@ -72,7 +73,7 @@ impl Site {
         let project = Project::new(&files);
         let session = lilt.up(&project, namespace.variables());
         let cold = wait_until_served(port, &first, session.begin, Duration::from_millis(5));
-        Self { _session: session, project, port, first, cold, _namespace: namespace }
+        Self { session, project, port, first, cold, _namespace: namespace }
     }
 }
 
