@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use bed::{Context, Image, output};
-use lilt_docker::{BuildProgress, BuildRequest, Engine};
+use lilt_docker::{BuildProgress, BuildRequest, Engine, SshSource};
 use lilt_model::Failure;
 use lilt_model::files::IgnoreRule;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -142,6 +142,38 @@ async fn the_builder_that_was_chosen_builds() {
     let (again, told) = builder.build(&request, "").await;
     assert_eq!(again.unwrap().id, image.id);
     assert!(told.iter().any(|progress| matches!(progress, BuildProgress::Finished { cached: true, .. })));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_argument_reaches_the_builder() {
+    let builder = Builder::new().await;
+    let key = builder.folder.path().join("key");
+    let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key).status();
+    assert!(made.unwrap().success());
+    let context = Context::new(&[]);
+    let dockerfile = format!(
+        "FROM busybox\nRUN --mount=type=ssh : {} && ls /sys/class/net && grep far.example /etc/hosts && test -S \"$SSH_AUTH_SOCK\"\n",
+        context.path().display()
+    );
+    let mut request = context.request(&dockerfile);
+    let named = format!("{}:other", bed::unique("lilt-buildx"));
+    request.build.network = "none".into();
+    request.build.extra_hosts = vec!["far.example:10.9.8.7".into()];
+    request.build.extra_tags = vec![named.clone()];
+    request.build.cache_from = vec![format!("{}/{}:cache", bed::registry(), bed::unique("lilt-cache"))];
+    request.ssh = [("default".to_owned(), SshSource::Keys(vec![key]))].into();
+    let (built, told) = builder.build(&request, "far").await;
+    let image = built.unwrap();
+    assert_eq!(output(&told), ["lo", "10.9.8.7\tfar.example"]);
+    let imports = |progress: &BuildProgress| matches!(progress, BuildProgress::Started { name, .. } if name.contains(&request.build.cache_from[0]));
+    assert!(told.iter().any(imports), "{told:?}");
+    assert_eq!(bed::engine().image_id(&named).await.unwrap().as_deref(), Some(image.id.as_str()));
+
+    // Only who asks for newer base images minds that nobody can be asked.
+    let mut request = context.request("FROM localhost:1/nobody:v1\n");
+    request.build.pull = true;
+    let failure = builder.build(&request, "far").await.0.err().unwrap();
+    assert!(failure.to_string().contains("localhost:1/nobody:v1"), "{failure}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
