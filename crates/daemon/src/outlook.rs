@@ -124,7 +124,7 @@ async fn preview(
     standing: Vec<Standing>,
 ) -> Result<Outlook, Failure> {
     let all = std::mem::take(&mut project.resources);
-    let leaving = leaving(standing, &all);
+    let leaving = spared(settings, leaving(standing, &all)).await?;
     let enabled: Vec<Resource> =
         all.into_iter().filter(|resource| project.is_enabled(&resource.name)).collect();
     let clusters = Clusters::of(settings, guardian, &enabled).await?;
@@ -156,6 +156,16 @@ async fn preview(
         outlook.resources.push(one);
     }
     Ok(outlook)
+}
+
+/// Without what is left alone.
+async fn spared(settings: &Settings, mut leaving: Vec<Leaving>) -> Result<Vec<Leaving>, Failure> {
+    for one in leaving.iter_mut().filter(|one| !one.made_once.is_empty()) {
+        let cluster = Cluster::connect(settings.connection(&one.cluster_name())).await?;
+        one.spare(&cluster).await?;
+    }
+    leaving.retain(|one| !one.is_empty());
+    Ok(leaving)
 }
 
 /// The clusters of a project, each with all that goes there: namespaces and definitions may come from other resources.

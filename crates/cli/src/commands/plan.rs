@@ -96,15 +96,40 @@ async fn standing(tiltfile: &Path) -> Result<Vec<Standing>, Failure> {
 
 fn read_standing(item: &Value) -> Result<Standing, Failure> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let read = |yaml: &str| {
+        let objects = yaml::objects(yaml).map_err(|error| Failure::internal(error.message))?;
+        Ok::<Vec<Value>, Failure>(objects.into_iter().map(|(_, object)| object).collect())
+    };
     let yaml = text(&item["status"]["resultYAML"]);
-    let objects = yaml::objects(&yaml).map_err(|error| Failure::internal(error.message))?;
+    let mut objects = read(&yaml)?;
+    // What was made once is compared with what was asked for, and not with what somebody had made of it by then.
+    for manifest in read(&text(&item["spec"]["yaml"]))?.iter().filter(|it| lilt_cluster::is_create_once(it)) {
+        objects.iter_mut().filter(|object| is_of(object, manifest)).for_each(|object| {
+            let place = object["metadata"]["namespace"].take();
+            object.clone_from(manifest);
+            if !place.is_null() {
+                object["metadata"]["namespace"] = place;
+            }
+        });
+    }
     let delete = item["spec"]["deleteCmd"]["args"].as_array().filter(|_| !yaml.is_empty());
     Ok(Standing {
         resource: text(&item["metadata"]["name"]).into(),
         cluster: text(&item["spec"]["cluster"]),
-        objects: objects.into_iter().map(|(_, object)| object).collect(),
+        objects,
         delete: delete.map(|args| args.iter().map(text).collect::<Vec<_>>().join(" ")),
     })
+}
+
+/// Whether this is what became of a manifest.
+fn is_of(object: &Value, manifest: &Value) -> bool {
+    let (Some(object), Some(mut wanted)) = (ObjectRef::of(object), ObjectRef::of(manifest)) else {
+        return false;
+    };
+    if wanted.namespace.is_empty() {
+        wanted.namespace.clone_from(&object.namespace);
+    }
+    object == wanted
 }
 
 fn previews(outlook: &Outlook) -> impl Iterator<Item = &Preview> {

@@ -69,6 +69,22 @@ fn what_is_as_it_should_be_is_0() {
     let less = beside().variable("MORE", "0").run().clean(2).stdout();
     assert!(less.contains("other (the running session deletes it)\n  delete  other:deployment"), "{less}");
     assert!(less.contains("1 to delete") && !less.contains("delete  web"), "{less}");
+
+    // What somebody filled in stays.
+    let once = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, annotations: {{lilt.dev/create-once: 'true'}}}}\ndata: {{a: ''}}\n"
+        )
+    };
+    site.project
+        .write("other.yaml", &format!("{}{}{}", site.idle("other"), once("filled"), once("as-it-was")));
+    eventually("they are made", || {
+        (site.exists("configmap/filled") && site.exists("configmap/as-it-was")).then_some(())
+    });
+    lilt.wait_until_ready("other");
+    site.namespace.kubectl(&["patch", "configmap/filled", "-p", "{\"data\":{\"a\":\"mine\"}}"]);
+    let less = beside().variable("MORE", "0").run().clean(2).stdout();
+    assert!(less.contains("delete  as-it-was:configmap") && !less.contains("filled"), "{less}");
     lilt.quit();
     site.project.write("Tiltfile", "k8s_yaml('web.yaml')\n");
     plan(&site, &["--down"]).clean(2);

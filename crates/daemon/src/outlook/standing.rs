@@ -1,8 +1,9 @@
 //! What a running session has deployed and would delete once it loads the Tiltfile as it is now.
 
-use lilt_model::ResourceName;
+use lilt_cluster::Cluster;
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::resource::{Body, Resource};
+use lilt_model::{ClusterName, Failure, ResourceName};
 use serde_json::Value;
 
 use crate::down;
@@ -25,6 +26,29 @@ pub struct Leaving {
     pub cluster: String,
     pub objects: Vec<ObjectRef>,
     pub runs: Vec<String>,
+    /// Those of the objects that were made once, as the Tiltfile said.
+    pub(super) made_once: Vec<Value>,
+}
+
+impl Leaving {
+    /// A deletion leaves alone what somebody filled in since it was made.
+    pub(super) async fn spare(&mut self, cluster: &Cluster) -> Result<(), Failure> {
+        let kept = cluster.kept(&self.made_once).await?;
+        self.objects.retain(|object| !kept.iter().any(|kept| is(object, &kept.object)));
+        Ok(())
+    }
+
+    /// Whose cluster this is.
+    pub(super) fn cluster_name(&self) -> ClusterName {
+        match self.cluster.as_str() {
+            "default" => ClusterName::default(),
+            context => ClusterName::from(context),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.runs.is_empty()
+    }
 }
 
 /// `resources` are all that the Tiltfile has, also those that are not enabled.
@@ -43,12 +67,16 @@ pub(super) fn leaving(standing: Vec<Standing>, resources: &[Resource]) -> Vec<Le
         let named: Vec<ObjectRef> =
             there().flat_map(|(_, spec)| &spec.objects).filter_map(ObjectRef::of).collect();
         let goes = |object: &ObjectRef| !by_command && !named.iter().any(|named| is(named, object));
-        let objects = objects.iter().filter(|object| !down::is_kept(object)).filter_map(ObjectRef::of);
-        let objects = objects.filter(|object| delete.is_none() && goes(object)).collect();
+        let leaves = |object: &Value| {
+            delete.is_none() && !down::is_kept(object) && ObjectRef::of(object).is_some_and(|it| goes(&it))
+        };
+        let objects: Vec<Value> = objects.into_iter().filter(leaves).collect();
         let runs = delete.clone().filter(|_| !by_command).into_iter().collect();
-        Leaving { resource, cluster, objects, runs }
+        let references = objects.iter().filter_map(ObjectRef::of).collect();
+        let made_once = objects.into_iter().filter(lilt_cluster::is_create_once).collect();
+        Leaving { resource, cluster, objects: references, runs, made_once }
     });
-    leaving.filter(|leaving| !leaving.objects.is_empty() || !leaving.runs.is_empty()).collect()
+    leaving.filter(|leaving| !leaving.is_empty()).collect()
 }
 
 /// Whether an object of the Tiltfile is the one in the cluster.
