@@ -27,6 +27,7 @@ mod target;
 
 pub use filled::Kept;
 use limit::Limit;
+pub(crate) use ownership::{LAST_APPLIED, join};
 pub use preview::Preview;
 use target::Target;
 pub use target::is_create_once;

@@ -1,24 +1,41 @@
 //! Finding objects that others applied.
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::{Failure, Uid};
 use serde_json::Value;
 
 use crate::apply::reference;
 use crate::connect::Cluster;
+use crate::marks::mark;
+use crate::owned::manifest_of;
 
 const AT_ONCE: usize = 10;
 
+/// An object that somebody else applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// With its namespace.
+    pub object: ObjectRef,
+    pub uid: Uid,
+    /// By which it is known again as long as nobody changes it.
+    pub mark: String,
+    /// What it was made from, as far as that can be told.
+    pub manifest: Value,
+}
+
 impl Cluster {
-    /// Each object as it is in the cluster, in the order given: with its namespace and uid. One that is not there, or is
-    /// of a kind that the cluster does not know, is an error.
-    pub async fn find(&self, objects: &[Value]) -> Result<Vec<(ObjectRef, Uid)>, Failure> {
+    /// Each object as it is in the cluster, in the order given. One that is not there, or is of a kind that the cluster
+    /// does not know, is an error.
+    pub async fn find(&self, objects: &[Value]) -> Result<Vec<Found>, Failure> {
         let references = objects.iter().map(reference).collect::<Result<Vec<_>, _>>()?;
-        stream::iter(references.into_iter().map(|object| self.find_one(object)))
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await
+        stream::iter(
+            references.into_iter().zip(objects.to_vec()).map(|(object, said)| self.find_one(object, said)),
+        )
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await
     }
 
     /// Whether each object is in the cluster, in the order given.
@@ -31,13 +48,23 @@ impl Cluster {
         stream::iter(references.into_iter().map(look)).buffered(AT_ONCE).try_collect().await
     }
 
-    async fn find_one(&self, object: ObjectRef) -> Result<(ObjectRef, Uid), Failure> {
+    async fn find_one(&self, object: ObjectRef, said: Value) -> Result<Found, Failure> {
         let missing = Failure::user(format!("{object} is not in the cluster"));
-        self.look_for(object).await?.ok_or(missing)
+        let (object, meta) = self.look_for(object).await?.ok_or(missing)?;
+        let mut manifest = manifest_of(&said, &meta);
+        if !object.namespace.is_empty() {
+            manifest["metadata"]["namespace"] = object.namespace.clone().into();
+        }
+        Ok(Found {
+            object,
+            uid: Uid::from(meta.uid.clone().unwrap_or_default()),
+            mark: mark(&meta),
+            manifest,
+        })
     }
 
     /// None if it is not there, or of a kind that the cluster does not know.
-    async fn look_for(&self, mut object: ObjectRef) -> Result<Option<(ObjectRef, Uid)>, Failure> {
+    async fn look_for(&self, mut object: ObjectRef) -> Result<Option<(ObjectRef, ObjectMeta)>, Failure> {
         let refused = |error: &kube::Error| match crate::error::code(error) {
             Some(403) => self.forbidden(&format!("to read {object}"), error),
             _ => self.failure(&format!("reading {object}"), error),
@@ -52,8 +79,8 @@ impl Cluster {
         };
         let api = kind.api(self.client.clone(), &namespace);
         let found = api.get_metadata_opt(&object.name).await.map_err(|error| refused(&error))?;
-        let Some(uid) = found.and_then(|found| found.metadata.uid) else { return Ok(None) };
+        let Some(found) = found else { return Ok(None) };
         object.namespace = namespace;
-        Ok(Some((object, Uid::from(uid))))
+        Ok(Some((object, found.metadata)))
     }
 }

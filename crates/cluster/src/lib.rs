@@ -20,6 +20,7 @@ mod live;
 mod logs;
 mod marks;
 mod order;
+mod owned;
 mod pod;
 mod probe;
 mod watch;
@@ -30,6 +31,7 @@ pub use connect::{Cluster, ConnectOptions, Selection, WITHIN, current_context, k
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
 pub use error::{is_forbidden, is_unreachable};
+pub use find::Found;
 pub use forward::{Forwarder, PortStream};
 pub use live::{Carried, Changes, Content, FileBytes, LiveChannel, Output, Put, REMOVALS_AT_ONCE, Way};
 pub use logs::{LogChunk, LogStream};

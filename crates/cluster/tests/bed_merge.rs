@@ -366,7 +366,7 @@ async fn drift_is_what_the_manifest_sets_and_is_otherwise() {
     web["spec"]["replicas"] = json!(0);
     space.apply(web.clone()).await;
     let drift = async || {
-        let found = space.cluster.drift(&web, ServerSideApply::Auto).await.unwrap();
+        let found = space.cluster.drift(&web, Some(ServerSideApply::Auto)).await.unwrap();
         found.map(|changes| changes.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     space.kubectl(&["annotate", "deployment/web", "note=theirs"], &Value::Null);
@@ -419,7 +419,7 @@ async fn a_certificate_that_was_put_into_a_webhook_is_no_drift() {
         json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": authority.trim()}]);
     space.kubectl(&["patch", &object, "--type=json", "-p", &patch.to_string()], &Value::Null);
     let drift = async |manifest: &Value| {
-        let found = space.cluster.drift(manifest, ServerSideApply::Auto).await.unwrap();
+        let found = space.cluster.drift(manifest, Some(ServerSideApply::Auto)).await.unwrap();
         found.map(|changes| changes.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     let first = drift(&manifest).await;

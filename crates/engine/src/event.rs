@@ -12,6 +12,7 @@ use lilt_model::request::Request;
 use lilt_model::timeline::StageKind;
 use lilt_model::{ClusterName, ContainerId, Failure, ImageName, ResourceName, Timestamp, Uid};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::task::TaskId;
 
@@ -413,10 +414,12 @@ impl UpdateOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deployed {
     pub objects: Vec<(ObjectRef, Uid)>,
-    /// By which each of them is known again as long as nobody changes it, in the same order. Empty where a command
-    /// deployed.
+    /// By which each of them is known again as long as nobody changes it, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<String>,
+    /// Where a command deployed: what each of them was made from, as far as that can be told, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub manifests: Vec<Value>,
     /// Pods of this deployment carry one of these as `tilt.dev/pod-template-hash`.
     pub template_hashes: Vec<String>,
     /// Its jobs were there already, unchanged and done.
@@ -428,6 +431,13 @@ pub struct Deployed {
     /// The objects as the cluster has them, as YAML.
     #[serde(default)]
     pub result: String,
+}
+
+impl Deployed {
+    /// Whether its objects carry our label: those that a command applied do not.
+    pub(crate) fn is_labelled(&self) -> bool {
+        self.manifests.is_empty()
+    }
 }
 
 /// How an object is not as it was applied.

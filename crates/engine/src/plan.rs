@@ -197,6 +197,7 @@ fn inspection(
         kubernetes: spec.clone(),
         images: kubernetes.images.iter().filter_map(reference).collect(),
         suspects: drifting.suspects.keys().cloned().collect(),
+        manifests: kubernetes.deployed.as_ref().map(|it| it.manifests.clone()).unwrap_or_default(),
         namespace: state
             .clusters
             .get(&spec.cluster)

@@ -278,6 +278,8 @@ pub struct Inspection {
     /// The images that were put in.
     pub images: Vec<(ImageName, String)>,
     pub suspects: Vec<ObjectRef>,
+    /// What they were made from, where a command deployed them.
+    pub manifests: Vec<Value>,
     /// The namespace of objects that name none.
     pub namespace: String,
     pub merge: ServerSideApply,

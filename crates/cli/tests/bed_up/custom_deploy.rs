@@ -171,6 +171,22 @@ fn helm_installs_upgrades_and_uninstalls() {
         site.namespace.try_kubectl(&read).is_ok_and(|note| note == "third").then_some(())
     });
     lilt.wait_until_ready("site");
+
+    // And so is what somebody changes of what the chart says, and not what it leaves open.
+    let place = lilt.place();
+    site.namespace.kubectl(&["scale", "deployment/web", "--replicas=2"]);
+    site.namespace.kubectl(&[
+        "patch",
+        "configmap/note",
+        "-p",
+        "{\"data\":{\"note\":\"mine\",\"more\":\"mine\"}}",
+    ]);
+    let told = lilt.wait_for_line_after(place, "was changed in the cluster");
+    assert!(told.contains("data.note: third → mine") && !told.contains("more"), "{told}");
+    site.project.write("chart/values.yaml", "image: {repository: none, tag: none}\nnote: fourth\n");
+    eventually("it is put right", || (site.read("configmap/note", ".data.note") == "fourth").then_some(()));
+    lilt.wait_until("site", "has no drift", |it| it["metadata"]["annotations"]["lilt.dev/drift"].is_null());
+    lilt.wait_until_ready("site");
     lilt.quit();
     assert!(site.exists("deployment/web"));
     site.down().run().clean(0);

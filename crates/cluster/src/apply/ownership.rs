@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// Tilt's name there: who switches tools keeps the ownership of fields.
 pub(super) const FIELD_MANAGER: &str = "tilt";
 /// In which `kubectl apply`, and Tilt, keep what they applied.
-pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const KUBECTL_APPLY: &str = "kubectl-client-side-apply";
 
 /// What a tool that merged on its own machine has set becomes ours, so that what the manifest no longer names vanishes.
@@ -91,7 +91,7 @@ fn is_client_side(entry: &ManagedFieldsEntry) -> bool {
         && (notes || manager == KUBECTL_APPLY || manager == FIELD_MANAGER)
 }
 
-fn join(into: &mut Value, from: &Value) {
+pub(crate) fn join(into: &mut Value, from: &Value) {
     let (Value::Object(into), Value::Object(from)) = (into, from) else { return };
     for (key, value) in from {
         join(into.entry(key.clone()).or_insert_with(|| json!({})), value);

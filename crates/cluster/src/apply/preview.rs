@@ -54,10 +54,11 @@ impl Cluster {
 
     /// Which fields of an object in the cluster are not as its manifest says; none if it is not there. What others fill
     /// in by right does not count: the certificates of webhooks, an autoscaler's replicas.
+    /// Without a way to merge: of what somebody else applied.
     pub async fn drift(
         &self,
         manifest: &Value,
-        merge: ServerSideApply,
+        merge: Option<ServerSideApply>,
     ) -> Result<Option<Vec<FieldChange>>, Failure> {
         let object = reference(manifest)?;
         let found = self.kinds.find(&object.api_version, &object.kind).await;
@@ -67,7 +68,10 @@ impl Cluster {
         let Some(meta) = target.metadata().await.filter(|meta| meta.deletion_timestamp.is_none()) else {
             return Ok(None);
         };
-        let mut changes = target.differences(manifest, merge).await?;
+        let mut changes = match merge {
+            Some(merge) => target.differences(manifest, merge).await?,
+            None => target.strayed(manifest).await.map_err(|error| target.refused(&error))?,
+        };
         let scaled = is_autoscaled(&meta);
         let by_right = |path: &str| path.ends_with("caBundle") || (scaled && path == "spec.replicas");
         changes.retain(|change| !by_right(&change.path));
@@ -115,6 +119,14 @@ impl Target<'_> {
         merge: ServerSideApply,
     ) -> Result<Vec<FieldChange>, Failure> {
         self.compared(body, merge).await.map_err(|error| self.refused(&error))
+    }
+
+    /// The object as it is against what it would become if what is in the body were as it says, whoever set it.
+    async fn strayed(&self, body: &Value) -> kube::Result<Vec<FieldChange>> {
+        let before = self.api.get(&self.object.name).await?;
+        let after = self.force(body).await?;
+        let value = |object| serde_json::to_value(object).map_err(kube::Error::SerdeError);
+        Ok(differences(&value(before)?, &value(after)?))
     }
 
     /// The object as it is against what it would become.

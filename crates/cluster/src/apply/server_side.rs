@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DynamicObject, Patch, PatchParams};
+use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 
 use super::Remark;
@@ -59,6 +60,12 @@ impl Target<'_> {
             remarks.push(Remark::note(format!("{}: took fields from {whose}", self.object)));
         }
         self.patch(&body, manner, true).await
+    }
+
+    /// What would become of it.
+    pub(super) async fn force(&self, body: &Value) -> kube::Result<DynamicObject> {
+        let manner = Manner { merge: ServerSideApply::Auto, overwrite: true, dry: true };
+        self.patch(body, manner, true).await
     }
 
     async fn patch(&self, body: &Value, manner: Manner, force: bool) -> kube::Result<DynamicObject> {

@@ -116,8 +116,9 @@ async fn run_command(
     command.env.extend(variables::of_images(images));
     span.info(&format!("Running cmd: {}", command.display()));
     let (exit, printed) = reading::run(context, &command, span, limit, running).await?;
-    let (objects, uids) = by_command::find(context, &job.cluster, exit, &printed, limit.as_secs()).await?;
-    let objects = by_command::with_identities(&objects, &uids);
+    let (objects, found) = by_command::find(context, &job.cluster, exit, &printed, limit.as_secs()).await?;
+    let objects = by_command::with_identities(&objects, &found);
+    let uids = found.into_iter().map(|found| (found.object, found.uid)).collect();
     let result = yaml::stream(&objects);
     Ok(AppliedObjects { objects, uids, result })
 }

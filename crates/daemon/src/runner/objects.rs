@@ -69,9 +69,14 @@ async fn compare(
 ) -> Result<Vec<(ObjectRef, Option<Drift>)>, Failure> {
     let kubernetes = &inspection.kubernetes;
     let cluster = context.cluster(&kubernetes.cluster)?;
-    let references = super::in_pods(kubernetes, inspection.images.clone());
-    let images = super::injections(kubernetes, &references);
-    let manifests = lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators)?;
+    let manifests = match kubernetes.custom_deploy {
+        Some(_) => inspection.manifests.clone(),
+        None => {
+            let references = super::in_pods(kubernetes, inspection.images.clone());
+            let images = super::injections(kubernetes, &references);
+            lilt_cluster::inject::prepare(&kubernetes.objects, &images, &kubernetes.image_locators)?
+        }
+    };
     let work = inspection.suspects.iter().filter_map(|suspect| {
         let manifest = manifests.iter().find(|manifest| is(manifest, suspect, &inspection.namespace))?;
         Some(drift(&cluster, suspect, manifest, inspection))
@@ -99,7 +104,8 @@ async fn drift(
     if lilt_cluster::is_create_once(manifest) {
         return Ok((suspect.clone(), None));
     }
-    let drift = match cluster.drift(manifest, inspection.merge).await? {
+    let merge = inspection.kubernetes.custom_deploy.is_none().then_some(inspection.merge);
+    let drift = match cluster.drift(manifest, merge).await? {
         None if suspect.kind == "Job" => None,
         None => Some(Drift::Deleted),
         Some(changes) if changes.is_empty() => None,

@@ -85,7 +85,6 @@ fn saw(state: &mut State, cluster: &ClusterName, object: ObjectRef, mark: Option
     }
 }
 
-/// None where a command deployed: nobody knows its manifests.
 fn known_mark<'k>(kubernetes: &'k KubernetesState, object: &ObjectRef) -> Option<&'k String> {
     let deployed = kubernetes.deployed.as_ref()?;
     let at = deployed.objects.iter().position(|(known, _)| known == object)?;
@@ -176,7 +175,7 @@ pub(super) fn adopt(state: &mut State, name: &ResourceName, deployed: &Deployed)
     if state.options.drift == DriftHabit::Ignore {
         return;
     }
-    let labelled = !deployed.marks.is_empty();
+    let labelled = deployed.is_labelled();
     let cluster_name = state.cluster_of(name);
     let cluster = state.clusters.get_mut(&cluster_name);
     let before = cluster.scopes.len();
@@ -205,7 +204,7 @@ pub(super) fn disown(state: &mut State, name: &ResourceName) {
     kubernetes.drifting.found.clear();
     kubernetes.drifting.suspects.clear();
     let Some(deployed) = &kubernetes.deployed else { return };
-    let labelled = !deployed.marks.is_empty();
+    let labelled = deployed.is_labelled();
     let mut emptied = false;
     for (object, _) in &deployed.objects {
         if cluster.applied.get(object) != Some(name) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the chart $CHART as $RELEASE_NAME and prints the objects that are in the cluster then. The arguments are
+# Installs the chart $CHART as $RELEASE_NAME and prints its manifests and the objects that are in the cluster then. The arguments are
 # flags for helm. Only the objects go to stdout.
 set -eu
 
@@ -70,5 +70,7 @@ fi
 
 # A chart may be empty but for its hooks, and kubectl takes nothing for a mistake.
 if printf '%s\n' "$manifest" | grep -q '^[^#-]'; then
+    # What the chart says comes first, so that lilt knows which fields are the chart's.
+    printf '%s\n# lilt: as they are in the cluster\n' "$manifest"
     printf '%s\n' "$manifest" | say kubectl get -o yaml -f -
 fi

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use lilt_cluster::Found;
 use lilt_engine::{DeployJob, Deployed};
 use lilt_model::kubernetes::{CustomDeploy, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
-use lilt_model::{Away, ClusterName, Failure, ImageName, Uid, yaml};
+use lilt_model::{Away, ClusterName, Failure, ImageName, yaml};
 use serde_json::Value;
 
 use super::steps::Steps;
@@ -15,6 +16,8 @@ use crate::context::Context;
 use crate::runner::local;
 use crate::runner::patience::{self, Patience};
 
+/// Helm does not leave its manifests with the objects: `helm_resource` prints them before this line.
+const BOUNDARY: &str = "\n# lilt: as they are in the cluster\n";
 /// An answer that takes longer than this is none.
 const SILENCE: Duration = Duration::from_secs(5);
 /// How much of what a command printed is shown when it cannot be used: charts print megabytes.
@@ -39,15 +42,29 @@ pub(crate) async fn deploy(
     let (exit, printed) = steps.run_reading(&command, Duration::from_secs(seconds)).await?;
     let (objects, found) = find(context, &job.kubernetes.cluster, exit, &printed, seconds).await?;
     steps.detail("Objects applied to cluster:");
-    for (object, _) in &found {
-        steps.detail(&format!("  → {}", shown(object, &job.namespace)));
+    for found in &found {
+        steps.detail(&format!("  → {}", shown(&found.object, &job.namespace)));
     }
     steps.end().await;
     let mut template_hashes = Vec::new();
     objects.iter().for_each(|object| collect_hashes(object, &mut template_hashes));
     let makes_pods = objects.iter().any(makes_pods);
     let result = yaml::stream(&with_identities(&objects, &found));
-    Ok(Deployed { objects: found, template_hashes, makes_pods, result, ..Deployed::default() })
+    let (mut marks, mut manifests, mut references) = (Vec::new(), Vec::new(), Vec::new());
+    for Found { object, uid, mark, manifest } in found {
+        references.push((object, uid));
+        marks.push(mark);
+        manifests.push(manifest);
+    }
+    Ok(Deployed {
+        objects: references,
+        marks,
+        manifests,
+        template_hashes,
+        makes_pods,
+        result,
+        ..Deployed::default()
+    })
 }
 
 /// Somebody asked for the update: as under Tilt, what is deployed is deleted and made anew.
@@ -73,8 +90,9 @@ pub(crate) async fn find(
     exit: Option<lilt_host::process::Exit>,
     printed: &[u8],
     seconds: u64,
-) -> Result<(Vec<Value>, Vec<(ObjectRef, Uid)>), Failure> {
+) -> Result<(Vec<Value>, Vec<Found>), Failure> {
     let cluster = context.cluster(cluster)?;
+    let (manifests, printed) = parts(printed);
     let objects = match read(exit, printed, seconds) {
         Ok(objects) => objects,
         // What the command needed was not there, in all likelihood.
@@ -84,7 +102,10 @@ pub(crate) async fn find(
     let mut patience = Patience::new(&cluster, patience::deadline(context, Duration::from_secs(seconds)));
     loop {
         let failure = match patience.attempt(cluster.find(&objects)).await {
-            Ok(found) => return Ok((objects, found)),
+            Ok(mut found) => {
+                name_manifests(&mut found, &manifests);
+                return Ok((objects, found));
+            }
             Err(failure) => failure,
         };
         if !patience.lasts(&failure, |_| {}).await {
@@ -95,13 +116,43 @@ pub(crate) async fn find(
     }
 }
 
+/// What comes before the line that says so are manifests, as only the command may know them; the rest are the objects as they
+/// are in the cluster. Most commands print only these.
+fn parts(printed: &[u8]) -> (String, &[u8]) {
+    let text = String::from_utf8_lossy(printed);
+    let Some((before, _)) = text.split_once(BOUNDARY) else { return (String::new(), printed) };
+    let begin = printed.windows(BOUNDARY.len()).position(|it| it == BOUNDARY.as_bytes()).unwrap_or_default();
+    (before.to_owned(), printed.get(begin + BOUNDARY.len()..).unwrap_or_default())
+}
+
+fn name_manifests(found: &mut [Found], text: &str) {
+    // Drift is all that is known by them: what cannot be read leaves that unknown.
+    let manifests = yaml::objects(text).unwrap_or_default().into_iter().map(|(_, manifest)| manifest);
+    for manifest in manifests {
+        let Some(named) = ObjectRef::of(&manifest) else { continue };
+        let is_it = |object: &ObjectRef| {
+            let place = named.namespace.is_empty() || named.namespace == object.namespace;
+            place
+                && (&named.api_version, &named.kind, &named.name)
+                    == (&object.api_version, &object.kind, &object.name)
+        };
+        if let Some(found) = found.iter_mut().find(|found| is_it(&found.object)) {
+            let namespace = found.object.namespace.clone();
+            found.manifest = manifest;
+            if !namespace.is_empty() {
+                found.manifest["metadata"]["namespace"] = namespace.into();
+            }
+        }
+    }
+}
+
 /// What a command printed, with what only the cluster knows.
-pub(crate) fn with_identities(objects: &[Value], found: &[(ObjectRef, Uid)]) -> Vec<Value> {
-    let known = |(object, (reference, uid)): (&Value, &(ObjectRef, Uid))| {
+pub(crate) fn with_identities(objects: &[Value], found: &[Found]) -> Vec<Value> {
+    let known = |(object, found): (&Value, &Found)| {
         let mut object = object.clone();
-        object["metadata"]["uid"] = Value::from(uid.as_str());
-        if !reference.namespace.is_empty() {
-            object["metadata"]["namespace"] = Value::from(reference.namespace.as_str());
+        object["metadata"]["uid"] = Value::from(found.uid.as_str());
+        if !found.object.namespace.is_empty() {
+            object["metadata"]["namespace"] = Value::from(found.object.namespace.as_str());
         }
         if let Some(fields) = object.as_object_mut() {
             fields.remove("status");
@@ -177,6 +228,13 @@ mod tests {
         assert!(words.contains("lacks apiVersion"), "{words}");
         let long = failure(Some(Exit::Code(1)), &"x".repeat(10_000));
         assert!(long.len() < 700 && long.contains("… and in the end …"), "{long}");
+    }
+
+    #[test]
+    fn manifests_may_come_before_the_objects() {
+        assert_eq!(parts(b"kind: Pod\n"), (String::new(), &b"kind: Pod\n"[..]));
+        let text = format!("a: \u{fffd}1{BOUNDARY}kind: List\n");
+        assert_eq!(parts(text.as_bytes()), ("a: \u{fffd}1".to_owned(), &b"kind: List\n"[..]));
     }
 
     #[test]

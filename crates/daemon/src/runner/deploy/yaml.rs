@@ -72,7 +72,7 @@ pub(super) async fn apply(
         result: yaml::stream(applied.iter().map(|applied| &applied.content)),
         objects: applied.into_iter().map(|applied| (applied.object, applied.uid)).collect(),
         template_hashes,
-        makes_pods: false,
+        ..Deployed::default()
     })
 }
 
