@@ -86,11 +86,20 @@ pub struct Habits {
     pub drift: DriftHabit,
     /// Where to write the facts of the session.
     pub record: Option<PathBuf>,
-    /// Each does what `ctr` does on one node of the cluster.
+    /// Each does what `ctr` does on one node of the session's cluster, or of the one of another context: `@context command`.
     pub node_commands: Vec<String>,
 }
 
 impl Habits {
+    /// Those for the nodes of one cluster.
+    pub(crate) fn node_commands_of(&self, cluster: &ClusterName, context: &str) -> Vec<String> {
+        let is_for = |line: &String| match line.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
+            Some((named, command)) => (named == context).then(|| command.trim().to_owned()),
+            None => cluster.is_session().then(|| line.clone()),
+        };
+        self.node_commands.iter().filter_map(is_for).collect()
+    }
+
     pub fn from_environment() -> Self {
         let is_on = |name: &str| {
             environment::variable(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false" | "no"))
@@ -110,5 +119,20 @@ impl Habits {
             record: environment::variable(environment::LILT_RECORD).map(PathBuf::from),
             node_commands: lines(environment::LILT_NODE_CTR),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_reached_as_the_user_says_for_each_cluster() {
+        let lines = ["ssh one sudo ctr", "@far ssh two sudo ctr", "@near  ssh three sudo ctr"];
+        let habits = Habits { node_commands: lines.map(str::to_owned).into(), ..Habits::default() };
+        let session = ClusterName::default();
+        assert_eq!(habits.node_commands_of(&session, "near"), ["ssh one sudo ctr", "ssh three sudo ctr"]);
+        assert_eq!(habits.node_commands_of(&ClusterName::from("far"), "far"), ["ssh two sudo ctr"]);
+        assert!(habits.node_commands_of(&ClusterName::from("other"), "other").is_empty());
     }
 }

@@ -71,9 +71,7 @@ pub(crate) async fn reach(
     let kubeconfig = if name.is_session() { None } else { settings.kubeconfig.of(name.as_str())? };
     let pinned = settings.kubeconfig.known().filter(|_| name.is_session());
     info.config_path = kubeconfig.clone().or_else(|| pinned.map(|pinned| pinned.path.clone()));
-    if name.is_session() {
-        info.node_commands.clone_from(&settings.habits.node_commands);
-    }
+    info.node_commands = settings.habits.node_commands_of(name, &info.context);
     let place::Found { engine, warnings } = place::complete(guardian, docker, &mut info).await?;
     Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }
