@@ -22,8 +22,8 @@ use crate::down::{self, Doomed, Extent};
 use crate::runner::{Reached, in_pods, injections, reach};
 use crate::settings::Settings;
 use images::{Images, Workshop};
+use standing::leaving;
 pub use standing::{Leaving, Standing};
-use standing::{is, leaving};
 
 /// Stands for what a build makes of the content of an image.
 const TO_BE_BUILT: &str = "to-be-built";
@@ -107,7 +107,7 @@ pub async fn deletion(
         };
         kept.iter().for_each(|kept| print(&format!("{kept}\n")));
         objects.extend(
-            found.into_iter().filter(|(object, _)| !kept.iter().any(|kept| is(object, &kept.object))),
+            found.into_iter().filter(|(object, _)| !kept.iter().any(|kept| object.means(&kept.object))),
         );
     }
     Ok(Deletion { objects, runs })

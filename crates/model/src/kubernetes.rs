@@ -147,6 +147,12 @@ impl ObjectRef {
             name: text("/metadata/name")?,
         })
     }
+
+    /// Whether this, as a manifest has it, is that object of the cluster. A manifest need not say in which namespace.
+    pub fn means(&self, there: &ObjectRef) -> bool {
+        let place = self.namespace.is_empty() || self.namespace == there.namespace;
+        place && (&self.api_version, &self.kind, &self.name) == (&there.api_version, &there.kind, &there.name)
+    }
 }
 
 /// Objects of one kind in one place that are followed together.

@@ -123,13 +123,8 @@ fn read_standing(item: &Value) -> Result<Standing, Failure> {
 
 /// Whether this is what became of a manifest.
 fn is_of(object: &Value, manifest: &Value) -> bool {
-    let (Some(object), Some(mut wanted)) = (ObjectRef::of(object), ObjectRef::of(manifest)) else {
-        return false;
-    };
-    if wanted.namespace.is_empty() {
-        wanted.namespace.clone_from(&object.namespace);
-    }
-    object == wanted
+    let named = ObjectRef::of(manifest);
+    named.zip(ObjectRef::of(object)).is_some_and(|(named, object)| named.means(&object))
 }
 
 fn previews(outlook: &Outlook) -> impl Iterator<Item = &Preview> {

@@ -34,7 +34,7 @@ impl Leaving {
     /// A deletion leaves alone what somebody filled in since it was made.
     pub(super) async fn spare(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let kept = cluster.kept(&self.made_once).await?;
-        self.objects.retain(|object| !kept.iter().any(|kept| is(object, &kept.object)));
+        self.objects.retain(|object| !kept.iter().any(|kept| object.means(&kept.object)));
         Ok(())
     }
 
@@ -66,7 +66,7 @@ pub(super) fn leaving(standing: Vec<Standing>, resources: &[Resource]) -> Vec<Le
         let by_command = there().any(|(name, spec)| **name == resource && spec.custom_deploy.is_some());
         let named: Vec<ObjectRef> =
             there().flat_map(|(_, spec)| &spec.objects).filter_map(ObjectRef::of).collect();
-        let goes = |object: &ObjectRef| !by_command && !named.iter().any(|named| is(named, object));
+        let goes = |object: &ObjectRef| !by_command && !named.iter().any(|named| named.means(object));
         let leaves = |object: &Value| {
             delete.is_none() && !down::is_kept(object) && ObjectRef::of(object).is_some_and(|it| goes(&it))
         };
@@ -77,12 +77,4 @@ pub(super) fn leaving(standing: Vec<Standing>, resources: &[Resource]) -> Vec<Le
         Leaving { resource, cluster, objects: references, runs, made_once }
     });
     leaving.filter(|leaving| !leaving.is_empty()).collect()
-}
-
-/// Whether an object of the Tiltfile is the one in the cluster.
-pub(super) fn is(named: &ObjectRef, deployed: &ObjectRef) -> bool {
-    let place = named.namespace.is_empty() || named.namespace == deployed.namespace;
-    place
-        && (&named.api_version, &named.kind, &named.name)
-            == (&deployed.api_version, &deployed.kind, &deployed.name)
 }

@@ -208,12 +208,8 @@ fn no_longer_named(before: &[Value], now: &[Value]) -> Vec<Value> {
 
 /// The same where a command deploys from now on.
 fn no_longer_deployed(before: &[Value], deployed: &Deployed) -> Vec<Value> {
-    let is = |old: &ObjectRef, new: &ObjectRef| {
-        let place = old.namespace.is_empty() || old.namespace == new.namespace;
-        place && (&old.api_version, &old.kind, &old.name) == (&new.api_version, &new.kind, &new.name)
-    };
     let gone = |object: &&Value| {
-        ObjectRef::of(object).is_some_and(|old| !deployed.objects.iter().any(|(new, _)| is(&old, new)))
+        ObjectRef::of(object).is_some_and(|old| !deployed.objects.iter().any(|(new, _)| old.means(new)))
     };
     before.iter().filter(gone).cloned().collect()
 }

@@ -130,13 +130,7 @@ fn name_manifests(found: &mut [Found], text: &str) {
     let manifests = yaml::objects(text).unwrap_or_default().into_iter().map(|(_, manifest)| manifest);
     for manifest in manifests {
         let Some(named) = ObjectRef::of(&manifest) else { continue };
-        let is_it = |object: &ObjectRef| {
-            let place = named.namespace.is_empty() || named.namespace == object.namespace;
-            place
-                && (&named.api_version, &named.kind, &named.name)
-                    == (&object.api_version, &object.kind, &object.name)
-        };
-        if let Some(found) = found.iter_mut().find(|found| is_it(&found.object)) {
+        if let Some(found) = found.iter_mut().find(|found| named.means(&found.object)) {
             let namespace = found.object.namespace.clone();
             found.manifest = manifest;
             if !namespace.is_empty() {
