@@ -37,12 +37,14 @@ pub struct BuildRequest {
     pub secrets: BTreeMap<String, Vec<u8>>,
     /// Whose ssh keys steps may use, by id.
     pub ssh: BTreeMap<String, SshSource>,
+    /// No file of the context is read before this is cancelled; none: at once.
+    pub hold: Option<CancellationToken>,
 }
 
 /// Never shows secrets.
 impl std::fmt::Debug for BuildRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { build, labels, secrets, ssh } = self;
+        let Self { build, labels, secrets, ssh, hold: _ } = self;
         let secrets: Vec<&String> = secrets.keys().collect();
         f.debug_struct("BuildRequest")
             .field("build", build)
@@ -57,7 +59,7 @@ impl BuildRequest {
     /// With the labels that mark an image as made in development, by which old ones are found and pruned.
     pub fn new(build: DockerBuild) -> Self {
         let labels = ["dev.tilt.built", "dev.tilt.gc"].map(|name| (name.to_owned(), "true".to_owned()));
-        Self { build, labels: labels.into(), secrets: BTreeMap::new(), ssh: BTreeMap::new() }
+        Self { build, labels: labels.into(), secrets: BTreeMap::new(), ssh: BTreeMap::new(), hold: None }
     }
 }
 
@@ -140,17 +142,21 @@ impl Engine {
         request: &BuildRequest,
         on_progress: impl FnMut(BuildProgress) + Send,
     ) -> Result<BuiltImage, Failure> {
-        if self.buildkit_off {
-            return classic::build(self, request, on_progress).await;
+        let builder = if self.buildkit_off { Builder::Engine } else { self.choice.builder()? };
+        let by_program = matches!(builder, Builder::Buildx(_)) || request.build.platform.contains(',');
+        if !self.buildkit_off && !by_program && self.uses_buildkit().await? {
+            // Asks for files when it needs them.
+            return buildkit::build(self, request, on_progress).await;
         }
-        match self.choice.builder()? {
+        if let Some(hold) = &request.hold {
+            hold.cancelled().await;
+        }
+        match builder {
+            _ if self.buildkit_off => classic::build(self, request, on_progress).await,
             Builder::Buildx(name) => buildx::build(self, &name, request, on_progress).await,
             // Several platforms in one image: only the program has a way to put them into the engine.
-            Builder::Engine if request.build.platform.contains(',') => {
+            Builder::Engine if by_program => {
                 buildx::build(self, self.choice.context(), request, on_progress).await
-            }
-            Builder::Engine if self.uses_buildkit().await? => {
-                buildkit::build(self, request, on_progress).await
             }
             Builder::Engine => classic::build(self, request, on_progress).await,
         }
@@ -173,7 +179,8 @@ fn no_image() -> Failure {
         .hint("see whether the engine's disk is full: `docker system df`, `docker system prune`")
 }
 
-fn source(build: &DockerBuild) -> Result<Source, Failure> {
+fn source(request: &BuildRequest) -> Result<Source, Failure> {
+    let build = &request.build;
     let [context] = build.context.roots.as_slice() else {
         return Err(Failure::internal(format!(
             "a build context has one root, not {}",
@@ -187,7 +194,8 @@ fn source(build: &DockerBuild) -> Result<Source, Failure> {
     }
     let ignores = Matcher::new(&build.context.ignores).map_err(|error| Failure::user(error.to_string()))?;
     let dockerfile = Arc::from(build.dockerfile.as_str());
-    Ok(Source { context: context.clone(), ignores: Arc::new(ignores), dockerfile })
+    let hold = request.hold.clone();
+    Ok(Source { context: context.clone(), ignores: Arc::new(ignores), dockerfile, hold })
 }
 
 /// What every builder of an engine is told.

@@ -20,7 +20,7 @@ pub(super) async fn build(
     request: &BuildRequest,
     mut on_progress: impl FnMut(BuildProgress) + Send,
 ) -> Result<BuiltImage, Failure> {
-    let files = source(&request.build)?;
+    let files = source(request)?;
     let offer = Offer { files, secrets: request.secrets.clone(), ssh: request.ssh.clone() };
     let session = Session::open(engine, &shared_key(&request.build), offer).await?;
     let query = query(request, "Dockerfile")

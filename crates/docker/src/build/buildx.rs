@@ -25,7 +25,7 @@ pub(super) async fn build(
     request: &BuildRequest,
     mut on_progress: impl FnMut(BuildProgress) + Send,
 ) -> Result<BuiltImage, Failure> {
-    let source = source(&request.build)?;
+    let source = source(request)?;
     let folder =
         tempfile::Builder::new().prefix("lilt-buildx-").tempdir().map_err(|error| unwritable(&error))?;
     let written = write(folder.path(), &source, request);

@@ -23,7 +23,7 @@ pub(super) async fn build(
     on_progress: impl FnMut(BuildProgress) + Send,
 ) -> Result<BuiltImage, Failure> {
     refuse_what_needs_buildkit(engine, request)?;
-    let source = source(&request.build)?;
+    let source = source(request)?;
     let (pieces, payload) = Payload::pieces();
     let sending = tokio::task::spawn_blocking(move || archive::send(&source, pieces));
     let built = converse(engine, request, payload, on_progress).await;

@@ -33,6 +33,8 @@ pub(crate) struct Source {
     pub(crate) ignores: Arc<Matcher>,
     /// The Dockerfile's text; it need not exist as a file.
     pub(crate) dockerfile: Arc<str>,
+    /// The context is not looked at before this is cancelled.
+    pub(crate) hold: Option<CancellationToken>,
 }
 
 pub(super) struct Files {
@@ -90,6 +92,9 @@ impl FileSync for Files {
         let (source, counters) = (self.source.clone(), Arc::clone(&self.counters));
         let (packets, mut stream) = mpsc::channel(PACKETS);
         let work = async move {
+            if let Some(hold) = source.hold.as_ref().filter(|_| directory == "context") {
+                hold.cancelled().await;
+            }
             let listing = tokio::task::spawn_blocking(move || Files::list(&source, &directory, &paths)).await;
             let sent = match listing {
                 Ok(Ok(listing)) => send(listing, request.into_inner(), &packets, counters).await,

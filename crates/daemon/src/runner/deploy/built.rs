@@ -41,8 +41,25 @@ pub(super) struct Memory {
     since: Timestamp,
     /// Together with what it is given beside files.
     key: String,
-    /// As the engine tells them while it builds.
-    bases: Vec<(String, String)>,
+}
+
+/// What an image is built on, by the digest that is used, as the engine tells it while it builds.
+#[derive(Default)]
+pub(super) struct Bases(Vec<(String, String)>);
+
+impl Bases {
+    /// Learns from the steps' names what is built on: `[1/4] FROM docker.io/library/busybox:latest@sha256:…`.
+    pub(super) fn hear(&mut self, progress: &BuildProgress) {
+        let BuildProgress::Started { name, .. } = progress else { return };
+        let Some((reference, digest)) = base_in(name) else { return };
+        if !self.has(&reference) {
+            self.0.push((reference, digest));
+        }
+    }
+
+    fn has(&self, reference: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == reference)
+    }
 }
 
 impl Memory {
@@ -61,7 +78,7 @@ impl Memory {
         let since = lilt_host::clock::now();
         let taken = taken(recipe, since).await?;
         let key = lilt_cluster::digest(&json!([taken.key, given.secrets]));
-        Some(Memory { path, recipe: recipe.clone(), taken, since, key, bases: Vec::new() })
+        Some(Memory { path, recipe: recipe.clone(), taken, since, key })
     }
 
     /// The id of the image that was built from the same, if the engine has it and would build on the same again.
@@ -81,23 +98,13 @@ impl Memory {
         has(engine, &entry.id, &entry.id).await.then(|| entry.id.clone())
     }
 
-    /// Learns from the steps' names what is built on: `[1/4] FROM docker.io/library/busybox:latest@sha256:…`.
-    pub(super) fn hear(&mut self, progress: &BuildProgress) {
-        let BuildProgress::Started { name, .. } = progress else { return };
-        let Some((reference, digest)) = base_in(name) else { return };
-        if !self.bases.iter().any(|(known, _)| *known == reference) {
-            self.bases.push((reference, digest));
-        }
-    }
-
     /// Keeps what was built, if nothing changed meanwhile and all that it was built on is known.
-    pub(super) async fn keep(self, engine: &Engine, id: &str) {
-        let Some(local) = self.without_digest(engine).await else { return };
+    pub(super) async fn keep(self, engine: &Engine, bases: Bases, id: &str) {
+        let Some(local) = self.without_digest(engine, &bases).await else { return };
         if taken(&self.recipe, self.since).await.as_ref() != Some(&self.taken) {
             return;
         }
-        let entry =
-            Entry { fingerprint: self.key.clone(), bases: self.bases.clone(), local, id: id.to_owned() };
+        let entry = Entry { fingerprint: self.key.clone(), bases: bases.0, local, id: id.to_owned() };
         let mut entries = self.read();
         entries.retain(|other| other.fingerprint != entry.fingerprint);
         entries.insert(0, entry);
@@ -110,11 +117,11 @@ impl Memory {
 
     /// The images that the Dockerfile names and nobody told a digest of, as older builders do not and engines cannot of what
     /// was never in a registry. None if the engine has not got one of them either.
-    async fn without_digest(&self, engine: &Engine) -> Option<Vec<(String, String)>> {
+    async fn without_digest(&self, engine: &Engine, bases: &Bases) -> Option<Vec<(String, String)>> {
         let mut local = Vec::new();
         for image in dockerfile::images(&self.recipe.dockerfile, &self.recipe.build_args) {
             let reference = tagged(&image).to_string();
-            if is_scratch(&image) || self.bases.iter().any(|(base, _)| *base == reference) {
+            if is_scratch(&image) || bases.has(&reference) {
                 continue;
             }
             let id = engine.image_id(&reference).await.ok()??;

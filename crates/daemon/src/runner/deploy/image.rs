@@ -15,9 +15,10 @@ use lilt_model::reference::{
 };
 use lilt_model::timeline::StageKind;
 use lilt_model::{ClusterName, Failure, ImageName};
+use tokio_util::sync::CancellationToken;
 
 use super::base::{self, Base};
-use super::built::Memory;
+use super::built::{Bases, Memory};
 use super::custom;
 use super::delivery;
 use super::given::{self, Given};
@@ -163,9 +164,11 @@ async fn build(
     tell_dockerfile(steps, &recipe.platform, &recipe.dockerfile);
     let given = Given::read(&recipe, context.settings.folder())?;
     context.logs.hide_also(given.hidden());
-    let mut memory = Memory::of(engine, name, &recipe, &given).await;
-    if job.first
-        && let Some(memory) = &memory
+    let mut known = None;
+    if job.first {
+        known = Memory::of(engine, name, &recipe, &given).await;
+    }
+    if let Some(memory) = &known
         && let Some(id) = memory.find(engine).await
     {
         steps.detail("Skipping build: nothing has changed since it was built");
@@ -173,18 +176,31 @@ async fn build(
         steps.end().await;
         return Ok(id);
     }
-    let request = BuildRequest { secrets: given.secrets, ssh: given.ssh, ..BuildRequest::new(recipe) };
-    let mut told = Told::default();
+    // What it is made from is taken down while the engine prepares itself, and before it looks at any file.
+    let hold = CancellationToken::new();
+    let take_down = async {
+        let _free = hold.clone().drop_guard();
+        if known.is_none() { Memory::of(engine, name, &recipe, &given).await } else { known }
+    };
+    let request = BuildRequest {
+        secrets: given.secrets.clone(),
+        ssh: given.ssh.clone(),
+        hold: Some(hold.clone()),
+        ..BuildRequest::new(recipe.clone())
+    };
+    let (mut told, mut bases) = (Told::default(), Bases::default());
     let progress = |progress: BuildProgress| {
-        memory.iter_mut().for_each(|memory| memory.hear(&progress));
+        bases.hear(&progress);
         steps.stages().hear(&progress);
         if told.is_news(&progress) {
             tell_progress(steps, &progress);
         }
     };
-    let built = engine.build(&request, progress, context.cancel.clone()).await?;
+    let build = engine.build(&request, progress, context.cancel.clone());
+    let (memory, built) = tokio::join!(take_down, build);
+    let built = built?;
     if let Some(memory) = memory {
-        memory.keep(engine, &built.id).await;
+        memory.keep(engine, bases, &built.id).await;
     }
     steps.end().await;
     Ok(built.id)
