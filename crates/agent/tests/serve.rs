@@ -10,6 +10,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -208,6 +209,64 @@ fn what_is_the_same_in_another_directory_comes_back() {
     assert!(!path("a/other").exists());
 }
 
+/// Such as those of a module cache, which nobody may write to, also not its owner.
+#[test]
+fn directories_that_are_closed_to_their_owner_take_changes_and_stay_closed() {
+    const NOBODY: u32 = 65_534;
+    if !nix::unistd::geteuid().is_root() {
+        // Only root can become somebody else, whom modes bind; `make test` runs as root, and there it counts.
+        return;
+    }
+    let (home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["", "closed", "closed/inner", "going"] {
+        fs::create_dir_all(path(name)).unwrap();
+        std::os::unix::fs::chown(path(name), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    fs::write(path("closed/inner/old"), "old").unwrap();
+    fs::create_dir(path("going/away")).unwrap();
+    std::os::unix::fs::chown(path("going/away"), Some(NOBODY), Some(NOBODY)).unwrap();
+    fs::write(path("going/away/file"), "").unwrap();
+    let close = |name: &str, mode: u32| {
+        fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    close("closed/inner", 0o555);
+    close("closed", 0o400);
+    close("going/away", 0o500);
+    // So that the program can be reached.
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut agent = Serving::start_with(Command::new(&program).uid(NOBODY).gid(NOBODY).arg("serve"));
+    let name = |it: &str| path(it).to_str().unwrap().to_owned();
+    let directory =
+        |it: &str, mode: u32| Entry { path: name(it), kind: Kind::Directory { mode, modified: 0 } };
+    let entries = vec![
+        directory("new", 0o555),
+        file(&path("closed/inner/new"), 0o644, b"new"),
+        file(&path("new/file"), 0o600, b"in it"),
+    ];
+    let update = Update { removals: vec![name("closed/inner/old"), name("going")], entries };
+    agent.update(&update, &[Vec::new(), b"new".to_vec(), b"in it".to_vec()]).unwrap();
+    assert_eq!(fs::read(path("closed/inner/new")).unwrap(), b"new");
+    assert_eq!(fs::read(path("new/file")).unwrap(), b"in it");
+    assert!(!path("closed/inner/old").exists() && !path("going").exists());
+    let mode = |it: &str| fs::metadata(path(it)).unwrap().mode() & 0o7777;
+    assert_eq!((mode("closed"), mode("closed/inner"), mode("new")), (0o400, 0o555, 0o555));
+
+    // Also when it does not come to that.
+    let wrong =
+        Update { removals: Vec::new(), entries: vec![file(&path("closed/inner/new"), 0o644, b"right")] };
+    agent.update(&wrong, &[b"wrong".to_vec()]).unwrap_err();
+    assert_eq!((mode("closed"), mode("closed/inner")), (0o400, 0o555));
+    assert_eq!(fs::read(path("closed/inner/new")).unwrap(), b"new");
+
+    // And only the mode.
+    let update = Update { removals: Vec::new(), entries: vec![directory("closed/inner", 0o2750)] };
+    agent.update(&update, &[Vec::new()]).unwrap();
+    assert_eq!((mode("closed"), mode("closed/inner")), (0o400, 0o2750));
+    assert_eq!(fs::read(path("closed/inner/new")).unwrap(), b"new");
+}
+
 /// A link that becomes another still leads elsewhere when the update begins.
 #[test]
 fn nothing_is_removed_through_a_link() {
@@ -347,7 +406,8 @@ fn edit() -> impl Strategy<Value = Edit> {
         2 => path().prop_map(Edit::Remove),
         1 => path().prop_map(Edit::Directory),
         1 => (path(), path()).prop_map(|(path, target)| Edit::Link(path, target)),
-        1 => (path(), prop_oneof![Just(0o755), Just(0o600), Just(0o444)]).prop_map(|(path, mode)| Edit::Mode(path, mode)),
+        2 => (path(), prop_oneof![Just(0o755), Just(0o600), Just(0o444), Just(0o2775), Just(0o1711)])
+            .prop_map(|(path, mode)| Edit::Mode(path, mode)),
         2 => (path(), path()).prop_map(|(from, to)| Edit::Rename(from, to)),
     ]
 }
@@ -407,7 +467,7 @@ fn apply(root: &Path, edit: &Edit) -> Vec<PathBuf> {
         }
         Edit::Mode(path, mode) => {
             let target = root.join(path);
-            if target.symlink_metadata().is_ok_and(|about| about.is_file()) {
+            if target.symlink_metadata().is_ok_and(|about| !about.is_symlink()) {
                 fs::set_permissions(target, fs::Permissions::from_mode(*mode)).unwrap();
             }
         }

@@ -73,7 +73,7 @@ impl LiveChannel {
     /// Brings changes to the container. Where the agent is, nothing has changed yet; the shell writes them at once.
     pub async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         match &mut self.0 {
-            Kind::Shell(channel) => channel.update(changes.archive()?.as_ref(), changes.removals()).await,
+            Kind::Shell(channel) => channel.update(changes).await,
             Kind::Agent(channel) => channel.send(changes).await,
         }
     }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
-use lilt_model::cluster::{Container, ContainerState, Pod, PodCondition, PodPhase};
+use lilt_model::cluster::{Container, ContainerState, Pod, PodCondition, PodPhase, RestartPolicy};
 use lilt_model::{ClusterName, ContainerId, Timestamp, Uid};
 
 mod crashing;
@@ -87,8 +87,22 @@ fn containers(pod: &core::Pod) -> Vec<Container> {
     let statuses = status.and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
     let init = spec.init_containers.as_deref().unwrap_or_default();
     let init = init.iter().map(|container| translate_container(container, true, init_statuses));
-    init.chain(spec.containers.iter().map(|container| translate_container(container, false, statuses)))
-        .collect()
+    let others = spec.containers.iter().map(|container| translate_container(container, false, statuses));
+    let mut containers: Vec<Container> = init.chain(others).collect();
+    // What a container says for itself counts more than what the pod says.
+    let own = spec.init_containers.iter().flatten().chain(&spec.containers).map(|it| &it.restart_policy);
+    for (container, own) in containers.iter_mut().zip(own) {
+        container.restart_policy = restart_policy(own.as_ref().or(spec.restart_policy.as_ref()));
+    }
+    containers
+}
+
+fn restart_policy(words: Option<&String>) -> RestartPolicy {
+    match words.map(String::as_str) {
+        Some("Never") => RestartPolicy::Never,
+        Some("OnFailure") => RestartPolicy::OnFailure,
+        _ => RestartPolicy::Always,
+    }
 }
 
 fn translate_container(spec: &core::Container, init: bool, statuses: &[core::ContainerStatus]) -> Container {
@@ -109,6 +123,7 @@ fn translate_container(spec: &core::Container, init: bool, statuses: &[core::Con
         state: status.and_then(|status| status.state.as_ref()).map_or_else(not_yet, translate_state),
         ready: status.is_some_and(|status| status.ready),
         restarts: status.map_or(0, |status| u32::try_from(status.restart_count).unwrap_or(0)),
+        restart_policy: RestartPolicy::default(),
     }
 }
 

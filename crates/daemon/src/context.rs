@@ -28,7 +28,19 @@ const GRACE: Duration = Duration::from_secs(10);
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(1000);
 
 /// An event with the time it happened.
-pub(crate) type Stamped = (Timestamp, Event);
+#[derive(Debug)]
+pub(crate) struct Stamped {
+    pub(crate) at: Timestamp,
+    pub(crate) event: Event,
+    /// So many others come at the same time, and all of them belong into one turn.
+    pub(crate) companions: usize,
+}
+
+impl Stamped {
+    pub(crate) fn now(event: Event) -> Self {
+        Self { at: lilt_host::clock::now(), event, companions: 0 }
+    }
+}
 
 /// The clients of the edges. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -71,13 +83,18 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) async fn tell(&self, mut event: Event) {
+    pub(crate) async fn tell(&self, event: Event) {
+        self.tell_with(event, 0).await;
+    }
+
+    /// The same, for one of several that belong into one turn: so many others come at the same time.
+    pub(crate) async fn tell_with(&self, mut event: Event, companions: usize) {
         if let Event::UpdateEnded { resource, update, outcome } = &mut event {
             outcome.warnings = self.warnings(resource, *update);
         }
         secrets::keep_out_of_event(&self.logs.redactor(), &mut event);
         // The loop outlives all runners; if it is gone, nobody is left to tell.
-        let _ = self.events.send((lilt_host::clock::now(), event)).await;
+        let _ = self.events.send(Stamped { companions, ..Stamped::now(event) }).await;
     }
 
     /// The section of log for an update of a resource, as `UIResource` names it.

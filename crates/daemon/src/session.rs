@@ -33,6 +33,8 @@ use crate::tasks::{Owner, Tasks};
 const EVENTS: usize = 1024;
 /// Events taken into one turn, so that readers see something even under a flood.
 const DRAINED: usize = 4096;
+/// How long a turn waits for events that belong into it: a task that tells one may have been cancelled.
+const COMPANIONS: Duration = Duration::from_millis(50);
 /// How long after a load of the Tiltfile the code that ran then is given back.
 const QUIET: Duration = Duration::from_secs(2);
 /// Everything that runs must have ended by then. A shell prompt that takes longer feels broken.
@@ -107,7 +109,7 @@ pub async fn run(
         loaded: None,
         looks: Looks::new(),
     };
-    session.take((lilt_host::clock::now(), Event::Started));
+    session.take_now(Event::Started);
     let ended = loop {
         session.turn();
         if let Some(verdict) = session.decided() {
@@ -117,7 +119,11 @@ pub async fn run(
         tokio::select! {
             biased;
             () = cancel.cancelled() => break Ended::Cancelled,
-            Some(event) = incoming.recv() => session.take(event),
+            Some(event) = incoming.recv() => {
+                let companions = event.companions;
+                session.take(event);
+                session.take_companions(&mut incoming, companions).await;
+            }
             Some(request) = requests.recv() => session.take_now(Event::Requested { request }),
             Some(write) = api.writes.recv() => session.take_write(write),
             broken = session.tasks.next_ended() => session.note_broken(broken),
@@ -167,7 +173,16 @@ impl Session {
         lilt_host::memory::give_back_code();
     }
 
-    fn take(&mut self, (at, event): Stamped) {
+    /// What belongs into the same turn is on its way: two tasks tell of parts of one burst of saves.
+    async fn take_companions(&mut self, incoming: &mut mpsc::Receiver<Stamped>, mut awaited: usize) {
+        while awaited > 0 {
+            let Ok(Some(event)) = tokio::time::timeout(COMPANIONS, incoming.recv()).await else { return };
+            awaited -= usize::from(event.companions > 0);
+            self.take(event);
+        }
+    }
+
+    fn take(&mut self, Stamped { at, event, .. }: Stamped) {
         let is_load = matches!(event, Event::Loaded { .. });
         if is_load || matches!(event, Event::Started) {
             // What a start or a load needs is not what comes next needs; and once more when that is done.
@@ -203,7 +218,7 @@ impl Session {
     }
 
     fn take_now(&mut self, event: Event) {
-        self.take((lilt_host::clock::now(), event));
+        self.take(Stamped::now(event));
     }
 
     fn take_write(&mut self, write: WriteRequest) {

@@ -57,7 +57,9 @@ pub(crate) use files::{
     FileEvents, FilesRun, changed as files_changed, troubled as files_troubled, watching as files_watching,
 };
 pub(crate) use images::image_changed;
-pub(crate) use live_update::{LiveRun, broke as live_update_broke, synced as live_update_synced};
+pub(crate) use live_update::{
+    LiveRun, begin_all as begin_live_updates, broke as live_update_broke, synced as live_update_synced,
+};
 pub(crate) use notes::{noted, show_notes, show_notes_on};
 pub(crate) use owners::gone as owner_gone;
 pub use pods::is_heard;
@@ -194,7 +196,9 @@ fn put(state: &mut State, key: ObjectKey, object: Object, uid: String, origin: O
     let names = references::of(&key, &made.object);
     state.objects.owners.add(&key, &made.object);
     state.objects.made.insert(key.clone(), made);
+    references::touch_sources(state, &key);
     set_references(state, &key, names);
+    references::touch_sources(state, &key);
     state.objects.touch(&key);
     reconsider(state, &key);
     changed(state, &key);
@@ -217,6 +221,7 @@ pub(crate) fn delete(state: &mut State, key: &ObjectKey, keep_owned: bool) {
 fn remove(state: &mut State, key: &ObjectKey) -> Option<Made> {
     let made = state.objects.made.remove(key)?;
     state.objects.owners.remove(key, &made.object);
+    references::touch_sources(state, key);
     set_references(state, key, BTreeSet::new());
     state.objects.touch(key);
     match key.kind.as_str() {
@@ -340,7 +345,7 @@ pub fn plan_object(state: &State, key: &ObjectKey) -> Plan {
         Run::Live(run) => live_update::plan(state, key, &made.object, run),
         Run::Pods | Run::Forwards(_) => pods::plan(state, key, &made.object),
         Run::Command(run) => command::plan(key, made, run),
-        Run::Files(run) => files::plan(key, run),
+        Run::Files(run) => files::plan(state, key, run),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lilt_model::cluster::Pod;
-use lilt_model::files::Contents;
+use lilt_model::files::{Contents, Manner};
 use lilt_model::image::LiveUpdate;
 use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
@@ -42,8 +42,8 @@ pub fn plan_session(state: &State) -> Plan {
         plan.extend(load_task(state, &name, tiltfile));
         if !tiltfile.files.is_empty() {
             let (files, contents) = (tiltfile.files.clone(), tiltfile.contents.clone());
-            let (version, together) = (tiltfile.watch_version, Vec::new());
-            let spec = TaskSpec::Watch { version, files, contents, together };
+            let (version, manner) = (tiltfile.watch_version, Manner::default());
+            let spec = TaskSpec::Watch { version, files, contents, manner };
             plan.insert(TaskId::Watch(WatchId::Tiltfile(name)), spec);
         }
     }
@@ -100,8 +100,8 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
         return plan;
     };
     for (id, watch) in &resource.watches {
-        let (version, files, together) = (watch.version, watch.files.clone(), together(resource, id));
-        let spec = TaskSpec::Watch { version, files, contents: Contents::default(), together };
+        let (version, files, manner) = (watch.version, watch.files.clone(), manner(resource, id));
+        let spec = TaskSpec::Watch { version, files, contents: Contents::default(), manner };
         plan.insert(TaskId::Watch(id.clone()), spec);
     }
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));
@@ -118,16 +118,33 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     plan
 }
 
-/// The files whose changes make a step run in containers: it must find all of a burst there, or none.
-fn together(resource: &ResourceState, id: &WatchId) -> Vec<PathBuf> {
+/// How a resource is told of changes. Steps in containers must find all files of a burst there, or none, whichever images they
+/// are of; and folders that are copied are copied with their modes.
+fn manner(resource: &ResourceState, id: &WatchId) -> Manner {
     let (Body::Kubernetes(spec), WatchId::Image(_, image)) = (&resource.spec.body, id) else {
-        return Vec::new();
+        return Manner::default();
     };
-    let Some(image) = spec.image(image) else { return Vec::new() };
+    let Some(image) = spec.image(image) else { return Manner::default() };
+    let others = spec.images.iter().filter(|other| other.live_update.is_some() && other.name != image.name);
+    let group = others.map(|_| resource.spec.name.as_str().to_owned()).next();
     let above = live_updates_above(spec, image).into_iter();
     let updates = std::iter::once(image).chain(above).filter_map(|image| image.live_update.as_ref());
-    let paths: BTreeSet<&PathBuf> = updates.flat_map(LiveUpdate::step_paths).collect();
-    paths.into_iter().cloned().collect()
+    manner_of(updates, group)
+}
+
+/// What live updates make of changes asks for this.
+pub(crate) fn manner_of<'a>(
+    updates: impl Iterator<Item = &'a LiveUpdate> + Clone,
+    group: Option<String>,
+) -> Manner {
+    let together: BTreeSet<&PathBuf> = updates.clone().flat_map(LiveUpdate::step_paths).collect();
+    let modes: BTreeSet<&PathBuf> = updates.flat_map(|it| &it.syncs).map(|sync| &sync.local).collect();
+    let group = group.filter(|_| !together.is_empty());
+    Manner {
+        together: together.into_iter().cloned().collect(),
+        group,
+        modes: modes.into_iter().cloned().collect(),
+    }
 }
 
 fn update_task(name: &ResourceName, update: &RunningUpdate) -> Option<(TaskId, TaskSpec)> {

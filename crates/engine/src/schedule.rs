@@ -17,6 +17,7 @@ use lilt_model::resource::Body;
 use crate::apply::ask_for_base;
 use crate::cause::Cause;
 use crate::hold::Hold;
+use crate::objects;
 use crate::outage::begins_again;
 use crate::prune;
 use crate::state::{
@@ -34,6 +35,7 @@ pub fn schedule(state: &mut State) {
     let touched = state.touched_now().cloned().collect();
     look_at(state, touched);
     start_queued(state);
+    objects::begin_live_updates(state);
     prune::begin_if_due(state);
 }
 

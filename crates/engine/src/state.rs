@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use lilt_model::api::ObjectKey;
 use lilt_model::cluster::{Notice, Pod, PodRef};
+use lilt_model::files::ChangedPath;
 use lilt_model::log::Level;
 use lilt_model::project::Settings;
 use lilt_model::resource::Body;
@@ -46,6 +47,9 @@ pub(crate) use tiltfile::{Load, TiltfileState};
 
 /// The resource with what belongs to no other: namespaces, definitions of kinds.
 pub(crate) const UNCATEGORIZED: &str = "uncategorized";
+
+/// Paths that changed, with the number of the newest change of each.
+pub(crate) type Changes = BTreeMap<ChangedPath, u64>;
 
 /// What the session was started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lilt_model::api::ObjectKey;
 use lilt_model::cluster::{Delivery, Pod, PodRef, Registry};
 use lilt_model::command::Command;
-use lilt_model::files::{Contents, FileSet};
+use lilt_model::files::{Contents, FileSet, Manner};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, ForwardPlace, KubernetesResource, ObjectRef, ObjectScope};
 use lilt_model::locator::ImageLocator;
@@ -74,8 +74,8 @@ pub enum TaskSpec {
     /// Evaluate a Tiltfile. `secrets` are those of others, which stay hidden.
     Load { load: u64, cause: Cause, path: PathBuf, args: Vec<String>, secrets: Vec<Secret> },
     /// Follow files. The version grows when they become others. A file that no longer holds what it held
-    /// counts as changed. What changes below the paths `together` is told with the rest of its burst.
-    Watch { version: u64, files: FileSet, contents: Contents, together: Vec<PathBuf> },
+    /// counts as changed.
+    Watch { version: u64, files: FileSet, contents: Contents, manner: Manner },
     /// Bring a resource up to date.
     Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
     /// Run what an object of the API says; its output goes to the log of a resource.

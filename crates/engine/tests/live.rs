@@ -3,7 +3,7 @@
 mod support;
 
 use lilt_engine::{TaskId, TaskSpec, WatchId, plan};
-use lilt_model::cluster::{ContainerState, Pod, PodPhase};
+use lilt_model::cluster::{ContainerState, Pod, PodPhase, RestartPolicy};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::resource::{Body, Resource};
 use support::*;
@@ -88,6 +88,40 @@ fn only_a_crash_loop_forces_a_build() {
     assert!(script.show().contains(BUILDS), "it does not come back: {}", script.show());
 }
 
+/// The pod goes on for its sidecar's sake. What is saved is for the next container, and nothing else makes one.
+#[test]
+fn a_container_that_has_ended_for_good_is_not_waited_for() {
+    let ended = |policy: RestartPolicy, code: i32| {
+        let mut pod = between_two_runs();
+        let mut sidecar = running("web", "web-1", "one", "c9").containers.remove(0);
+        (sidecar.name, sidecar.image) = ("sidecar".into(), "sidecar:1".into());
+        pod.containers.push(sidecar);
+        pod.containers[0].restart_policy = policy;
+        if let ContainerState::Terminated { exit_code, .. } = &mut pod.containers[0].state {
+            *exit_code = code;
+        }
+        pod
+    };
+    for (policy, code, comes_back) in [
+        (RestartPolicy::Always, 0, true),
+        (RestartPolicy::OnFailure, 1, true),
+        (RestartPolicy::OnFailure, 0, false),
+        (RestartPolicy::Never, 0, false),
+        (RestartPolicy::Never, 1, false),
+    ] {
+        let script = save_during(ended(policy, code));
+        let expected = if comes_back { WAITS } else { BUILDS };
+        assert!(script.show().contains(expected), "{policy:?} {code}: {}", script.show());
+    }
+    // Its end alone causes nothing, also where it had changes that its image has not.
+    let mut script = save_during(running("web", "web-1", "one", "c1"));
+    script.synced("web", "c1", Ok(()));
+    script.pod(ended(RestartPolicy::Never, 0));
+    assert!(!script.show().contains(BUILDS), "{}", script.show());
+    script.save_image("web", "web", "/p/web/src/two");
+    assert!(script.show().contains(BUILDS), "{}", script.show());
+}
+
 /// It ended in the middle of the update, and ends again before the files could come.
 #[test]
 fn what_a_crash_loop_cannot_take_is_built() {
@@ -129,7 +163,7 @@ fn files_that_make_a_step_run_are_told_with_the_rest_of_their_burst() {
         let script = Script::loaded(vec![resource]);
         let watch = TaskId::Watch(WatchId::Image("web".into(), "web".into()));
         match plan(&script.state).remove(&watch) {
-            Some(TaskSpec::Watch { together, .. }) => together,
+            Some(TaskSpec::Watch { manner, .. }) => manner.together,
             other => panic!("{other:?}"),
         }
     };
@@ -140,4 +174,24 @@ fn files_that_make_a_step_run_are_told_with_the_rest_of_their_burst() {
     assert_eq!(together(with_live_update(workload("web"), |it| it.runs = vec![run])), [list]);
     let nothing = with_live_update(workload("web"), |it| it.runs.clear());
     assert!(together(nothing).is_empty());
+}
+
+/// The mode of a folder is a change of its own: it does not stand for another folder in its place, nor that for it.
+#[test]
+fn a_folder_in_the_place_of_another_and_its_mode_are_two_changes() {
+    let mut script = save_during(running("web", "web-1", "one", "c1"));
+    script.synced("web", "c1", Ok(()));
+    script.save_image("web", "web", "/p/web/src/folder");
+    assert!(script.show().contains(r#"sync web c1: ["/p/web/src/folder"]"#), "{}", script.show());
+    script.synced("web", "c1", Ok(()));
+    script.save_image("web", "web", "/p/web/src/folder/");
+    assert!(script.show().contains(r#"sync web c1: ["/p/web/src/folder/"]"#), "{}", script.show());
+    script.synced("web", "c1", Ok(()));
+    script.save_image("web", "web", "/p/web/src/folder");
+    assert!(script.show().contains(r#"sync web c1: ["/p/web/src/folder"]"#), "{}", script.show());
+    script.synced("web", "c1", Ok(()));
+    // Another container has had none of it.
+    script.pod(running("web", "web-2", "one", "c2"));
+    let all = r#"sync web c2: ["/p/web/src/folder", "/p/web/src/folder/", "/p/web/src/one"]"#;
+    assert!(script.show().contains(all), "{}", script.show());
 }

@@ -4,10 +4,11 @@ mod support;
 
 use lilt_engine::{
     ClusterSource, Event, FoundCluster, ProgramId, ProvidedRepository, ServeExit, TaskId, TaskSpec, WatchId,
-    plan, plan_object, project_object,
+    apply, plan, plan_object, project_object, schedule,
 };
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::cluster::ClusterInfo;
+use lilt_model::files::Manner;
 use lilt_model::{Failure, Timestamp};
 use serde_json::{Value, json};
 use support::*;
@@ -386,6 +387,63 @@ fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
     let (name, run, container) = ("own".to_owned(), first.update, lilt_model::ContainerId::new("c1"));
     script.event(Event::ObjectSynced { name, run, container, outcome: Ok(()) });
     assert_eq!(job(&script), None, "once");
+}
+
+/// Its step must find all files of a burst, whichever of its sources tells of them.
+#[test]
+fn the_sources_of_a_live_update_with_steps_are_told_together() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
+    let watch = |script: &mut Script, name: &str| {
+        put(script, "FileWatch", name, json!({"spec": {"watchedPaths": [format!("w/{name}")]}}));
+    };
+    watch(&mut script, "src");
+    watch(&mut script, "more");
+    let manner = |script: &Script, name: &str| {
+        let plan = plan_object(&script.state, &ObjectKey::new("FileWatch", name));
+        match plan.into_values().next() {
+            Some(TaskSpec::Watch { manner, .. }) => manner,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(manner(&script, "src"), Manner::default());
+    let update = |execs: serde_json::Value, sources: &[&str]| {
+        let sources: Vec<_> = sources.iter().map(|name| json!({"fileWatch": name})).collect();
+        json!({"spec": {
+            "basePath": "/p", "selector": {"kubernetes": {"discoveryName": "w", "containerName": "main"}},
+            "syncs": [{"localPath": "w", "containerPath": "/w"}], "sources": sources, "execs": execs,
+        }})
+    };
+    let folder = vec![std::path::PathBuf::from("/p/w")];
+    let copying = Manner { modes: folder.clone(), ..Manner::default() };
+    put(&mut script, "LiveUpdate", "own", update(json!([]), &["src"]));
+    assert!(script.state.take_touched().objects.contains(&ObjectKey::new("FileWatch", "src")));
+    assert_eq!((manner(&script, "src"), manner(&script, "more")), (copying, Manner::default()));
+    put(&mut script, "LiveUpdate", "own", update(json!([{"args": ["make"]}]), &["src", "more"]));
+    let touched = script.state.take_touched().objects;
+    assert!(["src", "more"].into_iter().all(|name| touched.contains(&ObjectKey::new("FileWatch", name))));
+    let together = Manner { together: folder.clone(), group: Some("LiveUpdate/own".into()), modes: folder };
+    assert_eq!((manner(&script, "src"), manner(&script, "more")), (together.clone(), together));
+
+    // Both halves come into one turn, and so into one copy.
+    let saved = |name: &str| Event::FilesChanged {
+        watch: WatchId::Object(name.into()),
+        paths: vec![format!("/p/w/{name}/file").into()],
+        written: None,
+    };
+    apply(&mut script.state, lilt_model::Timestamp(9), saved("src"));
+    apply(&mut script.state, lilt_model::Timestamp(9), saved("more"));
+    schedule(&mut script.state);
+    let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
+    let paths = plan.into_values().find_map(|spec| match spec {
+        TaskSpec::Sync(task) => task.job.map(|job| job.paths),
+        _ => None,
+    });
+    assert_eq!(paths.expect("it begins").len(), 2);
+
+    script.event(Event::ObjectDeleted { key: ObjectKey::new("LiveUpdate", "own"), keep_owned: false });
+    assert!(script.state.take_touched().objects.contains(&ObjectKey::new("FileWatch", "more")));
+    assert_eq!(manner(&script, "more"), Manner::default());
 }
 
 #[test]

@@ -184,8 +184,8 @@ pub fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// What lies at and below a path, but for folders with something in them and what is in those that are not wanted. Links
-/// are not followed, unless the path itself is one.
+/// What lies at and below a path, with the folders in it, but for what is in those that are not wanted. Links are not followed,
+/// unless the path itself is one.
 pub fn all_below(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = Vec::new();
@@ -199,9 +199,7 @@ pub fn all_below(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<
             Err(error) if is_nowhere(&error) => continue,
             entries => entries?,
         };
-        let mut is_empty = true;
         for entry in entries {
-            is_empty = false;
             let entry = entry?;
             let path = entry.path();
             match entry.file_type() {
@@ -209,7 +207,7 @@ pub fn all_below(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<
                 _ => found.push(path),
             }
         }
-        if is_empty && folder != root {
+        if folder != root {
             found.push(folder);
         }
     }

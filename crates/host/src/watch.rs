@@ -27,7 +27,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use lilt_model::Failure;
-use lilt_model::files::FileSet;
+use lilt_model::files::{FileSet, Manner};
 use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
@@ -36,9 +36,11 @@ use tokio::sync::oneshot;
 pub struct Batch {
     /// Files that were changed, created or deleted; sorted, each once. Directories are named only when they are gone
     /// (deleted or moved away with all that was in them; by now others may be in their places, whose files are named) or
-    /// when events were lost and entries of theirs may be gone. One that is new and has nothing in it ends with a slash: it
-    /// takes nothing's place.
+    /// when events were lost and entries of theirs may be gone. Those that end with a slash take nothing's place: they are new
+    /// and have nothing in them; or they are new or have another mode, where modes count.
     pub paths: Vec<PathBuf>,
+    /// So many others of the same group are told of the same burst at the same time.
+    pub companions: usize,
     /// Events were lost: what was deleted meanwhile is not named.
     pub lost: bool,
     /// From now on changes may be missed, for this reason. Told once.
@@ -85,7 +87,7 @@ enum Command {
     Subscribe {
         files: FileSet,
         matcher: Arc<Matcher>,
-        together: Vec<PathBuf>,
+        manner: Manner,
         id: oneshot::Sender<SubscriptionId>,
         ready: oneshot::Sender<Result<(), Failure>>,
     },
@@ -123,19 +125,15 @@ impl Watcher {
 
     /// Changes of these files from now on. Returns at once; [`Subscription::ready`] says when no change is missed.
     pub fn subscribe(&self, files: FileSet) -> Result<Subscription, Failure> {
-        self.subscribe_together(files, Vec::new())
+        self.subscribe_with(files, Manner::default())
     }
 
-    /// The same; changes below the paths `together` come in one batch with the others of their burst, and so a little later.
-    pub fn subscribe_together(
-        &self,
-        files: FileSet,
-        together: Vec<PathBuf>,
-    ) -> Result<Subscription, Failure> {
+    /// The same, told in a manner of its own.
+    pub fn subscribe_with(&self, files: FileSet, manner: Manner) -> Result<Subscription, Failure> {
         let matcher = Matcher::new(&files.ignores).map_err(|error| Failure::user(error.to_string()))?;
         let (id, known) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
-        self.send(Command::Subscribe { files, matcher: Arc::new(matcher), together, id, ready })?;
+        self.send(Command::Subscribe { files, matcher: Arc::new(matcher), manner, id, ready })?;
         Ok(Subscription {
             watcher: self.clone(),
             id: Id::Coming(known),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lilt_host::watch::{Subscription, Watcher};
-use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::files::{ChangedPath, FileSet, IgnoreRule, Manner};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -256,6 +256,45 @@ async fn directories_are_told_if_nothing_in_them_is() {
     assert_eq!(changes.until_all(&[empty.clone(), renamed.clone()]).await, set([&empty, &renamed]));
     fs::remove_dir(&renamed).expect("a removal");
     assert_eq!(changes.until(&renamed).await, set([&renamed]));
+}
+
+#[tokio::test]
+async fn modes_of_directories_are_told_where_they_count() {
+    let bench = Bench::new();
+    bench.make("src/old");
+    bench.make("other");
+    let files = FileSet { roots: vec![bench.path("")], ignores: Vec::new() };
+    let manner = Manner { modes: vec![bench.path("src")], ..Manner::default() };
+    let mut subscription = bench.watcher.subscribe_with(files, manner).expect("a subscription");
+    within(subscription.ready()).await.expect("all watches are placed");
+    let mut changes = Changes { subscription, seen: BTreeSet::new(), told: BTreeSet::new() };
+    let chmod = |name: &str, mode: u32| {
+        let path = bench.path(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        path
+    };
+    let (old, src) = (chmod("src/old", 0o2775), chmod("src", 0o700));
+    let told = changes.until_all(&[old.clone(), src.clone()]).await;
+    assert!(told.iter().all(|path| ChangedPath::takes_no_place(path)), "{told:?}");
+
+    // A touch is none, nor is what lies elsewhere.
+    let now = std::time::SystemTime::now();
+    fs::File::open(&old).expect("it is there").set_modified(now).expect("it is ours");
+    chmod("src/old", 0o2775);
+    chmod("other", 0o700);
+    let last = bench.write("other/last", "");
+    assert_eq!(changes.until(&last).await, set([&last]));
+
+    // A new one is told with what is in it, and so is one that takes the place of another, as such.
+    let new = bench.make("src/new");
+    let file = bench.write("src/new/file", "");
+    let told = changes.until_all(&[new.clone(), file.clone()]).await;
+    let of = |told: &BTreeSet<PathBuf>, path: &PathBuf| told.get(path).cloned().expect("it was told");
+    assert!(ChangedPath::takes_no_place(&of(&told, &new)), "{told:?}");
+    fs::rename(&new, bench.path("src/aside")).expect("it is moved");
+    bench.make("src/new");
+    let told = changes.until_all(&[new.clone(), bench.path("src/aside/file")]).await;
+    assert!(!ChangedPath::takes_no_place(&of(&told, &new)), "{told:?}");
 }
 
 #[tokio::test]

@@ -164,6 +164,30 @@ pub struct Container {
     pub state: ContainerState,
     pub ready: bool,
     pub restarts: u32,
+    #[serde(default)]
+    pub restart_policy: RestartPolicy,
+}
+
+/// When a container that has ended is started again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RestartPolicy {
+    #[default]
+    Always,
+    OnFailure,
+    Never,
+}
+
+impl Container {
+    /// It does not come back in this pod, whatever else still runs there.
+    pub fn has_ended_for_good(&self) -> bool {
+        let ContainerState::Terminated { exit_code, .. } = &self.state else { return false };
+        match self.restart_policy {
+            RestartPolicy::Always => false,
+            RestartPolicy::OnFailure => *exit_code == 0,
+            RestartPolicy::Never => true,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,8 @@
 //! Sets of files on this machine, by roots and ignore rules.
 
-use std::path::PathBuf;
+use std::cmp::Ordering;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +17,66 @@ pub struct FileSet {
 impl FileSet {
     pub fn is_empty(&self) -> bool {
         self.roots.is_empty()
+    }
+}
+
+/// How changes of files are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// What changes below these is told when the burst that it is part of has passed …
+    pub together: Vec<PathBuf>,
+    /// … also as far as others see that burst who belong to the same group.
+    pub group: Option<String>,
+    /// Below these, the modes of folders count, too.
+    pub modes: Vec<PathBuf>,
+}
+
+/// A path that changed, as it was told. A folder with a slash at its end takes nothing's place: it is new, or its mode is
+/// another. The same without the slash may have taken the place of another folder. To a [`Path`] both are equal.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChangedPath(PathBuf);
+
+impl ChangedPath {
+    pub fn takes_no_place(path: &Path) -> bool {
+        path.as_os_str().as_encoded_bytes().ends_with(b"/")
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.0.as_os_str().as_encoded_bytes()
+    }
+}
+
+impl From<PathBuf> for ChangedPath {
+    fn from(path: PathBuf) -> Self {
+        Self(path)
+    }
+}
+
+impl Deref for ChangedPath {
+    type Target = PathBuf;
+
+    fn deref(&self) -> &PathBuf {
+        &self.0
+    }
+}
+
+impl PartialEq for ChangedPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for ChangedPath {}
+
+impl Ord for ChangedPath {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bytes().cmp(other.bytes())
+    }
+}
+
+impl PartialOrd for ChangedPath {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod aside;
 mod look;
+mod reach;
 mod settle;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,6 +21,7 @@ use super::place::Places;
 use crate::problem::{About, Problem};
 use aside::Aside;
 use look::{Found, digest_of};
+use reach::Reach;
 
 pub(super) struct Transaction {
     removals: Vec<PathBuf>,
@@ -39,6 +41,8 @@ pub(super) struct Transaction {
     files: Vec<(PathBuf, Digest)>,
     /// Directories that were made for what is written aside, outermost first.
     made: Vec<PathBuf>,
+    /// Directories that were opened for it.
+    reach: Reach,
     /// What went wrong first; from then on everything is ignored.
     problem: Option<Problem>,
 }
@@ -91,6 +95,7 @@ impl Transaction {
             leaving: HashMap::new(),
             files: Vec::new(),
             made: Vec::new(),
+            reach: Reach::default(),
             problem: None,
         };
         let mut wants = Vec::new();
@@ -109,7 +114,11 @@ impl Transaction {
         wants: &mut Vec<Want>,
     ) -> Result<(), Problem> {
         for path in &self.removals {
+            self.reach.above(path);
             may_be_removed(path)?;
+        }
+        for entry in &update.entries {
+            self.reach.above(&places.of(&entry.path));
         }
         self.vanishing.extend(self.removals.iter().cloned());
         let others = update.entries.iter().map(|entry| (places.of(&entry.path), &entry.kind));
@@ -246,7 +255,7 @@ impl Transaction {
             coming.open()?.finish()?;
         }
         self.made.clear();
-        settle::settle(&self.removals, &std::mem::take(&mut self.steps))?;
+        settle::settle(&self.removals, &std::mem::take(&mut self.steps), &mut self.reach)?;
         for (path, digest) in std::mem::take(&mut self.files) {
             memory.keep(path, digest);
         }
@@ -266,6 +275,7 @@ impl Drop for Transaction {
         for directory in self.made.iter().rev() {
             let _ = fs::remove_dir(directory);
         }
+        self.reach.close();
     }
 }
 

@@ -15,6 +15,8 @@ use crate::support::chance::{self, Chance};
 /// So many in a round; then the trees are compared.
 const EDITS: usize = 15;
 const USUAL: usize = 10 * EDITS;
+/// Open to others, to nobody else, with the bits for groups and for everybody; and closed to the owner, too.
+const FOLDER_MODES: [u32; 7] = [0o755, 0o700, 0o775, 0o711, 0o2775, 0o1777, 0o555];
 
 #[test]
 fn random_edits_arrive() {
@@ -32,8 +34,25 @@ fn random_edits_arrive_through_a_shell() {
     assert_eq!(init_containers(&site), "");
 }
 
+/// With the image's own `tar`.
+#[test]
+fn random_edits_arrive_without_an_agent() {
+    let site = site("live-edits-tar", "busybox", "0");
+    arrive_with(&site, ", live_update_agent=False");
+    assert_eq!(init_containers(&site), "");
+}
+
 fn arrive(site: &Site) {
+    arrive_with(site, "");
+}
+
+/// `words` go to the end of `k8s_resource`.
+fn arrive_with(site: &Site, words: &str) {
     with_steps(site, "sync('app/www', '/www')");
+    let tiltfile = fs::read_to_string(site.project.file("Tiltfile")).expect("it is there");
+    let forwarded = ":8080'";
+    assert!(tiltfile.contains(forwarded), "{tiltfile}");
+    site.project.write("Tiltfile", &tiltfile.replace(forwarded, &format!("{forwarded}{words}")));
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     site.serves("one");
@@ -52,8 +71,8 @@ fn arrive(site: &Site) {
         let mut told = Vec::new();
         eventually(&format!("the trees are equal after round {round}"), || {
             let line = "cd /www && /busybox find . ! -path . | while IFS= read -r p; do if [ -L \"$p\" ]; then \
-                echo \"$p -> $(/busybox readlink \"$p\")\"; elif [ -d \"$p\" ]; then echo \"$p/\"; else \
-                echo \"$p $(/busybox stat -c '%a %Y' \"$p\") $(/busybox md5sum < \"$p\")\"; fi; done";
+                echo \"$p -> $(/busybox readlink \"$p\")\"; elif [ -d \"$p\" ]; then \
+                echo \"$p/ $(/busybox stat -c %a \"$p\")\"; else echo \"$p $(/busybox stat -c '%a %Y' \"$p\") $(/busybox md5sum < \"$p\")\"; fi; done";
             let mut seen: Vec<String> = shell(site, &pod, line).lines().map(str::to_owned).collect();
             seen.sort();
             let missing = expected.iter().filter(|line| !seen.contains(line)).map(|line| format!("- {line}"));
@@ -96,9 +115,9 @@ fn edit(root: &Path, chance: &mut Chance) {
         }
         3 => drop(fs::create_dir(&path)),
         4 => drop(symlink(*chance.of(&names), &path)),
-        5 if path.is_file() && !path.is_symlink() => {
-            let mode = *chance.of(&[0o644, 0o755, 0o600]);
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        5 if path.exists() && !path.is_symlink() => {
+            let modes = if path.is_dir() { &FOLDER_MODES[..] } else { &[0o644, 0o755, 0o600] };
+            fs::set_permissions(&path, fs::Permissions::from_mode(*chance.of(modes))).expect("it is ours");
         }
         6 => drop(fs::rename(&path, root.join(*chance.of(&names)))),
         _ => match path.symlink_metadata() {
@@ -125,7 +144,7 @@ fn walk(root: &Path, folder: &Path, lines: &mut Vec<String>) {
             let target = path.read_link().expect("it is a link");
             lines.push(format!("{name} -> {}", target.display()));
         } else if about.is_dir() {
-            lines.push(format!("{name}/"));
+            lines.push(format!("{name}/ {:o}", about.mode() & 0o7777));
             walk(root, &path, lines);
         } else {
             let sum = std::process::Command::new("md5sum").arg(&path).output().expect("it runs").stdout;

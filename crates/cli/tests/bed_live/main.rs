@@ -4,6 +4,7 @@
 #[path = "../support/support.rs"]
 mod support;
 
+mod docker;
 mod edits;
 mod elsewhere;
 mod faults;

@@ -110,8 +110,15 @@ fn pack(puts: &[Put]) -> Result<Option<Bytes>, Failure> {
     for Put { path, modified, what } in puts {
         match what {
             Content::File { mode, bytes } => archive.add_file(path, *mode, *modified, bytes.get())?,
-            Content::Directory { mode } => archive.add_directory(path, *mode, *modified)?,
             Content::Link { target } => archive.add_link(path, target, *modified)?,
+            Content::Directory { .. } => {}
+        }
+    }
+    // Last, and inner ones first: one that nobody may write to is filled by then, and what is put into a directory changes its
+    // time. Those above a file are made with it.
+    for Put { path, modified, what } in puts.iter().rev() {
+        if let Content::Directory { mode } = what {
+            archive.add_directory(path, *mode, *modified)?;
         }
     }
     archive.finish().map(Some)

@@ -119,6 +119,17 @@ pub(super) fn update(removals: &[String], length: Option<usize>) -> String {
     script
 }
 
+/// Removes directories that lie where files and links shall be, which no tar does: it says that it found one with this status.
+pub(super) const CLEARED: i32 = 3;
+pub(super) fn clear(paths: &[&str]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| quote(path)).collect();
+    format!(
+        "s=0; for p in {}; do if [ -d \"$p\" ] && [ ! -L \"$p\" ]; then rm -rf -- \"$p\" </dev/null || exit 1; s={CLEARED}; fi; \
+         done; exit $s\n",
+        paths.join(" ")
+    )
+}
+
 /// Runs a command that cannot read the channel.
 pub(super) fn run(argv: &[String]) -> String {
     let words: Vec<String> = argv.iter().map(|word| quote(word)).collect();
@@ -144,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_request_is_one_line() {
-        for line in [update(&["/a\n".to_owned()], Some(3)), bring_agent(3)] {
+        for line in [update(&["/a\n".to_owned()], Some(3)), bring_agent(3), clear(&["/a\n", "/b"])] {
             assert_eq!(line.matches('\n').count(), 1);
             assert!(line.ends_with('\n'));
         }

@@ -8,12 +8,17 @@ use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
 use tokio::io::{AsyncWriteExt, ReadHalf, SimplexStream, WriteHalf};
 
-use super::Output;
 use super::exec::{Exec, Streams};
 use super::frames::{Frames, Piece};
 use super::script::Hello;
-use super::{Carried, REMOVALS_AT_ONCE, script};
+use super::{Carried, Changes, Content, Output, Put, REMOVALS_AT_ONCE, script};
 use crate::connect::Cluster;
+
+/// What the image's programs said of changes that they could not make.
+struct Failed {
+    complaints: Vec<u8>,
+    status: i32,
+}
 
 /// As much of a command's complaints as a failure shows.
 const MOST_DETAIL: usize = 16 << 10;
@@ -81,15 +86,38 @@ impl ShellChannel {
         Ok((self.exec, Streams { stdin: self.stdin, stdout, stderr }, heard))
     }
 
-    /// Removes `removals`, then unpacks `archive` in `/`, in one round trip.
-    pub(super) async fn update(
-        &mut self,
-        archive: Option<&Bytes>,
-        removals: &[String],
-    ) -> Result<(), Failure> {
+    /// Removes, then unpacks what is put in `/`, in one round trip: directories in the place of files are found when tar fails.
+    pub(super) async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
+        let archive = changes.archive()?;
         if archive.is_some() && !self.hello.has_tar {
             return Err(self.lacks("tar"));
         }
+        let first = self.unpack(archive.as_ref(), changes.removals()).await?;
+        match first {
+            Ok(()) => Ok(()),
+            Err(_) if self.clear(changes).await? => {
+                self.unpack(archive.as_ref(), &[]).await?.map_err(|failed| self.not_written(&failed))
+            }
+            Err(failed) => Err(self.not_written(&failed)),
+        }
+    }
+
+    /// Whether something was in the way of files that is not any more.
+    async fn clear(&mut self, changes: &Changes) -> Result<bool, Failure> {
+        let is_leaf = |put: &&Put| !matches!(put.what, Content::Directory { .. });
+        let paths: Vec<&str> = changes.puts().iter().filter(is_leaf).map(|put| put.path.as_str()).collect();
+        let mut cleared = false;
+        for paths in paths.chunks(REMOVALS_AT_ONCE) {
+            cleared |= self.request(&script::clear(paths), &[], |_| {}).await? == script::CLEARED;
+        }
+        Ok(cleared)
+    }
+
+    async fn unpack(
+        &mut self,
+        archive: Option<&Bytes>,
+        removals: &[String],
+    ) -> Result<Result<(), Failed>, Failure> {
         let batches = removals.len().div_ceil(REMOVALS_AT_ONCE).max(1);
         for batch in 0..batches {
             let from = batch * REMOVALS_AT_ONCE;
@@ -100,10 +128,10 @@ impl ShellChannel {
             let data = data.map(Bytes::as_ref).unwrap_or_default();
             let status = self.request(&request, data, |output| gather(&mut complaints, output)).await?;
             if status != 0 {
-                return Err(self.not_written(&complaints, status));
+                return Ok(Err(Failed { complaints, status }));
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     pub(super) async fn run(
@@ -212,7 +240,7 @@ impl ShellChannel {
         self.exec.place.cannot_restart()
     }
 
-    fn not_written(&self, complaints: &[u8], status: i32) -> Failure {
+    fn not_written(&self, Failed { complaints, status }: &Failed) -> Failure {
         let complaints = String::from_utf8_lossy(complaints);
         match complaints.trim_end() {
             "" => self.exec.place.not_written(&format!("exit code {status}")),

@@ -8,7 +8,7 @@ mod readings;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_cluster::{Changes, Cluster, Output};
+use lilt_cluster::{Changes, Cluster, Output, is_forbidden};
 use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
@@ -118,11 +118,13 @@ impl<'a> Target<'a> {
         Channel::open(self.context, &self.cluster, task, self.by_engine).await
     }
 
-    /// Whether the engine is to do what the image cannot: it needs no program of the image to write, and no rights. Where the
-    /// image can, an exec that stays open is the better way, for a new one at each step takes the engine tens of milliseconds.
+    /// Whether the engine is to do what the image cannot, or what the cluster does not allow: it needs no program of the image to
+    /// write, and no rights. Where the image can, an exec that stays open is the better way, for a new one at each step takes the
+    /// engine tens of milliseconds.
     async fn turn_to_engine(&mut self, failure: &Failure, task: &SyncTask) -> bool {
         let may = self.context.settings.live_update.unwrap_or_default() == Transport::Any;
-        if !may || self.by_engine || task.agent || failure.class != Class::User {
+        let lasts = failure.class == Class::User || is_forbidden(failure);
+        if !may || self.by_engine || task.agent || !lasts {
             return false;
         }
         self.by_engine = DockerChannel::open(self.context, task).await.is_ok();

@@ -68,26 +68,26 @@ async fn tell(context: &Context, id: &WatchId, batch: Option<Batch>) {
         context.tell(Event::ChangesLost { watch: id.clone() }).await;
     }
     if !paths.is_empty() {
-        changed(context, id, paths).await;
+        changed(context, id, paths, batch.companions).await;
     }
 }
 
-async fn changed(context: &Context, id: &WatchId, paths: Vec<PathBuf>) {
+async fn changed(context: &Context, id: &WatchId, paths: Vec<PathBuf>, companions: usize) {
     // Of a burst a few tell enough.
     let written = paths.iter().take(SAMPLE).filter_map(|path| files::written(path)).max();
-    context.tell(Event::FilesChanged { watch: id.clone(), paths, written }).await;
+    context.tell_with(Event::FilesChanged { watch: id.clone(), paths, written }, companions).await;
 }
 
 /// Returns when every watch is placed: no later change is missed.
 async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec>) -> Option<Subscription> {
-    let (version, mut files, contents, together) = match &*spec.borrow_and_update() {
-        TaskSpec::Watch { version, files, contents, together } => {
-            (*version, files.clone(), contents.clone(), together.clone())
+    let (version, mut files, contents, manner) = match &*spec.borrow_and_update() {
+        TaskSpec::Watch { version, files, contents, manner } => {
+            (*version, files.clone(), contents.clone(), manner.clone())
         }
         _ => return None,
     };
     files.ignores.extend(context.settings.output.iter().map(IgnoreRule::path));
-    let subscription = match context.edges.watcher.subscribe_together(files, together) {
+    let subscription = match context.edges.watcher.subscribe_with(files, manner) {
         Ok(mut subscription) => {
             if let Err(failure) = subscription.ready().await {
                 complain(context, id, &failure).await;
@@ -102,7 +102,7 @@ async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec
     // Only now: a save between such a look and the watch being placed would be lost.
     let paths = contents.outdated(|path| read(path));
     if !paths.is_empty() {
-        changed(context, id, paths).await;
+        changed(context, id, paths, 0).await;
     }
     // Also where some of it cannot be watched: that is said above, and waiting would not help.
     context.tell(Event::Watching { watch: id.clone(), version }).await;

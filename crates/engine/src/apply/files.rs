@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_model::api::ObjectKey;
+use lilt_model::files::ChangedPath;
 use lilt_model::resource::Body;
 use lilt_model::{Failure, Timestamp};
 
@@ -28,7 +29,7 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     let now = state.now;
     note_loop(state, &watch, &paths, written);
     note_event(state, &watch, &paths);
-    let changes = paths.into_iter().map(|path| (path, sequence));
+    let changes = paths.into_iter().map(|path| (ChangedPath::from(path), sequence));
     if let WatchId::Image(name, image) = &watch {
         images::tell_blind(state, name, image, changes.clone());
     }
@@ -41,7 +42,7 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
             return;
         }
         WatchId::Object(name) => {
-            objects::files_changed(state, name, changes.map(|(path, _)| path).collect());
+            objects::files_changed(state, name, changes.map(|(path, _)| path.to_path_buf()).collect());
             return;
         }
         WatchId::Local(name) | WatchId::Image(name, _) | WatchId::Deploy(name) => name.clone(),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lilt_model::files::ChangedPath;
 use lilt_model::resource::Body;
 use lilt_model::{ImageName, ResourceName, Timestamp};
 
@@ -87,7 +88,7 @@ pub(super) fn save(
         for other in heard.iter().filter(|other| *other != name) {
             let resource = state.resources.get_mut(other).and_then(ResourceState::kubernetes_mut);
             if let Some(known) = resource.and_then(|it| it.images.get_mut(image)) {
-                known.changes.extend(paths.iter().map(|path| (path.clone(), sequence)));
+                known.changes.extend(paths.iter().map(|path| (path.clone().into(), sequence)));
                 state.touch(other);
             }
         }
@@ -104,7 +105,7 @@ pub(super) fn tell_blind(
     state: &mut State,
     name: &ResourceName,
     image: &ImageName,
-    changes: impl Iterator<Item = (PathBuf, u64)> + Clone,
+    changes: impl Iterator<Item = (ChangedPath, u64)> + Clone,
 ) {
     let others: Vec<ResourceName> = sharers(state, image).filter(|other| *other != name).cloned().collect();
     for other in others {

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use lilt_model::Timestamp;
 use lilt_model::api::{ObjectKey, reading};
-use lilt_model::files::{Contents, FileSet};
+use lilt_model::files::{Contents, FileSet, Manner};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::references;
 use super::{Made, Run, disable, time};
 use crate::event::WatchId;
-use crate::plan::Plan;
+use crate::plan::{Plan, manner_of};
 use crate::state::State;
 use crate::task::{TaskId, TaskSpec};
 
@@ -141,13 +141,25 @@ pub(crate) fn changed(state: &mut State, name: &str, paths: Vec<PathBuf>) {
     references::changed(state, &key);
 }
 
-pub(super) fn plan(key: &ObjectKey, run: &FilesRun) -> Plan {
+pub(super) fn plan(state: &State, key: &ObjectKey, run: &FilesRun) -> Plan {
     let Some((version, files)) = &run.watched else { return Plan::new() };
     let spec = TaskSpec::Watch {
         version: *version,
         files: files.clone(),
         contents: Contents::default(),
-        together: Vec::new(),
+        manner: manner(state, key),
     };
     Plan::from([(TaskId::Watch(WatchId::Object(key.name.clone())), spec)])
+}
+
+/// As the live updates need it that copy what changes; of the first that has several sources, all are told together.
+fn manner(state: &State, key: &ObjectKey) -> Manner {
+    let made = |key: &ObjectKey| Some((key.clone(), &state.objects.made.get(key)?.object));
+    let updates: Vec<_> = references::live_updates_of(state, key).filter_map(made).collect();
+    let has_several = |key: &ObjectKey| references::watches_of(state, key).nth(1).is_some();
+    let group =
+        updates.iter().find(|(key, _)| has_several(key)).map(|(key, _)| format!("LiveUpdate/{}", key.name));
+    let updates: Vec<_> =
+        updates.iter().map(|(_, object)| reading::live_update(object, state.folder())).collect();
+    manner_of(updates.iter(), group)
 }

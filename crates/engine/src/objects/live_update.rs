@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use lilt_model::api::fields::Fields;
 use lilt_model::api::{Object, ObjectKey, reading};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
-use lilt_model::files::FileSet;
+use lilt_model::files::{ChangedPath, FileSet};
 use lilt_model::image::LiveUpdate;
 use lilt_model::reference::Reference;
 use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
@@ -29,7 +29,7 @@ pub(crate) struct LiveRun {
     /// The specification that all this is about.
     spec: Value,
     /// What was saved and is not in the image: when, and the number of the newest save.
-    changes: BTreeMap<PathBuf, (Timestamp, u64)>,
+    changes: BTreeMap<ChangedPath, (Timestamp, u64)>,
     /// The newest save of each source that was looked at.
     seen: BTreeMap<String, Timestamp>,
     #[serde(serialize_with = "crate::dump::pairs")]
@@ -96,9 +96,6 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         Some(known) if known.reason == reason && known.message == message => known,
         _ => Failed { reason, message, since: now },
     });
-    if run.failed.is_none() {
-        begin(state, &mut run);
-    }
     if let Some(Made { run: known, .. }) = state.objects.made.get_mut(key) {
         *known = Run::Live(run);
     }
@@ -237,10 +234,26 @@ fn take_saves(state: &mut State, object: &Object, run: &mut LiveRun) -> Result<(
                 continue;
             }
             let number = state.next_sequence();
-            run.changes.extend(paths.into_iter().map(|path| (path, (at, number))));
+            run.changes.extend(paths.into_iter().map(|path| (path.into(), (at, number))));
         }
     }
     Ok(())
+}
+
+/// Begins what is to be copied, of those that were looked at. Not before: what else belongs to the same burst of saves may be told
+/// by another watch, in the same turn.
+pub(crate) fn begin_all(state: &mut State) {
+    let live_updates = state.objects.touched.iter().filter(|key| key.kind == "LiveUpdate");
+    for key in live_updates.cloned().collect::<Vec<_>>() {
+        let Some(Made { run: Run::Live(run), .. }) = state.objects.made.get(&key) else { continue };
+        let mut run = run.clone();
+        if run.failed.is_none() {
+            begin(state, &mut run);
+        }
+        if let Some(Made { run: known, .. }) = state.objects.made.get_mut(&key) {
+            *known = Run::Live(run);
+        }
+    }
 }
 
 /// Gives each container what it lacks, one thing after the other.
@@ -251,7 +264,7 @@ fn begin(state: &mut State, run: &mut LiveRun) {
         let untried = newest.filter(|newest| *newest > target.tried);
         let first = (target.initial_sync == InitialSync::Due).then_some(newest.unwrap_or(target.has));
         let Some(up_to) = untried.or(first) else { continue };
-        let paths = missing().map(|(path, _)| path.clone()).collect();
+        let paths = missing().map(|(path, _)| path.to_path_buf()).collect();
         let everything = target.initial_sync != InitialSync::Done;
         target.job = Some(Job { run: state.next_sequence(), up_to, paths, everything });
     }
@@ -277,7 +290,8 @@ pub(crate) fn synced(
     target.error = match outcome {
         Ok(()) => {
             target.has = job.up_to;
-            let saved = job.paths.iter().filter_map(|path| changes.get(path)).map(|(at, _)| *at);
+            let saved =
+                job.paths.iter().filter_map(|path| changes.get(&path.clone().into())).map(|(at, _)| *at);
             target.synced = saved.max().or(target.synced);
             None
         }

@@ -35,6 +35,33 @@ impl References {
     }
 }
 
+/// The live updates that a watch is a source of.
+pub(super) fn live_updates_of<'s>(
+    state: &'s State,
+    watch: &ObjectKey,
+) -> impl Iterator<Item = &'s ObjectKey> + use<'s> {
+    let naming = state.objects.references.naming.get(watch).into_iter().flatten();
+    naming.filter(|key| key.kind == "LiveUpdate")
+}
+
+/// The watches that an object names.
+pub(super) fn watches_of<'s>(
+    state: &'s State,
+    key: &ObjectKey,
+) -> impl Iterator<Item = &'s ObjectKey> + use<'s> {
+    let named = state.objects.references.named.get(key).into_iter().flatten();
+    named.filter(|key| key.kind == "FileWatch")
+}
+
+/// A live update is, or was, what this says: its sources tell of changes as it needs it.
+pub(super) fn touch_sources(state: &mut State, key: &ObjectKey) {
+    if key.kind == "LiveUpdate" {
+        for watch in watches_of(state, key).cloned().collect::<Vec<_>>() {
+            state.objects.touch(&watch);
+        }
+    }
+}
+
 pub(crate) fn set_references(state: &mut State, key: &ObjectKey, names: BTreeSet<ObjectKey>) {
     state.objects.references.set(key, names);
 }

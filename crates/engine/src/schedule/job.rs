@@ -46,6 +46,9 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     // What an update by hand or an automatic one may take: everything; else what was taken before.
     let takes_new = resource.triggered.is_some() || resource.is_automatic();
     let snapshot = if takes_new { state.sequence } else { resource.attempted };
+    if nobody_takes_changes(state, resource, spec, kubernetes) {
+        return Choice::Deploy;
+    }
     let jobs = jobs(kubernetes, snapshot);
     if let Some(speaker) = jobs.keys().next().cloned() {
         let everything = jobs.values().any(|job| job.everything);
@@ -148,6 +151,24 @@ fn live_cause(state: &State, resource: &ResourceState, everything: bool) -> Caus
     }
 }
 
+/// Files of an image changed whose containers have all ended for good, though something else in their pods runs: what was saved
+/// is for the next ones, as where pods have ended.
+fn nobody_takes_changes(
+    state: &State,
+    resource: &ResourceState,
+    spec: &KubernetesResource,
+    kubernetes: &KubernetesState,
+) -> bool {
+    let changed = spec.images.iter().filter(|image| image.live_update.is_some() && image.is_built());
+    changed.filter_map(|image| Some((image, kubernetes.images.get(&image.name)?))).any(|(image, known)| {
+        let is_of = |it: &&Container| !it.init && runs(known.reference.as_ref(), image, it);
+        let containers = || current_pods(state, kubernetes).flat_map(|pod| &pod.containers).filter(is_of);
+        known.newest_change() > resource.attempted
+            && containers().next().is_some()
+            && containers().all(Container::has_ended_for_good)
+    })
+}
+
 /// A container that takes changes is on its way, for the first time or again: it is not one that crashes all the time, or
 /// that cannot be made at all.
 pub(crate) fn is_starting(state: &State, spec: &KubernetesResource, kubernetes: &KubernetesState) -> bool {
@@ -190,7 +211,7 @@ pub(super) fn new_changes(resource: &ResourceState) -> BTreeSet<&PathBuf> {
     changes
         .flat_map(|changes| changes.iter())
         .filter(|(_, at)| **at > attempted)
-        .map(|(path, _)| path)
+        .map(|(path, _)| &**path)
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! A Kubernetes resource's life.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::cluster::{Container, PodRef, Registry};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::event::{Deployed, Drift, ForwardState};
 use crate::notices::Notices;
-use crate::state::CommandRun;
+use crate::state::{Changes, CommandRun};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KubernetesState {
@@ -26,7 +26,7 @@ pub(crate) struct KubernetesState {
     /// When the last update that applied something began and ended.
     pub(crate) applied_during: Option<(Timestamp, Timestamp)>,
     /// Changes that the command that deploys has not seen.
-    pub(crate) changes: BTreeMap<PathBuf, u64>,
+    pub(crate) changes: Changes,
     /// The resource as it was last applied; what a later one lacks must go. The same that is wanted now, most of the time.
     #[serde(serialize_with = "objects")]
     pub(crate) applied: Option<Arc<Resource>>,
@@ -108,7 +108,7 @@ pub(crate) struct ImageState {
     /// All changes up to this number are in the built image.
     pub(crate) built: u64,
     /// Changes since the image was built.
-    pub(crate) changes: BTreeMap<PathBuf, u64>,
+    pub(crate) changes: Changes,
     /// Changes up to this number lie in a volume of its pods, where they outlive containers.
     pub(crate) lasting: u64,
     /// It must be built, whatever the changes say: its definition changed or copying failed.
@@ -215,7 +215,7 @@ pub(crate) fn runs(reference: Option<&String>, target: &ImageTarget, container: 
 impl ImageState {
     /// Changes after `has`, up to `limit`.
     pub(crate) fn changes_between(&self, has: u64, limit: u64) -> impl Iterator<Item = &PathBuf> {
-        self.changes.iter().filter(move |(_, at)| **at > has && **at <= limit).map(|(path, _)| path)
+        self.changes.iter().filter(move |(_, at)| **at > has && **at <= limit).map(|(path, _)| &**path)
     }
 
     /// Containers that lack a change which was taken up before, such as one that started again.
@@ -253,7 +253,7 @@ impl ImageState {
     /// copied into them, and must get what they lack.
     pub(crate) fn record_deployment(&mut self, snapshot: u64, live_update: Option<&LiveUpdate>) {
         self.stale = false;
-        let copied = |path: &PathBuf| live_update.is_some_and(|it| crate::schedule::in_place(it, path));
+        let copied = |path: &Path| live_update.is_some_and(|it| crate::schedule::in_place(it, path));
         self.changes.retain(|path, at| *at > snapshot || copied(path));
     }
 }

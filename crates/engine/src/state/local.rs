@@ -1,19 +1,17 @@
 //! A local resource's life.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use lilt_model::Timestamp;
 use lilt_model::command::Command;
 use lilt_model::probe::Probe;
 use serde::Serialize;
 
+use super::Changes;
 use crate::event::ServeExit;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct LocalState {
     /// Changes that no finished update has seen.
-    pub(crate) changes: BTreeMap<PathBuf, u64>,
+    pub(crate) changes: Changes,
     pub(crate) serve: Option<Box<Serve>>,
     /// The last run of the command that updates it.
     pub(crate) command: Option<CommandRun>,

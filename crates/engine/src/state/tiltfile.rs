@@ -1,6 +1,6 @@
 //! The Tiltfile's own life.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use lilt_model::api::Object;
@@ -9,6 +9,7 @@ use lilt_model::secret::Secret;
 use lilt_model::{Failure, Timestamp};
 use serde::Serialize;
 
+use super::Changes;
 use super::looping::Looping;
 use super::resource::{FinishedUpdate, HISTORY};
 use crate::cause::Cause;
@@ -35,7 +36,7 @@ pub(crate) struct TiltfileState {
     pub(crate) contents: Contents,
     pub(crate) events: FileEvents,
     /// Changes that no finished load has seen.
-    pub(crate) changes: BTreeMap<PathBuf, u64>,
+    pub(crate) changes: Changes,
     /// Asked for by hand.
     pub(crate) triggered: bool,
     /// What it is loaded with.

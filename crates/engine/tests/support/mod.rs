@@ -8,7 +8,7 @@ use lilt_engine::{
     Deployed, Event, Mode, Options, ProgramId, State, TaskId, TaskSpec, UpdateJob, UpdateOutcome, WatchId,
     apply, plan, project_resource, schedule,
 };
-use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef};
+use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef, RestartPolicy};
 use lilt_model::command::Command;
 use lilt_model::files::FileSet;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget, LiveUpdate, Run, Sync};
@@ -506,6 +506,7 @@ pub fn running(resource: &str, pod: &str, tag: &str, container: &str) -> Pod {
             state: ContainerState::Running { since: Timestamp(1) },
             ready: true,
             restarts: 0,
+            restart_policy: RestartPolicy::default(),
         }],
     }
 }

@@ -6,16 +6,19 @@
 //! merged: what is kept is bounded by the number of distinct paths.
 
 mod mailbox;
+mod modes;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lilt_model::Failure;
+use lilt_model::files::Manner;
 use tokio::sync::oneshot;
 
 use super::{Batch, SubscriptionId};
 use mailbox::Mailbox;
+use modes::Noted;
 
 /// How long a first change waits for the ones that belong to it.
 const GATHERING: Duration = Duration::from_millis(2);
@@ -35,8 +38,16 @@ pub(super) enum Content {
     Touched,
     /// It was deleted, or moved to another name.
     Gone,
-    /// It is a directory that was not there before. Told only if nothing is in it: else what is in it tells of it.
+    /// It is a directory that took nothing's place: one that was not there before, or, where modes count, has another. Where they
+    /// do not it is told only if nothing is in it: else what is in it tells of it.
     Folder,
+}
+
+/// Mailboxes that are told together.
+struct Group {
+    /// When the burst has passed, for all of them.
+    due: Instant,
+    members: usize,
 }
 
 #[derive(Debug, Default)]
@@ -49,9 +60,8 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// What changes below the paths `together` is told when the burst that it is part of has passed.
-    pub(super) fn open(&mut self, id: SubscriptionId, together: Vec<PathBuf>) {
-        self.mailboxes.insert(id, Mailbox::new(together));
+    pub(super) fn open(&mut self, id: SubscriptionId, manner: Manner) {
+        self.mailboxes.insert(id, Mailbox::new(manner));
     }
 
     pub(super) fn close(&mut self, id: SubscriptionId) {
@@ -69,6 +79,23 @@ impl Delivery {
         if completes {
             // It is what was waited for.
             self.wake = self.wake.map(|wake| wake.min(Instant::now()));
+        }
+    }
+
+    /// The mode of a folder is known now; a new one is told.
+    pub(super) fn note_mode(&mut self, id: SubscriptionId, folder: &Path, is_new: bool) {
+        let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
+        let counts = mailbox.modes.note(folder).is_some();
+        if counts && is_new {
+            self.change(id, folder, Content::Folder);
+        }
+    }
+
+    /// The mode of a folder may be another.
+    pub(super) fn mode(&mut self, id: SubscriptionId, folder: &Path) {
+        let Some(mailbox) = self.mailboxes.get_mut(&id) else { return };
+        if mailbox.modes.note(folder) == Some(Noted::Another) {
+            self.change(id, folder, Content::Folder);
         }
     }
 
@@ -115,18 +142,34 @@ impl Delivery {
             return;
         }
         let mut later = None;
+        let groups = self.groups(now);
         let mailboxes = &mut self.mailboxes;
         self.gathering.retain(|id| {
             let Some(mailbox) = mailboxes.get_mut(id) else { return false };
             let Some((due, pause)) = mailbox.due(now) else { return false };
+            let group = mailbox.group().and_then(|group| groups.get(group));
+            let due = group.map_or(due, |group| due.max(group.due));
             if due > now {
                 let look = due.min(now + pause);
                 later = Some(later.map_or(look, |other: Instant| other.min(look)));
                 return true;
             }
-            mailbox.ripen(now);
+            mailbox.ripen(now, group.map_or(0, |group| group.members - 1));
             false
         });
         self.wake = later;
+    }
+
+    /// Those who have seen parts of the same burst.
+    fn groups(&mut self, now: Instant) -> HashMap<String, Group> {
+        let mut groups: HashMap<String, Group> = HashMap::new();
+        for id in &self.gathering {
+            let Some(mailbox) = self.mailboxes.get_mut(id) else { continue };
+            let (Some((due, _)), Some(group)) = (mailbox.due(now), mailbox.group()) else { continue };
+            let known = groups.entry(group.to_owned()).or_insert(Group { due, members: 0 });
+            known.due = known.due.max(due);
+            known.members += 1;
+        }
+        groups
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Seen {
     pub(super) paths: Vec<PathBuf>,
     /// New, with nothing in them.
     pub(super) folders: Vec<PathBuf>,
+    /// Folders that are new or have another mode.
+    pub(super) modes: Vec<PathBuf>,
     pub(super) first: bool,
 }
 
@@ -125,8 +127,8 @@ impl Looker {
                 let region = place.0;
                 // Taken anew, because what was there before it came back is of no use.
                 let before = self.places.insert(place.clone(), (matcher, now.clone()));
-                let (paths, folders) = before.map(|(_, before)| before.difference(&now)).unwrap_or_default();
-                self.tell(Seen { region, paths, folders, first: true });
+                let difference = before.map(|(_, before)| before.difference(&now)).unwrap_or_default();
+                self.tell(difference.seen(region, true));
             }
             Order::Forget { region } => self.places.retain(|(holder, _), _| *holder != region),
         }
@@ -136,9 +138,9 @@ impl Looker {
         let mut told = Vec::new();
         for ((region, path), (matcher, before)) in &mut self.places {
             let now = Snapshot::take(path, matcher);
-            let (paths, folders) = before.difference(&now);
-            if !paths.is_empty() || !folders.is_empty() {
-                told.push(Seen { region: *region, paths, folders, first: false });
+            let difference = before.difference(&now);
+            if difference != Difference::default() {
+                told.push(difference.seen(*region, false));
                 *before = now;
             }
         }
@@ -156,6 +158,7 @@ impl Looker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     is_folder: bool,
+    mode: u32,
     size: u64,
     inode: u64,
     modified: (i64, i64),
@@ -165,11 +168,13 @@ struct Stamp {
 impl Stamp {
     fn of(about: &Metadata) -> Stamp {
         if about.is_dir() {
-            // That it is there is all that counts: what is in it is looked at.
-            return Stamp { is_folder: true, size: 0, inode: 0, modified: (0, 0), changed: (0, 0) };
+            // That it is there, and how it may be used: what is in it is looked at.
+            let mode = about.mode();
+            return Stamp { is_folder: true, mode, size: 0, inode: 0, modified: (0, 0), changed: (0, 0) };
         }
         Stamp {
             is_folder: false,
+            mode: about.mode(),
             size: about.size(),
             inode: about.ino(),
             modified: (about.mtime(), about.mtime_nsec()),
@@ -212,9 +217,7 @@ impl Snapshot {
         Snapshot(found)
     }
 
-    /// Files that are others now, and what is gone: of a folder that is gone, only itself. Then new folders with nothing in
-    /// them.
-    fn difference(&self, now: &Snapshot) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    fn difference(&self, now: &Snapshot) -> Difference {
         let mut paths = Vec::new();
         let mut gone: Option<&Path> = None;
         for (path, stamp) in &self.0 {
@@ -234,7 +237,27 @@ impl Snapshot {
         // The first of all is the place itself.
         let root = now.0.keys().next();
         let is_new = |path: &PathBuf| !self.0.contains_key(path) && Some(path) != root;
-        let new = folders.into_iter().map(|(path, _)| path).filter(|path| is_new(path) && is_empty(path));
-        (paths, new.cloned().collect())
+        let folders: Vec<&PathBuf> = folders.into_iter().map(|(path, _)| path).collect();
+        let new = folders.iter().filter(|path| is_new(path) && is_empty(path));
+        let new = new.map(|path| (*path).clone()).collect();
+        Difference { paths, folders: new, modes: folders.into_iter().cloned().collect() }
+    }
+}
+
+/// What became of a tree.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Difference {
+    /// Files that are others now, and what is gone: of a folder that is gone, only itself.
+    paths: Vec<PathBuf>,
+    /// New folders with nothing in them.
+    folders: Vec<PathBuf>,
+    /// Folders that are new or have another mode.
+    modes: Vec<PathBuf>,
+}
+
+impl Difference {
+    fn seen(self, region: RegionId, first: bool) -> Seen {
+        let Self { paths, folders, modes } = self;
+        Seen { region, paths, folders, modes, first }
     }
 }

@@ -196,11 +196,11 @@ impl State {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Subscribe { files, matcher, together, id, ready } => {
+            Command::Subscribe { files, matcher, manner, id, ready } => {
                 let subscription = SubscriptionId(self.new_id());
                 // No receiver: the subscription was dropped before it began.
                 if id.send(subscription).is_ok() {
-                    self.delivery.open(subscription, together);
+                    self.delivery.open(subscription, manner);
                     self.subscribe(subscription, files, &matcher, ready);
                 }
             }
@@ -360,11 +360,25 @@ impl State {
         for folder in &seen.folders {
             self.report(seen.region, folder, Content::Folder);
         }
+        for folder in &seen.modes {
+            self.report_mode(seen.region, folder);
+        }
         if seen.first
             && let Some(region) = self.regions.get_mut(&seen.region)
         {
             region.jobs = region.jobs.saturating_sub(1);
             self.tell_ready(seen.region);
+        }
+    }
+
+    /// The mode of a folder of a region may be another. Of one that is not known yet, such as what is new, it is noted.
+    fn report_mode(&mut self, id: RegionId, folder: &Path) {
+        let Some(region) = self.regions.get(&id) else { return };
+        if region.matcher.ignores(folder) {
+            return;
+        }
+        for subscription in &region.subscribers {
+            self.delivery.mode(*subscription, folder);
         }
     }
 

@@ -1,39 +1,68 @@
 //! Puts what lies aside in its place.
 
-use std::fs::{self, Permissions};
+use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 
+use super::reach::{Reach, set_mode};
 use super::{Step, aside};
 use crate::problem::{About, Problem};
 
-pub(super) fn settle(removals: &[std::path::PathBuf], steps: &[Step]) -> Result<(), Problem> {
+pub(super) fn settle(removals: &[PathBuf], steps: &[Step], reach: &mut Reach) -> Result<(), Problem> {
     for path in removals {
         remove(path).about(path)?;
     }
     for step in steps {
         match step {
-            Step::Directory { path, mode, .. } => make_directory(path, *mode)?,
+            Step::Directory { path, .. } => make_directory(path)?,
             Step::Rename { aside, path } => rename(aside, path)?,
             Step::Adjust { path, mode, modified } => adjust(path, *mode, *modified)?,
         }
     }
-    // Last, and inner ones first: what is put into a directory changes its time.
-    for step in steps.iter().rev() {
-        if let Step::Directory { path, modified, .. } = step {
-            set_time(path, *modified)?;
+    finish_directories(steps, reach)
+}
+
+/// Last, and inner ones first: what is put into a directory changes its time, and some modes let nobody in.
+fn finish_directories(steps: &[Step], reach: &mut Reach) -> Result<(), Problem> {
+    let opened = reach.opened().map(|(path, mode)| (path, (mode, None)));
+    let mut directories: BTreeMap<&Path, (u32, Option<i64>)> = opened.collect();
+    directories.extend(steps.iter().filter_map(|step| match step {
+        Step::Directory { path, mode, modified } => Some((path.as_path(), (*mode, Some(*modified)))),
+        _ => None,
+    }));
+    for (path, (mode, modified)) in directories.into_iter().rev() {
+        // One that was opened may be gone by now, or something else.
+        let Ok(about) = fs::symlink_metadata(path) else { continue };
+        if !about.is_dir() {
+            continue;
+        }
+        if let Some(modified) = modified {
+            set_time(path, modified)?;
+        }
+        if about.permissions().mode() & 0o7777 != mode & 0o7777 {
+            or_somebody_elses(set_mode(path, mode)).about(path)?;
         }
     }
+    reach.forget();
     Ok(())
+}
+
+/// Such as the root of a volume: its content counts.
+fn or_somebody_elses(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        result => result,
+    }
 }
 
 /// Whatever it is. What others mount there stays, without content.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(about) if about.is_dir() => fs::remove_dir_all(path),
+        Ok(about) if about.is_dir() => remove_directory(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
@@ -46,19 +75,26 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-fn make_directory(path: &Path, mode: u32) -> Result<(), Problem> {
+/// Some directories in it may be closed to their owner.
+fn remove_directory(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Reach::below(path);
+            fs::remove_dir_all(path)
+        }
+        removed => removed,
+    }
+}
+
+/// Its mode comes when everything is in it.
+fn make_directory(path: &Path) -> Result<(), Problem> {
     // A link to a directory is not one: the other side has a real one.
-    let there = fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
-    if !there {
-        remove(path).about(path)?;
-        make_parents(path)?;
-        fs::create_dir(path).about(path)?;
+    if fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()) {
+        return Ok(());
     }
-    match fs::set_permissions(path, Permissions::from_mode(mode & 0o7777)) {
-        // Somebody else's, such as the root of a volume: its content counts.
-        Err(error) if there && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        result => result.about(path),
-    }
+    remove(path).about(path)?;
+    make_parents(path)?;
+    fs::create_dir(path).about(path)
 }
 
 /// Directories above a path that could not be made before, because a file was in the way.
@@ -89,7 +125,7 @@ fn rename(aside: &Path, path: &Path) -> Result<(), Problem> {
 fn adjust(path: &Path, mode: u32, modified: i64) -> Result<(), Problem> {
     let about = fs::metadata(path).about(path)?;
     if about.permissions().mode() & 0o7777 != mode & 0o7777 {
-        fs::set_permissions(path, Permissions::from_mode(mode & 0o7777)).about(path)?;
+        set_mode(path, mode).about(path)?;
     }
     if about.modified().about(path)? == aside::time(modified) { Ok(()) } else { set_time(path, modified) }
 }

@@ -1,12 +1,12 @@
 //! What lies on this machine now where something changed, and where it goes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use lilt_cluster::{Changes, Content, Put};
 use lilt_host::files::{self, Found, look_below};
 use lilt_model::Failure;
-use lilt_model::files::FileSet;
+use lilt_model::files::{ChangedPath, FileSet};
 use lilt_model::ignore::Matcher;
 use lilt_model::image::{LiveUpdate, Sync};
 use lilt_store::Span;
@@ -52,9 +52,14 @@ impl Changed {
         told: &[PathBuf],
     ) -> Result<Self, Failure> {
         let mut gathered = Gathered::default();
+        let replaced: HashSet<&Path> =
+            told.iter().map(PathBuf::as_path).filter(|path| !ChangedPath::takes_no_place(path)).collect();
         for path in paths {
-            // A slash tells a new folder, which takes nothing's place, from one that may have.
-            let is_replaced = || told.iter().any(|told| told == path && !ends_with_slash(told));
+            // It may be told both ways.
+            if ChangedPath::takes_no_place(path) && replaced.contains(&**path) {
+                continue;
+            }
+            let is_replaced = || replaced.contains(&**path);
             let path = path.components().as_path();
             if let Some((sync, destination)) = destination(live_update, path) {
                 gathered.add(sync, path, destination, is_replaced)?;
@@ -123,10 +128,6 @@ impl Gathered {
         self.puts.push(Put { path: destination, modified, what });
         Ok(())
     }
-}
-
-fn ends_with_slash(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
 /// Where a file goes, and by which sync: the one with the longest local path decides.

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lilt_model::Failure;
+use lilt_model::files::Manner;
 use tokio::sync::oneshot;
 
+use super::modes::Modes;
 use super::{Content, GATHERING};
 use crate::watch::{Batch, git};
 
@@ -37,6 +39,9 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(super) struct Mailbox {
     /// Below these, changes belong together.
     together: Vec<PathBuf>,
+    /// With those of other mailboxes.
+    group: Option<String>,
+    pub(super) modes: Modes,
     /// Files that were told while somebody wrote them all the time: others do not wait for them.
     restless: BTreeSet<PathBuf>,
     gathered: Gathered,
@@ -61,6 +66,8 @@ struct Gathered {
     lock: Option<Option<PathBuf>>,
     /// Git was at work.
     git: bool,
+    /// Others of the group that are told at the same time.
+    companions: usize,
     ripe: bool,
 }
 
@@ -72,14 +79,21 @@ struct Change {
 }
 
 impl Mailbox {
-    pub(super) fn new(together: Vec<PathBuf>) -> Self {
-        Self { together, ..Self::default() }
+    pub(super) fn new(manner: Manner) -> Self {
+        let Manner { together, group, modes } = manner;
+        Self { together, group, modes: Modes::new(modes), ..Self::default() }
+    }
+
+    /// The group with whose changes its own belong together.
+    pub(super) fn group(&self) -> Option<&str> {
+        self.group.as_deref().filter(|_| self.gathered.together)
     }
 
     /// Whether this was the end of a file's being written.
     pub(super) fn change(&mut self, path: &Path, content: Content) -> bool {
         if matches!(content, Content::Complete | Content::Gone) {
             self.restless.remove(path);
+            self.modes.forget(path);
         }
         self.gathered.together |= self.together.iter().any(|above| path.starts_with(above));
         self.gathered.change(path, content)
@@ -115,7 +129,9 @@ impl Mailbox {
         self.deliver();
     }
 
-    pub(super) fn ripen(&mut self, now: Instant) {
+    /// It is told now, and so many others of its group are.
+    pub(super) fn ripen(&mut self, now: Instant, companions: usize) {
+        self.gathered.companions = companions;
         if self.gathered.is_empty() {
             self.gathered = Gathered::default();
             return;
@@ -169,7 +185,10 @@ impl Mailbox {
             return;
         }
         let mut gathered = std::mem::take(&mut self.gathered);
-        gathered.changes.retain(|path, change| change.content != Content::Folder || is_empty_folder(path));
+        let modes = &self.modes;
+        gathered.changes.retain(|path, change| {
+            change.content != Content::Folder || modes.count_for(path) || is_empty_folder(path)
+        });
         if gathered.is_empty() {
             return;
         }
@@ -235,14 +254,15 @@ impl Gathered {
         lock.as_deref().is_some_and(git::is_held)
     }
 
-    fn into_batch(self) -> Batch {
+    fn into_batch(mut self) -> Batch {
         let named = |(path, change): (PathBuf, Change)| match change.content {
-            // With the slash that tells new folders from those that took others' places.
+            // With the slash that tells it from one that took another's place.
             Content::Folder => path.join(""),
             _ => path,
         };
-        let paths = self.changes.into_iter().map(named).collect();
-        Batch { paths, lost: self.lost, problem: self.problem, notice: self.notice }
+        let paths = std::mem::take(&mut self.changes).into_iter().map(named).collect();
+        let Self { companions, lost, problem, notice, .. } = self;
+        Batch { paths, companions, lost, problem, notice }
     }
 }
 

@@ -31,7 +31,13 @@ impl State {
             self.directory_gone(event, &places);
             return;
         }
-        let Some(name) = event.name else { return };
+        let Some(name) = event.name else {
+            // Of others the directory above tells.
+            if event.mask.contains(EventMask::ATTRIB) {
+                self.root_touched(&places);
+            }
+            return;
+        };
         for place in &places {
             let path = place.path.join(name);
             if event.mask.contains(EventMask::MOVED_FROM | EventMask::ISDIR) {
@@ -113,6 +119,16 @@ impl State {
         }
     }
 
+    fn root_touched(&mut self, places: &[Place]) {
+        for place in places {
+            for holder in place.holders.as_slice() {
+                if self.regions.get(holder).is_some_and(|region| region.root == place.path) {
+                    self.report_mode(*holder, &place.path);
+                }
+            }
+        }
+    }
+
     fn root_changed(&mut self, id: RegionId, root: &Path, mask: EventMask) {
         if mask.intersects(APPEARED | DISAPPEARED) {
             self.settle(id, Report::Everything);
@@ -140,6 +156,8 @@ impl State {
             // What was moved away with it is not told of one by one, also if there is another directory by now. What is
             // deleted is, and the directory only in the end.
             self.report(id, path, Content::Complete);
+        } else if mask.contains(EventMask::ATTRIB) {
+            self.report_mode(id, path);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use inotify::Inotify;
 use lilt_model::Failure;
-use lilt_model::files::FileSet;
+use lilt_model::files::{ChangedPath, FileSet, Manner};
 use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
@@ -51,13 +51,21 @@ impl Bench {
     }
 
     fn subscribe_to(&mut self, name: &str) -> (SubscriptionId, oneshot::Receiver<Result<(), Failure>>) {
+        self.subscribe_with(name, Manner::default())
+    }
+
+    fn subscribe_with(
+        &mut self,
+        name: &str,
+        manner: Manner,
+    ) -> (SubscriptionId, oneshot::Receiver<Result<(), Failure>>) {
         let files = FileSet { roots: vec![self.path(name)], ignores: vec![] };
         let (id, mut known) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
         self.state.obey(Command::Subscribe {
             files,
             matcher: Arc::new(Matcher::default()),
-            together: vec![],
+            manner,
             id,
             ready,
         });
@@ -103,6 +111,62 @@ impl Bench {
         }
         batch.try_recv().expect("there is a batch")
     }
+}
+
+/// Two images of one pod, whose steps must find all files of a burst.
+#[test]
+fn a_group_is_told_of_a_burst_at_once() {
+    let mut bench = Bench::new();
+    fs::create_dir_all(bench.path("one")).expect("a directory");
+    fs::create_dir_all(bench.path("two")).expect("a directory");
+    let manner = |name: &str, bench: &Bench| Manner {
+        together: vec![bench.path(name)],
+        group: Some("pod".into()),
+        ..Manner::default()
+    };
+    let (first, _ready) = bench.subscribe_with("one", manner("one", &bench));
+    let (second, _ready) = bench.subscribe_with("two", manner("two", &bench));
+    let (alone, _ready) = bench.subscribe_with("two", Manner { group: None, ..manner("two", &bench) });
+    bench.turn();
+    let (one, two) = (bench.write("one/file"), bench.write("two/file"));
+    bench.turn();
+    let (reply, mut other) = oneshot::channel();
+    bench.state.obey(Command::Take { id: second, reply });
+    let batch = |paths: PathBuf, companions| Batch { paths: vec![paths], companions, ..Batch::default() };
+    assert_eq!(bench.take(first), batch(one.clone(), 1));
+    assert_eq!(other.try_recv().expect("it is told in the same moment"), batch(two.clone(), 1));
+    assert_eq!(bench.take(alone), batch(two, 0));
+
+    // Nobody waits for those who have seen nothing.
+    fs::write(&one, "other").expect("a write");
+    bench.turn();
+    assert_eq!(bench.take(first), batch(one, 0));
+}
+
+#[test]
+fn modes_of_directories_are_seen_where_files_are_looked_at() {
+    let mut bench = Bench::new();
+    let file = bench.write("src/deep/file");
+    let folder = bench.path("src/deep");
+    let (id, _ready) =
+        bench.subscribe_with("src", Manner { modes: vec![bench.path("src")], ..Manner::default() });
+    let (other, _ready) = bench.subscribe_to("src");
+    bench.turn();
+    let seen = |bench: &mut Bench, modes: &[&PathBuf]| {
+        let region = bench.state.by_root[&bench.path("src")][0];
+        let modes = modes.iter().map(|path| (*path).clone()).collect();
+        bench.state.looked(Seen { region, paths: vec![], folders: vec![], modes, first: false });
+    };
+    fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("it is ours");
+    seen(&mut bench, &[&folder]);
+    let told = bench.take(id).paths;
+    assert_eq!(told, [folder.clone()]);
+    assert!(ChangedPath::takes_no_place(&told[0]));
+    // It is not told again, nor to whom it does not matter.
+    seen(&mut bench, &[&folder]);
+    fs::write(&file, "other").expect("a write");
+    bench.turn();
+    assert_eq!((bench.take(id).paths, bench.take(other).paths), (vec![file.clone()], vec![file]));
 }
 
 #[test]

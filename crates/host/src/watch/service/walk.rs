@@ -190,7 +190,8 @@ impl State {
         };
         let Some(region) = self.regions.get(&id) else { return };
         let matcher = region.matcher.clone();
-        let mut is_empty = job.report == Report::Everything && region.root != job.directory;
+        let is_new = job.report == Report::Everything && region.root != job.directory;
+        let mut is_empty = is_new;
         if let Report::ChangedSince(_) = job.report
             && job.report.wants(&job.directory)
         {
@@ -198,6 +199,7 @@ impl State {
             region.subscribers.iter().for_each(|subscription| self.delivery.lost(*subscription));
             self.report(id, &job.directory, Content::Complete);
         }
+        self.note_mode(id, &job.directory, is_new);
         for entry in entries.flatten() {
             is_empty = false;
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -222,6 +224,17 @@ impl State {
         }
         if is_empty {
             self.report(id, &job.directory, Content::Folder);
+        }
+    }
+
+    /// Where the modes of folders count, a new one is told with whatever is in it, and of the others it is known what changes.
+    fn note_mode(&mut self, id: RegionId, directory: &Path, is_new: bool) {
+        let Some(region) = self.regions.get(&id) else { return };
+        if region.matcher.ignores(directory) {
+            return;
+        }
+        for subscription in &region.subscribers {
+            self.delivery.note_mode(*subscription, directory, is_new);
         }
     }
 }

@@ -55,7 +55,7 @@ fn others_do_not_wait_for_what_is_written_all_the_time() {
     let later = begin + Duration::from_secs(10);
     let mut one = mailbox(begin, 0, 0, 10_000);
     one.change(log, Content::Writing);
-    one.ripen(later);
+    one.ripen(later, 0);
     assert!(one.note(later + Duration::from_millis(20)), "it is gathered anew, for nobody has taken it");
     assert_eq!(due(&mut one, later, 30), 220);
     one.gathered.last = Some(later + Duration::from_secs(5));
