@@ -62,8 +62,16 @@ pub(crate) fn serve(guest: Option<&Path>) -> Result<(), Problem> {
                 }
             },
             Request::Commit => {
-                let committed = open.take().map_or(Ok(()), |transaction| transaction.commit(&mut memory));
+                let committed = open.take().map_or(Ok(Vec::new()), Transaction::commit);
+                let (committed, files) = match committed {
+                    Ok(files) => (Ok(()), files),
+                    Err(problem) => (Err(problem), Vec::new()),
+                };
                 say(&outcome(committed))?;
+                // Afterwards: nobody waits for it.
+                for (path, digest) in files {
+                    memory.keep(path, digest);
+                }
             }
             Request::Run(argv) => run(&argv)?,
             Request::Restart if guest.is_some() => {

@@ -31,6 +31,11 @@ pub fn pieces<'a>(
     })
 }
 
+/// All of a content as what one fresh piece carries; none if it takes no piece, or more than one.
+pub fn pack_whole(content: &[u8]) -> Option<Vec<u8>> {
+    (1..=BLOCK).contains(&content.len()).then(|| lz4_flex::compress_prepend_size(content))
+}
+
 enum Part {
     Fresh(usize),
     Old { from: u64, length: u64 },

@@ -7,7 +7,7 @@ mod reach;
 mod settle;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use lilt_agent::Digest;
@@ -121,20 +121,25 @@ impl Transaction {
             self.reach.above(&places.of(&entry.path));
         }
         self.vanishing.extend(self.removals.iter().cloned());
-        let others = update.entries.iter().map(|entry| (places.of(&entry.path), &entry.kind));
-        self.vanishing.extend(others.filter(|(path, kind)| changes_kind(path, kind)).map(|(path, _)| path));
+        // Looked at once: there may be thousands of them.
+        let places: Vec<PathBuf> = update.entries.iter().map(|entry| places.of(&entry.path)).collect();
+        let there: Vec<Option<Metadata>> =
+            places.iter().map(|path| fs::symlink_metadata(path).ok()).collect();
+        let others = update.entries.iter().zip(&places).zip(&there);
+        let others = others.filter(|((entry, _), about)| changes_kind(about.as_ref(), &entry.kind));
+        self.vanishing.extend(others.map(|((_, path), _)| path.clone()));
         let leaves: HashSet<PathBuf> =
             update.entries.iter().filter(|entry| is_leaf(entry)).map(path_of).collect();
         // What is below goes with it; or it is a link that goes or becomes another, and what it leads to is not meant.
         let settled = |above: &Path| self.vanishing.contains(above) || leaves.contains(above);
         self.removals.retain(|path| !path.ancestors().skip(1).any(settled));
         self.leaving = big_files(&self.removals);
-        for (entry, index) in update.entries.iter().zip(0..) {
+        let found = places.into_iter().zip(there);
+        for ((entry, index), (path, about)) in update.entries.iter().zip(0..).zip(found) {
             // Below a file there is nothing, and what is below a link has another path, too.
             if Path::new(&entry.path).ancestors().skip(1).any(|above| leaves.contains(above)) {
                 continue;
             }
-            let path = places.of(&entry.path);
             match &entry.kind {
                 Kind::Directory { mode, modified } => {
                     self.steps.push(Step::Directory { path, mode: *mode, modified: *modified });
@@ -146,7 +151,8 @@ impl Transaction {
                 }
                 Kind::File { mode, modified, size, digest } => {
                     let file = Wanted { mode: *mode, modified: *modified, size: *size, digest: *digest };
-                    wants.extend(self.prepare_file(path, index, file, memory)?);
+                    let found = look::look(&path, about.as_ref(), &file, memory);
+                    wants.extend(self.prepare_file(path, index, file, found)?);
                 }
             }
         }
@@ -158,10 +164,9 @@ impl Transaction {
         path: PathBuf,
         entry: u32,
         file: Wanted,
-        memory: &Memory,
+        found: Found,
     ) -> Result<Option<Want>, Problem> {
         self.files.push((path.clone(), file.digest));
-        let found = look::look(&path, &file, memory);
         // One that goes with its directory must come back with the other.
         let stays = !path.ancestors().any(|above| self.vanishing.contains(above));
         if stays && matches!(&found, Found::Same { own: true }) {
@@ -244,8 +249,8 @@ impl Transaction {
         self.open.take().map_or(Ok(()), |(_, aside)| aside.finish())
     }
 
-    /// Puts everything in its place, or nothing.
-    pub(super) fn commit(mut self, memory: &mut Memory) -> Result<(), Problem> {
+    /// Puts everything in its place, or nothing. Gives the files that are there now, worth remembering.
+    pub(super) fn commit(mut self) -> Result<Vec<(PathBuf, Digest)>, Problem> {
         if let Some(problem) = self.problem.take() {
             return Err(problem);
         }
@@ -256,10 +261,7 @@ impl Transaction {
         }
         self.made.clear();
         settle::settle(&self.removals, &std::mem::take(&mut self.steps), &mut self.reach)?;
-        for (path, digest) in std::mem::take(&mut self.files) {
-            memory.keep(path, digest);
-        }
-        Ok(())
+        Ok(std::mem::take(&mut self.files))
     }
 }
 
@@ -311,9 +313,8 @@ fn path_of(entry: &Entry) -> PathBuf {
 }
 
 /// Whether something else lies there, which must go first.
-fn changes_kind(path: &Path, kind: &Kind) -> bool {
-    let about = fs::symlink_metadata(path);
-    about.is_ok_and(|about| about.is_dir() != matches!(kind, Kind::Directory { .. }))
+fn changes_kind(about: Option<&Metadata>, kind: &Kind) -> bool {
+    about.is_some_and(|about| about.is_dir() != matches!(kind, Kind::Directory { .. }))
 }
 
 /// Told before anything is changed.

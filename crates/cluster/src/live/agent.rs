@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use lilt_agent::chunks::Chunk;
-use lilt_agent::protocol::{Answer, Entry, Has, Kind, Request, Update, Want};
+use lilt_agent::protocol::{Answer, Entry, Has, Kind, Piece, Request, Update, Want};
 use lilt_agent::{PROGRAM, VERSION, frame, transfer};
 use lilt_model::Failure;
 use lilt_model::cluster::PodRef;
@@ -92,12 +92,15 @@ impl AgentChannel {
                 )));
             };
             let has = self.parts(path, &want.has);
+            if let Some(packed) = content.packed().filter(|_| has.is_empty()) {
+                let piece = Piece::Fresh { entry: want.entry, packed: packed.to_vec() };
+                gathered.extend(frame::wrap(&Request::Piece(piece).encode()));
+                self.write_if_enough(&mut gathered).await?;
+                continue;
+            }
             for piece in transfer::pieces(want.entry, content.get(), &content.marks().chunks, &has) {
                 gathered.extend(frame::wrap(&Request::Piece(piece).encode()));
-                if gathered.len() >= GATHERED {
-                    self.write(&gathered).await?;
-                    gathered.clear();
-                }
+                self.write_if_enough(&mut gathered).await?;
             }
         }
         let files = changes.puts().iter().filter_map(|put| match &put.what {
@@ -187,6 +190,14 @@ impl AgentChannel {
 
     async fn say(&mut self, request: &Request) -> Result<(), Failure> {
         self.write(&frame::wrap(&request.encode())).await
+    }
+
+    async fn write_if_enough(&mut self, gathered: &mut Vec<u8>) -> Result<(), Failure> {
+        if gathered.len() >= GATHERED {
+            self.write(gathered).await?;
+            gathered.clear();
+        }
+        Ok(())
     }
 
     async fn write(&mut self, frames: &[u8]) -> Result<(), Failure> {

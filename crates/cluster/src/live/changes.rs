@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use lilt_agent::Digest;
 use lilt_agent::chunks::{self, Chunk};
+use lilt_agent::{Digest, transfer};
 use lilt_model::{Failure, Timestamp};
 
 use crate::archive::Archive;
@@ -37,6 +37,7 @@ pub enum Content {
 pub struct FileBytes {
     bytes: Bytes,
     marks: OnceLock<Marks>,
+    packed: OnceLock<Option<Bytes>>,
 }
 
 /// By what an agent knows a content.
@@ -49,13 +50,18 @@ pub(super) struct Marks {
 
 impl From<Vec<u8>> for FileBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { bytes: bytes.into(), marks: OnceLock::new() }
+        Self { bytes: bytes.into(), marks: OnceLock::new(), packed: OnceLock::new() }
     }
 }
 
 impl FileBytes {
     pub(super) fn get(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// All of it, compressed, if it is small: once for all containers.
+    pub(super) fn packed(&self) -> Option<&Bytes> {
+        self.packed.get_or_init(|| transfer::pack_whole(&self.bytes).map(Bytes::from)).as_ref()
     }
 
     /// Worked out at the first time, which for big files takes a while.

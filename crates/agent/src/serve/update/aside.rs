@@ -39,7 +39,7 @@ pub(super) struct Aside {
 impl Aside {
     pub(super) fn create(aside: &Path, path: &Path, wanted: &Wanted) -> Result<Self, Problem> {
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
+        options.write(true).create_new(true).mode(wanted.mode & 0o777);
         let file = match options.open(aside) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 clear(aside).about(path)?;
@@ -117,6 +117,10 @@ impl Aside {
         }
         let times = FileTimes::new().set_modified(time(self.modified));
         self.file.set_times(times).about(&self.path)?;
+        let about = self.file.metadata().about(&self.path)?;
+        if about.permissions().mode() & 0o7777 == self.mode & 0o7777 {
+            return Ok(());
+        }
         self.file.set_permissions(Permissions::from_mode(self.mode & 0o7777)).about(&self.path)
     }
 }

@@ -1,6 +1,6 @@
 //! What lies where a file shall be, read piece by piece: the memory is the container's.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -23,21 +23,21 @@ pub(super) enum Found {
 }
 
 /// What cannot be read is as good as not there.
-pub(super) fn look(path: &Path, file: &Wanted, memory: &Memory) -> Found {
+pub(super) fn look(path: &Path, about: Option<&Metadata>, file: &Wanted, memory: &Memory) -> Found {
     let nothing = Found::Other(Has::Nothing);
-    let Ok(about) = fs::symlink_metadata(path) else { return nothing };
+    let Some(about) = about else { return nothing };
     let big = |size: u64| size >= chunks::WORTH_CUTTING as u64;
     let both_big = big(about.len()) && big(file.size);
     if !about.is_file() || !(about.len() == file.size || both_big) {
         return nothing;
     }
-    if let Some(known) = memory.digest(path, &about)
+    if let Some(known) = memory.digest(path, about)
         && known != file.digest
     {
         return if both_big { Found::Other(Has::Known(known)) } else { nothing };
     }
     if about.len() == file.size && digest_of(path).is_ok_and(|digest| digest == file.digest) {
-        return Found::Same { own: is_own(&about) };
+        return Found::Same { own: is_own(about) };
     }
     if !both_big {
         return nothing;

@@ -69,18 +69,23 @@ impl Changed {
         Ok(Self { changes: Changes::new(removals, puts), copied, removed })
     }
 
+    /// All at once: there may be thousands of lines, and whoever reads them would be woken for each.
     pub(super) fn tell(&self, name: &str, span: &mut Span) {
+        let mut lines = Vec::new();
         if !self.copied.is_empty() {
-            span.info(&format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
-            for (path, Put { path: destination, .. }) in self.copied.iter().zip(self.changes.puts()) {
-                span.info(&format!("- '{}' --> '{destination}'", path.display()));
-            }
+            lines.push(format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
+            let copied = self.copied.iter().zip(self.changes.puts());
+            lines.extend(copied.map(|(path, put)| format!("- '{}' --> '{}'", path.display(), put.path)));
         }
         if !self.removed.is_empty() {
-            span.info(&format!("Will delete {} file(s) from container: [{name}]", self.removed.len()));
-            for (path, destination) in &self.removed {
-                span.info(&format!("- '{destination}' (matched local path: '{}')", path.display()));
-            }
+            lines.push(format!("Will delete {} file(s) from container: [{name}]", self.removed.len()));
+            let line = |(path, destination): &(PathBuf, String)| {
+                format!("- '{destination}' (matched local path: '{}')", path.display())
+            };
+            lines.extend(self.removed.iter().map(line));
+        }
+        if !lines.is_empty() {
+            span.info(&lines.join("\n"));
         }
     }
 }

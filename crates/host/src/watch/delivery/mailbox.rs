@@ -23,7 +23,7 @@ const TOGETHER: Duration = Duration::from_millis(30);
 /// More changes than this are a burst …
 const MANY: usize = 16;
 /// … which has passed when nothing has come for this long.
-const PASSED: Duration = Duration::from_millis(50);
+const PASSED: Duration = Duration::from_millis(30);
 /// Git may take its time between two files.
 const GIT_PASSED: Duration = Duration::from_millis(250);
 /// A burst that does not end is told in parts, and a file that is written all the time is told of.
