@@ -81,6 +81,8 @@ async fn everything_works(image: &str, way: Way<'_>) {
     let (_, listing, _) = shell(&mut channel, "cat /app/new/a.txt; ls /app").await;
     assert_eq!(listing, "two\nnew\n");
 
+    everything_takes_the_place_of_everything(&mut channel).await;
+
     // Output of both streams, exit codes, no input to take away.
     let (code, stdout, stderr) = shell(&mut channel, "printf out; printf err >&2; cat; exit 7").await;
     assert_eq!((code, stdout.as_str(), stderr.as_str()), (7, "out", "err"));
@@ -130,6 +132,55 @@ async fn everything_works(image: &str, way: Way<'_>) {
     channel.update(&files(&[("/proc/nothing/big", 0o644, &big)])).await.unwrap_err();
     let (code, stdout, _) = shell(&mut channel, "echo still here").await;
     assert_eq!((code, stdout.as_str()), (0, "still here\n"));
+}
+
+/// Files, directories with their modes, and links. As it is told by a watcher: a directory that took the place of something
+/// else is removed first, a file is not.
+async fn everything_takes_the_place_of_everything(channel: &mut LiveChannel) {
+    let put = |path: &str, what: Content| Put { path: path.to_owned(), modified: MODIFIED, what };
+    let file = |path: &str| put(path, Content::File { mode: 0o644, bytes: path.as_bytes().to_vec().into() });
+    let directory = |path: &str, mode: u32| put(path, Content::Directory { mode });
+    let link = |path: &str, target: &str| put(path, Content::Link { target: target.to_owned() });
+    let look = "cd /place && for p in $(find . ! -name . | sort); do if [ -L $p ]; then echo $p to $(readlink $p); \
+        elif [ -d $p ]; then echo $p $(stat -c %a $p); else echo $p is $(cat $p); fi; done";
+    let puts = vec![
+        directory("/place/a", 0o555),
+        file("/place/a/in"),
+        file("/place/b"),
+        directory("/place/c", 0o2775),
+        link("/place/d", "a"),
+        directory("/place/e", 0o700),
+        file("/place/e/in"),
+    ];
+    channel.update(&Changes::new(Vec::new(), puts)).await.unwrap();
+    let (_, seen, _) = shell(channel, look).await;
+    let expected = "./a 555\n./a/in is /place/a/in\n./b is /place/b\n./c 2775\n./d to a\n./e 700\n./e/in is /place/e/in\n";
+    assert_eq!(seen, expected);
+
+    // Only a mode: what is in it stays.
+    channel.update(&Changes::new(Vec::new(), vec![directory("/place/e", 0o1777)])).await.unwrap();
+    let (_, seen, _) = shell(channel, look).await;
+    assert_eq!(seen, expected.replace("e 700", "e 1777"));
+
+    let puts = vec![
+        file("/place/a"),
+        directory("/place/b", 0o711),
+        file("/place/b/in"),
+        link("/place/c", "b/in"),
+        directory("/place/d", 0o750),
+        file("/place/d/in"),
+        link("/place/e", "nowhere"),
+    ];
+    channel.update(&Changes::new(words(&["/place/b", "/place/d"]), puts)).await.unwrap();
+    let (_, seen, _) = shell(channel, look).await;
+    let expected = "./a is /place/a\n./b 711\n./b/in is /place/b/in\n./c to b/in\n./d 750\n./d/in is /place/d/in\n\
+        ./e to nowhere\n";
+    assert_eq!(seen, expected);
+
+    let puts = vec![link("/place/a", "b"), file("/place/c"), file("/place/e")];
+    channel.update(&Changes::new(Vec::new(), puts)).await.unwrap();
+    let (_, seen, _) = shell(channel, "cd /place && readlink a && cat c e b/in").await;
+    assert_eq!(seen, "b\n/place/c/place/e/place/b/in");
 }
 
 #[tokio::test]

@@ -108,6 +108,7 @@ pub async fn run(
         recording,
         loaded: None,
         looks: Looks::new(),
+        awaited: 0,
     };
     session.take_now(Event::Started);
     let ended = loop {
@@ -119,11 +120,7 @@ pub async fn run(
         tokio::select! {
             biased;
             () = cancel.cancelled() => break Ended::Cancelled,
-            Some(event) = incoming.recv() => {
-                let companions = event.companions;
-                session.take(event);
-                session.take_companions(&mut incoming, companions).await;
-            }
+            Some(event) = incoming.recv() => session.take(event),
             Some(request) = requests.recv() => session.take_now(Event::Requested { request }),
             Some(write) = api.writes.recv() => session.take_write(write),
             broken = session.tasks.next_ended() => session.note_broken(broken),
@@ -135,6 +132,7 @@ pub async fn run(
             let Ok(event) = incoming.try_recv() else { break };
             session.take(event);
         }
+        session.take_companions(&mut incoming).await;
     };
     if matches!(ended, Ended::Verdict(_)) {
         session.hear_last_words(&mut incoming, &cancel).await;
@@ -165,6 +163,8 @@ struct Session {
     /// When the Tiltfile was last loaded, until what only that needed was given back.
     loaded: Option<tokio::time::Instant>,
     looks: Looks,
+    /// Events that belong into this turn and have not come yet.
+    awaited: usize,
 }
 
 impl Session {
@@ -174,15 +174,21 @@ impl Session {
     }
 
     /// What belongs into the same turn is on its way: two tasks tell of parts of one burst of saves.
-    async fn take_companions(&mut self, incoming: &mut mpsc::Receiver<Stamped>, mut awaited: usize) {
-        while awaited > 0 {
-            let Ok(Some(event)) = tokio::time::timeout(COMPANIONS, incoming.recv()).await else { return };
-            awaited -= usize::from(event.companions > 0);
-            self.take(event);
+    async fn take_companions(&mut self, incoming: &mut mpsc::Receiver<Stamped>) {
+        while self.awaited > 0 {
+            match tokio::time::timeout(COMPANIONS, incoming.recv()).await {
+                Ok(Some(event)) => self.take(event),
+                _ => self.awaited = 0,
+            }
         }
     }
 
-    fn take(&mut self, Stamped { at, event, .. }: Stamped) {
+    fn take(&mut self, Stamped { at, event, companions }: Stamped) {
+        // The first of them says how many are to come.
+        self.awaited = match self.awaited {
+            0 => companions,
+            awaited => awaited - usize::from(companions > 0),
+        };
         let is_load = matches!(event, Event::Loaded { .. });
         if is_load || matches!(event, Event::Started) {
             // What a start or a load needs is not what comes next needs; and once more when that is done.

@@ -232,6 +232,20 @@ impl LiveUpdate {
     }
 }
 
+/// A path in a container, without `.`, `..` and doubled slashes. A slash at its end stays: it says that it is a directory.
+pub fn clean_container_path(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let is_directory = path.ends_with('/') && !parts.is_empty();
+    format!("/{}{}", parts.join("/"), if is_directory { "/" } else { "" })
+}
+
 fn is_empty_path(path: &std::path::Path) -> bool {
     path.as_os_str().is_empty()
 }
@@ -275,6 +289,15 @@ pub struct Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_in_containers_are_clean() {
+        for (path, clean) in
+            [("/app/../x", "/x"), ("/app//b/./c/", "/app/b/c/"), ("/", "/"), ("/..", "/"), ("/a/..//", "/")]
+        {
+            assert_eq!(clean_container_path(path), clean, "{path}");
+        }
+    }
 
     #[test]
     fn steps_run_for_their_triggers_or_for_all_that_is_synced() {

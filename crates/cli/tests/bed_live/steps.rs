@@ -60,6 +60,54 @@ fn a_burst_is_there_as_a_whole_before_its_steps() {
     lilt.quit();
 }
 
+/// Two synced images of one pod: each is watched by itself, and a burst over both is one update.
+#[test]
+fn a_burst_over_two_images_is_one_update() {
+    let site = Site::new("live-both");
+    let side = format!("{}-side", site.image());
+    site.project.write("side/words/list", "0\n");
+    let dockerfile =
+        format!("FROM busybox\nLABEL test={side}\nCOPY words /words\nCMD [\"sleep\", \"987\"]\n");
+    site.project.write("side/Dockerfile", &dockerfile);
+    let one = format!("- {{name: main, image: {}}}", site.image());
+    let both = format!("{one}\n      - {{name: side, image: {side}}}");
+    site.project.write("web.yaml", &site.yaml("web", site.image()).replace(&one, &both));
+    let build = |image: &str, folder: &str, sync: &str, file: &str| {
+        format!(
+            "docker_build('{image}', '{folder}', live_update=[{sync}, run('echo {folder} has $(cat {file})')])\n"
+        )
+    };
+    let tiltfile = [
+        build(site.image(), "app", "sync('app/www', '/www')", "/www/index.html"),
+        build(&side, "side", "sync('side/words', '/words')", "/words/list"),
+        "k8s_yaml('web.yaml')\n".to_owned(),
+    ];
+    site.project.write("Tiltfile", &tiltfile.concat());
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    let (mut generation, mut bursts) = (0, 0);
+    while bursts < 5 {
+        generation += 1;
+        assert!(generation < 200, "this machine is too busy for bursts");
+        let place = lilt.place();
+        let longest = paced(2, Duration::from_millis(8), |index| {
+            let file = ["app/www/index.html", "side/words/list"][(index + generation) % 2];
+            site.project.write(file, &format!("{generation}\n"));
+        });
+        lilt.wait_for_words_after(place, "web", &format!("app has {generation}"));
+        lilt.wait_for_words_after(place, "web", &format!("side has {generation}"));
+        lilt.wait_until_ready("web");
+        // With longer pauses it is no burst.
+        if longest < Duration::from_millis(20) {
+            bursts += 1;
+            let printed = lilt.output_after(place);
+            assert_eq!(printed.matches("2 Files Changed: ").count(), 1, "{printed}");
+        }
+    }
+    lilt.has_lines("STEP 1/5", 1);
+    lilt.quit();
+}
+
 fn write_slowly(path: &Path, content: &[u8]) -> Duration {
     let mut file = std::fs::File::create(path).expect("it can be written");
     let pieces: Vec<&[u8]> = content.chunks(content.len().div_ceil(20)).collect();
@@ -120,6 +168,31 @@ fn a_step_that_failed_is_made_up_for() {
     lilt.wait_for_words("web", "nothing said of this");
     lilt.wait_until_ready("web");
     assert_eq!(lilt.count("echo nothing said of this"), 0, "the command itself is not shown");
+    assert_eq!(site.only_pod(), pod);
+    lilt.quit();
+}
+
+/// It may still be running, so it is not started again by itself.
+#[test]
+fn a_step_that_is_cut_off_is_told_and_made_up_for() {
+    let site = Site::new("live-cut-off");
+    let step = "if test -e /tmp/go; then echo went well; else touch /tmp/began; sleep 987; fi";
+    with_steps(&site, &format!("sync('app/www', '/www'), run('{step}')"));
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    let pod = site.only_pod();
+    site.project.write("app/www/index.html", "two\n");
+    let began = ["exec", &pod, "-c", "main", "--", "test", "-e", "/tmp/began"];
+    eventually("the step has begun", || site.namespace.try_kubectl(&began).ok());
+    let kill = "for p in /proc/[0-9]*; do case \"$(tr '\\0' ' ' < $p/cmdline)\" in *' serve '*) kill -9 ${p#/proc/};; esac; done";
+    within(&site, &pod, kill);
+    lilt.wait_for_line("was cut off: lost the live update channel");
+    lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
+    within(&site, &pod, "touch /tmp/go");
+    site.project.write("app/www/other", "another\n");
+    lilt.wait_for_words("web", "went well");
+    lilt.wait_until_ready("web");
+    lilt.has_lines("STEP 1/3", 1);
     assert_eq!(site.only_pod(), pod);
     lilt.quit();
 }

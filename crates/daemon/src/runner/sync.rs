@@ -270,7 +270,7 @@ async fn run_steps(
         if !run.echo_off {
             span.info(&format!("[CMD {}/{}] {}", index + 1, due.len(), run.argv.join(" ")));
         }
-        let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
+        let channel = open_for_step(target, task).await.map_err(SyncFault::Transport)?;
         let output = |output: Output<'_>| match output {
             Output::Stdout(bytes) | Output::Stderr(bytes) => span.write(bytes),
         };
@@ -280,13 +280,35 @@ async fn run_steps(
                 let words = format!("run step {:?} failed: exit status {code}", run.argv.join(" "));
                 return Err(SyncFault::Step(Failure::user(words)));
             }
+            // It may still be running there, and be one that must not run twice at a time.
             Err(failure) => {
                 target.channel = None;
-                return Err(SyncFault::Step(failure));
+                return Err(SyncFault::Step(unfinished(run, failure)));
             }
         }
     }
     Ok(())
+}
+
+/// The channel for a step. It may have been lost since the files came; nothing of the step has happened then.
+async fn open_for_step<'t>(target: &'t mut Target<'_>, task: &SyncTask) -> Result<&'t mut Channel, Failure> {
+    for _ in 1..ATTEMPTS {
+        match target.channel(task).await {
+            Err(failure) if failure.class == Class::Environment => tokio::time::sleep(PAUSE).await,
+            Err(failure) => return Err(failure),
+            Ok(_) => break,
+        }
+    }
+    target.channel(task).await
+}
+
+fn unfinished(run: &Run, failure: Failure) -> Failure {
+    if failure.class != Class::Environment {
+        return failure;
+    }
+    let message = format!("run step {:?} was cut off: {}", run.argv.join(" "), failure.message);
+    let hint = "whether it has done its work is not known: it runs again with the next save".to_owned();
+    Failure { message, hint: Some(hint), ..failure }
 }
 
 /// Starts the process anew, if that is asked for.

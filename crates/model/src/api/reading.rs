@@ -9,7 +9,9 @@ use serde_json::Value;
 use super::object::Object;
 use crate::command::Command;
 use crate::files::{FileSet, IgnoreRule};
-use crate::image::{CustomBuild, CustomOutput, DockerBuild, ImageTarget, LiveUpdate, Run, Sync};
+use crate::image::{
+    CustomBuild, CustomOutput, DockerBuild, ImageTarget, LiveUpdate, Run, Sync, clean_container_path,
+};
 use crate::kubernetes::Forward;
 use crate::locator::{ImageLocator, ImageObject, ObjectSelector};
 use crate::names::ImageName;
@@ -128,7 +130,7 @@ pub fn live_update(object: &Object, folder: &Path) -> LiveUpdate {
     let paths = |value: &Value, field: &str| texts(value, field).iter().map(|path| from_base(path)).collect();
     let sync = |sync: &Value| Sync {
         local: from_base(text(sync, "localPath")),
-        container: text(sync, "containerPath").to_owned(),
+        container: clean_container_path(text(sync, "containerPath")),
     };
     let run = |exec: &Value| Run {
         argv: texts(exec, "args"),

@@ -1,6 +1,6 @@
 //! The steps of `live_update` and the rules of their order.
 
-use lilt_model::image::{LiveUpdate, RestartProcess, Run, Sync};
+use lilt_model::image::{LiveUpdate, RestartProcess, Run, Sync, clean_container_path};
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
@@ -47,6 +47,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         if !container.starts_with('/') {
             return Err(remote.refuse(format!("{container:?} must be an absolute path in the container")));
         }
+        let container = clean_container_path(&container);
         note(Step::Sync { local, container }, eval)
     }
 

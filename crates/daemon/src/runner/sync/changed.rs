@@ -9,6 +9,7 @@ use lilt_model::Failure;
 use lilt_model::files::{ChangedPath, FileSet};
 use lilt_model::ignore::Matcher;
 use lilt_model::image::{LiveUpdate, Sync};
+use lilt_model::log::Level;
 use lilt_store::Span;
 
 /// All that the syncs name, and what changed besides: something may be gone.
@@ -34,6 +35,8 @@ pub(super) struct Changed {
     pub(super) changes: Changes,
     copied: Vec<PathBuf>,
     removed: Vec<(PathBuf, String)>,
+    /// What cannot be named in a container.
+    nameless: Vec<PathBuf>,
 }
 
 #[derive(Default)]
@@ -42,6 +45,7 @@ struct Gathered {
     puts: Vec<Put>,
     copied: Vec<PathBuf>,
     removed: Vec<(PathBuf, String)>,
+    nameless: Vec<PathBuf>,
 }
 
 impl Changed {
@@ -61,12 +65,14 @@ impl Changed {
             }
             let is_replaced = || replaced.contains(&**path);
             let path = path.components().as_path();
-            if let Some((sync, destination)) = destination(live_update, path) {
-                gathered.add(sync, path, destination, is_replaced)?;
+            match destination(live_update, path) {
+                Some((sync, Some(place))) => gathered.add(sync, path, place, is_replaced)?,
+                Some((_, None)) => gathered.nameless.push(path.to_owned()),
+                None => {}
             }
         }
-        let Gathered { removals, puts, copied, removed } = gathered;
-        Ok(Self { changes: Changes::new(removals, puts), copied, removed })
+        let Gathered { removals, puts, copied, removed, nameless } = gathered;
+        Ok(Self { changes: Changes::new(removals, puts), copied, removed, nameless })
     }
 
     /// All at once: there may be thousands of lines, and whoever reads them would be woken for each.
@@ -86,6 +92,10 @@ impl Changed {
         }
         if !lines.is_empty() {
             span.info(&lines.join("\n"));
+        }
+        for path in &self.nameless {
+            let words = "is not copied: its name, or what it leads to, is no UTF-8, and a build brings it";
+            span.print(Level::Warn, &format!("WARNING: '{}' {words}", path.display()));
         }
     }
 }
@@ -124,9 +134,13 @@ impl Gathered {
                 }
                 (modified, Content::Directory { mode })
             }
-            Found::Link { target, modified } => {
-                (modified, Content::Link { target: target.to_string_lossy().into_owned() })
-            }
+            Found::Link { target, modified } => match target.into_os_string().into_string() {
+                Ok(target) => (modified, Content::Link { target }),
+                Err(_) => {
+                    self.nameless.push(path.to_owned());
+                    return Ok(());
+                }
+            },
             Found::Other => return Ok(()),
         };
         self.copied.push(path.to_owned());
@@ -135,19 +149,19 @@ impl Gathered {
     }
 }
 
-/// Where a file goes, and by which sync: the one with the longest local path decides.
-fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync, String)> {
+/// By which sync a file goes, and where, if that can be named: the one with the longest local path decides.
+fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync, Option<String>)> {
     let matching = live_update.syncs.iter().filter(|sync| path.starts_with(&sync.local));
     let sync = matching.max_by_key(|sync| sync.local.components().count())?;
     let rest = path.strip_prefix(&sync.local).ok()?;
     let base = sync.container.trim_end_matches('/');
     let place = if !rest.as_os_str().is_empty() {
-        format!("{base}/{}", rest.to_string_lossy())
+        rest.to_str().map(|rest| format!("{base}/{rest}"))
     } else {
         // A single file: into a directory if the target says it is one.
         match (sync.container.ends_with('/'), path.file_name()) {
-            (true, Some(name)) => format!("{base}/{}", name.to_string_lossy()),
-            _ => sync.container.clone(),
+            (true, Some(name)) => name.to_str().map(|name| format!("{base}/{name}")),
+            _ => Some(sync.container.clone()),
         }
     };
     Some((sync, place))
@@ -155,6 +169,8 @@ fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
 
     fn to(syncs: &[(&str, &str)], path: &str) -> Option<String> {
@@ -162,7 +178,7 @@ mod tests {
             .iter()
             .map(|(local, container)| Sync { local: local.into(), container: (*container).into() });
         let live_update = LiveUpdate { syncs: syncs.collect(), ..LiveUpdate::default() };
-        destination(&live_update, Path::new(path)).map(|(_, place)| place)
+        destination(&live_update, Path::new(path)).and_then(|(_, place)| place)
     }
 
     #[test]
@@ -183,6 +199,26 @@ mod tests {
         assert!(removals(local.join(""), "/app").expect("it is read").is_empty(), "it is new");
         assert_eq!(removals(local.clone(), "/app").expect("it is read"), [place.as_str()]);
         assert!(removals(folder.path().to_owned(), "/").expect("it is read").is_empty());
+    }
+
+    /// Another name would be another file.
+    #[test]
+    fn what_cannot_be_named_is_not_copied() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = |bytes: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(bytes));
+        let (strange, link, plain) = (name(b"strange-\xff"), name(b"link"), name(b"plain"));
+        std::fs::write(&strange, "").expect("a file");
+        std::fs::write(&plain, "").expect("a file");
+        std::os::unix::fs::symlink(&strange, &link).expect("a link");
+        let syncs = vec![Sync { local: folder.path().to_owned(), container: "/app".to_owned() }];
+        let live_update = LiveUpdate { syncs, ..LiveUpdate::default() };
+        let changed =
+            Changed::read(&live_update, &[link.clone(), plain, strange.clone()], &[]).expect("it is read");
+        assert_eq!(changed.nameless, [link, strange]);
+        assert_eq!(
+            changed.changes.puts().iter().map(|put| put.path.as_str()).collect::<Vec<_>>(),
+            ["/app/plain"]
+        );
     }
 
     #[test]
