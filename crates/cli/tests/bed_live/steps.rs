@@ -184,7 +184,7 @@ fn a_step_that_is_cut_off_is_told_and_made_up_for() {
     site.project.write("app/www/index.html", "two\n");
     let began = ["exec", &pod, "-c", "main", "--", "test", "-e", "/tmp/began"];
     eventually("the step has begun", || site.namespace.try_kubectl(&began).ok());
-    let kill = "for p in /proc/[0-9]*; do case \"$(tr '\\0' ' ' < $p/cmdline)\" in *' serve '*) kill -9 ${p#/proc/};; esac; done";
+    let kill = "for p in /proc/[0-9]*; do case \"$(tr '\\0' ' ' < $p/cmdline)\" in *' serve '--guest*) kill -9 ${p#/proc/};; esac; done";
     within(&site, &pod, kill);
     lilt.wait_for_line("was cut off: lost the live update channel");
     lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");

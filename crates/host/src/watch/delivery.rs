@@ -165,8 +165,9 @@ impl Delivery {
         let mut groups: HashMap<String, Group> = HashMap::new();
         for id in &self.gathering {
             let Some(mailbox) = self.mailboxes.get_mut(id) else { continue };
-            let (Some((due, _)), Some(group)) = (mailbox.due(now), mailbox.group()) else { continue };
-            let known = groups.entry(group.to_owned()).or_insert(Group { due, members: 0 });
+            let Some(group) = mailbox.group().map(str::to_owned) else { continue };
+            let Some((due, _)) = mailbox.due(now) else { continue };
+            let known = groups.entry(group).or_insert(Group { due, members: 0 });
             known.due = known.due.max(due);
             known.members += 1;
         }

@@ -40,8 +40,8 @@ pub(super) struct Seen {
     pub(super) paths: Vec<PathBuf>,
     /// New, with nothing in them.
     pub(super) folders: Vec<PathBuf>,
-    /// Folders that are new or have another mode.
-    pub(super) modes: Vec<PathBuf>,
+    /// Folders that are new or have another mode, and whether they are new.
+    pub(super) modes: Vec<(PathBuf, bool)>,
     pub(super) first: bool,
 }
 
@@ -240,7 +240,8 @@ impl Snapshot {
         let folders: Vec<&PathBuf> = folders.into_iter().map(|(path, _)| path).collect();
         let new = folders.iter().filter(|path| is_new(path) && is_empty(path));
         let new = new.map(|path| (*path).clone()).collect();
-        Difference { paths, folders: new, modes: folders.into_iter().cloned().collect() }
+        let modes = folders.into_iter().map(|path| (path.clone(), is_new(path)));
+        Difference { paths, folders: new, modes: modes.collect() }
     }
 }
 
@@ -251,8 +252,8 @@ struct Difference {
     paths: Vec<PathBuf>,
     /// New folders with nothing in them.
     folders: Vec<PathBuf>,
-    /// Folders that are new or have another mode.
-    modes: Vec<PathBuf>,
+    /// Folders that are new or have another mode, and whether they are new.
+    modes: Vec<(PathBuf, bool)>,
 }
 
 impl Difference {

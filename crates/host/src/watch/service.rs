@@ -360,8 +360,11 @@ impl State {
         for folder in &seen.folders {
             self.report(seen.region, folder, Content::Folder);
         }
-        for folder in &seen.modes {
-            self.report_mode(seen.region, folder);
+        for (folder, is_new) in &seen.modes {
+            match is_new {
+                true => self.note_mode(seen.region, folder, true),
+                false => self.report_mode(seen.region, folder),
+            }
         }
         if seen.first
             && let Some(region) = self.regions.get_mut(&seen.region)
@@ -371,7 +374,7 @@ impl State {
         }
     }
 
-    /// The mode of a folder of a region may be another. Of one that is not known yet, such as what is new, it is noted.
+    /// The mode of a folder of a region may be another.
     fn report_mode(&mut self, id: RegionId, folder: &Path) {
         let Some(region) = self.regions.get(&id) else { return };
         if region.matcher.ignores(folder) {

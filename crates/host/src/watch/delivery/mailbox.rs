@@ -93,7 +93,6 @@ impl Mailbox {
     pub(super) fn change(&mut self, path: &Path, content: Content) -> bool {
         if matches!(content, Content::Complete | Content::Gone) {
             self.restless.remove(path);
-            self.modes.forget(path);
         }
         self.gathered.together |= self.together.iter().any(|above| path.starts_with(above));
         self.gathered.change(path, content)

@@ -1,6 +1,7 @@
 //! The modes of the folders of one subscriber, to tell a change of one from a touch.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,10 @@ use std::path::{Path, PathBuf};
 pub(super) struct Modes {
     /// They count below these.
     below: Vec<PathBuf>,
-    known: HashMap<PathBuf, u32>,
+    /// By a number for each path: there may be many folders, and two of one number would merely cost one another a change. Those
+    /// that are gone stay; when such a folder comes back it is told in any case.
+    known: HashMap<u64, u32>,
+    numbers: RandomState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +24,7 @@ pub(super) enum Noted {
 
 impl Modes {
     pub(super) fn new(below: Vec<PathBuf>) -> Self {
-        Self { below, known: HashMap::new() }
+        Self { below, ..Self::default() }
     }
 
     pub(super) fn count_for(&self, folder: &Path) -> bool {
@@ -34,14 +38,7 @@ impl Modes {
         }
         // A root may be a link.
         let about = std::fs::metadata(folder).ok().filter(|about| about.is_dir())?;
-        let before = self.known.insert(folder.to_path_buf(), about.mode());
+        let before = self.known.insert(self.numbers.hash_one(folder), about.mode());
         Some(if before == Some(about.mode()) { Noted::Same } else { Noted::Another })
-    }
-
-    /// What is at and below a path is not what it was.
-    pub(super) fn forget(&mut self, path: &Path) {
-        if self.known.contains_key(path) {
-            self.known.retain(|folder, _| !folder.starts_with(path));
-        }
     }
 }

@@ -154,7 +154,7 @@ fn modes_of_directories_are_seen_where_files_are_looked_at() {
     bench.turn();
     let seen = |bench: &mut Bench, modes: &[&PathBuf]| {
         let region = bench.state.by_root[&bench.path("src")][0];
-        let modes = modes.iter().map(|path| (*path).clone()).collect();
+        let modes = modes.iter().map(|path| ((*path).clone(), false)).collect();
         bench.state.looked(Seen { region, paths: vec![], folders: vec![], modes, first: false });
     };
     fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("it is ours");

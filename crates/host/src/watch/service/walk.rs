@@ -228,7 +228,7 @@ impl State {
     }
 
     /// Where the modes of folders count, a new one is told with whatever is in it, and of the others it is known what changes.
-    fn note_mode(&mut self, id: RegionId, directory: &Path, is_new: bool) {
+    pub(super) fn note_mode(&mut self, id: RegionId, directory: &Path, is_new: bool) {
         let Some(region) = self.regions.get(&id) else { return };
         if region.matcher.ignores(directory) {
             return;
