@@ -207,8 +207,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let name = |bytes: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(bytes));
         let (strange, link, plain) = (name(b"strange-\xff"), name(b"link"), name(b"plain"));
-        std::fs::write(&strange, "").expect("a file");
-        std::fs::write(&plain, "").expect("a file");
+        files::save(&strange, b"").expect("a file");
+        files::save(&plain, b"").expect("a file");
         std::os::unix::fs::symlink(&strange, &link).expect("a link");
         let syncs = vec![Sync { local: folder.path().to_owned(), container: "/app".to_owned() }];
         let live_update = LiveUpdate { syncs, ..LiveUpdate::default() };

@@ -160,7 +160,7 @@ fn modes_of_directories_are_seen_where_files_are_looked_at() {
     fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("it is ours");
     seen(&mut bench, &[&folder]);
     let told = bench.take(id).paths;
-    assert_eq!(told, [folder.clone()]);
+    assert_eq!(told, std::slice::from_ref(&folder));
     assert!(ChangedPath::takes_no_place(&told[0]));
     // It is not told again, nor to whom it does not matter.
     seen(&mut bench, &[&folder]);
