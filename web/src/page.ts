@@ -148,6 +148,8 @@ export function startAddress(): void {
 /** The tab tells the state too, in its title and its icon. */
 export function startTab(): void {
   const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+  // The browser fetches and draws an icon that is put there, also the same one again.
+  let shown = "ok";
   effect(() => {
     const { error, busy } = session.counts.value;
     const lost = connection.state.value === "lost";
@@ -155,6 +157,8 @@ export function startTab(): void {
     const words = { lost: "⚠ ", error: `✗${error} `, busy: "… ", ok: "" };
     document.title =
       words[state] + [viewName(route.value), project.value, "lilt"].filter(Boolean).join(" · ");
+    if (state === shown) return;
+    shown = state;
     icon?.setAttribute("href", state === "ok" ? "/favicon.svg" : badge(state));
   });
 }

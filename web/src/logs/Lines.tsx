@@ -3,6 +3,7 @@
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Line } from "../generated/protocol";
+import { exactTime } from "../model/time";
 import { strip } from "./ansi";
 import { stepped } from "./cursor";
 import { SHOWN } from "./excerpt";
@@ -70,6 +71,7 @@ export function Lines({
   // How things were when this was last drawn: the first row in sight, and where it was.
   const anchor = useRef({
     window,
+    version: -1,
     seq: 0,
     offset: 0,
     top: 0,
@@ -78,7 +80,10 @@ export function Lines({
   });
   const version = window.version.value;
   const measured = looks.wrap || expanded.value.size > 0;
-  const rows = useRows(scroller, window.rows, measured);
+  const { rows, moved } = useRows(scroller, window.rows, version, measured);
+  if (anchor.current.window === window && anchor.current.version !== version) {
+    foresee(anchor.current, rows, window, following.peek());
+  }
   const items = rows.getVirtualItems();
   const height = rows.getTotalSize();
 
@@ -123,7 +128,7 @@ export function Lines({
       const moved = known.top > end ? 0 : element.scrollTop - known.top;
       if (index >= 0) element.scrollTop = startOf(rows, index) - known.offset + moved;
     }
-    anchor.current = { ...known, window, pinned: following.peek() ? element.scrollTop : 0 };
+    anchor.current = { ...known, window, version, pinned: following.peek() ? element.scrollTop : 0 };
     look();
   }, [version, window, height, rows.scrollRect?.height, looks.wrap, place.value]);
 
@@ -143,6 +148,7 @@ export function Lines({
     else following.value = window.atEnd && end - element.scrollTop < NEAR_END;
     known.pinned = following.peek() ? element.scrollTop : 0;
     look();
+    moved(element.scrollTop);
   };
   const pressed = (event: KeyboardEvent) => {
     if (event.key === "Home") onJump(0);
@@ -155,6 +161,12 @@ export function Lines({
     if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     onLink(Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
+  };
+  /** The exact time of a line is written out only for those who want to know it: that of thousands takes its time. */
+  const explain = (event: Event) => {
+    const link = (event.target as Element).closest<HTMLElement>("a.time:not([title])");
+    const line = link && lineAt(window.rows, Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
+    if (line) link.title = `${exactTime(line.time)}\nLink to this line`;
   };
   const toggle = (seq: number) => {
     const next = new Map(expanded.peek());
@@ -196,6 +208,8 @@ export function Lines({
         onScroll={scrolled}
         onKeyDown={pressed}
         onClick={clicked}
+        onPointerOver={explain}
+        onFocusIn={explain}
         tabIndex={0}
         role="log"
         aria-live="off"
@@ -205,7 +219,8 @@ export function Lines({
         data-lines={window.rows.length}
       >
         <div class="log-content" style={{ height: `${height}px` }}>
-          <div class="log-window" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
+          {/* By padding, not moved as a whole: rows that stay are where they were, and need not be painted again. */}
+          <div class="log-window" style={{ paddingTop: `${items[0]?.start ?? 0}px` }}>
             {items.map((item) => {
               const line = window.rows[item.index];
               return line ? (
@@ -257,6 +272,25 @@ function Nothing({ window, empty }: { window: LogWindow; empty: string }) {
   if (window.failure.value !== undefined)
     return <p class="empty failed">{failureWords(window.failure.value)}</p>;
   return <p class="empty">{window.loading.value || !window.atBegin ? "Looking…" : empty}</p>;
+}
+
+/**
+ * Lines came or went before those that are being read: these will be elsewhere, and are drawn there at once. Else others
+ * would be drawn first, and all anew when the place is put right.
+ */
+function foresee(
+  known: { seq: number; offset: number; top: number },
+  rows: Rows,
+  window: LogWindow,
+  following: boolean,
+): void {
+  if (rows.scrollOffset === null) return;
+  const index = indexOf(window.rows, known.seq);
+  if (following && window.atEnd) {
+    rows.scrollOffset = Math.max(0, rows.getTotalSize() - (rows.scrollRect?.height ?? 0));
+  } else if (index >= 0) {
+    rows.scrollOffset = startOf(rows, index) - known.offset + rows.scrollOffset - known.top;
+  }
 }
 
 function remember(

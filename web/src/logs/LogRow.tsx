@@ -1,6 +1,6 @@
-import { Component } from "preact";
+import { Component, type ComponentChild } from "preact";
 import type { Line } from "../generated/protocol";
-import { exactTime, timeOfDay } from "../model/time";
+import { timeOfDay } from "../model/time";
 import { parse } from "./ansi";
 import { decorate, type Decorated } from "./decorate";
 import { excerptOf } from "./excerpt";
@@ -40,37 +40,50 @@ export class LogRow extends Component<Properties> {
     );
   }
 
+  // Parts are functions that draw, not components: while one scrolls, rows are made by the thousand.
   render(properties: Properties) {
     const { line, index, looks, target, current, expanded, measure, onMore } = properties;
     const structure = looks.structured ? structureOf(line) : undefined;
     return (
       <div
-        class={`line ${line.level} ${line.source}${target ? " target" : ""}${current ? " current" : ""}`}
+        class={`line ${line.level} ${line.source}${target ? " target" : ""}${current ? " current" : ""}${expanded > 0 ? " tall" : ""}`}
         data-seq={line.seq}
         data-index={index}
         ref={measure ?? null}
       >
-        <Anchor line={line} looks={looks} current={current} />
-        {looks.names ? (
-          <span class="who" title={line.resource ?? "lilt"}>
-            {line.resource ?? "lilt"}
-          </span>
-        ) : null}
-        <LevelMark level={line.level} />
+        {drawAnchor(line, looks, current)}
+        {looks.names ? drawName(line.resource ?? "lilt") : null}
+        {drawLevel(line.level)}
         {structure ? (
           <Structured {...properties} structure={structure} />
         ) : (
-          <Text
-            text={line.text}
-            looks={looks}
-            current={current}
-            unfolded={expanded}
-            onMore={() => onMore(line.seq)}
-          />
+          drawText({ text: line.text, looks, current, unfolded: expanded, onMore: () => onMore(line.seq) })
         )}
       </div>
     );
   }
+}
+
+/** Letters of a name that surely fit, on screens of three widths (see logs.css). Wide ones count twice. */
+const FITTING = [
+  [15, "long"],
+  [11, "longish"],
+  [8, "not-short"],
+] as const;
+
+/** Only a name that may not fit is cut off: what cuts is a layer of its own, and dear by the thousand. */
+export function sizeOf(name: string): string {
+  let letters = 0;
+  for (const letter of name) letters += letter > "\u02ff" ? 2 : 1;
+  return FITTING.find(([most]) => letters > most)?.[1] ?? "";
+}
+
+function drawName(name: string) {
+  return (
+    <span class={`who ${sizeOf(name)}`} title={name}>
+      {name}
+    </span>
+  );
 }
 
 interface LinkProperties {
@@ -84,14 +97,9 @@ function tabIndexOf(current: boolean): number {
 }
 
 /** The permanent link to the line. */
-function Anchor({ line, looks, current }: LinkProperties & { line: Line }) {
+function drawAnchor(line: Line, looks: Looks, current: boolean) {
   return (
-    <a
-      class="time"
-      href={`${looks.link}line=${line.seq}`}
-      tabIndex={tabIndexOf(current)}
-      title={`${exactTime(line.time)}\nLink to this line`}
-    >
+    <a class="time" href={`${looks.link}line=${line.seq}`} tabIndex={tabIndexOf(current)}>
       {looks.times ? timeOfDay(line.time) : <span aria-hidden="true">#</span>}
       {looks.times ? null : <span class="hidden">Link to this line</span>}
     </a>
@@ -104,15 +112,13 @@ interface TextProperties extends LinkProperties {
   onMore?: () => void;
 }
 
-function Text({ text, looks, current, unfolded = 0, onMore }: TextProperties) {
+function drawText({ text, looks, current, unfolded = 0, onMore }: TextProperties) {
   const shown = excerptOf(text, looks.sought, unfolded);
   const long = shown.text.length < text.length || unfolded > 0;
   return (
     <span class={`text${unfolded > 0 ? " unfolded" : ""}`}>
       {shown.before > 0 ? <span class="cut-note">{shown.before.toLocaleString()} characters … </span> : null}
-      {decorate(parse(shown.text), looks.marker).map((piece, index) => (
-        <Styled key={index} piece={piece} current={current} />
-      ))}
+      {decorate(parse(shown.text), looks.marker).map((piece) => drawPiece(piece, current))}
       {long ? <span class="cut-note"> … {text.length.toLocaleString()} characters </span> : null}
       {onMore && shown.text.length < text.length ? (
         <button type="button" class="more" tabIndex={tabIndexOf(current)} onClick={onMore}>
@@ -123,8 +129,8 @@ function Text({ text, looks, current, unfolded = 0, onMore }: TextProperties) {
   );
 }
 
-function LevelMark({ level }: { level: Line["level"] }) {
-  if (level === "info") return <span class="level" />;
+function drawLevel(level: Line["level"]) {
+  if (level === "info") return null;
   return (
     <span class={`level ${level}`}>
       <span aria-hidden="true">{level === "error" ? "✕" : "▲"}</span>
@@ -133,9 +139,9 @@ function LevelMark({ level }: { level: Line["level"] }) {
   );
 }
 
-function Styled({ piece, current }: { piece: Decorated; current: boolean }) {
+function drawPiece(piece: Decorated, current: boolean): ComponentChild {
   const { classes, colors } = paint(piece.style);
-  let shown = <>{piece.text}</>;
+  let shown: ComponentChild = piece.text;
   if (piece.marked) {
     shown = (
       <mark class={classes} style={colors}>
@@ -172,7 +178,7 @@ function Structured({
       ? "warn"
       : "";
   return (
-    <div class="structured">
+    <div class={`structured${expanded > 0 ? " open" : ""}`}>
       <button
         type="button"
         class="unfold"
@@ -184,14 +190,14 @@ function Structured({
         <span aria-hidden="true">›</span>
       </button>
       {structure.level ? <span class={`json-level ${loud}`}>{structure.level}</span> : null}
-      {structure.message ? <Text text={structure.message} looks={looks} current={current} /> : null}
+      {structure.message ? drawText({ text: structure.message, looks, current }) : null}
       {expanded > 0 ? (
         <Fields structure={structure} onField={onField} />
       ) : (
         structure.rest.map(({ path, value }) => (
           <span class="field" key={path}>
             <span class="path">{path}=</span>
-            <Text text={value} looks={looks} current={current} />
+            {drawText({ text: value, looks, current })}
           </span>
         ))
       )}

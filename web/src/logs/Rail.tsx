@@ -70,7 +70,9 @@ export function Rail({ seen, onJump, onFollow }: Properties) {
         if (event.buttons === 1) jump(event);
       }}
     >
-      <div class="thumb" style={{ top: `${top * 100}%`, height: `${height * 100}%` }} />
+      <div class="way" style={{ transform: `translateY(${top * 100}%)` }}>
+        <div class="thumb" style={{ height: `${height * 100}%` }} />
+      </div>
     </div>
   );
 }

@@ -1,38 +1,45 @@
 /** Which rows are in sight. A thin adapter of @tanstack/virtual-core to Preact. */
 
-import {
-  elementScroll,
-  measureElement,
-  observeElementOffset,
-  observeElementRect,
-  Virtualizer,
-} from "@tanstack/virtual-core";
+import { elementScroll, measureElement, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
 import type { RefObject } from "preact";
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Line } from "../generated/protocol";
 
 /** In pixels, as in logs.css. */
 export const LINE_HEIGHT = 20;
 
+/** Nobody scrolls any more who has not for so long. */
+const STILL = 150;
+
 export type Rows = Virtualizer<HTMLDivElement, HTMLDivElement>;
+
+type Moved = (offset: number, scrolling: boolean) => void;
 
 /** Rows of equal height, unless they are measured one by one, which costs more. */
 export function useRows(
   scroller: RefObject<HTMLDivElement | null>,
   rows: readonly Line[],
+  version: number,
   measured: boolean,
-): Rows {
+): { rows: Rows; moved: (offset: number) => void } {
   const [, redraw] = useState(0);
+  const listener = useRef<Moved>(undefined);
+  // A row keeps its height when others come before it. The same function as long as the rows are the same: with another
+  // one all places are worked out anew.
+  const getItemKey = useMemo(() => (index: number) => rows[index]?.seq ?? index, [rows, version]);
   const options = {
     count: rows.length,
     getScrollElement: () => scroller.current ?? null,
-    // A row keeps its height when others come before it.
-    getItemKey: (index: number) => rows[index]?.seq ?? index,
+    getItemKey,
     estimateSize: () => LINE_HEIGHT,
-    overscan: 12,
+    overscan: 6,
     scrollToFn: elementScroll,
     observeElementRect,
-    observeElementOffset,
+    // It is told by `moved`: with a listener of its own it would look at a document that ours has just changed.
+    observeElementOffset: (_: unknown, moved: Moved) => {
+      listener.current = moved;
+      return () => (listener.current = undefined);
+    },
     measureElement,
     onChange: () => redraw((times) => times + 1),
   };
@@ -43,7 +50,14 @@ export function useRows(
   useLayoutEffect(() => {
     if (!measured) virtualizer.measure();
   }, [measured]);
-  return virtualizer;
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useLayoutEffect(() => () => clearTimeout(timer.current), []);
+  const moved = (offset: number) => {
+    listener.current?.(offset, true);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => listener.current?.(scroller.current?.scrollTop ?? 0, false), STILL);
+  };
+  return { rows: virtualizer, moved };
 }
 
 /** Where a row begins, in pixels. */

@@ -68,7 +68,16 @@ export const overallWord: Record<Overall, string> = {
   disabled: "Disabled",
 };
 
+const known = new WeakMap<UIResource, Overall>();
+
+/** Counts, groups, filters and notifications all want to know it; resources are replaced, never changed. */
 export function overall(resource: UIResource): Overall {
+  let found = known.get(resource);
+  if (found === undefined) known.set(resource, (found = overallOf(resource)));
+  return found;
+}
+
+function overallOf(resource: UIResource): Overall {
   if (isDisabled(resource)) return "disabled";
   const update = updateStatus(resource).shape;
   const runtime = runtimeStatus(resource).shape;

@@ -2,6 +2,7 @@
 
 import { signal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { UIResource } from "../generated/protocol";
 import { collapsed, matchesName, nameFilter, showDisabled, STARRED, toggleGroup } from "../model/listing";
 import { route } from "../model/route";
 import type { Group } from "../model/session";
@@ -11,6 +12,7 @@ import { session } from "../page";
 import { Chevron } from "./Chevron";
 import { Link } from "./Link";
 import { Mark } from "./Mark";
+import { useNear, useSight } from "./near";
 import { Once } from "./Once";
 
 /** On a small screen it lies over the log, and only when it is wanted. */
@@ -18,6 +20,8 @@ const shown = signal(false);
 
 export function ResourceList() {
   const groups = useGroups();
+  const scroller = useRef<HTMLDivElement>(null);
+  useSight(scroller);
   // It has served its purpose.
   useEffect(() => {
     shown.value = false;
@@ -42,7 +46,7 @@ export function ResourceList() {
             onInput={(event) => (nameFilter.value = event.currentTarget.value)}
           />
         </div>
-        <div class="side-scroll">
+        <div class="side-scroll" ref={scroller}>
           <AllLogs />
           {groups.map((group) => (
             <Section key={group.label} group={group} />
@@ -117,29 +121,32 @@ function AllLogs() {
 }
 
 function Item({ name }: { name: string }) {
-  const item = useRef<HTMLLIElement>(null);
+  const { value: resource, near, row } = useNear<UIResource, HTMLLIElement>(session.resource(name));
   const current = useComputed(() => isShown(name)).value;
   useEffect(() => {
-    if (current) item.current?.scrollIntoView({ block: "nearest" });
+    if (current) row.current?.scrollIntoView({ block: "nearest" });
   }, [current]);
-  const resource = session.resource(name)?.value;
   if (!resource) return null;
   const update = updateStatus(resource);
   const runtime = runtimeStatus(resource);
   return (
-    <li ref={item} data-name={name}>
+    <li ref={row} data-name={name} data-near>
       <Link
         to={{ view: "resource", name }}
-        class={`side-item${isDisabled(resource) ? " off" : ""}`}
+        class={`side-item${isDisabled(resource) ? " off" : ""}${near ? "" : " far"}`}
         title={`${name}: ${update.word}, ${runtime.word}`}
         aria-current={current ? "page" : undefined}
       >
         <span class="side-name">{name}</span>
-        <Mark shape={update.shape} />
-        <Mark shape={runtime.shape} />
-        <span class="hidden">
-          {update.word}, {runtime.word}
-        </span>
+        {near ? (
+          <>
+            <Mark shape={update.shape} />
+            <Mark shape={runtime.shape} />
+            <span class="hidden">
+              {update.word}, {runtime.word}
+            </span>
+          </>
+        ) : null}
       </Link>
     </li>
   );

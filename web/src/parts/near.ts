@@ -1,10 +1,15 @@
 /**
- * Which rows are in sight. These are drawn anew with every change; the others, when a thousand of them change at once,
- * a few at a time, so that the page answers all the while.
+ * Which rows are near what is in sight. Only these are drawn whole, and anew with every change. The others are a name and
+ * a few words: all are there for keys, for the browser's own search and for those who listen, but a thousand of them are
+ * a small document. When many of those change at once, a few of them at a time are drawn anew.
  */
 
 import { batch, signal, type Signal } from "@preact/signals";
+import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+
+/** In pixels: what the next turn of a wheel brings into sight is drawn already. */
+const MARGIN = 500;
 
 /** Between two looks at rows out of sight, and how many of them are looked at: a thousand within two seconds. */
 const PAUSE = 100;
@@ -13,21 +18,69 @@ const AT_ONCE = 50;
 interface Watched {
   near: Signal<boolean>;
   turn: Signal<number>;
+  /** Of the whole row, in pixels; undefined: never seen. */
+  height: number | undefined;
   isStale: () => boolean;
 }
 
 const watched = new Map<Element, Watched>();
-let observer: IntersectionObserver | undefined;
+const scrollers = new Set<HTMLElement>();
 let timer: ReturnType<typeof setInterval> | undefined;
 let place = 0;
+let looking = false;
 
-function see(entries: readonly IntersectionObserverEntry[]): void {
+/** Before the browser draws next, and once for all rows that come and go together. */
+function lookSoon(): void {
+  if (looking) return;
+  looking = true;
+  queueMicrotask(() => {
+    looking = false;
+    for (const scroller of scrollers) look(scroller);
+  });
+}
+
+function look(scroller: HTMLElement): void {
+  const rows = [...scroller.querySelectorAll("[data-near]")];
+  const { top, bottom } = scroller.getBoundingClientRect();
+  const from = indexBelow(rows, top - MARGIN);
+  const until = indexBelow(rows, bottom + MARGIN);
+  // All heights before the first change: a change would make the browser work out the places anew.
+  const far = rows.filter((row, index) => (index < from || index > until) && isWhole(row) && !isInUse(row));
+  const heights = far.map((row) => row.getBoundingClientRect().height);
   batch(() => {
-    for (const { target, isIntersecting } of entries) {
-      const found = watched.get(target);
-      if (found) found.near.value = isIntersecting;
+    far.forEach((row, index) => leave(watched.get(row), heights[index]));
+    for (const row of rows.slice(from, until + 1)) {
+      const found = watched.get(row);
+      if (found) found.near.value = true;
     }
   });
+}
+
+function isWhole(row: Element): boolean {
+  return watched.get(row)?.near.peek() === true;
+}
+
+/** What has the focus, or an open menu, stays. */
+function isInUse(row: Element): boolean {
+  return row.contains(document.activeElement) || row.querySelector("details[open]") !== null;
+}
+
+function leave(row: Watched | undefined, height: number | undefined): void {
+  if (!row) return;
+  row.height = height;
+  row.near.value = false;
+}
+
+/** The first row that ends below a height. */
+function indexBelow(rows: readonly Element[], height: number): number {
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((rows[middle]?.getBoundingClientRect().bottom ?? 0) > height) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 function catchUp(): void {
@@ -42,14 +95,12 @@ function catchUp(): void {
 }
 
 function watch(element: Element, row: Watched): () => void {
-  // A little before they are in sight.
-  observer ??= new IntersectionObserver(see, { rootMargin: "300px 0px" });
   watched.set(element, row);
-  observer.observe(element);
+  lookSoon();
   timer ??= setInterval(catchUp, PAUSE);
   return () => {
-    observer?.unobserve(element);
     watched.delete(element);
+    lookSoon();
     if (watched.size === 0) {
       clearInterval(timer);
       timer = undefined;
@@ -57,13 +108,29 @@ function watch(element: Element, row: Watched): () => void {
   };
 }
 
-/** The value to draw a row with: as it is now if the row is in sight, else as it was when there was time. */
-export function useNear<Value>(held: Signal<Value> | undefined): {
-  value: Value | undefined;
-  near: boolean;
-  row: { current: HTMLTableRowElement | null };
-} {
-  const row = useRef<HTMLTableRowElement>(null);
+/** For what the rows scroll in. */
+export function useSight(scroller: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const see = () => look(element);
+    const resized = new ResizeObserver(see);
+    scrollers.add(element);
+    resized.observe(element);
+    element.addEventListener("scroll", see, { passive: true });
+    return () => {
+      scrollers.delete(element);
+      resized.disconnect();
+      element.removeEventListener("scroll", see);
+    };
+  }, []);
+  // Rows may have changed places.
+  useLayoutEffect(lookSoon);
+}
+
+/** The value to draw a row with: as it is now if the row is near, else as it was when there was time. */
+export function useNear<Value, Row extends HTMLElement>(held: Signal<Value> | undefined) {
+  const row = useRef<Row>(null);
   const drawn = useRef<Value | undefined>(undefined);
   const newest = useRef(held);
   newest.current = held;
@@ -71,13 +138,17 @@ export function useNear<Value>(held: Signal<Value> | undefined): {
     () => ({
       near: signal(false),
       turn: signal(0),
+      height: undefined,
       isStale: () => newest.current?.peek() !== drawn.current,
     }),
     [],
   );
   useLayoutEffect(() => (row.current ? watch(row.current, own) : undefined), []);
   // Subscribes to the one or the other.
-  const value = own.near.value ? held?.value : own.turn.value >= 0 ? held?.peek() : undefined;
+  const near = own.near.value;
+  const value = near ? held?.value : own.turn.value >= 0 ? held?.peek() : undefined;
   drawn.current = value;
-  return { value, near: own.near.value, row };
+  // As high as it was, so that nothing moves.
+  const style = near || own.height === undefined ? undefined : { height: `${own.height}px` };
+  return { value, near, row, style };
 }

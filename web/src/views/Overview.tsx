@@ -17,6 +17,7 @@ import type { Group } from "../model/session";
 import { stars } from "../model/stars";
 import { overall, overallWord } from "../model/status";
 import { session, setEnabled } from "../page";
+import { useSight } from "../parts/near";
 import { SelectionBar, selectedNames } from "../parts/Selection";
 import { Table } from "./OverviewTable";
 
@@ -115,6 +116,7 @@ export function Overview() {
   const rows = groups.reduce((sum, group) => sum + group.names.length, 0);
   const room = useRoom(rows);
   const { scroller, scrolled } = usePlace(session.known.value && room >= rows);
+  useSight(scroller);
   const state = stateFilter.value;
   const ticked = selectedNames();
   return (

@@ -1,5 +1,6 @@
 /** The table of resources, in groups that can be closed. */
 
+import type { UIResource } from "../generated/protocol";
 import { collapsed, nameFilter, order, sortBy, stateFilter, toggleGroup } from "../model/listing";
 import { nextOrder, type Column } from "../model/order";
 import type { Group } from "../model/session";
@@ -121,29 +122,61 @@ function Troubles({ names }: { names: readonly string[] }) {
 }
 
 function Row({ name }: { name: string }) {
-  const { value: resource, near, row } = useNear(session.resource(name));
+  const {
+    value: resource,
+    near,
+    row,
+    style,
+  } = useNear<UIResource, HTMLTableRowElement>(session.resource(name));
   if (!resource) return null;
-  const [message] = messages(resource);
-  const pod = resource.status.k8sResourceInfo?.podName;
+  const disabled = isDisabled(resource);
   return (
     <tr
       ref={row}
-      class={`row${isDisabled(resource) ? " off" : ""}${near ? "" : " far"}`}
+      class={`row${disabled ? " off" : ""}${near ? "" : " far"}`}
+      style={style}
       data-resource={name}
+      data-near
     >
       <th scope="row">
         <span class="name-line">
-          <Tick name={name} />
-          <Star name={name} />
+          {near ? <Tick name={name} /> : null}
+          {near ? <Star name={name} /> : null}
           <Link to={{ view: "resource", name }} class="name">
             {name}
           </Link>
-          {isManual(resource) && !isDisabled(resource) ? <span class="manual-chip">Manual</span> : null}
+          {near && isManual(resource) && !disabled ? <span class="manual-chip">Manual</span> : null}
         </span>
-        <span class={`message ${message?.kind ?? "note"}`} title={message?.text}>
-          {message ? message.text.split("\n", 1)[0] : kind(resource)}
-        </span>
+        {near ? <Message resource={resource} /> : null}
       </th>
+      {near ? <Cells resource={resource} /> : <FarCells resource={resource} />}
+    </tr>
+  );
+}
+
+function Message({ resource }: { resource: UIResource }) {
+  const [message] = messages(resource);
+  return (
+    <span class={`message ${message?.kind ?? "note"}`} title={message?.text}>
+      {message ? message.text.split("\n", 1)[0] : kind(resource)}
+    </span>
+  );
+}
+
+/** Out of sight: for those who listen, and for the browser's own search. */
+function FarCells({ resource }: { resource: UIResource }) {
+  return (
+    <td colSpan={5}>
+      {updateStatus(resource).word}, {runtimeStatus(resource).word}
+    </td>
+  );
+}
+
+function Cells({ resource }: { resource: UIResource }) {
+  const { name } = resource.metadata;
+  const pod = resource.status.k8sResourceInfo?.podName;
+  return (
+    <>
       <td>
         <StatusCell status={updateStatus(resource)}>
           <UpdateTime resource={resource} />
@@ -170,6 +203,6 @@ function Row({ name }: { name: string }) {
         <TriggerButton resource={resource} />
         <RowMenu resource={resource} />
       </td>
-    </tr>
+    </>
   );
 }
