@@ -198,7 +198,8 @@ export function Lines({
     if (looks.structured && structureOf(line)) toggle(line.seq);
     else if (line.text.length > SHOWN) more(line.seq);
   };
-  useEffect(() => offer({ step, unfold }));
+  // At once, not after the next frame as other effects: with every frame of a scroll that costs more than it does.
+  useLayoutEffect(() => offer({ step, unfold }));
   return (
     <div class="log-frame">
       <div

@@ -50,14 +50,31 @@ export function useRows(
   useLayoutEffect(() => {
     if (!measured) virtualizer.measure();
   }, [measured]);
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useLayoutEffect(() => () => clearTimeout(timer.current), []);
+  const still = useStill(() => listener.current?.(scroller.current?.scrollTop ?? 0, false));
   const moved = (offset: number) => {
     listener.current?.(offset, true);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => listener.current?.(scroller.current?.scrollTop ?? 0, false), STILL);
+    still();
   };
   return { rows: virtualizer, moved };
+}
+
+/** Calls back once nobody has called for a while. One timer for many calls: there is one with every frame. */
+function useStill(then: () => void): () => void {
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const last = useRef(0);
+  useLayoutEffect(() => () => clearTimeout(timer.current), []);
+  const wait = (rest: number) => {
+    timer.current = setTimeout(() => {
+      const left = last.current + STILL - performance.now();
+      timer.current = undefined;
+      if (left > 0) wait(left);
+      else then();
+    }, rest);
+  };
+  return () => {
+    last.current = performance.now();
+    if (timer.current === undefined) wait(STILL);
+  };
 }
 
 /** Where a row begins, in pixels. */

@@ -57,10 +57,15 @@ const clock = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 
+/** Lines that follow each other are mostly of the same second, and formatting is slow. */
+const last = { second: NaN, text: "" };
+
 /** `14:03:59`, in the reader's time zone. */
 export function timeOfDay(time: string): string {
-  const parsed = Date.parse(time);
-  return Number.isNaN(parsed) ? "" : clock.format(parsed);
+  const second = Math.floor(Date.parse(time) / 1000);
+  if (Number.isNaN(second)) return "";
+  if (second !== last.second) Object.assign(last, { second, text: clock.format(second * 1000) });
+  return last.text;
 }
 
 const calendar = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });

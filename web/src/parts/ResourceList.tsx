@@ -12,14 +12,19 @@ import { session } from "../page";
 import { Chevron } from "./Chevron";
 import { Link } from "./Link";
 import { Mark } from "./Mark";
-import { useNear, useSight } from "./near";
+import { screenful, useNear, useSight } from "./near";
 import { Once } from "./Once";
+import { countOf, cut, useRoom } from "./room";
+
+/** Rows that there were: at first, what fits on the screen. */
+const left = { rows: screenful() };
 
 /** On a small screen it lies over the log, and only when it is wanted. */
 const shown = signal(false);
 
 export function ResourceList() {
-  const groups = useGroups();
+  const all = useGroups();
+  const groups = cut(all, useRoom(left, countOf(all)));
   const scroller = useRef<HTMLDivElement>(null);
   useSight(scroller);
   // It has served its purpose.
@@ -135,6 +140,7 @@ function Item({ name }: { name: string }) {
         to={{ view: "resource", name }}
         class={`side-item${isDisabled(resource) ? " off" : ""}${near ? "" : " far"}`}
         title={`${name}: ${update.word}, ${runtime.word}`}
+        aria-label={`${name} ${update.word}, ${runtime.word}`}
         aria-current={current ? "page" : undefined}
       >
         <span class="side-name">{name}</span>
@@ -142,9 +148,6 @@ function Item({ name }: { name: string }) {
           <>
             <Mark shape={update.shape} />
             <Mark shape={runtime.shape} />
-            <span class="hidden">
-              {update.word}, {runtime.word}
-            </span>
           </>
         ) : null}
       </Link>

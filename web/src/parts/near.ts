@@ -23,15 +23,24 @@ interface Watched {
   isStale: () => boolean;
 }
 
+/** No row is lower than this. In pixels. */
+const LOWEST = 28;
+
 const watched = new Map<Element, Watched>();
 const scrollers = new Set<HTMLElement>();
 let timer: ReturnType<typeof setInterval> | undefined;
 let place = 0;
 let looking = false;
+let made = 0;
+
+/** The first rows are in sight when they come: they are seen sooner if nobody has to look where they are. */
+export function screenful(lowest = LOWEST): number {
+  return Math.ceil(innerHeight / lowest);
+}
 
 /** Before the browser draws next, and once for all rows that come and go together. */
 function lookSoon(): void {
-  if (looking) return;
+  if (looking || made <= screenful()) return;
   looking = true;
   queueMicrotask(() => {
     looking = false;
@@ -136,14 +145,20 @@ export function useNear<Value, Row extends HTMLElement>(held: Signal<Value> | un
   newest.current = held;
   const own = useMemo<Watched>(
     () => ({
-      near: signal(false),
+      near: signal(made++ < screenful()),
       turn: signal(0),
       height: undefined,
       isStale: () => newest.current?.peek() !== drawn.current,
     }),
     [],
   );
-  useLayoutEffect(() => (row.current ? watch(row.current, own) : undefined), []);
+  useLayoutEffect(() => {
+    const leave = row.current ? watch(row.current, own) : undefined;
+    return () => {
+      made--;
+      leave?.();
+    };
+  }, []);
   // Subscribes to the one or the other.
   const near = own.near.value;
   const value = near ? held?.value : own.turn.value >= 0 ? held?.peek() : undefined;

@@ -1,5 +1,4 @@
-import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import {
   collapse,
   matchesName,
@@ -17,7 +16,8 @@ import type { Group } from "../model/session";
 import { stars } from "../model/stars";
 import { overall, overallWord } from "../model/status";
 import { session, setEnabled } from "../page";
-import { useSight } from "../parts/near";
+import { screenful, useSight } from "../parts/near";
+import { countOf, cut, useRoom } from "../parts/room";
 import { SelectionBar, selectedNames } from "../parts/Selection";
 import { Table } from "./OverviewTable";
 
@@ -52,24 +52,8 @@ function useGroups(): Group[] {
   }, [groups, column, descending, turn, starred]);
 }
 
-/** Rows drawn at once, so that the first ones are seen before all of a thousand are there. */
-const FIRST_ROWS = 60;
-const MORE_ROWS = 150;
-
-/** Where the reader was when another view was chosen. */
-const left = { top: 0, rows: FIRST_ROWS };
-
-/** How many rows to draw: more with every frame until all are there. */
-function useRoom(wanted: number): number {
-  const room = useSignal(left.rows);
-  useEffect(() => {
-    if (room.value >= wanted) return;
-    const frame = requestAnimationFrame(() => (room.value += MORE_ROWS));
-    return () => cancelAnimationFrame(frame);
-  }, [room.value, wanted]);
-  left.rows = Math.min(room.value, wanted + FIRST_ROWS);
-  return room.value;
-}
+/** Where the reader was when another view was chosen, and how many rows there were: at first, what fits on the screen. */
+const left = { top: 0, rows: screenful(50) };
 
 /** Who comes back finds the place again, and goes on by keys from the resource that was looked at. */
 function usePlace(complete: boolean) {
@@ -94,18 +78,6 @@ function usePlace(complete: boolean) {
   return { scroller, scrolled };
 }
 
-/** The first rows of all groups. */
-function cut(groups: readonly Group[], most: number): Group[] {
-  let left = most;
-  return groups
-    .map((group) => {
-      const names = group.names.slice(0, Math.max(0, left));
-      left -= names.length;
-      return { ...group, names, total: group.names.length };
-    })
-    .filter((group) => group.names.length > 0);
-}
-
 export function Overview() {
   const hasState = useStateFilter();
   const all = session.names.value.length;
@@ -113,8 +85,8 @@ export function Overview() {
     .map((group) => ({ ...group, names: group.names.filter((name) => matchesName(name) && hasState(name)) }))
     .filter((group) => group.names.length > 0);
   const shown = new Set(groups.flatMap((group) => group.names)).size;
-  const rows = groups.reduce((sum, group) => sum + group.names.length, 0);
-  const room = useRoom(rows);
+  const rows = countOf(groups);
+  const room = useRoom(left, rows);
   const { scroller, scrolled } = usePlace(session.known.value && room >= rows);
   useSight(scroller);
   const state = stateFilter.value;
