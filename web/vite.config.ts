@@ -23,16 +23,35 @@ function packed(): Plugin {
   };
 }
 
+/** Lets the browser fetch the page's script at once, not only when the small first one asks for it. */
+function named(): Plugin {
+  return {
+    name: "named",
+    apply: "build",
+    transformIndexHtml: {
+      order: "post",
+      handler(_, { bundle = {} }) {
+        const later = Object.values(bundle).filter((part) => part.type === "chunk" && !part.isEntry);
+        return later.map(({ fileName }) => ({
+          tag: "link",
+          attrs: { rel: "modulepreload", crossorigin: true, href: `/${fileName}` },
+          injectTo: "head",
+        }));
+      },
+    },
+  };
+}
+
 // `LILT_PORT=10350 npx vite` works on the page against a running session.
 const session = `http://localhost:${process.env.LILT_PORT ?? 10350}`;
 
 export default defineConfig({
-  plugins: [packed()],
+  plugins: [packed(), named()],
   build: {
     target: "es2022",
     // Inlined files would need a looser content security policy.
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
+    modulePreload: false,
   },
   server: {
     proxy: {

@@ -177,13 +177,12 @@ function stepRows(by: number): void {
   const links = [...document.querySelectorAll<HTMLAnchorElement>("tr[data-resource] a.name")];
   const row = document.activeElement?.closest("tr");
   const focused = links.findIndex((link) => link.closest("tr") === row);
-  if (focused >= 0) {
-    links[focused + by]?.focus();
-    return;
-  }
   // From where one was, if one was somewhere.
   const last = links.find((link) => link.closest<HTMLElement>("tr")?.dataset["resource"] === visited.name);
-  (last ?? links.at(by > 0 ? 0 : -1))?.focus();
+  const next = focused >= 0 ? links[focused + by] : (last ?? links.at(by > 0 ? 0 : -1));
+  next?.focus();
+  // Rows that come into sight with it are drawn whole by then, and may be higher than they were thought to be.
+  requestAnimationFrame(() => requestAnimationFrame(() => next?.scrollIntoView({ block: "nearest" })));
 }
 
 /** Through the list beside the log, as it is shown. */

@@ -6,11 +6,6 @@ import { startTheme } from "./model/theme";
 import { startClock } from "./model/time";
 import { startNotifications } from "./model/notifications";
 import { arrived, connection, session, startAddress, startTab } from "./page";
-import "./styles/base.css";
-import "./styles/table.css";
-import "./styles/logs.css";
-import "./styles/escapes.css";
-import "./styles/panels.css";
 
 const root = document.getElementById("page");
 if (root) {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ServerMessage } from "../generated/protocol";
 import { Connection, LONGEST_PAUSE, LONGEST_SILENCE } from "./connection";
+import { openEarly } from "./early";
 
 /** What a browser would open. */
 class Socket {
@@ -125,4 +126,26 @@ test("who is refused before the first word is told of it", () => {
   vi.advanceTimersByTime(LONGEST_PAUSE);
   newest().end();
   expect(refused).toHaveBeenCalledTimes(1);
+});
+
+test("what was opened before the page was there is taken over, with what was said", () => {
+  openEarly();
+  newest().say(hello);
+  const { connection, received } = started();
+  expect(Socket.all).toHaveLength(1);
+  expect(received).toEqual([hello]);
+  expect(connection.state.value).toBe("open");
+  newest().say({ type: "refused", message: "no" });
+  expect(received).toHaveLength(2);
+  // Only once: what comes after it is opened as ever.
+  newest().end();
+  vi.advanceTimersByTime(LONGEST_PAUSE);
+  expect(Socket.all).toHaveLength(2);
+});
+
+test("what was opened and has ended before the page was there is opened anew", () => {
+  openEarly();
+  newest().end();
+  started();
+  expect(Socket.all).toHaveLength(2);
 });

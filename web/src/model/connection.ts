@@ -8,6 +8,7 @@
 
 import { signal } from "@preact/signals";
 import type { PageMessage, ServerMessage } from "../generated/protocol";
+import { address, takeEarly } from "./early";
 
 export type ConnectionState = "connecting" | "open" | "lost";
 
@@ -21,11 +22,6 @@ export function pause(attempt: number, random: number): number {
   const grown = Math.min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** Math.min(attempt, 10));
   // Spread, so that many tabs do not come back in the same moment.
   return grown * (0.75 + random / 2);
-}
-
-export function address(location: Pick<Location, "protocol" | "host">): string {
-  const scheme = location.protocol === "https:" ? "wss" : "ws";
-  return `${scheme}://${location.host}/ws`;
 }
 
 export class Connection {
@@ -72,7 +68,8 @@ export class Connection {
   }
 
   #open(): void {
-    const socket = new WebSocket(address(location));
+    const early = takeEarly();
+    const socket = early?.socket ?? new WebSocket(address(location));
     let greeted = false;
     this.#socket = socket;
     this.#heard = Date.now();
@@ -91,6 +88,7 @@ export class Connection {
       this.#lose(socket);
       if (!greeted) this.refused();
     };
+    for (const event of early?.messages ?? []) socket.onmessage(event);
   }
 
   /** Gives up what has been silent for too long, else looks again when it would have been. */

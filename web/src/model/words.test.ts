@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { conditionShape, conditionWords } from "./cluster";
-import { address, LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "./connection";
+import { LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "./connection";
+import { address } from "./early";
 import { endpointLabel, safeAddress } from "./endpoint";
 import { parseRoute, pathOf, type Route } from "./route";
 import { ago, between, duration, wholeSeconds } from "./time";

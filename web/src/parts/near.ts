@@ -138,7 +138,11 @@ export function useSight(scroller: RefObject<HTMLElement | null>): void {
 }
 
 /** The value to draw a row with: as it is now if the row is near, else as it was when there was time. */
-export function useNear<Value, Row extends HTMLElement>(held: Signal<Value> | undefined) {
+export function useNear<Value, Row extends HTMLElement>(
+  held: Signal<Value> | undefined,
+  /** How high a row will be that was never seen, in pixels; undefined: as most of them. */
+  guess: (value: Value) => number | undefined = () => undefined,
+) {
   const row = useRef<Row>(null);
   const drawn = useRef<Value | undefined>(undefined);
   const newest = useRef(held);
@@ -164,6 +168,7 @@ export function useNear<Value, Row extends HTMLElement>(held: Signal<Value> | un
   const value = near ? held?.value : own.turn.value >= 0 ? held?.peek() : undefined;
   drawn.current = value;
   // As high as it was, so that nothing moves.
-  const style = near || own.height === undefined ? undefined : { height: `${own.height}px` };
+  const height = near || value === undefined ? undefined : (own.height ?? guess(value));
+  const style = height === undefined ? undefined : { height: `${height}px` };
   return { value, near, row, style };
 }

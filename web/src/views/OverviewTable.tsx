@@ -121,13 +121,19 @@ function Troubles({ names }: { names: readonly string[] }) {
   );
 }
 
+/** Endpoints are one under the other: two fit into a row as high as others. In pixels, as table.css has it. */
+function heightOf({ status }: UIResource): number | undefined {
+  const links = status.endpointLinks?.length ?? 0;
+  return links > 2 ? Math.ceil(14 + links * 19.85) : undefined;
+}
+
 function Row({ name }: { name: string }) {
   const {
     value: resource,
     near,
     row,
     style,
-  } = useNear<UIResource, HTMLTableRowElement>(session.resource(name));
+  } = useNear<UIResource, HTMLTableRowElement>(session.resource(name), heightOf);
   if (!resource) return null;
   const disabled = isDisabled(resource);
   return (
