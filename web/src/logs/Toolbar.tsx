@@ -64,10 +64,10 @@ export function Toolbar({ filter, resource, floor, matches, onJump, onClear }: P
         )}
         <span class="pair" role="group" aria-label="Errors">
           <button type="button" title="Previous error (E)" onClick={() => onJump("previous error")}>
-            ↑ Error
+            ↑ <ErrorWord />
           </button>
           <button type="button" title="Next error (e)" onClick={() => onJump("next error")}>
-            ↓ Error
+            ↓ <ErrorWord />
           </button>
         </span>
         <span class="log-options">
@@ -95,6 +95,18 @@ export function Toolbar({ filter, resource, floor, matches, onJump, onClear }: P
       <SearchNote filter={filter.value} matches={matches} />
       <Chips filter={filter} change={change} />
     </div>
+  );
+}
+
+/** Where there is little room, by the sign that such lines have. */
+function ErrorWord() {
+  return (
+    <>
+      <span class="error-word">Error</span>
+      <span class="error-sign" aria-hidden="true">
+        ✕
+      </span>
+    </>
   );
 }
 

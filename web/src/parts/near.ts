@@ -9,11 +9,11 @@ import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 /** In pixels: what the next turn of a wheel brings into sight is drawn already. */
-const MARGIN = 500;
+const MARGIN = 300;
 
-/** Between two looks at rows out of sight, and how many of them are looked at: a thousand within two seconds. */
+/** Between two looks at rows out of sight, and how many of them are looked at: a thousand within four seconds. */
 const PAUSE = 100;
-const AT_ONCE = 50;
+const AT_ONCE = 25;
 
 interface Watched {
   near: Signal<boolean>;

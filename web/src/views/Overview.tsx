@@ -60,7 +60,8 @@ function usePlace(complete: boolean) {
   const scroller = useRef<HTMLElement>(null);
   const wanted = useRef(visited.name);
   useLayoutEffect(() => {
-    if (scroller.current) scroller.current.scrollTop = left.top;
+    // Not for the sake of nothing: the browser has to work out all places for it.
+    if (scroller.current && left.top > 0) scroller.current.scrollTop = left.top;
   }, []);
   useLayoutEffect(() => {
     if (wanted.current === undefined) return;
