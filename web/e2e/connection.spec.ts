@@ -71,6 +71,42 @@ test("a connection that is there but silent is given up, and comes back", async 
   await expect(page.getByRole("alert")).toHaveCount(0);
 });
 
+test("a session that hangs is told, and goes on without a reload", async ({ lilt, page }) => {
+  await page.clock.install();
+  const [socket] = await Promise.all([page.waitForEvent("websocket"), page.goto(`${lilt.address}/`)]);
+  await expect(row(page, "hello")).toContainText("Up to date");
+  await page.evaluate(() => Object.assign(window, { sameDocument: true }));
+  // Its silence means something once it has said that it is there.
+  await socket.waitForEvent("framereceived", ({ payload }) => String(payload).includes('"tick"'));
+  lilt.signal("SIGSTOP");
+  await page.clock.fastForward(16_000);
+  await expect(page.getByRole("alert")).toContainText("No connection to lilt");
+  await expect(page.locator("[data-connection]")).toHaveText("Disconnected");
+  lilt.signal("SIGCONT");
+  await page.clock.fastForward(20_000);
+  await expect(page.locator("[data-connection=open]")).toBeVisible();
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await page.getByRole("button", { name: "Update hello now" }).click();
+  await page.getByRole("link", { name: "All logs" }).click();
+  await expect(
+    page.getByRole("log").locator(".line", { hasText: /^[\d:]*hello *first session/ }),
+  ).toHaveCount(2);
+  expect(await page.evaluate(() => "sameDocument" in window)).toBe(true);
+});
+
+test("a session that has failed as a whole says why, and what was there stays", async ({ lilt, page }) => {
+  await page.routeWebSocket(/\/ws$/, (socket) => {
+    socket.connectToServer().onMessage((message) => {
+      const said = JSON.parse(String(message));
+      if (said.session) said.session.status.fatalError = "the disk is <b>full</b>";
+      socket.send(JSON.stringify(said));
+    });
+  });
+  await page.goto(`${lilt.address}/`);
+  await expect(page.getByRole("alert")).toHaveText("The session has failed. the disk is <b>full</b>");
+  await expect(row(page, "hello")).toContainText("Up to date");
+});
+
 test("a session with another token asks for it", async ({ lilt, page, complaints }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");

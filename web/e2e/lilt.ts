@@ -118,6 +118,11 @@ export class Lilt {
     }
   }
 
+  /** To stop it in its tracks, and let it go on. */
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal);
+  }
+
   /** Without a goodbye, unless told otherwise. Waits for the end. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     const child = this.#process;
@@ -125,6 +130,8 @@ export class Lilt {
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((done) => child.once("exit", done));
     child.kill(signal);
+    // One that was stopped would not hear of it.
+    child.kill("SIGCONT");
     await ended;
   }
 

@@ -287,3 +287,23 @@ local_resource('waits', cmd='cat input', deps=['input'], trigger_mode=TRIGGER_MO
     await expect(button).toHaveText("Update now");
   });
 });
+
+test.describe("when all hands are full", () => {
+  test.use({
+    tiltfile: `
+update_settings(max_parallel_updates=1)
+local_resource('slow', cmd='while [ ! -e go ]; do sleep 0.05; done')
+local_resource('next', cmd='true', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)
+`,
+  });
+
+  test("what was asked for is queued, and has its turn", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/`);
+    await expect(row(page, "slow")).toContainText("Updating");
+    await page.getByRole("button", { name: "Update next now" }).click();
+    await expect(row(page, "next").locator(".status").first()).toContainText("Queued");
+    lilt.write("go", "");
+    await expect(row(page, "slow")).toContainText("Up to date");
+    await expect(row(page, "next")).toContainText("Up to date");
+  });
+});

@@ -60,3 +60,14 @@ test("who wants it is notified of what fails and of what works again", async ({ 
   await expect(row(page, "broken")).toContainText("Up to date");
   expect(await shown()).toEqual([]);
 });
+
+test("who is not allowed to be notified is told so", async ({ lilt, page, context }) => {
+  await context.clearPermissions();
+  await page.goto(`${lilt.address}/`);
+  const bell = page.getByRole("button", { name: "Notify me of failures" });
+  await bell.click();
+  await expect(page.locator(".notice")).toContainText("This browser does not let the page notify you");
+  await expect(bell).toHaveAttribute("aria-pressed", "false");
+  await page.reload();
+  await expect(bell).toHaveAttribute("aria-pressed", "false");
+});
