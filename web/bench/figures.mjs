@@ -20,7 +20,23 @@ function tell(work, figure, most) {
 
 const milliseconds = (value) => `${value.toFixed(0)} ms`;
 
-/** From the beginning of the navigation until something that matches has been painted. */
+/** A browser that has just started is busy with a start page of its own, which nobody sees. Waits until it is done. */
+async function settled() {
+  const session = await browser.newBrowserCDPSession();
+  const used = async () => {
+    const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+    return processInfo.reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+  };
+  for (let [before, turn] = [await used(), 0]; turn < 40; turn++) {
+    await new Promise((done) => setTimeout(done, 250));
+    const now = await used();
+    if (now - before < 0.02) break;
+    before = now;
+  }
+  await session.detach();
+}
+
+/** From the beginning of the navigation until something that matches has been painted. Nothing is cached. */
 async function firstPaint(page, address, selector) {
   await page.addInitScript((wanted) => {
     const look = () => {
@@ -101,9 +117,18 @@ const fresh = async () => (await browser.newContext({ viewport: { width: 1440, h
 
 console.log(`${sample}\n`);
 const calm = await start(RESOURCES, LINES, false);
-let page = await fresh();
-const paint = await firstPaint(page, `${calm.address}/overview`, "tr[data-resource]");
-tell("first useful paint, 1,000 resources, 1 million lines", milliseconds(paint), "400 ms");
+await settled();
+const paints = [];
+let page;
+// A row is of use when it says how its resource is.
+for (let turn = 0; turn < 5; turn++) {
+  page = await fresh();
+  paints.push(await firstPaint(page, `${calm.address}/overview`, "tr[data-resource] .status"));
+  await page.context().close();
+}
+paints.sort((one, other) => one - other);
+tell("first useful paint, 1,000 resources, 1 million lines", milliseconds(paints[2]), "400 ms");
+tell("first useful paint, the slowest of five", milliseconds(paints[4]), "");
 
 page = await fresh();
 const lines = await firstPaint(page, `${calm.address}/r/(all)/overview`, ".line");
