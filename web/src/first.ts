@@ -1,6 +1,5 @@
-/** Where the page begins: it connects, and fetches the rest of itself at the same time. */
+/** Where the page begins: it connects, fetches the rest of itself at the same time, and goes on when it has something to show. */
 
 import { openEarly } from "./model/early";
 
-openEarly();
-void import("./main");
+void openEarly().then(() => import("./main"));

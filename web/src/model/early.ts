@@ -16,11 +16,27 @@ export function address(location: Pick<Location, "protocol" | "host">): string {
   return `${scheme}://${location.host}/ws`;
 }
 
-export function openEarly(): void {
+/** So long the page waits for a session that says nothing. In milliseconds. */
+const PATIENCE = 150;
+
+/** The greeting, and how all resources are. */
+const FIRST_WORDS = 2;
+
+/**
+ * Resolved when the first words are there, or it takes too long. A long message comes in many pieces, each of which the
+ * page has to take: as long as it is busy with itself, nothing comes.
+ */
+export function openEarly(): Promise<void> {
   const socket = new WebSocket(address(location));
   const messages: MessageEvent<string>[] = [];
-  socket.onmessage = (event: MessageEvent<string>) => messages.push(event);
   early = { socket, messages };
+  return new Promise((done) => {
+    socket.onmessage = (event: MessageEvent<string>) => {
+      if (messages.push(event) >= FIRST_WORDS) done();
+    };
+    socket.onclose = () => done();
+    setTimeout(done, PATIENCE);
+  });
 }
 
 /** Once; undefined if there is none that lives. */

@@ -48,6 +48,11 @@ export function settle(before: Overall | undefined, now: Overall): Overall {
 export function startNotifications(session: Session): void {
   let known: ReadonlyMap<string, Overall> = new Map();
   effect(() => {
+    // Who does not want them need not pay for them: a look at a thousand resources with every change.
+    if (!notifying.value) {
+      known = new Map();
+      return;
+    }
     const now = new Map<string, Overall>();
     for (const name of session.names.value) {
       const resource = session.resource(name)?.value;
@@ -55,7 +60,7 @@ export function startNotifications(session: Session): void {
     }
     const news = turns(known, now);
     known = now;
-    if (!notifying.peek() || !document.hidden) return;
+    if (!document.hidden) return;
     for (const { name, failed } of news) {
       const resource = session.resource(name)?.peek();
       const body = (failed && resource && messages(resource)[0]?.text.split("\n", 1)[0]) || "";

@@ -50,32 +50,30 @@ export function between(start: string | null | undefined, end: string | null | u
   return Number.isNaN(ms) ? "" : duration(ms);
 }
 
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hourCycle: "h23",
-});
+const digits = (value: number) => String(value).padStart(2, "0");
 
-/** Lines that follow each other are mostly of the same second, and formatting is slow. */
-const last = { second: NaN, text: "" };
-
-/** `14:03:59`, in the reader's time zone. */
+/** `14:03:59`, in the reader's time zone. By hand: the browser's own formats are slow to make, and every line has one. */
 export function timeOfDay(time: string): string {
-  const second = Math.floor(Date.parse(time) / 1000);
-  if (Number.isNaN(second)) return "";
-  if (second !== last.second) Object.assign(last, { second, text: clock.format(second * 1000) });
-  return last.text;
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return "";
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(digits).join(":");
 }
 
-const calendar = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-
-export function dateAndTime(time: string): string {
-  const parsed = Date.parse(time);
-  return Number.isNaN(parsed) ? "" : calendar.format(parsed);
+/** As the reader's language has it. Made when it is first wanted: before that it would be in the way of the first paint. */
+function formatted(options: Intl.DateTimeFormatOptions): (time: string) => string {
+  let format: Intl.DateTimeFormat | undefined;
+  return (time) => {
+    const parsed = Date.parse(time);
+    if (Number.isNaN(parsed)) return "";
+    format ??= new Intl.DateTimeFormat(undefined, options);
+    return format.format(parsed);
+  };
 }
 
-const exact = new Intl.DateTimeFormat(undefined, {
+export const dateAndTime = formatted({ dateStyle: "medium", timeStyle: "short" });
+
+/** With the day and the milliseconds: a page may be open overnight. */
+export const exactTime = formatted({
   weekday: "short",
   day: "numeric",
   month: "short",
@@ -86,9 +84,3 @@ const exact = new Intl.DateTimeFormat(undefined, {
   fractionalSecondDigits: 3,
   hourCycle: "h23",
 });
-
-/** With the day and the milliseconds: a page may be open overnight. */
-export function exactTime(time: string): string {
-  const parsed = Date.parse(time);
-  return Number.isNaN(parsed) ? "" : exact.format(parsed);
-}

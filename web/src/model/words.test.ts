@@ -4,7 +4,7 @@ import { LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "./connection";
 import { address } from "./early";
 import { endpointLabel, safeAddress } from "./endpoint";
 import { parseRoute, pathOf, type Route } from "./route";
-import { ago, between, duration, wholeSeconds } from "./time";
+import { ago, between, duration, timeOfDay, wholeSeconds } from "./time";
 
 test.each([
   [0, "0 ms"],
@@ -45,6 +45,12 @@ test("times ago", () => {
   expect(between(then, "2026-11-15T12:00:00.250000Z")).toBe("250 ms");
   expect(between(then, undefined)).toBe("");
   expect(wholeSeconds(1_900)).toBe("1 s");
+});
+
+test("the time of day has two digits of each, where the reader is", () => {
+  const at = new Date(2026, 10, 15, 4, 5, 6, 789);
+  expect(timeOfDay(at.toISOString())).toBe("04:05:06");
+  expect(timeOfDay("never")).toBe("");
 });
 
 describe("routes", () => {
