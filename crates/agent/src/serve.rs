@@ -63,15 +63,10 @@ pub(crate) fn serve(guest: Option<&Path>) -> Result<(), Problem> {
             },
             Request::Commit => {
                 let committed = open.take().map_or(Ok(Vec::new()), Transaction::commit);
-                let (committed, files) = match committed {
-                    Ok(files) => (Ok(()), files),
-                    Err(problem) => (Err(problem), Vec::new()),
-                };
+                // Before the answer: whoever hears it may change a file, and what they make of it must not be taken for ours.
+                let committed =
+                    committed.map(|files| files.into_iter().for_each(|it| memory.keep(it.0, it.1)));
                 say(&outcome(committed))?;
-                // Afterwards: nobody waits for it.
-                for (path, digest) in files {
-                    memory.keep(path, digest);
-                }
             }
             Request::Run(argv) => run(&argv)?,
             Request::Restart if guest.is_some() => {
