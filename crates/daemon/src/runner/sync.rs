@@ -147,6 +147,10 @@ async fn update(
     let name = format!("{}/{}", task.pod.name, task.container);
     let result = match bring(target, task, reading, stages, &name, span).await {
         Ok(paths) => restart(target, task, paths, stages, span).await,
+        // Where a process that was started anew has ended at once, the next save may come before the node tells it.
+        Err(SyncFault::Transport(lost)) if task.agent && lost.class == Class::Environment => {
+            Err(or_ending(&target.cluster, task, SyncFault::Transport(lost)).await)
+        }
         Err(fault) => Err(or_gone(&target.cluster, task, fault).await),
     };
     match &result {
