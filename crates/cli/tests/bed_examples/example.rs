@@ -3,11 +3,15 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use lilt_testbed_env::{Bed, Namespace, Project, eventually, free_port};
+use lilt_testbed_env::{Bed, Namespace, Project, eventually, eventually_within, free_port};
 
 use crate::support::lilt::Start;
 use crate::support::page::get;
+
+/// Kubernetes begins its collection of what nobody owns over and over while kinds come and go, as those of other tests do.
+const COLLECTED: Duration = Duration::from_secs(480);
 
 pub(crate) struct Example {
     pub(crate) namespace: Namespace,
@@ -89,8 +93,13 @@ impl Example {
     /// The same, but for these (`secret/login`), which are there.
     pub(crate) fn leaves_only(&self, kept: &[&str]) {
         let kinds = "deployments,services,pods,jobs,secrets,configmaps,roles,rolebindings,serviceaccounts";
-        eventually(&format!("nothing is left in the namespace but {kept:?}"), || {
+        let mut told = String::new();
+        eventually_within(COLLECTED, &format!("nothing is left in the namespace but {kept:?}"), || {
             let left = self.namespace.kubectl(&["get", kinds, "-o", "name"]);
+            if left != told {
+                eprintln!("left:\n{left}");
+                told.clone_from(&left);
+            }
             let ours =
                 |line: &&str| !matches!(*line, "configmap/kube-root-ca.crt" | "serviceaccount/default");
             left.lines().filter(ours).eq(kept.iter().copied()).then_some(())
