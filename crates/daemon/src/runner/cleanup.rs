@@ -16,6 +16,8 @@ use crate::context::Context;
 
 /// How long what a disabled resource had deployed may take to end: its next deployment waits for that.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a deletion that is under way goes on when the session ends.
+const LAST_REQUESTS: Duration = Duration::from_millis(1000);
 
 pub(crate) async fn run(
     context: Context,
@@ -51,12 +53,19 @@ pub(crate) async fn run(
                 }
             }
         };
+        // Who quits does not want half of it to be left: nobody would know of the rest any more.
+        let hurry = async {
+            context.cancel.cancelled().await;
+            if context.shutdown.is_cancelled() {
+                tokio::time::sleep(LAST_REQUESTS).await;
+            }
+        };
         tokio::select! {
             result = deletion => match result {
                 Ok(outcomes) => tell_kept(span(), outcomes),
                 Err(failure) => complain(span(), Some(failure)),
             },
-            () = context.cancel.cancelled() => return,
+            () = hurry => return,
         }
     }
     if let Some(command) = &command {
