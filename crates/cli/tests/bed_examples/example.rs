@@ -93,13 +93,8 @@ impl Example {
     /// The same, but for these (`secret/login`), which are there.
     pub(crate) fn leaves_only(&self, kept: &[&str]) {
         let kinds = "deployments,services,pods,jobs,secrets,configmaps,roles,rolebindings,serviceaccounts";
-        let mut told = String::new();
         eventually_within(COLLECTED, &format!("nothing is left in the namespace but {kept:?}"), || {
             let left = self.namespace.kubectl(&["get", kinds, "-o", "name"]);
-            if left != told {
-                eprintln!("left:\n{left}");
-                told.clone_from(&left);
-            }
             let ours =
                 |line: &&str| !matches!(*line, "configmap/kube-root-ca.crt" | "serviceaccount/default");
             left.lines().filter(ours).eq(kept.iter().copied()).then_some(())
