@@ -156,14 +156,17 @@ impl Context {
         command
     }
 
+    /// Returns when the whole session ends, and what is under way has had its time.
+    pub(crate) async fn end_of_grace(&self) {
+        self.shutdown.cancelled().await;
+        tokio::time::sleep(SHUTDOWN_GRACE).await;
+    }
+
     /// Ends a process in the time that the occasion allows.
     pub(crate) async fn stop(&self, process: &mut Process, daemons: Daemons) {
         // The guardian sees to them at the end; a look at all of them for each of many processes would take long.
         let daemons = if self.shutdown.is_cancelled() { Daemons::Leave } else { daemons };
-        let hurry = async {
-            self.shutdown.cancelled().await;
-            tokio::time::sleep(SHUTDOWN_GRACE).await;
-        };
+        let hurry = self.end_of_grace();
         tokio::select! {
             _ = process.stop(GRACE, daemons) => {}
             () = hurry => {

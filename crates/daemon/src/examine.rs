@@ -33,6 +33,7 @@ pub struct ClusterFacts {
     pub container_runtime: Option<String>,
 }
 
+/// That of this machine.
 pub(crate) fn engine() -> Result<Engine, Failure> {
     Engine::connect(&lilt_host::environment::variable, lilt_host::environment::home().as_deref())
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use lilt_cluster::{Cluster, FieldChange, Preview};
 use lilt_docker::Engine;
-use lilt_host::environment;
 use lilt_host::process::Guardian;
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::project::Project;
@@ -19,6 +18,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::down::{self, Doomed, Extent};
+use crate::examine;
 use crate::runner::{Reached, in_pods, injections, reach};
 use crate::settings::Settings;
 use images::{Images, Workshop};
@@ -178,8 +178,7 @@ struct Clusters {
 impl Clusters {
     /// Without the session's own there is nothing to see; another that cannot be reached is told with its resources.
     async fn of(settings: &Settings, guardian: &Guardian, resources: &[Resource]) -> Result<Self, Failure> {
-        let docker = Engine::connect(&environment::variable, environment::home().as_deref());
-        let docker = docker.ok().map(Arc::new);
+        let docker = examine::engine().ok().map(Arc::new);
         let mut everything: BTreeMap<ClusterName, Vec<Value>> = BTreeMap::new();
         for resource in resources {
             if let Body::Kubernetes(spec) = &resource.body {

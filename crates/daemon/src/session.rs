@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
+use crate::examine;
 use crate::landing::Landings;
 use crate::look::Looks;
 use crate::recording::Recording;
@@ -82,11 +83,7 @@ pub async fn run(
         edges: Edges {
             watcher: Watcher::start()?,
             guardian: guardian.clone(),
-            docker: lilt_docker::Engine::connect(
-                &lilt_host::environment::variable,
-                lilt_host::environment::home().as_deref(),
-            )
-            .map(Arc::new),
+            docker: examine::engine().map(Arc::new),
             clusters: Arc::new(watch::Sender::new(BTreeMap::new())),
             landings: Landings::default(),
             readings: Readings::default(),

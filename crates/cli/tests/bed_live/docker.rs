@@ -4,12 +4,13 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use lilt_testbed_env::{Bed, Namespace, Project, eventually};
+use lilt_testbed_env::{Bed, eventually};
 use serde_json::{Value, json};
 
 use crate::small::with_steps;
 use crate::support::bed::Site;
 use crate::support::lilt::Lilt;
+use crate::support::rights::somebody;
 
 const STEPS: &str = "sync('app/www', '/www'), run('echo ran as $(id -u) for $(cat /www/index.html)')";
 
@@ -119,36 +120,13 @@ fn the_engine_copies_files() {
     lilt.quit();
 }
 
-/// A kubeconfig of somebody who may do everything in the namespace but enter pods.
-fn outsider(namespace: &Namespace) -> Project {
-    let meta = json!({"name": "outsider"});
+/// Everything in the namespace but to enter pods.
+fn outside() -> Value {
     let may = |groups: &[&str], resources: &[&str]| json!({"apiGroups": groups, "resources": resources, "verbs": ["*"]});
-    let rules = json!([
+    json!([
         may(&["apps", "events.k8s.io"], &["*"]),
         may(&[""], &["pods", "pods/log", "events", "configmaps", "secrets", "services", "namespaces"]),
-    ]);
-    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": meta, "rules": rules});
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": meta,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "outsider"},
-        "subjects": [{"kind": "ServiceAccount", "name": "outsider"}],
-    });
-    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta});
-    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [account, role, binding]}).to_string();
-    let home = Project::new(&[("objects.json", &objects)]);
-    namespace.kubectl(&["apply", "-f", &home.file("objects.json").to_string_lossy()]);
-    let token = namespace.kubectl(&["create", "token", "outsider"]);
-    let config = namespace.kubectl(&["config", "view", "--raw", "--flatten", "-o", "json"]);
-    let mut config: Value = serde_json::from_str(&config).expect("kubectl prints JSON");
-    config["users"] = json!([{"name": "outsider", "user": {"token": token.trim()}}]);
-    config["contexts"][0]["context"]["user"] = json!("outsider");
-    // Not one of kind's, as the names say: where images go is said in the Tiltfile.
-    config["clusters"][0]["name"] = json!("office");
-    config["contexts"][0]["context"]["cluster"] = json!("office");
-    config["contexts"][0]["name"] = json!("office");
-    config["current-context"] = json!("office");
-    home.write("kubeconfig", &config.to_string());
-    home
+    ])
 }
 
 /// Which way it goes is found out: nobody may enter the pod, and the engine has its container.
@@ -159,9 +137,9 @@ fn the_engine_does_what_the_cluster_does_not_allow() {
     let registry = Bed::get().registry();
     site.project.write(
         "Tiltfile",
-        &format!("allow_k8s_contexts('office')\ndefault_registry('{registry}')\n{tiltfile}"),
+        &format!("allow_k8s_contexts('somebody')\ndefault_registry('{registry}')\n{tiltfile}"),
     );
-    let home = outsider(&site.namespace);
+    let home = somebody(&site.namespace, &outside());
     let start = |mode: &str| -> Lilt {
         site.up()
             .argument(&format!("--update-mode={mode}"))

@@ -1,9 +1,10 @@
 //! Rights in one namespace and nowhere else.
 
-use lilt_testbed_env::{Bed, Namespace, Project, eventually};
+use lilt_testbed_env::{Bed, eventually};
 use serde_json::{Value, json};
 
 use crate::support::bed::Site;
+use crate::support::rights::somebody;
 use crate::support::workload::{deployment, shows};
 
 const ALLOWED: &str = "allow_k8s_contexts('somebody')\n";
@@ -11,33 +12,6 @@ const ALLOWED: &str = "allow_k8s_contexts('somebody')\n";
 /// All that there is in a namespace.
 fn everything_here() -> Value {
     json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}])
-}
-
-/// A kubeconfig of somebody who has these rights in the namespace, and no others.
-fn somebody(namespace: &Namespace, rules: &Value) -> Project {
-    let meta = json!({"name": "somebody"});
-    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": meta, "rules": rules});
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": meta,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "somebody"},
-        "subjects": [{"kind": "ServiceAccount", "name": "somebody"}],
-    });
-    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta});
-    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [account, role, binding]}).to_string();
-    let home = Project::new(&[("objects.json", &objects)]);
-    namespace.kubectl(&["apply", "-f", &home.file("objects.json").to_string_lossy()]);
-    let token = namespace.kubectl(&["create", "token", "somebody"]);
-    let config = namespace.kubectl(&["config", "view", "--raw", "--flatten", "-o", "json"]);
-    let mut config: Value = serde_json::from_str(&config).expect("kubectl prints JSON");
-    config["users"] = json!([{"name": "somebody", "user": {"token": token.trim()}}]);
-    config["contexts"][0]["context"]["user"] = json!("somebody");
-    // Not one of kind's, as the names say: where images go is said in the Tiltfile.
-    config["clusters"][0]["name"] = json!("office");
-    config["contexts"][0]["context"]["cluster"] = json!("office");
-    config["contexts"][0]["name"] = json!("somebody");
-    config["current-context"] = json!("somebody");
-    home.write("kubeconfig", &config.to_string());
-    home
 }
 
 fn web_pod(site: &Site) -> String {

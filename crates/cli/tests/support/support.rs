@@ -8,5 +8,6 @@ pub(crate) mod lilt;
 pub(crate) mod page;
 pub(crate) mod processes;
 pub(crate) mod proxy;
+pub(crate) mod rights;
 pub(crate) mod tty;
 pub(crate) mod workload;

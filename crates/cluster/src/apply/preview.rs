@@ -1,6 +1,7 @@
 //! What an apply would do, by asking the API server to do it and not to keep it.
 
 use futures_util::stream::{self, StreamExt as _};
+use kube::api::DynamicObject;
 use lilt_model::Failure;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::settings::ServerSideApply;
@@ -124,8 +125,7 @@ impl Target<'_> {
     /// The object as it is against what it would become if what is in the body were as it says, whoever set it.
     async fn strayed(&self, body: &Value) -> kube::Result<Vec<FieldChange>> {
         let before = self.api.get(&self.object.name).await?;
-        let after = self.force(body).await?;
-        let value = |object| serde_json::to_value(object).map_err(kube::Error::SerdeError);
+        let after = self.patch(body, true, true).await?;
         Ok(differences(&value(before)?, &value(after)?))
     }
 
@@ -138,7 +138,6 @@ impl Target<'_> {
         let before = self.api.get(&self.object.name).await?;
         let manner = Manner { merge, overwrite: true, dry: true };
         let after = self.write(body, Some(&before.metadata), manner, &mut Vec::new()).await?;
-        let value = |object| serde_json::to_value(object).map_err(kube::Error::SerdeError);
         let (mut before, mut after) = (value(before)?, value(after)?);
         // A manifest knows nothing of what live updates need in its pods.
         if !mentions_the_agent(body) {
@@ -164,6 +163,10 @@ impl Target<'_> {
             Err(error) => Err(self.refused(&error)),
         }
     }
+}
+
+fn value(object: DynamicObject) -> kube::Result<Value> {
+    serde_json::to_value(object).map_err(kube::Error::SerdeError)
 }
 
 fn brings_namespace(all: &[Value], namespace: &str) -> bool {

@@ -5,7 +5,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DynamicObject, Patch, PatchParams};
-use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 
 use super::Remark;
@@ -32,7 +31,7 @@ impl Target<'_> {
             self.take_over(takeover, remarks).await?;
         }
         let mut body = acceptable(body);
-        let error = match self.patch(&body, manner, false).await {
+        let error = match self.patch(&body, manner.dry, false).await {
             Err(error) if code(&error) == Some(409) => error,
             result => return result,
         };
@@ -59,18 +58,12 @@ impl Target<'_> {
             let whose = ownership::owners(&taken);
             remarks.push(Remark::note(format!("{}: took fields from {whose}", self.object)));
         }
-        self.patch(&body, manner, true).await
+        self.patch(&body, manner.dry, true).await
     }
 
-    /// What would become of it.
-    pub(super) async fn force(&self, body: &Value) -> kube::Result<DynamicObject> {
-        let manner = Manner { merge: ServerSideApply::Auto, overwrite: true, dry: true };
-        self.patch(body, manner, true).await
-    }
-
-    async fn patch(&self, body: &Value, manner: Manner, force: bool) -> kube::Result<DynamicObject> {
+    pub(super) async fn patch(&self, body: &Value, dry: bool, force: bool) -> kube::Result<DynamicObject> {
         let parameters = PatchParams {
-            dry_run: manner.dry,
+            dry_run: dry,
             force,
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PatchParams::default()

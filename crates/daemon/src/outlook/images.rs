@@ -10,7 +10,7 @@ use lilt_model::image::{ImageBuild, ImageTarget};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::{Failure, ImageName};
 
-use crate::runner::{Base, FirstBuild, foreseen};
+use crate::runner::{Base, FirstBuild, Named, foreseen};
 
 /// What comes of the images of a resource.
 #[derive(Default)]
@@ -37,9 +37,9 @@ impl Workshop<'_> {
             // What it is built on becomes another.
             let renewed = image.depends_on.iter().any(|base| images.built.contains(base));
             match if renewed { None } else { self.known(image, &bases).await } {
-                Some((local, in_cluster)) => {
-                    bases.push((image, local));
-                    images.known.push((image.name.clone(), in_cluster));
+                Some(named) => {
+                    bases.push((image, named.local));
+                    images.known.push((image.name.clone(), named.in_cluster));
                 }
                 None => images.built.push(image.name.clone()),
             }
@@ -47,7 +47,7 @@ impl Workshop<'_> {
         images
     }
 
-    async fn known(&self, image: &ImageTarget, bases: &[Base<'_>]) -> Option<(String, String)> {
+    async fn known(&self, image: &ImageTarget, bases: &[Base<'_>]) -> Option<Named> {
         // Only a command itself knows what comes of it.
         let ImageBuild::Docker(recipe) = &image.build else { return None };
         let build = FirstBuild {
@@ -58,7 +58,7 @@ impl Workshop<'_> {
             bases,
         };
         match foreseen(&build, &image.name, recipe).await {
-            Ok(named) => named.map(|named| (named.local, named.in_cluster)),
+            Ok(named) => named,
             // The build would fail, which is told then.
             Err(Failure { message, .. }) => {
                 tracing::debug!(image = %image.name, message, "what would be built is not known");

@@ -16,8 +16,6 @@ use crate::context::Context;
 
 /// How long what a disabled resource had deployed may take to end: its next deployment waits for that.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a deletion that is under way goes on when the session ends.
-const LAST_REQUESTS: Duration = Duration::from_millis(1000);
 
 pub(crate) async fn run(
     context: Context,
@@ -57,7 +55,7 @@ pub(crate) async fn run(
         let hurry = async {
             context.cancel.cancelled().await;
             if context.shutdown.is_cancelled() {
-                tokio::time::sleep(LAST_REQUESTS).await;
+                context.end_of_grace().await;
             }
         };
         tokio::select! {

@@ -29,7 +29,7 @@ use crate::context::Context;
 use base::Base;
 use image::Built;
 pub(super) use image::engine;
-pub(crate) use image::{FirstBuild, foreseen};
+pub(crate) use image::{FirstBuild, Named, foreseen};
 use steps::Steps;
 
 /// The label by which a deployment's pods are told from those of an earlier one.

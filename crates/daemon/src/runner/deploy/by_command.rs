@@ -119,16 +119,20 @@ pub(crate) async fn find(
 /// What comes before the line that says so are manifests, as only the command may know them; the rest are the objects as they
 /// are in the cluster. Most commands print only these.
 fn parts(printed: &[u8]) -> (String, &[u8]) {
-    let text = String::from_utf8_lossy(printed);
-    let Some((before, _)) = text.split_once(BOUNDARY) else { return (String::new(), printed) };
-    let begin = printed.windows(BOUNDARY.len()).position(|it| it == BOUNDARY.as_bytes()).unwrap_or_default();
-    (before.to_owned(), printed.get(begin + BOUNDARY.len()..).unwrap_or_default())
+    let Some(at) = printed.windows(BOUNDARY.len()).position(|it| it == BOUNDARY.as_bytes()) else {
+        return (String::new(), printed);
+    };
+    let (manifests, objects) = printed.split_at(at);
+    (String::from_utf8_lossy(manifests).into_owned(), &objects[BOUNDARY.len()..])
 }
 
 fn name_manifests(found: &mut [Found], text: &str) {
     // Drift is all that is known by them: what cannot be read leaves that unknown.
-    let manifests = yaml::objects(text).unwrap_or_default().into_iter().map(|(_, manifest)| manifest);
-    for manifest in manifests {
+    let manifests = yaml::objects(text).unwrap_or_else(|error| {
+        tracing::warn!(error = error.message, "the manifests that a command printed cannot be read");
+        Vec::new()
+    });
+    for (_, manifest) in manifests {
         let Some(named) = ObjectRef::of(&manifest) else { continue };
         if let Some(found) = found.iter_mut().find(|found| named.means(&found.object)) {
             let namespace = found.object.namespace.clone();
