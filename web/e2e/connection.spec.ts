@@ -38,6 +38,19 @@ test("a lost connection is shown and heals without a reload", async ({ lilt, pag
   expect(await page.evaluate(() => "sameDocument" in window)).toBe(true);
 });
 
+test("what was cleared in one session hides nothing of the next", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/r/hello/overview`);
+  const log = page.getByRole("log");
+  await expect(log).toContainText("first session");
+  await page.getByRole("button", { name: "Clear", exact: true }).click();
+  await expect(log).toContainText("Cleared");
+  await lilt.kill();
+  lilt.write("Tiltfile", "local_resource('hello', cmd='echo second session')\n");
+  await lilt.up();
+  await expect(log).toContainText("second session");
+  await expect(page.getByRole("button", { name: "Clear", exact: true })).toBeVisible();
+});
+
 test("an ended session says goodbye", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toBeVisible();

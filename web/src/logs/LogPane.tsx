@@ -1,11 +1,12 @@
 /** A log with its filters. */
 
-import { effect, signal, untracked, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { effect, untracked, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { copyText } from "../model/clipboard";
 import { panel } from "../model/panel";
 import { putSearch, search } from "../model/search";
 import { connection, log, notify } from "../page";
+import { floorOf, toggleCleared } from "./cleared";
 import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
 import type { LogFilter } from "./filter";
 import { structured, times, wrap, type Looks } from "./looks";
@@ -15,9 +16,6 @@ import { markerOf, soughtIn } from "./marker";
 import { offer, type Jump } from "./shown";
 import { copyLines, downloadLines, Toolbar } from "./Toolbar";
 import { LogWindow, type Way } from "./window";
-
-/** What of each log was cleared away, by whose it is: lines before this number. */
-const cleared = signal<ReadonlyMap<string, number>>(new Map());
 
 /** Typing changes the address and the question only when it pauses. */
 const PAUSE = 150;
@@ -37,7 +35,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   const following = useSignal(target.peek() === undefined);
   const session = log.session.value;
   const key = resource ?? "";
-  const floor = cleared.value.get(key) ?? 0;
+  const floor = floorOf(session, key);
   const query = queryOf(settled.value);
   /** Of what the last window was. */
   const opened = useRef<{ session: string; floor: number } | undefined>(undefined);
@@ -151,12 +149,9 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     notify(copied ? "Copied the link to this line" : "The address bar has the link to this line");
   };
   const clear = () => {
-    const next = new Map(cleared.peek());
-    if (floor > 0) next.delete(key);
-    else next.set(key, log.extent.peek().end);
     target.value = undefined;
     cursor.value = undefined;
-    cleared.value = next;
+    toggleCleared(session, key, log.extent.peek().end);
   };
   const name = `${resource ?? "all"}.log`;
   useEffect(() =>
