@@ -51,6 +51,35 @@ warn('something to look at')
     await expect(log).toHaveAttribute("data-following", "true");
   });
 
+  test("lines that do not come are missed where they are missing, and asked for again", async ({
+    lilt,
+    page,
+  }) => {
+    await page.goto(`${lilt.address}/r/many/overview`);
+    const log = page.getByRole("log");
+    await expect(log).toContainText("Line 6000");
+    let broken = true;
+    await page.route("**/api/lines?before=*", (route) =>
+      broken ? route.abort("connectionrefused") : route.continue(),
+    );
+    await log.evaluate((element) => (element.scrollTop = 0));
+    const note = page.locator(".edge-note");
+    await expect(note).toContainText("Older lines did not come: no connection to lilt.");
+    // What is read stays, and so does the place.
+    const first = async () => Number(await log.getAttribute("data-first"));
+    const [before, lines] = [await first(), Number(await log.getAttribute("data-lines"))];
+    expect(before).toBeGreaterThan(5_000);
+    await log.focus();
+    await page.keyboard.press("Shift+Tab");
+    await expect(page.getByRole("button", { name: "Try again" })).toBeFocused();
+    broken = false;
+    await page.keyboard.press("Enter");
+    await expect(note).toHaveCount(0);
+    await expect.poll(async () => Number(await log.getAttribute("data-lines"))).toBeGreaterThan(lines);
+    await expect(log).toHaveAttribute("data-following", "false");
+    expect(await first()).toBe(before);
+  });
+
   test("a long line shows where the match is, and more if one wants", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/wide/overview?term=needle+in`);
     const log = page.getByRole("log");

@@ -6,12 +6,12 @@ import type { Line } from "../generated/protocol";
 import { exactTime } from "../model/time";
 import { strip } from "./ansi";
 import { stepped } from "./cursor";
+import { Edge, Nothing } from "./Edge";
 import { SHOWN } from "./excerpt";
 import { LogRow } from "./LogRow";
 import { Rail } from "./Rail";
 import { LINE_HEIGHT, startOf, useRows, type Rows } from "./rows";
 import type { Looks } from "./looks";
-import { failureWords } from "./marker";
 import { offer } from "./shown";
 import { structureOf } from "./structure";
 import { indexOf, type LogWindow } from "./window";
@@ -202,6 +202,7 @@ export function Lines({
   useLayoutEffect(() => offer({ step, unfold }));
   return (
     <div class="log-frame">
+      <Edge window={window} parts={window.rows.length > 0 ? ["whole", "before"] : ["before"]} />
       <div
         class={`log-scroller${looks.wrap ? " wrap" : ""}`}
         id="log-lines"
@@ -248,6 +249,7 @@ export function Lines({
         {lineWords(lineAt(window.rows, cursor.value))}
       </p>
       <Rail seen={seen} onJump={onJump} onFollow={onFollow} />
+      <Edge window={window} parts={["after"]} />
       {following.value ? null : (
         <button type="button" class="to-end" onClick={onFollow}>
           ↓ Follow
@@ -267,12 +269,6 @@ function lineWords(line: Line | undefined): string {
   return line
     ? `${line.level === "info" ? "" : `${line.level}: `}${strip(line.text).slice(0, MOST_SAID)}`
     : "";
-}
-
-function Nothing({ window, empty }: { window: LogWindow; empty: string }) {
-  if (window.failure.value !== undefined)
-    return <p class="empty failed">{failureWords(window.failure.value)}</p>;
-  return <p class="empty">{window.loading.value || !window.atBegin ? "Looking…" : empty}</p>;
 }
 
 /**

@@ -59,11 +59,6 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     }
     return () => window.close();
   }, [window]);
-  // What failed for lack of a connection is asked for again when there is one.
-  useSignalEffect(() => {
-    if (connection.state.value === "open" && window.failure.peek() !== undefined) void window.openAtEnd();
-  });
-
   // Matches are counted over the whole session, not only in what is held of it.
   const searched = settled.value.term === "" ? undefined : matchesOf(settled.value);
   useEffect(() => {
@@ -84,6 +79,12 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     };
   }, [window, searched]);
   useSignalEffect(() => matches.grown(log.extent.value.end));
+  // What failed for lack of a connection is asked for again when there is one.
+  useSignalEffect(() => {
+    if (connection.state.value !== "open") return;
+    window.retry();
+    if (searched !== undefined && matches.failure.peek() !== undefined) matches.start(searched, floor);
+  });
   useSignalEffect(() => {
     const seq = target.value;
     if (seq !== undefined) cursor.value = seq;

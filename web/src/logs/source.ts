@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { LineCount, LogPage, LogSections, PageMessage, ServerMessage } from "../generated/protocol";
 import type { Counter } from "./matches";
-import type { LogSource, Receive, Way } from "./window";
+import { Refusal, type LogSource, type Receive, type Way } from "./window";
 
 type LinesMessage = Extract<ServerMessage, { type: "lines" }>;
 
@@ -17,9 +17,14 @@ interface Following {
 
 /** A page of lines that one has asked for, or why not. */
 async function get<Answer>(address: string, abort: AbortSignal | null): Promise<Answer> {
-  const response = await fetch(address, { signal: abort });
-  if (!response.ok)
-    throw new Error((await response.text()).trim() || `the session answers ${response.status}`);
+  const response = await fetch(address, { signal: abort }).catch((error: unknown) => {
+    // Browsers have no good word for it.
+    throw error instanceof TypeError ? new Error("no connection to lilt") : error;
+  });
+  if (!response.ok) {
+    const words = (await response.text()).trim() || `the session answers ${response.status}`;
+    throw response.status === 400 ? new Refusal(words) : new Error(words);
+  }
   return (await response.json()) as Answer;
 }
 

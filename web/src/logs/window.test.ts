@@ -1,6 +1,18 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Line, LogPage } from "../generated/protocol";
-import { indexOf, LogWindow, MOST_ROWS, MOST_TEXT, PAGE, type LogSource, type Receive } from "./window";
+import {
+  indexOf,
+  LogWindow,
+  MOST_ROWS,
+  MOST_TEXT,
+  PAGE,
+  Refusal,
+  type LogSource,
+  type Receive,
+} from "./window";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 function line(seq: number, change: Partial<Line> = {}): Line {
   return {
@@ -152,6 +164,20 @@ describe("a window", () => {
     expect(window.rows.length).toBe(PAGE);
   });
 
+  test("keeps what is read when lines behind it are passed over", async () => {
+    const source = new Fake(10);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    window.reading = true;
+    source.end = 50_001;
+    source.receive?.([line(50_000)], 50_001, true);
+    expect(ends(window)).toEqual([0, 9]);
+    expect([window.atEnd, source.followedFrom]).toEqual([false, undefined]);
+    // What was passed over is there when it is wanted.
+    await window.loadAfter();
+    expect(ends(window)).toEqual([0, 9 + PAGE]);
+  });
+
   test("starts anew behind a gap", async () => {
     const source = new Fake(10);
     const window = new LogWindow(source, "", 0);
@@ -161,13 +187,73 @@ describe("a window", () => {
     expect(window.atBegin).toBe(false);
   });
 
-  test("says why there is nothing", async () => {
+  test("says why there is nothing, and does not ask again for what was refused", async () => {
     const source = new Fake(0);
-    source.page = async () => {
-      throw new Error("unclosed group");
-    };
+    const asked = vi.fn(async () => {
+      throw new Refusal("unclosed group");
+    });
+    source.page = asked;
     const window = new LogWindow(source, "", 0);
-    await window.openAtEnd();
-    expect(window.failure.value).toBe("unclosed group");
+    const opened = window.openAt(3);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(window.failures.value.whole).toEqual({ words: "unclosed group", passing: false });
+    expect(asked).toHaveBeenCalledTimes(2);
+    // Another window takes its place.
+    window.close();
+    expect(await opened).toBe(false);
+  });
+});
+
+describe("a window that gets no answer", () => {
+  async function brokenAt(way: "before" | "from") {
+    const source = new Fake(20_000);
+    const window = new LogWindow(source, "", 0);
+    await window.openAt(10_000);
+    const page = source.page.bind(source);
+    const asked = vi.fn();
+    const mended = { now: false };
+    source.page = async (query, wanted, count) => {
+      if (!(way in wanted) || mended.now) return page(query, wanted, count);
+      asked();
+      throw new Error("no connection to lilt");
+    };
+    return { window, asked, mended };
+  }
+
+  test.each(["before", "after"] as const)("asks again by itself for what is %s", async (side) => {
+    const { window, asked, mended } = await brokenAt(side === "before" ? "before" : "from");
+    const load = () => (side === "before" ? window.loadBefore() : window.loadAfter());
+    const [first, last] = ends(window);
+    const loaded = load();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(window.failures.value).toEqual({ [side]: { words: "no connection to lilt", passing: true } });
+    // Who scrolls there meanwhile does not ask beside.
+    await Promise.race([load(), Promise.resolve()]);
+    expect(asked).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    // Again and again, but not in a hurry.
+    expect(asked.mock.calls.length).toBeGreaterThan(5);
+    expect(asked.mock.calls.length).toBeLessThan(30);
+    // The other side is none the worse, and what is read is there.
+    await (side === "before" ? window.loadAfter() : window.loadBefore());
+    mended.now = true;
+    await vi.advanceTimersByTimeAsync(10_000);
+    await loaded;
+    expect(window.failures.value).toEqual({});
+    expect(ends(window)).toEqual([(first ?? 0) - PAGE, (last ?? 0) + PAGE]);
+  });
+
+  test("asks at once when somebody knows better, and stays where it is", async () => {
+    const { window, asked, mended } = await brokenAt("before");
+    const [first] = ends(window);
+    void window.loadBefore();
+    await vi.advanceTimersByTimeAsync(20_000);
+    const before = asked.mock.calls.length;
+    mended.now = true;
+    window.retry();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(asked.mock.calls.length).toBe(before);
+    expect(window.rows[0]?.seq).toBe((first ?? 0) - PAGE);
+    expect(window.has(10_000)).toBe(true);
   });
 });

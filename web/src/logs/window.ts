@@ -7,6 +7,7 @@
 
 import { signal } from "@preact/signals";
 import type { Line, LogPage } from "../generated/protocol";
+import { pause } from "../model/connection";
 
 export type Way = { from: number } | { before: number };
 
@@ -15,6 +16,18 @@ export interface LogSource {
   page(query: string, way: Way, count: number, abort: AbortSignal): Promise<LogPage>;
   /** Calls back with lines as they come, until the function that it gives back is called. */
   follow(query: string, from: number, receive: Receive): () => void;
+}
+
+/** The session has understood the question and does not answer it: asking again is of no use. */
+export class Refusal extends Error {}
+
+/** What could not be fetched: all that was asked for, or what is before the rows or behind them. */
+export type Part = "whole" | "before" | "after";
+
+export interface Failure {
+  words: string;
+  /** It is asked for again by itself. */
+  passing: boolean;
 }
 
 export type Receive = (lines: readonly Line[], next: number, gap: boolean) => void;
@@ -56,7 +69,7 @@ export class LogWindow {
   /** Changes with the rows. */
   readonly version = signal(0);
   readonly loading = signal(true);
-  readonly failure = signal<string | undefined>(undefined);
+  readonly failures = signal<Partial<Record<Part, Failure>>>({});
   rows: Line[] = [];
   /** Nothing wanted is before the first row, or behind the last one. */
   atBegin = false;
@@ -71,6 +84,8 @@ export class LogWindow {
   /** What is being fetched. Before it is opened nothing is to be fetched beside. */
   #busy = { before: true, after: true };
   #unfollow: (() => void) | undefined;
+  /** Ends the pauses before the next attempts. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(
     private readonly source: LogSource,
@@ -92,7 +107,10 @@ export class LogWindow {
     return this.rows[indexOf(this.rows, seq)]?.seq === seq;
   }
 
-  /** Shows this line, or where it would be, with what is around it. False: something else was asked for meanwhile. */
+  /**
+   * Shows this line, or where it would be, with what is around it. It takes as long as nobody answers. False: something
+   * else was asked for meanwhile.
+   */
   async openAt(seq: number): Promise<boolean> {
     return this.#open(async (abort) => {
       const [before, after] = await Promise.all([
@@ -112,7 +130,7 @@ export class LogWindow {
 
   /** Fetches what is before the rows, or behind them, if that is not under way or there is nothing. */
   async loadBefore(): Promise<void> {
-    if (this.atBegin || this.#busy.before || this.failure.peek() !== undefined) return;
+    if (this.atBegin || this.#busy.before) return;
     await this.#load("before", async (abort) => {
       const page = await this.source.page(this.query, { before: this.#from }, PAGE, abort);
       if (!abort.aborted) this.#prepend(page);
@@ -120,7 +138,7 @@ export class LogWindow {
   }
 
   async loadAfter(): Promise<void> {
-    if (this.atEnd || this.#busy.after || this.failure.peek() !== undefined) return;
+    if (this.atEnd || this.#busy.after) return;
     await this.#load("after", async (abort) => {
       const page = await this.source.page(this.query, { from: this.#until }, PAGE, abort);
       if (abort.aborted) return;
@@ -148,8 +166,14 @@ export class LogWindow {
     return undefined;
   }
 
+  /** Asks at once for what failed. What is held stays. */
+  retry(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
   close(): void {
     this.#abort.abort();
+    this.retry();
     this.#unfollow?.();
     this.#unfollow = undefined;
   }
@@ -159,8 +183,8 @@ export class LogWindow {
     this.#abort = new AbortController();
     this.#busy = { before: true, after: true };
     const abort = this.#abort.signal;
-    this.loading.value = true;
-    await this.#attempt(abort, async () => {
+    this.failures.value = {};
+    await this.#attempt("whole", abort, async () => {
       const opened = await fetch(abort);
       if (abort.aborted) return;
       this.#busy = { before: false, after: false };
@@ -182,22 +206,46 @@ export class LogWindow {
     const abort = this.#abort.signal;
     const busy = this.#busy;
     busy[side] = true;
-    this.loading.value = true;
-    await this.#attempt(abort, () => work(abort));
+    await this.#attempt(side, abort, () => work(abort));
     busy[side] = false;
   }
 
-  async #attempt(abort: AbortSignal, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
+  /** Until it works or something else is wanted, with pauses that grow. */
+  async #attempt(part: Part, abort: AbortSignal, work: () => Promise<void>): Promise<void> {
+    for (let turn = 0; !abort.aborted; turn++) {
+      this.loading.value = true;
+      let failure: Failure | undefined;
+      try {
+        await work();
+      } catch (error) {
+        const words = error instanceof Error ? error.message : String(error);
+        failure = { words, passing: !(error instanceof Refusal) };
+      }
       if (abort.aborted) return;
-      this.failure.value = undefined;
-    } catch (error) {
-      if (abort.aborted) return;
-      this.failure.value = error instanceof Error ? error.message : String(error);
+      this.#tell(part, failure);
+      this.loading.value = false;
+      this.#changed();
+      if (!failure) return;
+      await this.#pause(failure.passing ? pause(turn, Math.random()) : undefined);
     }
-    this.loading.value = false;
-    this.#changed();
+  }
+
+  #tell(part: Part, failure: Failure | undefined): void {
+    const { [part]: _told, ...others } = this.failures.peek();
+    this.failures.value = failure ? { ...others, [part]: failure } : others;
+  }
+
+  /** Undefined: until somebody wants it. */
+  #pause(milliseconds: number | undefined): Promise<void> {
+    return new Promise((done) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(wake);
+        done();
+      };
+      const timer = milliseconds === undefined ? undefined : setTimeout(wake, milliseconds);
+      this.#waiting.add(wake);
+    });
   }
 
   #prepend(page: LogPage): void {
@@ -218,6 +266,12 @@ export class LogWindow {
   #follow(): void {
     this.#unfollow?.();
     this.#unfollow = this.source.follow(this.query, this.#until, (lines, next, gap) => {
+      if (gap && this.reading) {
+        // What is read stays; what was passed over is fetched when it is wanted.
+        this.#letGoOfEnd();
+        this.#changed();
+        return;
+      }
       if (gap) {
         this.rows = [];
         this.#from = lines[0]?.seq ?? next;
