@@ -99,6 +99,12 @@ enum Command {
     Unsubscribe {
         id: SubscriptionId,
     },
+    /// What the one has seen and not told is the other's to tell; the one ends.
+    TakeOver {
+        from: SubscriptionId,
+        to: SubscriptionId,
+        done: oneshot::Sender<()>,
+    },
     CountWatches {
         reply: oneshot::Sender<usize>,
     },
@@ -221,6 +227,17 @@ impl Subscription {
         let batch = self.batch.as_mut()?.await.ok();
         self.batch = None;
         batch
+    }
+
+    /// Takes the place of another one, which ends: what that one has seen of these files and not told is told by this one. Only
+    /// when this one is ready, because until then the other sees what this one may miss. Gives what the other was just telling.
+    pub async fn take_over(&mut self, mut other: Subscription) -> Option<Batch> {
+        let (from, to) = (other.id().await?, self.id().await?);
+        let (done, is_done) = oneshot::channel();
+        self.watcher.send(Command::TakeOver { from, to, done }).ok()?;
+        is_done.await.ok()?;
+        // Not before: until then it may have been told more.
+        other.batch.as_mut()?.try_recv().ok()
     }
 
     async fn id(&mut self) -> Option<SubscriptionId> {

@@ -106,6 +106,30 @@ fn set<const N: usize>(paths: [&PathBuf; N]) -> BTreeSet<PathBuf> {
 }
 
 #[tokio::test]
+async fn no_save_is_lost_while_one_watch_takes_the_place_of_another() {
+    let bench = Bench::new();
+    let folder = bench.make("folder");
+    let files = FileSet { roots: vec![folder.clone()], ignores: vec![] };
+    let mut old = bench.watcher.subscribe(files.clone()).expect("a subscription");
+    within(old.ready()).await.expect("all watches are placed");
+    for round in 0..100 {
+        // What is asked for is sometimes answered in the very moment of the change.
+        let _ = timeout(Duration::from_micros(round * 40), old.next()).await;
+        let path = bench.write(&format!("folder/{round}"), "text");
+        let together = if round % 2 == 0 { vec![] } else { vec![folder.clone()] };
+        let manner = Manner { together, ..Manner::default() };
+        let mut new = bench.watcher.subscribe_with(files.clone(), manner).expect("a subscription");
+        within(new.ready()).await.expect("all watches are placed");
+        let told = within(new.take_over(old)).await;
+        if !told.is_some_and(|batch| batch.paths.contains(&path)) {
+            let batch = within(new.next()).await.expect("the watcher runs");
+            assert!(batch.paths.contains(&path), "round {round}: {batch:?}");
+        }
+        old = new;
+    }
+}
+
+#[tokio::test]
 async fn a_write_is_one_batch() {
     let bench = Bench::new();
     let file = bench.write("a.txt", "1");

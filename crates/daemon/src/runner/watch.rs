@@ -1,7 +1,6 @@
 //! Follows a set of files; it may change while running without a change being missed.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use lilt_engine::{Event, TaskSpec, WatchId};
 use lilt_host::files::{self, read};
@@ -33,11 +32,11 @@ pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<TaskSp
                 if changed.is_err() {
                     return;
                 }
-                // The new one is placed before the old one goes, and what the old one saw meanwhile is told.
+                // The new one is placed before the old one goes, and what only the old one has seen is told.
                 let old = std::mem::replace(&mut subscription, subscribe(&context, &id, &mut spec).await);
-                if let Some(mut old) = old {
-                    let seen = tokio::time::timeout(Duration::ZERO, old.next()).await;
-                    tell(&context, &id, seen.ok().flatten()).await;
+                if let (Some(old), Some(new)) = (old, &mut subscription) {
+                    let seen = new.take_over(old).await;
+                    tell(&context, &id, seen).await;
                 }
             }
             batch = batch => {

@@ -68,6 +68,20 @@ impl Delivery {
         self.mailboxes.remove(&id);
     }
 
+    /// What the one still has to be told is the other's to be told, as far as it is wanted there. The one ends.
+    pub(super) fn take_over(
+        &mut self,
+        from: SubscriptionId,
+        to: SubscriptionId,
+        is_wanted: impl Fn(&Path) -> bool,
+    ) {
+        let Some(old) = self.mailboxes.remove(&from) else { return };
+        let Some(mailbox) = self.mailboxes.get_mut(&to) else { return };
+        if mailbox.inherit(old, is_wanted) {
+            self.gather(to);
+        }
+    }
+
     pub(super) fn wake(&self) -> Option<Instant> {
         self.wake
     }

@@ -206,6 +206,11 @@ impl State {
             }
             Command::Take { id, reply } => self.delivery.take(id, reply),
             Command::Unsubscribe { id } => self.unsubscribe(id),
+            Command::TakeOver { from, to, done } => {
+                self.take_over(from, to);
+                // One that was dropped meanwhile hears nothing more of either.
+                let _ = done.send(());
+            }
             Command::CountWatches { reply } => {
                 // An asker that is gone needs no answer.
                 let _ = reply.send(self.table.count());
@@ -281,6 +286,15 @@ impl State {
                 self.remove_region(region_id);
             }
         }
+    }
+
+    fn take_over(&mut self, from: SubscriptionId, to: SubscriptionId) {
+        let regions = self.subscribers.get(&to).map_or(&[][..], |subscriber| &subscriber.regions);
+        let regions: Vec<&Region> = regions.iter().filter_map(|id| self.regions.get(id)).collect();
+        let is_wanted =
+            |path: &Path| regions.iter().any(|it| path.starts_with(&it.root) && !it.matcher.ignores(path));
+        self.delivery.take_over(from, to, is_wanted);
+        self.unsubscribe(from);
     }
 
     fn remove_region(&mut self, id: RegionId) {

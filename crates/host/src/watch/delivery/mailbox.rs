@@ -1,5 +1,6 @@
 //! What one subscriber still has to be told.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -94,8 +95,34 @@ impl Mailbox {
         if matches!(content, Content::Complete | Content::Gone) {
             self.restless.remove(path);
         }
-        self.gathered.together |= self.together.iter().any(|above| path.starts_with(above));
+        self.gathered.together |= self.belong_together(path);
         self.gathered.change(path, content)
+    }
+
+    fn belong_together(&self, path: &Path) -> bool {
+        self.together.iter().any(|above| path.starts_with(above))
+    }
+
+    /// What another one has not told is told by this one, as far as it is wanted; whether there is anything.
+    pub(super) fn inherit(&mut self, other: Mailbox, is_wanted: impl Fn(&Path) -> bool) -> bool {
+        let Mailbox { gathered: Gathered { changes, open, lost, problem, notice, .. }, restless, .. } = other;
+        let mut inherits = lost || problem.is_some() || notice.is_some();
+        self.gathered.lost |= lost;
+        self.gathered.problem = self.gathered.problem.take().or(problem);
+        self.gathered.notice = self.gathered.notice.take().or(notice);
+        self.restless.extend(restless);
+        for (path, change) in changes.into_iter().filter(|(path, _)| is_wanted(path)) {
+            inherits = true;
+            self.gathered.together |= self.belong_together(&path);
+            // What this one has seen itself is newer.
+            if let Entry::Vacant(place) = self.gathered.changes.entry(path) {
+                if open.contains(place.key()) {
+                    self.gathered.open.insert(place.key().clone());
+                }
+                place.insert(change);
+            }
+        }
+        inherits
     }
 
     pub(super) fn lost(&mut self) {

@@ -113,6 +113,28 @@ impl Bench {
     }
 }
 
+/// Files are saved, and before that is told the Tiltfile asks for others, or for another manner.
+#[test]
+fn what_one_has_seen_is_told_by_another_that_takes_its_place() {
+    let mut bench = Bench::new();
+    fs::create_dir_all(bench.path("inside")).expect("a directory");
+    let (first, _ready) = bench.subscribe();
+    bench.turn();
+    let inside = bench.write("inside/before");
+    bench.write("outside");
+    bench.turn();
+    let manner = Manner { together: vec![bench.path("inside")], ..Manner::default() };
+    let (second, _ready) = bench.subscribe_with("inside", manner);
+    bench.turn();
+    let (done, mut is_done) = oneshot::channel();
+    bench.state.obey(Command::TakeOver { from: first, to: second, done });
+    is_done.try_recv().expect("it is done at once");
+    let after = bench.write("inside/later");
+    bench.turn();
+    assert_eq!(bench.take(second).paths, [inside, after]);
+    assert!(!bench.state.subscribers.contains_key(&first));
+}
+
 /// Two images of one pod, whose steps must find all files of a burst.
 #[test]
 fn a_group_is_told_of_a_burst_at_once() {
