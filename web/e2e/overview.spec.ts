@@ -1,4 +1,4 @@
-import { AxeBuilder } from "@axe-core/playwright";
+import { violations } from "./axe";
 import { expect, row, test } from "./lilt";
 
 test("shows every resource with its two statuses in words", async ({ lilt, page }) => {
@@ -137,10 +137,48 @@ test("a resource can be switched off and on, and between auto and manual", async
   await expect(row(page, "server")).toHaveCount(0);
   await page.getByRole("button", { name: "Enable all" }).click();
   await expect(row(page, "server")).toContainText("Running");
-  const mode = row(page, "hello").getByRole("switch");
+  const mode = row(page, "hello").locator(".mode");
   await expect(mode).toHaveText("Auto");
   await mode.click();
   await expect(mode).toHaveText("Manual");
+});
+
+test("what is disabled cannot be triggered", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/`);
+  const hello = row(page, "hello");
+  await hello.getByLabel("More for hello").click();
+  await hello.getByRole("button", { name: "Disable" }).click();
+  await expect(hello).toContainText("Disabled");
+  await expect(hello.locator(".trigger")).toHaveCount(0);
+  await hello.getByLabel("More for hello").click();
+  await expect(hello.getByRole("button", { name: "Update now" })).toBeDisabled();
+  await page.keyboard.press("Escape");
+  // Nor by keys, from the palette, or with others.
+  await hello.getByRole("link", { name: "hello" }).focus();
+  await page.keyboard.press("r");
+  await expect(page.locator(".notice")).toContainText("hello is disabled");
+  await page.keyboard.press("x");
+  const bar = page.getByRole("group", { name: "With the selected resources" });
+  await expect(bar.getByRole("button", { name: "Update now" })).toBeDisabled();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("update hello now");
+  await expect(page.getByRole("option", { name: "Update hello now" })).toHaveCount(0);
+});
+
+test("a trigger that was refused does not look as if it were under way", async ({ lilt, page }) => {
+  await page.routeWebSocket(/\/ws$/, (socket) => {
+    const server = socket.connectToServer();
+    socket.onMessage((message) => {
+      if (!String(message).includes('"trigger"')) server.send(message);
+      else setTimeout(() => socket.send(JSON.stringify({ type: "refused", message: "not now" })), 200);
+    });
+  });
+  await page.goto(`${lilt.address}/`);
+  const button = page.getByRole("button", { name: "Update hello now" });
+  await button.click();
+  await expect(button).toHaveClass(/\basked\b/);
+  await expect(page.locator(".notice")).toContainText("not now");
+  await expect(button).not.toHaveClass(/\basked\b/);
 });
 
 test("a row that no longer has the state stays until another state is chosen", async ({ lilt, page }) => {
@@ -188,8 +226,7 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
     await app.getByRole("button", { name: "Greet" }).click();
     const form = page.getByRole("dialog", { name: "Greet" });
     await expect(form.getByLabel("Whom")).toHaveValue("Ada");
-    const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa"]).analyze();
-    expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+    expect(await violations(page, "form")).toEqual([]);
     await form.getByLabel("Whom").fill("Grace <b>");
     await form.getByLabel("LOUD").check();
     await form.getByLabel("TONE").selectOption("cold");
@@ -215,8 +252,7 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
     const greet = app.getByRole("button", { name: "Greet" });
     const form = page.getByRole("dialog", { name: "Greet" });
     await greet.click();
-    const found = await new AxeBuilder({ page }).withRules(["color-contrast"]).analyze();
-    expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+    expect(await violations(page, "form", { onlyColors: true })).toEqual([]);
     await form.getByRole("button", { name: "Cancel" }).click();
     await expect(greet).toBeFocused();
     await greet.press("Enter");

@@ -12,6 +12,7 @@ import { route, type Route } from "./model/route";
 import { putSearch } from "./model/search";
 import { Session } from "./model/session";
 import { openStars } from "./model/stars";
+import { isDisabled } from "./model/status";
 
 export const session = new Session();
 export const buttons = new Buttons();
@@ -22,6 +23,9 @@ export const version = signal("");
 export const snapshot = signal<string | undefined>(undefined);
 /** Short notices for the reader, newest last. */
 export const notices = signal<readonly Notice[]>([]);
+
+/** Counts what the session refused: it does not say which of the questions that was. */
+export const refusals = signal(0);
 
 export interface Notice {
   id: number;
@@ -55,6 +59,7 @@ function receive(message: ServerMessage): void {
       buttons.apply(message);
       break;
     case "refused":
+      refusals.value++;
       notify(message.message);
       break;
   }
@@ -97,6 +102,11 @@ export function ask(request: Request, otherwise: string): void {
 }
 
 export function trigger(resource: string): void {
+  const known = session.resource(resource)?.peek();
+  if (known && isDisabled(known)) {
+    notify(`${resource} is disabled: enable it first`);
+    return;
+  }
   ask({ type: "trigger", resource }, `${resource} was not triggered`);
 }
 

@@ -4,7 +4,10 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { UIResource } from "../generated/protocol";
 import { triggerForm } from "../model/trigger";
-import { cancel, connection, snapshot, trigger } from "../page";
+import { cancel, connection, refusals, snapshot, trigger } from "../page";
+
+/** What changes nothing has no answer. In milliseconds. */
+const LONGEST_WAIT = 5_000;
 
 const drawing = {
   update: "M13 8a5 5 0 1 1-1.6-3.7M13.2 1.8v3h-3",
@@ -13,15 +16,22 @@ const drawing = {
 };
 
 export function TriggerButton({ resource, wide }: { resource: UIResource; wide?: boolean }) {
-  // Until the session answers with a change, so that a click is seen to have arrived.
+  // Until the session answers with a change or a refusal, so that a click is seen to have arrived.
   const asked = useSignal(false);
   const name = resource.metadata.name;
+  const refused = refusals.value;
+  const open = connection.state.value === "open";
   useEffect(() => {
     asked.value = false;
-  }, [resource]);
+  }, [resource, refused, open]);
+  useEffect(() => {
+    if (!asked.value) return;
+    const timer = setTimeout(() => (asked.value = false), LONGEST_WAIT);
+    return () => clearTimeout(timer);
+  }, [asked.value]);
   const { words, hint, due, changed, stops, off } = triggerForm(resource);
   const ask = () => {
-    asked.value = connection.state.peek() === "open";
+    asked.value = open;
     if (stops) cancel(name);
     else trigger(name);
   };

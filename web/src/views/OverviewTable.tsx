@@ -206,7 +206,7 @@ function Cells({ resource }: { resource: UIResource }) {
       </td>
       <td>{isDisabled(resource) ? null : <ModeSwitch resource={resource} />}</td>
       <td class="row-end">
-        <TriggerButton resource={resource} />
+        {isDisabled(resource) ? null : <TriggerButton resource={resource} />}
         <RowMenu resource={resource} />
       </td>
     </>
