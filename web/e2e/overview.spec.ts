@@ -33,7 +33,7 @@ test("a click triggers an update", async ({ lilt, page }) => {
   await expect(row(page, "byhand")).toContainText("Up to date");
   await row(page, "byhand").getByRole("link", { name: "byhand" }).click();
   await expect(page.getByRole("log")).toContainText("run number 1");
-  await page.getByRole("button", { name: "Update byhand now" }).click();
+  await page.getByRole("button", { name: "Update now: byhand" }).click();
   await expect(page.getByRole("log")).toContainText("run number 2");
 });
 

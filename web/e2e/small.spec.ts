@@ -1,6 +1,6 @@
 /** On small screens things are elsewhere, not gone. */
 
-import { AxeBuilder } from "@axe-core/playwright";
+import { violations } from "./axe";
 import { expect, row, test } from "./lilt";
 
 test.use({
@@ -17,8 +17,7 @@ for (const width of [800, 480]) {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.setViewportSize({ width, height: 900 });
     const check = async (what: string) => {
-      const found = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21aa"]).analyze();
-      expect(found.violations.map(({ id, nodes }) => `${what} ${id}: ${nodes[0]?.html}`)).toEqual([]);
+      expect(await violations(page, what)).toEqual([]);
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
     };
     await page.goto(`${lilt.address}/`);

@@ -155,8 +155,8 @@ async function changesWait(page: Page, myapp: MyApp): Promise<void> {
 
 async function byHandForAWhile(page: Page, myapp: MyApp): Promise<void> {
   const service = row(page, "myapp");
-  await service.getByRole("switch").click();
-  await expect(service.getByRole("switch")).toHaveText("Manual");
+  await service.locator(".mode").click();
+  await expect(service.locator(".mode")).toHaveText("Manual");
   myapp.lilt.edit("app/main.py", `WELCOME = "Salve"`, `WELCOME = "Ciao"`);
   await expect(service).toContainText("Changes waiting");
   await expect(service.locator(".trigger .changed")).toBeVisible();

@@ -5,21 +5,21 @@ import { setManual, snapshot } from "../page";
 /** Whether saves update the resource by themselves. */
 export function ModeSwitch({ resource }: { resource: UIResource }) {
   const manual = isManual(resource);
+  const word = manual ? "Manual" : "Auto";
   const name = resource.metadata.name;
   return (
     <button
       type="button"
-      class="mode"
-      role="switch"
+      class={`mode${manual ? " manual" : ""}`}
       disabled={snapshot.value !== undefined}
-      aria-checked={!manual}
-      aria-label={`Update ${name} by itself`}
+      // Not a switch that is on or off: its name says what one sees.
+      aria-label={`${word}: ${name} ${manual ? "waits for you" : "updates by itself"}`}
       title={
-        manual ? "Manual: changes wait for you. Click for auto" : "Auto: saves update it. Click for manual"
+        manual ? "Manual: changes wait for you. Click for Auto" : "Auto: saves update it. Click for Manual"
       }
       onClick={() => setManual([name], !manual)}
     >
-      {manual ? "Manual" : "Auto"}
+      {word}
     </button>
   );
 }

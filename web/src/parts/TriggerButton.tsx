@@ -40,7 +40,8 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
     <button
       type="button"
       class={`trigger${wide ? " wide" : ""}${due ? " due" : ""}${stops ? " stops" : ""}${asked.value ? " asked" : ""}`}
-      aria-label={label}
+      // With the words that one sees, if one does.
+      aria-label={wide ? `${words}: ${name}` : label}
       title={hint ? `${label}: ${hint}` : label}
       disabled={off || snapshot.value !== undefined}
       onClick={ask}
