@@ -37,6 +37,16 @@ for (const colorScheme of ["light", "dark"] as const) {
       await page.goto(`${lilt.address}/overview`);
       await page.getByLabel("More for hello").click();
       await check("menu");
+      await row(page, "hello").getByRole("button", { name: "Disable" }).click();
+      await expect(row(page, "hello")).toContainText("Disabled");
+      await page.getByLabel("Select hello").check();
+      await page.getByLabel("Select server").check();
+      await expect(page.getByRole("group", { name: "With the selected resources" })).toBeVisible();
+      await check("disabled and selected");
+      await page.keyboard.press("Escape");
+      await lilt.kill("SIGTERM");
+      await expect(page.getByRole("alert")).toBeVisible();
+      await check("lost connection");
     });
   });
 }

@@ -179,7 +179,6 @@ function FarCells({ resource }: { resource: UIResource }) {
 }
 
 function Cells({ resource }: { resource: UIResource }) {
-  const { name } = resource.metadata;
   const pod = resource.status.k8sResourceInfo?.podName;
   return (
     <>
@@ -201,8 +200,7 @@ function Cells({ resource }: { resource: UIResource }) {
         </StatusCell>
       </td>
       <td>
-        <Endpoints links={resource.status.endpointLinks} />
-        <CustomButtons buttons={buttons.of(name)} />
+        <Offers resource={resource} />
       </td>
       <td>{isDisabled(resource) ? null : <ModeSwitch resource={resource} />}</td>
       <td class="row-end">
@@ -210,5 +208,18 @@ function Cells({ resource }: { resource: UIResource }) {
         <RowMenu resource={resource} />
       </td>
     </>
+  );
+}
+
+/** Beside each other where there is room, so that the row is no higher than others. */
+function Offers({ resource }: { resource: UIResource }) {
+  const links = resource.status.endpointLinks;
+  const own = buttons.of(resource.metadata.name);
+  if (!links?.length && own.length === 0) return null;
+  return (
+    <div class="offers">
+      <Endpoints links={links} />
+      <CustomButtons buttons={own} />
+    </div>
   );
 }
