@@ -9,7 +9,7 @@ import { endpointLabel, safeAddress } from "./model/endpoint";
 import { collapse, nameFilter, stateFilter } from "./model/listing";
 import { notifying } from "./model/notifications";
 import { go } from "./model/route";
-import { TILTFILE } from "./model/session";
+import { STARRED, TILTFILE } from "./model/session";
 import { isDisabled, isManual, overall, overalls, overallWord } from "./model/status";
 import { setTheme, theme, themes, themeWords } from "./model/theme";
 import { buttons, cancel, notify, notifyMe, session, setEnabled, setManual, snapshot, trigger } from "./page";
@@ -87,7 +87,7 @@ function ofPage(): Offer[] {
     },
     {
       words: "Close all groups",
-      run: () => collapse(session.groups.peek().map(({ label }) => label)),
+      run: () => collapse([STARRED, ...session.groups.peek().map(({ key }) => key)]),
     },
     { words: "Open all groups", run: () => collapse([]) },
     { words: "Enable all resources", there: live && off.length > 0, run: () => setEnabled(off, true) },

@@ -5,9 +5,6 @@ import { recall, remember } from "./memory";
 import { asDeclared, columns, type Order } from "./order";
 import { overalls, type Overall } from "./status";
 
-/** Of the group that is shown first. */
-export const STARRED = "starred";
-
 export const nameFilter = signal("");
 /** Undefined: all. */
 export const stateFilter = signal<Overall | undefined>(undefined);
@@ -15,7 +12,7 @@ export const stateFilter = signal<Overall | undefined>(undefined);
 /** Counts the sorts: the same order once more sorts by how things are now. */
 export const order = signal<Order & { turn: number }>({ ...asDeclared, turn: 0 });
 
-/** Labels of the groups that are closed, in the overview and beside a log. */
+/** Keys of the groups that are closed, in the overview and beside a log. */
 export const collapsed = signal<readonly string[]>(recall("collapsed", []));
 
 /** Switched off ones are many where a Tiltfile lets one choose. */
@@ -25,14 +22,14 @@ export function sortBy(wanted: Order): void {
   order.value = { ...wanted, turn: order.peek().turn + 1 };
 }
 
-export function toggleGroup(label: string): void {
+export function toggleGroup(key: string): void {
   const now = collapsed.peek();
-  collapse(now.includes(label) ? now.filter((other) => other !== label) : [...now, label]);
+  collapse(now.includes(key) ? now.filter((other) => other !== key) : [...now, key]);
 }
 
-export function collapse(labels: readonly string[]): void {
-  collapsed.value = labels;
-  remember("collapsed", labels);
+export function collapse(keys: readonly string[]): void {
+  collapsed.value = keys;
+  remember("collapsed", keys);
 }
 
 export function setShowDisabled(shown: boolean): void {

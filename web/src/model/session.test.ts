@@ -1,7 +1,7 @@
 import { effect } from "@preact/signals";
 import { describe, expect, test } from "vitest";
 import { resource, state } from "./sample";
-import { Session } from "./session";
+import { Session, starredGroup } from "./session";
 
 const labels = (...names: string[]) => ({ labels: Object.fromEntries(names.map((name) => [name, name])) });
 
@@ -42,6 +42,24 @@ describe("Session", () => {
     expect([layouts, rows]).toEqual([1, 1]);
     session.apply(state({ resources: [resource("b", { updateStatus: "error" })] }));
     expect([layouts, rows]).toEqual([1, 2]);
+  });
+
+  test("labels that are called like groups of the page are groups of their own", () => {
+    const session = new Session();
+    session.apply(
+      state({
+        complete: true,
+        resources: [resource("a", {}, labels("other")), resource("b"), resource("c", {}, labels("starred"))],
+      }),
+    );
+    const groups = [starredGroup(["b", "gone"], new Set(session.names.value)), ...session.groups.value];
+    expect(groups.map(({ label, names }) => [label, ...names])).toEqual([
+      ["starred", "b"],
+      ["other", "a"],
+      ["starred", "c"],
+      ["without a label", "b"],
+    ]);
+    expect(new Set(groups.map(({ key }) => key)).size).toBe(groups.length);
   });
 
   test("groups by label: the Tiltfile first, the unlabelled last", () => {

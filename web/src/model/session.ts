@@ -10,7 +10,9 @@ import { overall, type Overall } from "./status";
 type StateMessage = Extract<ServerMessage, { type: "state" }>;
 
 export interface Group {
-  /** Unique among the groups. */
+  /** Unique among the groups: a label, or what no label can be. */
+  key: string;
+  /** As it is called. */
   label: string;
   names: string[];
   /** How many there are, if not all of them are here. */
@@ -20,7 +22,9 @@ export interface Group {
 }
 
 export const TILTFILE = "(Tiltfile)";
-export const UNLABELLED = "other";
+/** Keys of groups that are not those of a label: labels have no brackets. */
+export const UNLABELLED = "(other)";
+export const STARRED = "(starred)";
 
 export class Session {
   readonly #resources = new Map<string, Signal<UIResource>>();
@@ -60,10 +64,10 @@ export class Session {
     }
     const groups: Group[] = [...labelled]
       .sort(([one], [other]) => one.localeCompare(other))
-      .map(([label, names]) => ({ label, names }));
-    if (tiltfile.length > 0) groups.unshift({ label: TILTFILE, names: tiltfile, bare: true });
+      .map(([label, names]) => ({ key: label, label, names }));
+    if (tiltfile.length > 0) groups.unshift({ key: TILTFILE, label: TILTFILE, names: tiltfile, bare: true });
     if (unlabelled.length > 0)
-      groups.push({ label: labelled.size > 0 ? UNLABELLED : "resources", names: unlabelled });
+      groups.push({ key: UNLABELLED, label: wordForUnlabelled(labelled), names: unlabelled });
     return groups;
   });
 
@@ -117,4 +121,15 @@ export class Session {
         Object.keys(resource.metadata.labels ?? {}).join("\n")
     );
   }
+}
+
+/** Where somebody has a label of that name, "other" would be two things. */
+function wordForUnlabelled(labels: ReadonlyMap<string, unknown>): string {
+  if (labels.size === 0) return "resources";
+  return labels.has("other") ? "without a label" : "other";
+}
+
+/** The group that comes first; in the order in which they were starred. */
+export function starredGroup(stars: readonly string[], known: ReadonlySet<string>): Group {
+  return { key: STARRED, label: "starred", names: stars.filter((name) => known.has(name)) };
 }

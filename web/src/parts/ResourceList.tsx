@@ -3,9 +3,9 @@
 import { signal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { UIResource } from "../generated/protocol";
-import { collapsed, matchesName, nameFilter, showDisabled, STARRED, toggleGroup } from "../model/listing";
+import { collapsed, matchesName, nameFilter, showDisabled, toggleGroup } from "../model/listing";
 import { route } from "../model/route";
-import type { Group } from "../model/session";
+import { starredGroup, type Group } from "../model/session";
 import { stars } from "../model/stars";
 import { isDisabled, runtimeStatus, updateStatus } from "../model/status";
 import { session } from "../page";
@@ -54,7 +54,7 @@ export function ResourceList() {
         <div class="side-scroll" ref={scroller}>
           <AllLogs />
           {groups.map((group) => (
-            <Section key={group.label} group={group} />
+            <Section key={group.key} group={group} />
           ))}
           {groups.length === 0 && session.known.value ? <p class="muted">Nothing matches.</p> : null}
         </div>
@@ -77,8 +77,7 @@ function useGroups(): Group[] {
   });
   const hidden = new Set(off.value.split("\n"));
   const known = new Set(session.names.value);
-  const starred = { label: STARRED, names: stars.value.filter((name) => known.has(name)) };
-  return [starred, ...session.groups.value]
+  return [starredGroup(stars.value, known), ...session.groups.value]
     .map((group) => ({
       ...group,
       names: group.names.filter((name) => matchesName(name) && !hidden.has(name)),
@@ -91,12 +90,12 @@ function isShown(name: string): boolean {
 }
 
 function Section({ group }: { group: Group }) {
-  const open = group.bare || nameFilter.value !== "" || !collapsed.value.includes(group.label);
+  const open = group.bare || nameFilter.value !== "" || !collapsed.value.includes(group.key);
   return (
     <section>
       {group.bare ? null : (
         <h2>
-          <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.label)}>
+          <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.key)}>
             <Chevron />
             {group.label}
           </button>

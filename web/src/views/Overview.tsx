@@ -7,12 +7,11 @@ import {
   setShowDisabled,
   showDisabled,
   sortBy,
-  STARRED,
   stateFilter,
 } from "../model/listing";
 import { columns, columnWords, sorted, type Column } from "../model/order";
 import { visited } from "../model/route";
-import type { Group } from "../model/session";
+import { starredGroup, type Group } from "../model/session";
 import { stars } from "../model/stars";
 import { overall, overallWord } from "../model/status";
 import { session, setEnabled } from "../page";
@@ -45,8 +44,7 @@ function useGroups(): Group[] {
   const starred = stars.value;
   return useMemo(() => {
     const known = new Set(session.names.peek());
-    const first = starred.filter((name) => known.has(name));
-    const all = first.length > 0 ? [{ label: STARRED, names: first }, ...groups] : groups;
+    const all = [starredGroup(starred, known), ...groups];
     const find = (name: string) => session.resource(name)?.peek();
     return all.map((group) => ({ ...group, names: sorted(group.names, { column, descending }, find) }));
   }, [groups, column, descending, turn, starred]);
@@ -128,7 +126,7 @@ export function Overview() {
 
 function Tools({ groups }: { groups: readonly Group[] }) {
   const { disabled } = session.counts.value;
-  const labels = groups.filter((group) => !group.bare).map(({ label }) => label);
+  const keys = groups.filter((group) => !group.bare).map(({ key }) => key);
   return (
     <span class="overview-tools">
       {disabled > 0 ? (
@@ -146,9 +144,9 @@ function Tools({ groups }: { groups: readonly Group[] }) {
           </button>
         </>
       ) : null}
-      {labels.length > 1 ? (
+      {keys.length > 1 ? (
         <>
-          <button type="button" class="quiet all-groups" onClick={() => collapse(labels)}>
+          <button type="button" class="quiet all-groups" onClick={() => collapse(keys)}>
             Close all
           </button>
           <button type="button" class="quiet all-groups" onClick={() => collapse([])}>

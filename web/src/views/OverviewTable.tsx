@@ -55,7 +55,7 @@ export function Table({ groups }: { groups: readonly Group[] }) {
         </tr>
       </thead>
       {groups.map((group) => (
-        <Body key={group.label} group={group} />
+        <Body key={group.key} group={group} />
       ))}
     </table>
   );
@@ -82,14 +82,14 @@ function Sortable({ column, children }: { column: Column; children: string }) {
 function Body({ group }: { group: Group }) {
   // Nothing is hidden from somebody who searches.
   const searching = nameFilter.value !== "" || stateFilter.value !== undefined;
-  const open = searching || group.bare || !collapsed.value.includes(group.label);
+  const open = searching || group.bare || !collapsed.value.includes(group.key);
   return (
     <tbody>
       {group.bare ? null : (
         <tr class="group">
           <th scope="rowgroup" colSpan={6}>
             <GroupTick label={group.label} names={group.names} />
-            <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.label)}>
+            <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.key)}>
               <Chevron />
               {group.label}
               <span class="group-count">{group.total ?? group.names.length}</span>
