@@ -295,6 +295,7 @@ fn plan_syncs(
                 agent: progress.agent,
                 without_agent: spec.without_agent,
                 live_update: live_update.clone(),
+                given_up: progress.given_up,
                 job,
             };
             plan.insert(TaskId::Sync(resource.spec.name.clone(), id.clone()), TaskSpec::Sync(Box::new(task)));

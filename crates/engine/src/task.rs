@@ -129,8 +129,9 @@ impl TaskSpec {
         match (self, next) {
             (TaskSpec::Watch { .. }, TaskSpec::Watch { .. })
             | (TaskSpec::Follow { .. }, TaskSpec::Follow { .. })
-            | (TaskSpec::Stream { .. }, TaskSpec::Stream { .. })
-            | (TaskSpec::Sync(_), TaskSpec::Sync(_)) => true,
+            | (TaskSpec::Stream { .. }, TaskSpec::Stream { .. }) => true,
+            // One that was given up may never answer: whoever does it must end, and the connection with it.
+            (TaskSpec::Sync(old), TaskSpec::Sync(new)) => old.given_up == new.given_up,
             (
                 TaskSpec::Forward { cluster: old_cluster, forward: old, .. },
                 TaskSpec::Forward { cluster, forward: new, .. },
@@ -313,6 +314,8 @@ pub struct SyncTask {
     /// The agent must not come into it.
     pub without_agent: bool,
     pub live_update: LiveUpdate,
+    /// The number of the last job that was given up before it was answered; 0: none was.
+    pub given_up: u64,
     /// What to bring in now.
     pub job: Option<SyncJob>,
 }

@@ -2,10 +2,12 @@
 
 mod support;
 
-use lilt_engine::{TaskId, TaskSpec, WatchId, plan};
+use lilt_engine::{Event, TaskId, TaskSpec, WatchId, plan};
 use lilt_model::cluster::{ContainerState, Pod, PodPhase, RestartPolicy};
 use lilt_model::image::{RestartProcess, Run};
+use lilt_model::request::Request;
 use lilt_model::resource::{Body, Resource};
+use lilt_model::{ContainerId, Failure};
 use support::*;
 
 fn with_live_update(
@@ -194,4 +196,45 @@ fn a_folder_in_the_place_of_another_and_its_mode_are_two_changes() {
     script.pod(running("web", "web-2", "one", "c2"));
     let all = r#"sync web c2: ["/p/web/src/folder", "/p/web/src/folder/", "/p/web/src/one"]"#;
     assert!(script.show().contains(all), "{}", script.show());
+}
+
+/// The task of the container `c1`.
+fn sync_task(script: &Script) -> TaskSpec {
+    let id = TaskId::Sync("web".into(), ContainerId::new("c1"));
+    plan(&script.state).remove(&id).expect("it is connected")
+}
+
+/// A step may hang for ever: its runner takes up nothing else, so that it must end, and another begin.
+#[test]
+fn a_live_update_that_was_cancelled_ends_what_does_it() {
+    for resource in [workload("web"), not_built(workload("web")), not_built(deployed_by_command("web"))] {
+        let mut script = Script::loaded(vec![resource]);
+        script.connect().deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+        let idle = sync_task(&script);
+        script.save_image("web", "web", "/p/web/src/main");
+        let hangs = sync_task(&script);
+        assert!(idle.continues(&hangs), "a save takes no new connection");
+        script.event(Event::Requested { request: Request::Cancel { resource: "web".into() } });
+        let next = sync_task(&script);
+        assert!(!hangs.continues(&next));
+        script.pod(running("web", "web-2", "1", "c2"));
+        assert!(next.continues(&sync_task(&script)), "once");
+    }
+    // Those that had answered keep their connections.
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect().deploy("web", "1");
+    script.pod(running("web", "web-1", "1", "c1")).pod(running("web", "web-2", "1", "c2"));
+    script.save_image("web", "web", "/p/web/src/main").synced("web", "c1", Ok(()));
+    let answered = sync_task(&script);
+    script.event(Event::Requested { request: Request::Cancel { resource: "web".into() } });
+    assert!(answered.continues(&sync_task(&script)));
+}
+
+#[test]
+fn a_runner_that_broke_is_replaced() {
+    let mut script = save_during(running("web", "web-1", "one", "c1"));
+    let broken = sync_task(&script);
+    let task = TaskId::Sync("web".into(), ContainerId::new("c1"));
+    script.event(Event::TaskBroke { task, failure: Failure::internal("a bug") });
+    assert!(!broken.continues(&sync_task(&script)));
 }

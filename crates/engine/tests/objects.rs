@@ -4,11 +4,10 @@ mod support;
 
 use lilt_engine::{
     ClusterSource, Event, FoundCluster, ProgramId, ProvidedRepository, ServeExit, TaskId, TaskSpec, WatchId,
-    apply, plan, plan_object, project_object, schedule,
+    plan, plan_object, project_object,
 };
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::cluster::ClusterInfo;
-use lilt_model::files::Manner;
 use lilt_model::{Failure, Timestamp};
 use serde_json::{Value, json};
 use support::*;
@@ -365,127 +364,6 @@ fn buttons_load_a_tiltfile_and_stop_that() {
     assert!(load_of(script, "(Tiltfile)").is_none());
     script.save_tiltfile();
     assert!(load_of(script, "(Tiltfile)").is_some());
-}
-
-#[test]
-fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
-    let mut script = Script::loaded(vec![workload("w")]);
-    script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
-    let selector = json!({"kubernetes": {"discoveryName": "w", "containerName": "main"}});
-    let syncs = json!([{"localPath": "w/src", "containerPath": "/src"}]);
-    let update = json!({"basePath": "/p", "selector": selector, "syncs": syncs, "initialSync": {}});
-    put(&mut script, "LiveUpdate", "own", json!({"spec": update}));
-    let job = |script: &Script| {
-        let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
-        plan.into_values().find_map(|spec| match spec {
-            TaskSpec::Sync(task) => task.job,
-            _ => None,
-        })
-    };
-    let first = job(&script).expect("it begins");
-    assert!(first.everything.is_some() && first.paths.is_empty(), "{first:?}");
-    let (name, run, container) = ("own".to_owned(), first.update, lilt_model::ContainerId::new("c1"));
-    script.event(Event::ObjectSynced { name, run, container, outcome: Ok(()) });
-    assert_eq!(job(&script), None, "once");
-}
-
-/// Its step must find all files of a burst, whichever of its sources tells of them.
-#[test]
-fn the_sources_of_a_live_update_with_steps_are_told_together() {
-    let mut script = Script::loaded(vec![workload("w")]);
-    script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
-    let watch = |script: &mut Script, name: &str| {
-        put(script, "FileWatch", name, json!({"spec": {"watchedPaths": [format!("w/{name}")]}}));
-    };
-    watch(&mut script, "src");
-    watch(&mut script, "more");
-    let manner = |script: &Script, name: &str| {
-        let plan = plan_object(&script.state, &ObjectKey::new("FileWatch", name));
-        match plan.into_values().next() {
-            Some(TaskSpec::Watch { manner, .. }) => manner,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(manner(&script, "src"), Manner::default());
-    let update = |execs: serde_json::Value, sources: &[&str]| {
-        let sources: Vec<_> = sources.iter().map(|name| json!({"fileWatch": name})).collect();
-        json!({"spec": {
-            "basePath": "/p", "selector": {"kubernetes": {"discoveryName": "w", "containerName": "main"}},
-            "syncs": [{"localPath": "w", "containerPath": "/w"}], "sources": sources, "execs": execs,
-        }})
-    };
-    let folder = vec![std::path::PathBuf::from("/p/w")];
-    let copying = Manner { modes: folder.clone(), ..Manner::default() };
-    put(&mut script, "LiveUpdate", "own", update(json!([]), &["src"]));
-    assert!(script.state.take_touched().objects.contains(&ObjectKey::new("FileWatch", "src")));
-    assert_eq!((manner(&script, "src"), manner(&script, "more")), (copying, Manner::default()));
-    put(&mut script, "LiveUpdate", "own", update(json!([{"args": ["make"]}]), &["src", "more"]));
-    let touched = script.state.take_touched().objects;
-    assert!(["src", "more"].into_iter().all(|name| touched.contains(&ObjectKey::new("FileWatch", name))));
-    let together = Manner { together: folder.clone(), group: Some("LiveUpdate/own".into()), modes: folder };
-    assert_eq!((manner(&script, "src"), manner(&script, "more")), (together.clone(), together));
-
-    // Both halves come into one turn, and so into one copy.
-    let saved = |name: &str| Event::FilesChanged {
-        watch: WatchId::Object(name.into()),
-        paths: vec![format!("/p/w/{name}/file").into()],
-        written: None,
-    };
-    apply(&mut script.state, lilt_model::Timestamp(9), saved("src"));
-    apply(&mut script.state, lilt_model::Timestamp(9), saved("more"));
-    schedule(&mut script.state);
-    let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
-    let paths = plan.into_values().find_map(|spec| match spec {
-        TaskSpec::Sync(task) => task.job.map(|job| job.paths),
-        _ => None,
-    });
-    assert_eq!(paths.expect("it begins").len(), 2);
-
-    script.event(Event::ObjectDeleted { key: ObjectKey::new("LiveUpdate", "own"), keep_owned: false });
-    assert!(script.state.take_touched().objects.contains(&ObjectKey::new("FileWatch", "more")));
-    assert_eq!(manner(&script, "more"), Manner::default());
-}
-
-#[test]
-fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
-    let mut script = Script::loaded(vec![workload("w")]);
-    script.connect().deploy("w", "one").pod(running("w", "w-1", "one", "c1"));
-    put(&mut script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
-    let update = |restart: &str| {
-        json!({"spec": {
-            "basePath": "/p", "selector": {"kubernetes": {"discoveryName": "w", "containerName": "main"}},
-            "syncs": [{"localPath": "w/src", "containerPath": "/src"}], "sources": [{"fileWatch": "files"}],
-            "restart": restart,
-        }})
-    };
-    put(&mut script, "LiveUpdate", "own", update(""));
-    let job = |script: &Script| {
-        let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
-        let jobs = plan.into_values().filter_map(|spec| match spec {
-            TaskSpec::Sync(task) => task.job,
-            _ => None,
-        });
-        jobs.map(|job| (job.update, job.paths)).next()
-    };
-    let save = |script: &mut Script, path: &str| {
-        let (watch, paths) = (WatchId::Object("files".into()), vec![path.into()]);
-        script.event(Event::FilesChanged { watch, paths, written: None });
-        job(script).expect("it is copied")
-    };
-    let end = |script: &mut Script, run: u64, outcome| {
-        let (name, container) = ("own".to_owned(), lilt_model::ContainerId::new("c1"));
-        script.event(Event::ObjectSynced { name, run, container, outcome });
-    };
-    let (run, _) = save(&mut script, "/p/w/src/a");
-    end(&mut script, run, Err(lilt_engine::SyncFault::Step(Failure::user("it broke"))));
-    assert_eq!(job(&script), None, "not by itself");
-    let (run, paths) = save(&mut script, "/p/w/src/b");
-    assert_eq!(paths, [std::path::Path::new("/p/w/src/a"), std::path::Path::new("/p/w/src/b")]);
-    end(&mut script, run, Ok(()));
-    assert_eq!(save(&mut script, "/p/w/src/c").1, [std::path::Path::new("/p/w/src/c")]);
-
-    put(&mut script, "LiveUpdate", "own", update("always"));
-    assert_eq!(status(&script, "LiveUpdate", "own")["failed"]["reason"], "NotSupported");
 }
 
 #[test]

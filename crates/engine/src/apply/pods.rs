@@ -185,6 +185,7 @@ fn follow_image(image: &mut ImageState, target: &ImageTarget, pods: &[Arc<Pod>])
                     initial_sync,
                     synced: None,
                     error: None,
+                    given_up: 0,
                 });
                 image.containers.insert(id, progress);
             }

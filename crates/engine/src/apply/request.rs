@@ -69,9 +69,12 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
         resource.again = None;
     }
     if let Some(kubernetes) = state.resources.get_mut(name).and_then(|it| it.kubernetes_mut()) {
-        kubernetes.live_update = None;
-        for progress in kubernetes.images.values_mut().flat_map(|image| image.containers.values_mut()) {
+        let unanswered = kubernetes.live_update.take().map(|run| run.jobs).unwrap_or_default();
+        for (id, progress) in kubernetes.images.values_mut().flat_map(|image| &mut image.containers) {
             progress.tried = progress.tried.max(cancelled.snapshot);
+            if unanswered.contains_key(id) {
+                progress.given_up = cancelled.id;
+            }
         }
         // Where copying was cut off, nobody knows what the container has.
         if cancelled.kind == UpdateKind::Live {

@@ -334,6 +334,11 @@ pub(super) fn drop_lost_jobs(state: &mut State, name: &ResourceName) {
 pub(super) fn sync_broke(state: &mut State, name: &ResourceName, container: &ContainerId, failure: Failure) {
     let update = state.resources.get(name).and_then(|resource| resource.update.as_ref());
     if let Some(id) = update.filter(|update| update.kind == UpdateKind::Live).map(|update| update.id) {
+        let kubernetes = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut);
+        let images = kubernetes.into_iter().flat_map(|kubernetes| kubernetes.images.values_mut());
+        for progress in images.filter_map(|image| image.containers.get_mut(container)) {
+            progress.given_up = id;
+        }
         synced(state, name, id, container, Err(SyncFault::Transport(failure)));
     }
 }

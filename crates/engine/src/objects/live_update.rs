@@ -34,6 +34,9 @@ pub(crate) struct LiveRun {
     seen: BTreeMap<String, Timestamp>,
     #[serde(serialize_with = "crate::dump::pairs")]
     containers: BTreeMap<ContainerId, Target>,
+    /// Of each container the last run that was given up before it was answered.
+    #[serde(serialize_with = "crate::dump::pairs")]
+    given_up: BTreeMap<ContainerId, u64>,
     failed: Option<Failed>,
 }
 
@@ -86,8 +89,7 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let Some(Made { object, run: Run::Live(run), .. }) = state.objects.made.get(key) else { return };
     let object = object.clone();
     let spec = object.get("/spec").cloned().unwrap_or_default();
-    let mut run =
-        if run.spec == spec { run.clone() } else { Box::new(LiveRun { spec, ..LiveRun::default() }) };
+    let mut run = if run.spec == spec { run.clone() } else { Box::new(begin_anew(run, spec)) };
     follow(state, key, &object);
     let update = reading::live_update(&object, state.folder());
     let trouble = look(state, &object, &update, &mut run).err();
@@ -100,6 +102,14 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
         *known = Run::Live(run);
     }
     state.objects.touch(key);
+}
+
+/// For another specification. What is being copied for the one before is given up.
+fn begin_anew(former: &LiveRun, spec: Value) -> LiveRun {
+    let mut given_up = former.given_up.clone();
+    let unanswered = |(id, target): (&ContainerId, &Target)| Some((id.clone(), target.job.as_ref()?.run));
+    given_up.extend(former.containers.iter().filter_map(unanswered));
+    LiveRun { spec, given_up, ..LiveRun::default() }
 }
 
 /// It is looked at again when a pod of these namespaces changes, or what it names does.
@@ -149,6 +159,7 @@ fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveR
             (id, target)
         })
         .collect();
+    run.given_up.retain(|id, _| run.containers.contains_key(id));
     match run.changes.keys().find(|path| !in_place(update, path)) {
         Some(path) if update.stop_paths.iter().any(|stop| path.starts_with(stop)) => {
             Err(("UpdateStopped", format!("Detected change to stop path {:?}", path.display().to_string())))
@@ -303,9 +314,11 @@ pub(crate) fn synced(
 
 /// A runner broke: a bug of ours.
 pub(crate) fn broke(state: &mut State, name: &str, container: &ContainerId, failure: Failure) {
-    let Some(Made { run: Run::Live(run), .. }) = state.objects.get("LiveUpdate", name) else { return };
+    let made = state.objects.made.get_mut(&ObjectKey::new("LiveUpdate", name));
+    let Some(Made { run: Run::Live(run), .. }) = made else { return };
     let job = run.containers.get(container).and_then(|target| target.job.as_ref());
     if let Some(number) = job.map(|job| job.run) {
+        run.given_up.insert(container.clone(), number);
         synced(state, name, number, container, Err(SyncFault::Transport(failure)));
     }
 }
@@ -329,6 +342,7 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRu
             agent: target.agent,
             without_agent: false,
             live_update: live_update.clone(),
+            given_up: run.given_up.get(id).copied().unwrap_or_default(),
             job,
         };
         let task_id = TaskId::ObjectSync(key.name.clone(), resource_of(object), id.clone());

@@ -165,6 +165,8 @@ pub(crate) struct Progress {
     pub(crate) synced: Option<Timestamp>,
     /// The step that failed in it, unless a later one succeeded.
     pub(crate) error: Option<String>,
+    /// The last update that was given up before this container had answered.
+    pub(crate) given_up: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
