@@ -28,6 +28,20 @@ warn('something to look at')
     await expect(page.locator(".search-note")).toContainText("does not understand");
   });
 
+  test("an expression that browsers choke on finds its lines, and the page goes on", async ({
+    lilt,
+    page,
+  }) => {
+    await page.goto(`${lilt.address}/r/wide/overview`);
+    const log = page.getByRole("log");
+    await expect(log).toContainText("characters");
+    await page.getByRole("searchbox", { name: "Filter lines by text" }).fill("/(w+)+N/");
+    await expect(log.locator(".line")).toHaveCount(1);
+    await expect(page.locator(".search-note")).toContainText("not marked");
+    await page.getByRole("searchbox", { name: "Filter lines by text" }).fill("");
+    await expect(page.locator(".search-note")).toHaveCount(0);
+  });
+
   test("who reads older lines stays there when a filter changes", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/many/overview`);
     const log = page.getByRole("log");

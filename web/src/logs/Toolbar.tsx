@@ -8,7 +8,7 @@ import { log, notify, session } from "../page";
 import { Menu } from "../parts/Menu";
 import { expressionOf, queryOf, type LogFilter } from "./filter";
 import { choices, toggle } from "./looks";
-import { failureWords, isUnmarked } from "./marker";
+import { failureWords, unmarkedWords } from "./marker";
 import { matchWords, type Matches } from "./matches";
 import type { Jump } from "./shown";
 import { sectionWords } from "./sections";
@@ -137,8 +137,8 @@ function SearchNote({ filter, matches }: { filter: LogFilter; matches: Matches }
   const said =
     failure !== undefined && !filter.only
       ? failureWords(failure)
-      : failure === undefined && isUnmarked(filter.term)
-        ? "Matches are found, but this browser does not understand the expression well enough to mark them."
+      : failure === undefined
+        ? unmarkedWords(filter.term)
         : "";
   return (
     <div role="status">

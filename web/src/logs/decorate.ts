@@ -1,6 +1,7 @@
 /** Cutting styled pieces of text where marks and links begin and end. */
 
 import type { Piece } from "./ansi";
+import { matchesIn } from "./patience";
 
 export interface Decorated extends Piece {
   marked: boolean;
@@ -37,12 +38,10 @@ function isBalanced(text: string): boolean {
 
 export function marksIn(text: string, marker: RegExp | undefined): Range[] {
   if (!marker) return [];
-  const found: Range[] = [];
-  for (const match of text.matchAll(marker)) {
-    // An expression may match nothing, everywhere.
-    if (match[0] !== "") found.push({ from: match.index, until: match.index + match[0].length });
-  }
-  return found;
+  // An expression may match nothing, everywhere.
+  return matchesIn(text, marker)
+    .filter(([match]) => match !== "")
+    .map(({ 0: match, index }) => ({ from: index, until: index + match.length }));
 }
 
 export function decorate(pieces: readonly Piece[], marker: RegExp | undefined): Decorated[] {

@@ -1,6 +1,7 @@
 /** What to mark in lines that were found. The session searches; the browser has to find the same places again. */
 
 import { expressionOf } from "./filter";
+import { isExplosive, isSlow } from "./patience";
 
 /** What Rust's expressions call classes of letters, inside of brackets. */
 const classes: Record<string, string> = {
@@ -17,20 +18,29 @@ const classes: Record<string, string> = {
   xdigit: "0-9A-Fa-f",
 };
 
-/** Undefined if there is nothing to mark, or nothing that this browser understands. */
+/** Undefined if there is nothing to mark, or nothing that this browser understands and does in time. */
 export function markerOf(term: string): RegExp | undefined {
   if (term === "") return undefined;
   const expression = expressionOf(term);
   if (expression === undefined) return new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "giu");
+  const marker = compiled(expression);
+  return marker && !isExplosive(marker.source) && !isSlow(marker) ? marker : undefined;
+}
+
+/** Why matches that the session finds cannot be shown; empty if they can. */
+export function unmarkedWords(term: string): string {
+  const expression = expressionOf(term);
+  if (expression === undefined || markerOf(term) !== undefined) return "";
+  return compiled(expression)
+    ? "Matches are found, but not marked: this expression could keep the browser busy for too long."
+    : "Matches are found, but this browser does not understand the expression well enough to mark them.";
+}
+
+function compiled(expression: string): RegExp | undefined {
   const { rest, flags } = flagsOf(expression);
   const translated = translate(rest);
   // The second one is more forgiving of needless backslashes.
   return understood(translated, `g${flags}u`) ?? understood(translated, `g${flags}`);
-}
-
-/** An expression that the session may well understand, but whose matches cannot be shown. */
-export function isUnmarked(term: string): boolean {
-  return expressionOf(term) !== undefined && markerOf(term) === undefined;
 }
 
 /** The text that is searched for, in small letters; of an expression nothing. */

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Line, PageMessage } from "../generated/protocol";
 import { stepped } from "./cursor";
 import { excerptOf, MORE, SHOWN } from "./excerpt";
-import { failureWords, isUnmarked, markerOf, soughtIn } from "./marker";
+import { failureWords, markerOf, soughtIn, unmarkedWords } from "./marker";
 import { paint } from "./paint";
 import { offer, shownLog } from "./shown";
 import { downloadAddress, LiveLog } from "./source";
@@ -23,8 +23,9 @@ describe("marks", () => {
     expect(marked("/a\\-b/", "a-b")).toEqual(["a-b"]);
     // A backslash before it is a letter.
     expect(marked("/\\\\A/", "\\A")).toEqual(["\\A"]);
-    expect(isUnmarked("/(?x) a b/")).toBe(true);
-    expect(isUnmarked("/a b/")).toBe(false);
+    expect(unmarkedWords("/(?x) a b/")).toContain("does not understand");
+    expect(unmarkedWords("/a b/")).toBe("");
+    expect(unmarkedWords("(a+)+")).toBe("");
     expect(soughtIn("/A/")).toBe("");
     expect(soughtIn("ABc")).toBe("abc");
   });
