@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { shownLog } from "./logs/shown";
 import { toggle } from "./logs/looks";
-import { safeAddress } from "./model/endpoint";
+import { openAddress, safeAddress } from "./model/endpoint";
 import { nameFilter, stateFilter } from "./model/listing";
 import { recall, remember } from "./model/memory";
 import { choosePanel } from "./model/panel";
@@ -222,6 +222,6 @@ function openEndpoint(number: number): boolean {
   const links = name === undefined ? [] : (session.resource(name)?.peek().status.endpointLinks ?? []);
   const href = links.map(safeAddress).filter((address) => address !== undefined)[number - 1];
   if (href === undefined) return false;
-  open(href, "_blank", "noopener");
+  openAddress(href);
   return true;
 }

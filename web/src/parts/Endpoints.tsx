@@ -1,5 +1,5 @@
 import type { EndpointLink } from "../generated/protocol";
-import { endpointLabel, safeAddress } from "../model/endpoint";
+import { endpointLabel, isPage, safeAddress } from "../model/endpoint";
 
 export function Endpoints({ links }: { links: readonly EndpointLink[] | undefined }) {
   if (!links?.length) return null;
@@ -11,7 +11,12 @@ export function Endpoints({ links }: { links: readonly EndpointLink[] | undefine
         return (
           <li key={link.url}>
             {href ? (
-              <a href={href} target="_blank" rel="noopener noreferrer" title={link.url}>
+              <a
+                href={href}
+                target={isPage(href) ? "_blank" : undefined}
+                rel="noopener noreferrer"
+                title={link.url}
+              >
                 {label}
               </a>
             ) : (
