@@ -2,6 +2,30 @@ import { expect, row, test } from "./lilt";
 
 test.use({ tiltfile: "local_resource('hello', cmd='echo hello', deps=['changed'])\n" });
 
+test("Tilt's address of starred resources shows their logs together", async ({ lilt, page }) => {
+  lilt.write(
+    "Tiltfile",
+    "for name in ['a', 'b', 'c']:\n  local_resource(name, cmd='echo this is ' + name)\n",
+  );
+  await page.goto(`${lilt.address}/r/(starred)/overview`);
+  await expect(page.getByRole("main")).toContainText("No resource has a star");
+  await page.getByRole("link", { name: "All resources" }).click();
+  for (const name of ["a", "b"]) await row(page, name).last().getByRole("button", { name: "Star" }).click();
+  await page.getByRole("main").getByRole("link", { name: "Starred logs" }).click();
+  await expect(page).toHaveURL(/\/r\/\(starred\)\/overview$/);
+  await expect(page).toHaveTitle(/^Starred logs/);
+  const log = page.getByRole("log");
+  await expect(log).toContainText("this is a");
+  await expect(log).toContainText("this is b");
+  await expect(log).not.toContainText("this is c");
+  await page.keyboard.press("Escape");
+  await row(page, "c").getByRole("button", { name: "Star c" }).click();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("starred logs");
+  await page.keyboard.press("Enter");
+  await expect(log).toContainText("this is c");
+});
+
 test("Tilt's addresses and its WebSocket work as they did", async ({ lilt, page }) => {
   for (const path of ["/", "/overview", "/r/hello", "/r/hello/overview", "/r/(all)/overview"]) {
     const answer = await page.goto(`${lilt.address}${path}`);

@@ -6,7 +6,7 @@ import { Help } from "./parts/Help";
 import { Notices } from "./parts/Notices";
 import { Palette } from "./parts/Palette";
 import { ResourceList } from "./parts/ResourceList";
-import { LogsView } from "./views/LogsView";
+import { LogsView, StarredView } from "./views/LogsView";
 import { Overview } from "./views/Overview";
 import { ResourceView } from "./views/ResourceView";
 
@@ -34,11 +34,9 @@ function View() {
   return (
     <div class="split">
       <ResourceList />
-      {current.view === "logs" ? (
-        <LogsView key="logs" />
-      ) : (
-        <ResourceView key={`of ${current.name}`} name={current.name} />
-      )}
+      {current.view === "logs" ? <LogsView key="logs" /> : null}
+      {current.view === "starred" ? <StarredView key="starred" /> : null}
+      {current.view === "resource" ? <ResourceView key={`of ${current.name}`} name={current.name} /> : null}
     </div>
   );
 }

@@ -5,11 +5,12 @@ import { shownLog } from "./logs/shown";
 import type { UIButton } from "./model/button";
 import { copyText } from "./model/clipboard";
 import type { Command } from "./model/commands";
-import { endpointLabel, safeAddress } from "./model/endpoint";
+import { endpointLabel, openAddress, safeAddress } from "./model/endpoint";
 import { collapse, nameFilter, stateFilter } from "./model/listing";
 import { notifying } from "./model/notifications";
 import { go } from "./model/route";
 import { STARRED, TILTFILE } from "./model/session";
+import { stars } from "./model/stars";
 import { isDisabled, isManual, overall, overalls, overallWord } from "./model/status";
 import { setTheme, theme, themes, themeWords } from "./model/theme";
 import { buttons, cancel, notify, notifyMe, session, setEnabled, setManual, snapshot, trigger } from "./page";
@@ -85,6 +86,7 @@ function ofPage(): Offer[] {
         go({ view: "overview" });
       },
     },
+    { words: "Starred logs", there: stars.value.length > 0, run: () => go({ view: "starred" }) },
     {
       words: "Close all groups",
       run: () => collapse([STARRED, ...session.groups.peek().map(({ key }) => key)]),
@@ -155,7 +157,7 @@ function ofResource(name: string): Offer[] {
       return {
         words: `Open ${endpointLabel(link)} of ${name}`,
         there: href !== undefined,
-        run: () => void open(href, "_blank", "noopener"),
+        run: () => openAddress(href ?? ""),
       };
     }),
     {

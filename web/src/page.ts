@@ -176,7 +176,8 @@ export function startTab(): void {
 /** The overview is what goes without saying. */
 function viewName(shown: Route): string {
   if (shown.view === "resource") return shown.name;
-  return shown.view === "logs" ? "All logs" : "";
+  const names = { overview: "", logs: "All logs", starred: "Starred logs" };
+  return names[shown.view];
 }
 
 function badge(state: "lost" | "error" | "busy"): string {

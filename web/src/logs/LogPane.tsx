@@ -20,8 +20,17 @@ import { LogWindow, type Way } from "./window";
 /** Typing changes the address and the question only when it pauses. */
 const PAUSE = 150;
 
-export function LogPane({ resource }: { resource: string | undefined }) {
-  const own = resource === undefined ? [] : [resource];
+interface Properties {
+  /** Undefined: that of several. */
+  resource: string | undefined;
+  /** Only of these; undefined: of all. */
+  starred?: readonly string[];
+}
+
+export function LogPane({ resource, starred }: Properties) {
+  const own = starred ?? (resource === undefined ? [] : [resource]);
+  /** Whose lines they are is in the path of the address. */
+  const inPath = own.length > 0;
   const filter = useSignal(readFilter(search.peek(), own));
   const settled = useSettled(filter);
   const target = useSignal(lineIn(search.peek())?.seq);
@@ -34,7 +43,9 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   const place = useSignal<Place | undefined>(undefined);
   const following = useSignal(target.peek() === undefined);
   const session = log.session.value;
-  const key = resource ?? "";
+  const called = resource ?? (starred ? "starred" : "all");
+  // No resource has such a name.
+  const key = resource ?? `(${called})`;
   const floor = floorOf(session, key);
   const query = queryOf(settled.value);
   /** Of what the last window was. */
@@ -96,7 +107,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     const known = log.session.value;
     // Before the session is known, it is not known what the address means.
     if (known === "") return;
-    const said = writeFilter(settled.value, resource !== undefined);
+    const said = writeFilter(settled.value, inPath);
     if (resource !== undefined && panel.value !== "none") said.set("panel", panel.value);
     if (target.value !== undefined) {
       said.set("session", whose.current ?? known);
@@ -106,9 +117,9 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   });
   useSignalEffect(() => {
     const said = search.value;
-    const shown = writeFilter(settled.peek(), resource !== undefined);
+    const shown = writeFilter(settled.peek(), inPath);
     const now = readFilter(said, own);
-    if (writeFilter(now, resource !== undefined).toString() !== shown.toString()) filter.value = now;
+    if (writeFilter(now, inPath).toString() !== shown.toString()) filter.value = now;
     const line = lineIn(said);
     if (line === undefined || line.seq === target.peek()) return;
     if (line.session === undefined || line.session === log.session.peek()) void jump(line.seq);
@@ -154,7 +165,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
     cursor.value = undefined;
     toggleCleared(session, key, log.extent.peek().end);
   };
-  const name = `${resource ?? "all"}.log`;
+  const name = `${called}.log`;
   useEffect(() =>
     offer({
       jump: (what) => void find(what),
@@ -170,7 +181,7 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   );
   const term = settled.value.term;
   const looks = useMemo<Looks>(() => {
-    const said = writeFilter(settled.value, resource !== undefined);
+    const said = writeFilter(settled.value, inPath);
     said.set("session", session);
     return {
       times: times.value,
@@ -184,10 +195,12 @@ export function LogPane({ resource }: { resource: string | undefined }) {
   }, [times.value, wrap.value, structured.value, settled.value, resource, session]);
   const narrowed = queryOf({ ...settled.value, resources: [] }) !== queryOf(allLines);
   return (
-    <section class="log" aria-label={resource ? `Log of ${resource}` : "Log of all resources"}>
+    <section class="log" aria-label={resource ? `Log of ${resource}` : `Log of ${called} resources`}>
       <Toolbar
         filter={filter}
         resource={resource}
+        choosable={!inPath}
+        name={name}
         floor={floor}
         matches={matches}
         onJump={(what) => void find(what)}

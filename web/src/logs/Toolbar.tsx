@@ -24,6 +24,10 @@ interface Properties {
   filter: Signal<LogFilter>;
   /** The one resource whose log this is. */
   resource: string | undefined;
+  /** The reader may choose whose lines to see. */
+  choosable: boolean;
+  /** Of the file that they are saved in. */
+  name: string;
   /** Lines before this number were cleared away. */
   floor: number;
   matches: Matches;
@@ -31,7 +35,16 @@ interface Properties {
   onClear: () => void;
 }
 
-export function Toolbar({ filter, resource, floor, matches, onJump, onClear }: Properties) {
+export function Toolbar({
+  filter,
+  resource,
+  choosable,
+  name: file,
+  floor,
+  matches,
+  onJump,
+  onClear,
+}: Properties) {
   const change = (part: Partial<LogFilter>) => (filter.value = { ...filter.peek(), ...part });
   return (
     <div class="log-tools">
@@ -57,11 +70,8 @@ export function Toolbar({ filter, resource, floor, matches, onJump, onClear }: P
           <option value="build">Build</option>
           <option value="runtime">Runtime</option>
         </select>
-        {resource === undefined ? (
-          <Resources filter={filter} change={change} />
-        ) : (
-          <Sections resource={resource} filter={filter} change={change} />
-        )}
+        {choosable ? <Resources filter={filter} change={change} /> : null}
+        {resource === undefined ? null : <Sections resource={resource} filter={filter} change={change} />}
         <span class="pair" role="group" aria-label="Errors">
           <button type="button" title="Previous error (E)" onClick={() => onJump("previous error")}>
             ↑ <ErrorWord />
@@ -80,11 +90,7 @@ export function Toolbar({ filter, resource, floor, matches, onJump, onClear }: P
           <button type="button" class="quiet" onClick={() => void copyLines(queryOf(filter.peek()), floor)}>
             Copy
           </button>
-          <a
-            class="button quiet"
-            href={downloadAddress(queryOf(filter.value), floor, `${resource ?? "all"}.log`)}
-            download=""
-          >
+          <a class="button quiet" href={downloadAddress(queryOf(filter.value), floor, file)} download="">
             Download
           </a>
           <button type="button" class="quiet" onClick={onClear}>

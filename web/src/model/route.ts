@@ -3,10 +3,12 @@
 import { batch, signal } from "@preact/signals";
 import { search } from "./search";
 
-export type Route = { view: "overview" } | { view: "logs" } | { view: "resource"; name: string };
+export type Route =
+  { view: "overview" } | { view: "logs" } | { view: "starred" } | { view: "resource"; name: string };
 
-/** Tilt's name for all resources together. */
+/** Tilt's names for all resources together, and for those with a star. */
 const ALL = "(all)";
+const STARRED = "(starred)";
 
 export function parseRoute(path: string): Route {
   const match = /^\/r\/([^/]+)(?:\/overview)?\/?$/.exec(path);
@@ -17,7 +19,8 @@ export function parseRoute(path: string): Route {
   } catch {
     return { view: "overview" };
   }
-  return name === ALL ? { view: "logs" } : { view: "resource", name };
+  if (name === ALL) return { view: "logs" };
+  return name === STARRED ? { view: "starred" } : { view: "resource", name };
 }
 
 export function pathOf(route: Route): string {
@@ -26,6 +29,8 @@ export function pathOf(route: Route): string {
       return "/overview";
     case "logs":
       return `/r/${ALL}/overview`;
+    case "starred":
+      return `/r/${STARRED}/overview`;
     case "resource":
       return `/r/${encodeURIComponent(route.name)}/overview`;
   }

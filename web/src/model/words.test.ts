@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { conditionShape, conditionWords } from "./cluster";
 import { LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "./connection";
 import { address } from "./early";
-import { endpointLabel, safeAddress } from "./endpoint";
+import { endpointLabel, isPage, safeAddress } from "./endpoint";
 import { parseRoute, pathOf, type Route } from "./route";
 import { ago, between, duration, timeOfDay, wholeSeconds } from "./time";
 
@@ -58,6 +58,7 @@ describe("routes", () => {
     ["/", { view: "overview" }],
     ["/overview", { view: "overview" }],
     ["/r/(all)/overview", { view: "logs" }],
+    ["/r/(starred)/overview", { view: "starred" }],
     ["/r/web/overview", { view: "resource", name: "web" }],
     ["/r/web", { view: "resource", name: "web" }],
     ["/r/a%2Fb%20c/overview", { view: "resource", name: "a/b c" }],
@@ -69,9 +70,26 @@ describe("routes", () => {
   });
 });
 
-test("endpoints that are no web pages are no links", () => {
+test("endpoints lead to pages and other programs, and run nothing here", () => {
   expect(safeAddress({ url: "http://localhost:8000" })).toBe("http://localhost:8000/");
-  for (const url of ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "localhost:80", ""]) {
+  for (const url of ["vscode://file/src/main.go", "postgres://me@localhost:5432/db", "grpc+tls://x:1/"]) {
+    expect(safeAddress({ url })).toBe(url);
+    expect(isPage(url)).toBe(false);
+  }
+  for (const url of [
+    "javascript:alert(1)",
+    "javascript://x/%0aalert(1)",
+    " JavaScript://x/%0aalert(1)",
+    "java\nscript://x/%0aalert(1)",
+    "\u0001javascript://x/%0aalert(1)",
+    "vbscript://x",
+    "data:text/html,x",
+    "data://text/html,x",
+    "blob://x",
+    "file:///etc/passwd",
+    "localhost:80",
+    "",
+  ]) {
     expect(safeAddress({ url })).toBeUndefined();
   }
   expect(endpointLabel({ url: "http://localhost:8000/" })).toBe("localhost:8000");

@@ -52,7 +52,7 @@ export function ResourceList() {
           />
         </div>
         <div class="side-scroll" ref={scroller}>
-          <AllLogs />
+          <Together />
           {groups.map((group) => (
             <Section key={group.key} group={group} />
           ))}
@@ -112,15 +112,28 @@ function Section({ group }: { group: Group }) {
   );
 }
 
-function AllLogs() {
+/** The logs of several resources. */
+function Together() {
+  const known = new Set(session.names.value);
+  const views = [
+    { view: "logs", words: "All logs", there: true },
+    { view: "starred", words: "Starred logs", there: starredGroup(stars.value, known).names.length > 0 },
+  ] as const;
   return (
-    <Link
-      to={{ view: "logs" }}
-      class="side-item all"
-      aria-current={route.value.view === "logs" ? "page" : undefined}
-    >
-      All logs
-    </Link>
+    <>
+      {views
+        .filter(({ view, there }) => there || route.value.view === view)
+        .map(({ view, words }) => (
+          <Link
+            key={view}
+            to={{ view }}
+            class="side-item all"
+            aria-current={route.value.view === view ? "page" : undefined}
+          >
+            {words}
+          </Link>
+        ))}
+    </>
   );
 }
 

@@ -1,4 +1,8 @@
 import { LogPane } from "../logs/LogPane";
+import { starredGroup } from "../model/session";
+import { stars } from "../model/stars";
+import { session } from "../page";
+import { Link } from "../parts/Link";
 
 export function LogsView() {
   return (
@@ -6,5 +10,35 @@ export function LogsView() {
       <h1 class="hidden">All logs</h1>
       <LogPane resource={undefined} />
     </main>
+  );
+}
+
+export function StarredView() {
+  const { names } = starredGroup(stars.value, new Set(session.names.value));
+  return (
+    <main id="main" class="detail-view">
+      {names.length > 0 ? (
+        <>
+          <h1 class="hidden">Logs of starred resources</h1>
+          <LogPane key={names.join("\n")} resource={undefined} starred={names} />
+        </>
+      ) : (
+        <NoStars />
+      )}
+    </main>
+  );
+}
+
+function NoStars() {
+  return (
+    <div class="empty">
+      <h1>Logs of starred resources</h1>
+      <p>
+        {session.known.value
+          ? "No resource has a star. Click on one beside a name, and its log is shown here with the others."
+          : "Waiting for the session…"}
+      </p>
+      <Link to={{ view: "overview" }}>All resources</Link>
+    </div>
   );
 }

@@ -3,7 +3,7 @@
 import type { UIResource } from "../generated/protocol";
 import { collapsed, nameFilter, order, sortBy, stateFilter, toggleGroup } from "../model/listing";
 import { nextOrder, type Column } from "../model/order";
-import type { Group } from "../model/session";
+import { STARRED, type Group } from "../model/session";
 import {
   isDisabled,
   isManual,
@@ -95,6 +95,11 @@ function Body({ group }: { group: Group }) {
               <span class="group-count">{group.total ?? group.names.length}</span>
             </button>
             <Troubles names={group.names} />
+            {group.key === STARRED ? (
+              <Link to={{ view: "starred" }} class="group-logs">
+                Starred logs
+              </Link>
+            ) : null}
           </th>
         </tr>
       )}
