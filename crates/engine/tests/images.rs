@@ -149,8 +149,14 @@ fn what_was_built_before_an_update_was_given_up_is_used() {
 
 /// The web site is built on a base, of whose files it copies some into its containers.
 fn on_a_base(own_live_update: bool) -> Script {
+    let mut script = Script::loaded(vec![built_on_a_base(own_live_update)]);
+    script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
+    script
+}
+
+fn built_on_a_base(own_live_update: bool) -> Resource {
     let mut resource = with_image_of(workload("web"), "base");
-    if let lilt_model::resource::Body::Kubernetes(spec) = &mut resource.body {
+    if let Body::Kubernetes(spec) = &mut resource.body {
         spec.images[0].depends_on = vec!["base".into()];
         let sync = lilt_model::image::Sync { local: "/p/base/lib".into(), container: "/lib".into() };
         match &mut spec.images[0].live_update {
@@ -159,9 +165,42 @@ fn on_a_base(own_live_update: bool) -> Script {
         }
         spec.images.reverse();
     }
+    resource
+}
+
+/// The same, and a second container runs the base itself, which copies `/p/base/src` and `/p/base/lib`.
+fn beside_its_base(own_live_update: bool) -> Script {
+    let mut resource = built_on_a_base(own_live_update);
+    if let Body::Kubernetes(spec) = &mut resource.body {
+        spec.image_deps = vec!["base".into(), "web".into()];
+        let sync = lilt_model::image::Sync { local: "/p/base/lib".into(), container: "/lib".into() };
+        spec.images[0].live_update.as_mut().expect("it has one").syncs.push(sync);
+    }
     let mut script = Script::loaded(vec![resource]);
-    script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
+    let mut pod = running("web", "web-1", "one", "c1");
+    let mut base = running("base", "web-1", "one", "c2").containers.remove(0);
+    base.name = "base".into();
+    pod.containers.push(base);
+    script.connect().deploy("web", "one").pod(pod);
     script
+}
+
+/// Its image has all that its base has: copying into the base's container alone would leave it stale.
+#[test]
+fn what_is_built_on_an_image_that_runs_gets_its_files_too() {
+    let mut script = beside_its_base(true);
+    script.save_image("web", "base", "/p/base/lib/x");
+    shows(&script, r#"sync web c1: ["/p/base/lib/x"]"#);
+    shows(&script, r#"sync web c2: ["/p/base/lib/x"]"#);
+    script.synced("web", "c1", Ok(())).synced("web", "c2", Ok(()));
+    assert_eq!(script.status("web"), "Ok/Ok");
+    // Into the one it can be copied, into the other not.
+    script.save_image("web", "base", "/p/base/src/y");
+    shows(&script, "(build base, build web, deploy)");
+
+    let mut script = beside_its_base(false);
+    script.save_image("web", "base", "/p/base/lib/x");
+    shows(&script, "(build base, build web, deploy)");
 }
 
 #[test]

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use lilt_model::api::ObjectKey;
 use lilt_model::files::ChangedPath;
-use lilt_model::resource::Body;
 use lilt_model::{Failure, Timestamp};
 
 use crate::apply::{images, load};
 use crate::event::WatchId;
 use crate::objects;
-use crate::schedule::{give_up_outdated, live_updates_above};
+use crate::schedule::give_up_outdated;
 use crate::state::{BodyState, State};
 
 /// Changes that are told so soon after an update ended were most likely made while it ran.
@@ -50,21 +49,7 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     let Some(resource) = state.resources.get_mut(&name).filter(|resource| !resource.disabled) else { return };
     match (&mut resource.body, &watch) {
         (BodyState::Local(local), WatchId::Local(_)) => local.changes.extend(changes),
-        (BodyState::Kubernetes(kubernetes), WatchId::Image(_, image)) => {
-            // Containers run what is built on a base image, and may take its changes, too.
-            if let Body::Kubernetes(spec) = &resource.spec.body
-                && let Some(base) = spec.image(image)
-            {
-                for above in live_updates_above(spec, base) {
-                    if let Some(above) = kubernetes.images.get_mut(&above.name) {
-                        above.changes.extend(changes.clone());
-                    }
-                }
-            }
-            if let Some(image) = kubernetes.images.get_mut(image) {
-                image.changes.extend(changes);
-            }
-        }
+        (BodyState::Kubernetes(_), WatchId::Image(_, image)) => images::note(resource, image, changes),
         (BodyState::Kubernetes(kubernetes), WatchId::Deploy(_)) => kubernetes.changes.extend(changes),
         _ => return,
     }

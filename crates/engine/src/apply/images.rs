@@ -9,7 +9,7 @@ use lilt_model::resource::Body;
 use lilt_model::{ImageName, ResourceName, Timestamp};
 
 use crate::event::WatchId;
-use crate::schedule::{is_same, sharers};
+use crate::schedule::{is_same, live_updates_above, sharers};
 use crate::state::{
     BuiltImage, KubernetesState, ResourceState, RunningUpdate, Save, State, UpdateKind, Watch,
 };
@@ -86,9 +86,8 @@ pub(super) fn save(
     if let Some(written) = written.filter(|_| state.sharing.contains_key(image)) {
         // Files were written again so soon that the time does not tell: the others may have heard of both at once.
         for other in heard.iter().filter(|other| *other != name) {
-            let resource = state.resources.get_mut(other).and_then(ResourceState::kubernetes_mut);
-            if let Some(known) = resource.and_then(|it| it.images.get_mut(image)) {
-                known.changes.extend(paths.iter().map(|path| (path.clone().into(), sequence)));
+            if let Some(resource) = state.resources.get_mut(other) {
+                note(resource, image, paths.iter().map(|path| (path.clone().into(), sequence)));
                 state.touch(other);
             }
         }
@@ -115,9 +114,23 @@ pub(super) fn tell_blind(
         if !is_blind(resource, image) {
             continue;
         }
-        if let Some(known) = resource.kubernetes_mut().and_then(|it| it.images.get_mut(image)) {
+        note(resource, image, changes.clone());
+        state.touch(&other);
+    }
+}
+
+/// Files of an image changed. Containers run what is built on it, and may take its changes, too.
+pub(super) fn note(
+    resource: &mut ResourceState,
+    image: &ImageName,
+    changes: impl Iterator<Item = (ChangedPath, u64)> + Clone,
+) {
+    let spec = Arc::clone(&resource.spec);
+    let (Body::Kubernetes(spec), Some(kubernetes)) = (&spec.body, resource.kubernetes_mut()) else { return };
+    let above = spec.image(image).map(|base| live_updates_above(spec, base)).unwrap_or_default();
+    for concerned in above.into_iter().map(|image| &image.name).chain([image]) {
+        if let Some(known) = kubernetes.images.get_mut(concerned) {
             known.changes.extend(changes.clone());
-            state.touch(&other);
         }
     }
 }

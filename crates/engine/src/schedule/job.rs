@@ -73,10 +73,11 @@ pub(super) fn needs_build(
     if state.stale || (state.reference.is_none() && image.is_built()) {
         return true;
     }
-    if is_base(spec, image) {
-        return !state.changes.keys().all(|path| in_place_above(spec, image, path));
+    if !state.changes.keys().all(|path| in_place_above(spec, image, path)) {
+        return true;
     }
     match &image.live_update {
+        _ if is_base(spec, image) => false,
         None => !state.changes.is_empty(),
         Some(live_update) => {
             // Where there is no agent, only a new pod starts the process anew. One whose image is the same as before has
@@ -92,32 +93,36 @@ pub(super) fn needs_build(
 
 /// Others build on it, and no container runs it.
 fn is_base(spec: &KubernetesResource, image: &ImageTarget) -> bool {
-    !spec.image_deps.contains(&image.name)
-        && spec.images.iter().any(|other| other.depends_on.contains(&image.name))
+    !spec.image_deps.contains(&image.name) && built_on(spec, image).next().is_some()
 }
 
-/// Whether a change to a file of a base image can be copied into the containers of all images that build on it.
+/// Whether a change to a file of an image can be copied into the containers of all images that build on it, if any do.
 fn in_place_above(spec: &KubernetesResource, base: &ImageTarget, path: &Path) -> bool {
-    let mut above = spec.images.iter().filter(|other| other.depends_on.contains(&base.name));
-    above.all(|other| match &other.live_update {
-        Some(live_update) if !is_base(spec, other) => in_place(live_update, path),
-        _ => is_base(spec, other) && in_place_above(spec, other, path),
-    })
+    let is_copied = |other: &ImageTarget| other.live_update.as_ref().is_some_and(|it| in_place(it, path));
+    built_on(spec, base)
+        .all(|other| (is_base(spec, other) || is_copied(other)) && in_place_above(spec, other, path))
 }
 
-/// The images with live updates that build on one: its files may be among those that they copy.
+/// The images with live updates that build on one: its files may be among those that they copy, also where containers run
+/// it themselves.
 pub(crate) fn live_updates_above<'a>(
     spec: &'a KubernetesResource,
     base: &ImageTarget,
 ) -> Vec<&'a ImageTarget> {
     let mut found = Vec::new();
-    if is_base(spec, base) {
-        for other in spec.images.iter().filter(|other| other.depends_on.contains(&base.name)) {
-            found.extend(other.live_update.as_ref().map(|_| other));
-            found.extend(live_updates_above(spec, other));
-        }
+    for other in built_on(spec, base) {
+        found.extend(other.live_update.as_ref().map(|_| other));
+        found.extend(live_updates_above(spec, other));
     }
     found
+}
+
+fn built_on<'a>(
+    spec: &'a KubernetesResource,
+    base: &ImageTarget,
+) -> impl Iterator<Item = &'a ImageTarget> + use<'a> {
+    let name = base.name.clone();
+    spec.images.iter().filter(move |other| other.depends_on.contains(&name))
 }
 
 /// Whether a change to this file can be copied.
