@@ -161,9 +161,9 @@ export function startTab(): void {
   // The browser fetches and draws an icon that is put there, also the same one again.
   let shown = "ok";
   effect(() => {
-    const { error, busy } = session.counts.value;
+    const { error, busy, starting } = session.counts.value;
     const lost = connection.state.value === "lost";
-    const state = lost ? "lost" : error > 0 ? "error" : busy > 0 ? "busy" : "ok";
+    const state = lost ? "lost" : error > 0 ? "error" : busy + starting > 0 ? "busy" : "ok";
     const words = { lost: "⚠ ", error: `✗${error} `, busy: "… ", ok: "" };
     document.title =
       words[state] + [viewName(route.value), project.value, "lilt"].filter(Boolean).join(" · ");

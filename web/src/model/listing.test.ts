@@ -84,6 +84,23 @@ test("rows are sorted by the newest and by the longest update", () => {
   expect(by("duration", true)).toEqual(["never", "late", "long"]);
 });
 
+test("each column sorts by the status that it shows", () => {
+  const all = new Map(
+    [
+      resource("fine", { updateStatus: "ok", runtimeStatus: "ok" }),
+      resource("crashes", { updateStatus: "ok", runtimeStatus: "error" }),
+      resource("off", {
+        disableStatus: { enabledCount: 0, disabledCount: 1, state: "Disabled", sources: [] },
+      }),
+      resource("unbuilt", { updateStatus: "error", runtimeStatus: "ok" }),
+    ].map((it) => [it.metadata.name, it]),
+  );
+  const by = (column: "update" | "runtime") =>
+    sorted([...all.keys()], { column, descending: false }, (name) => all.get(name));
+  expect(by("update")).toEqual(["unbuilt", "fine", "crashes", "off"]);
+  expect(by("runtime")).toEqual(["crashes", "fine", "unbuilt", "off"]);
+});
+
 test("views are gone to, come back to, and say what they show in the address", () => {
   const { past, back } = browser("/r/web/overview?term=a");
   const arrived = vi.fn();

@@ -42,7 +42,7 @@ export function turns(before: ReadonlyMap<string, Overall>, now: ReadonlyMap<str
 
 /** An update that runs again says nothing yet: a resource stays bad until it is good. */
 export function settle(before: Overall | undefined, now: Overall): Overall {
-  return before === "error" && (now === "busy" || now === "waiting") ? "error" : now;
+  return before === "error" && (now === "busy" || now === "starting" || now === "waiting") ? "error" : now;
 }
 
 export function startNotifications(session: Session): void {

@@ -1,7 +1,7 @@
 /** The order of rows, which does not change while one reads: only when rows come or go, or the reader sorts anew. */
 
 import type { UIResource } from "../generated/protocol";
-import { overall, overalls, runtimeStatus } from "./status";
+import { runtimeStatus, updateStatus, type Shape } from "./status";
 
 export const columns = ["name", "update", "runtime", "updated", "duration"] as const;
 
@@ -29,7 +29,8 @@ export function nextOrder(now: Order, column: Column): Order {
   return now.descending ? asDeclared : { column, descending: true };
 }
 
-const shapes = ["error", "busy", "waiting", "idle", "ok", "absent"];
+/** What needs attention first. */
+const shapes: readonly Shape[] = ["error", "busy", "waiting", "idle", "ok", "absent", "disabled"];
 
 /** Newest first; what has never been updated comes last. */
 function newness({ status }: UIResource): number {
@@ -49,7 +50,7 @@ function rankIn(column: Column, resource: UIResource): number | string {
     case "name":
       return resource.metadata.name.toLowerCase();
     case "update":
-      return overalls.indexOf(overall(resource));
+      return shapes.indexOf(updateStatus(resource).shape);
     case "runtime":
       return shapes.indexOf(runtimeStatus(resource).shape);
     case "updated":

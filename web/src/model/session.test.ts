@@ -98,6 +98,14 @@ describe("Session", () => {
         ],
       }),
     );
-    expect(session.counts.value).toEqual({ error: 1, busy: 1, waiting: 0, ok: 1, idle: 1, disabled: 0 });
+    expect(session.counts.value).toEqual({
+      error: 1,
+      busy: 0,
+      starting: 1,
+      waiting: 0,
+      ok: 1,
+      idle: 1,
+      disabled: 0,
+    });
   });
 });

@@ -72,7 +72,15 @@ export class Session {
   });
 
   readonly counts = computed(() => {
-    const counts: Record<Overall, number> = { error: 0, busy: 0, waiting: 0, ok: 0, idle: 0, disabled: 0 };
+    const counts: Record<Overall, number> = {
+      error: 0,
+      busy: 0,
+      starting: 0,
+      waiting: 0,
+      ok: 0,
+      idle: 0,
+      disabled: 0,
+    };
     for (const name of this.names.value) {
       const resource = this.#resources.get(name)?.value;
       if (resource) counts[overall(resource)]++;

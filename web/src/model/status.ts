@@ -55,18 +55,32 @@ export function runtimeStatus(resource: UIResource): Status {
 }
 
 /** Both statuses in one: the one that needs attention first. */
-export type Overall = "error" | "busy" | "waiting" | "ok" | "idle" | "disabled";
+export type Overall = "error" | "busy" | "starting" | "waiting" | "ok" | "idle" | "disabled";
 
-export const overalls: readonly Overall[] = ["error", "busy", "waiting", "ok", "idle", "disabled"];
+export const overalls: readonly Overall[] = [
+  "error",
+  "busy",
+  "starting",
+  "waiting",
+  "ok",
+  "idle",
+  "disabled",
+];
 
 export const overallWord: Record<Overall, string> = {
   error: "Failing",
   busy: "Updating",
+  starting: "Starting",
   waiting: "Waiting",
   ok: "Fine",
   idle: "Not started",
   disabled: "Disabled",
 };
+
+/** What starts is as busy as what is updated. */
+export function overallShape(state: Overall): Shape {
+  return state === "starting" ? "busy" : state;
+}
 
 const known = new WeakMap<UIResource, Overall>();
 
@@ -81,11 +95,10 @@ function overallOf(resource: UIResource): Overall {
   if (isDisabled(resource)) return "disabled";
   const update = updateStatus(resource).shape;
   const runtime = runtimeStatus(resource).shape;
-  for (const shape of ["error", "busy", "waiting"] as const) {
-    if (update === shape || runtime === shape) {
-      return shape;
-    }
-  }
+  if (update === "error" || runtime === "error") return "error";
+  if (update === "busy" || update === "waiting") return update;
+  // It is up to date, and not there yet.
+  if (runtime === "busy") return "starting";
   return update === "ok" || runtime === "ok" ? "ok" : "idle";
 }
 

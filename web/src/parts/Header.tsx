@@ -1,6 +1,6 @@
 import { helpShown } from "../keys";
 import { go, route } from "../model/route";
-import { overalls, overallWord, type Overall } from "../model/status";
+import { overalls, overallShape, overallWord, type Overall } from "../model/status";
 import { notifying } from "../model/notifications";
 import { dateAndTime } from "../model/time";
 import { stateFilter } from "../model/listing";
@@ -93,7 +93,7 @@ function Counts() {
             title={`Show only: ${overallWord[state]}`}
             onClick={() => toggle(state)}
           >
-            <Mark shape={state} />
+            <Mark shape={overallShape(state)} />
             <span class="number">{counts[state]}</span>
             <span class="state">{overallWord[state]}</span>
           </button>

@@ -10,6 +10,7 @@ import {
   kind,
   messages,
   overall,
+  overallShape,
   overallWord,
   runtimeStatus,
   updateStatus,
@@ -113,11 +114,11 @@ function Troubles({ names }: { names: readonly string[] }) {
   const states = names.map((name) => session.resource(name)?.value).map((found) => found && overall(found));
   return (
     <span class="troubles">
-      {(["error", "busy", "waiting"] as const).map((state) => {
+      {(["error", "busy", "starting", "waiting"] as const).map((state) => {
         const count = states.filter((found) => found === state).length;
         return count === 0 ? null : (
           <span key={state} title={`${count} ${overallWord[state]}`}>
-            <Mark shape={state} />
+            <Mark shape={overallShape(state)} />
             {count} <span class="hidden">{overallWord[state]}</span>
           </span>
         );
