@@ -337,7 +337,13 @@ local_resource('next', cmd='true', auto_init=False, trigger_mode=TRIGGER_MODE_MA
     await page.goto(`${lilt.address}/`);
     await expect(row(page, "slow")).toContainText("Updating");
     await page.getByRole("button", { name: "Update next now" }).click();
-    await expect(row(page, "next").locator(".status").first()).toContainText("Queued");
+    const status = row(page, "next").locator(".status").first();
+    await expect(status).toContainText("Queued");
+    // It can be taken back, and asked for again.
+    await page.getByRole("button", { name: "Take back the update of next" }).click();
+    await expect(status).toContainText("Not started");
+    await page.getByRole("button", { name: "Update next now" }).click();
+    await expect(status).toContainText("Queued");
     lilt.write("go", "");
     await expect(row(page, "slow")).toContainText("Up to date");
     await expect(row(page, "next")).toContainText("Up to date");

@@ -12,6 +12,7 @@ import { go } from "./model/route";
 import { STARRED, TILTFILE } from "./model/session";
 import { stars } from "./model/stars";
 import { isDisabled, isManual, overall, overalls, overallWord } from "./model/status";
+import { canCancel } from "./model/trigger";
 import { setTheme, theme, themes, themeWords } from "./model/theme";
 import { buttons, cancel, notify, notifyMe, session, setEnabled, setManual, snapshot, trigger } from "./page";
 import { press } from "./parts/ButtonForm";
@@ -133,7 +134,7 @@ function ofResource(name: string): Offer[] {
     { words: `Update ${name} now`, there: live && !off, run: () => trigger(name) },
     {
       words: `Cancel the update of ${name}`,
-      there: live && Boolean(status.currentBuild),
+      there: live && canCancel(resource),
       run: () => cancel(name),
     },
     {

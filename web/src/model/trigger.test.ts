@@ -1,15 +1,22 @@
 import { expect, test } from "vitest";
 import { pathOfIcon } from "../parts/Icon";
 import { resource } from "./sample";
-import { triggerForm } from "./trigger";
+import { canCancel, triggerForm } from "./trigger";
 
 test("the trigger button says what a click does", () => {
   const words = (status: Parameters<typeof resource>[1]) => triggerForm(resource("web", status)).words;
   expect(words({ lastDeployTime: "2026-11-15T19:51:53.000001Z" })).toBe("Update now");
   expect(words({ currentBuild: { startTime: null } })).toBe("Stop update");
-  expect(words({ queued: true })).toBe("Queued");
+  expect(words({ queued: true })).toBe("Take back");
   expect(words({ hasPendingChanges: true })).toBe("Update with changes");
   expect(words({ updateStatus: "none" })).toBe("Start");
+});
+
+test("what runs or was asked for can be cancelled", () => {
+  const cancellable = (status: Parameters<typeof resource>[1]) => canCancel(resource("web", status));
+  expect(cancellable({ currentBuild: { startTime: null } })).toBe(true);
+  expect(cancellable({ queued: true })).toBe(true);
+  expect(cancellable({ hasPendingChanges: true })).toBe(false);
 });
 
 test("only what waits for a hand stands out", () => {

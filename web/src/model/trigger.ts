@@ -12,24 +12,36 @@ export interface TriggerForm {
   due: boolean;
   /** Saved changes wait for it: there is a star. */
   changed: boolean;
-  /** A click stops what runs. */
+  /** A click stops what runs, or takes back what was asked for. */
   stops: boolean;
-  /** There is nothing to click for: it has been asked for already. */
-  off: boolean;
+  /** What that is called where the words have no room. */
+  label: string;
 }
 
 export function triggerForm(resource: UIResource): TriggerForm {
-  const { status } = resource;
+  const { status, metadata } = resource;
   const usual: TriggerForm = {
     words: "Update now",
     hint: "",
     due: false,
     changed: false,
     stops: false,
-    off: false,
+    label: `Update ${metadata.name} now`,
   };
-  if (status.currentBuild) return { ...usual, words: "Stop update", stops: true };
-  if (status.queued) return { ...usual, words: "Queued", hint: "it is next in the queue", off: true };
+  if (status.currentBuild) {
+    return { ...usual, words: "Stop update", stops: true, label: `Stop the update of ${metadata.name}` };
+  }
+  // Only what somebody asked for is said to be queued.
+  if (status.queued) {
+    const label = `Take back the update of ${metadata.name}`;
+    return {
+      ...usual,
+      words: "Take back",
+      hint: "it was asked for, and waits for its turn",
+      stops: true,
+      label,
+    };
+  }
   if (status.hasPendingChanges) {
     const due = isManual(resource);
     const hint = "files have changed since the last update";
@@ -40,4 +52,9 @@ export function triggerForm(resource: UIResource): TriggerForm {
     return { ...usual, words: "Start", hint: "it has not run yet", due: true };
   }
   return usual;
+}
+
+/** It runs, or was asked for and has not had its turn. */
+export function canCancel({ status }: UIResource): boolean {
+  return Boolean(status.currentBuild) || status.queued === true;
 }

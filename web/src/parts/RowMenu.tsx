@@ -3,6 +3,7 @@
 import type { UIResource } from "../generated/protocol";
 import { TILTFILE } from "../model/session";
 import { isDisabled, isManual } from "../model/status";
+import { canCancel } from "../model/trigger";
 import { cancel, setEnabled, setManual, trigger } from "../page";
 import { Menu } from "./Menu";
 
@@ -11,7 +12,7 @@ export function RowMenu({ resource }: { resource: UIResource }) {
   const disabled = isDisabled(resource);
   const actions: { words: string; run: () => void; off?: boolean }[] = [
     { words: "Update now", run: () => trigger(name), off: disabled },
-    { words: "Cancel the update", run: () => cancel(name), off: !resource.status.currentBuild },
+    { words: "Cancel the update", run: () => cancel(name), off: !canCancel(resource) },
     {
       words: isManual(resource) ? "Update by itself (auto)" : "Wait for me (manual)",
       run: () => setManual([name], !isManual(resource)),

@@ -29,13 +29,12 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
     const timer = setTimeout(() => (asked.value = false), LONGEST_WAIT);
     return () => clearTimeout(timer);
   }, [asked.value]);
-  const { words, hint, due, changed, stops, off } = triggerForm(resource);
+  const { words, hint, due, changed, stops, label } = triggerForm(resource);
   const ask = () => {
     asked.value = open;
     if (stops) cancel(name);
     else trigger(name);
   };
-  const label = stops ? `Stop the update of ${name}` : `Update ${name} now`;
   return (
     <button
       type="button"
@@ -43,7 +42,7 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
       // With the words that one sees, if one does.
       aria-label={wide ? `${words}: ${name}` : label}
       title={hint ? `${label}: ${hint}` : label}
-      disabled={off || snapshot.value !== undefined}
+      disabled={snapshot.value !== undefined}
       onClick={ask}
     >
       <svg viewBox="0 0 16 16" aria-hidden="true">
