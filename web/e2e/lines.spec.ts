@@ -136,6 +136,9 @@ warn('something to look at')
     await expect(log.locator(".line.warn")).toContainText("something to look at");
     await expect(log.locator(".line.error").first()).toBeVisible();
     await expect(log.locator(".line.info:not(:has-text('Build'))", { hasText: "Line" })).toHaveCount(0);
+    await page.getByLabel("Level", { exact: true }).selectOption("Only warnings");
+    await expect(log.locator(".line.error")).toHaveCount(0);
+    await expect(log.locator(".line.warn")).toContainText("something to look at");
     await page.getByLabel("Level", { exact: true }).selectOption("Errors");
     await expect(log.locator(".line.warn")).toHaveCount(0);
     const year = String(new Date().getFullYear());

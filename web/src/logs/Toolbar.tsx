@@ -2,11 +2,11 @@
 
 import { useComputed, useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Level, Source } from "../generated/protocol";
+import type { Source } from "../generated/protocol";
 import { copyText } from "../model/clipboard";
 import { log, notify, session } from "../page";
 import { Menu } from "../parts/Menu";
-import { expressionOf, queryOf, type LogFilter } from "./filter";
+import { expressionOf, queryOf, type LevelChoice, type LogFilter } from "./filter";
 import { choices, toggle } from "./looks";
 import { failureWords, unmarkedWords } from "./marker";
 import { matchWords, type Matches } from "./matches";
@@ -53,10 +53,11 @@ export function Toolbar({
         <select
           aria-label="Level"
           value={filter.value.level}
-          onChange={(event) => change({ level: event.currentTarget.value as Level })}
+          onChange={(event) => change({ level: event.currentTarget.value as LevelChoice })}
         >
           <option value="info">All levels</option>
           <option value="warn">Warnings and errors</option>
+          <option value="warnings">Only warnings</option>
           <option value="error">Errors</option>
         </select>
         <select

@@ -2,12 +2,14 @@
 
 import type { Level, Source } from "../generated/protocol";
 
+/** A level and what is worse, or warnings alone. */
+export type LevelChoice = Level | "warnings";
+
 export interface LogFilter {
   /** None: all of them, and lilt's own lines. */
   resources: readonly string[];
   source: Source | undefined;
-  /** This level and worse. */
-  level: Level;
+  level: LevelChoice;
   /** A text, or a regular expression between slashes; in both capitals and small letters are alike, as under Tilt. */
   term: string;
   /** Lines without the term are hidden; else it is only marked. */
@@ -28,7 +30,13 @@ export const allLines: LogFilter = {
   fields: [],
 };
 
-const levels: readonly Level[] = ["info", "warn", "error"];
+const levels: Record<LevelChoice, readonly Level[]> = {
+  // All levels is what goes without saying.
+  info: [],
+  warn: ["warn", "error"],
+  warnings: ["warn"],
+  error: ["error"],
+};
 
 /** `/…/` is a regular expression, anything else a text. */
 export function expressionOf(term: string): string | undefined {
@@ -47,10 +55,7 @@ export function queryOf(filter: LogFilter): string {
   const query = new URLSearchParams();
   for (const resource of filter.resources) query.append("resource", resource);
   if (filter.source) query.append("source", filter.source);
-  // All levels is what goes without saying.
-  if (filter.level !== "info") {
-    for (const level of levels.slice(levels.indexOf(filter.level))) query.append("level", level);
-  }
+  for (const level of levels[filter.level]) query.append("level", level);
   if (filter.span) query.append("span", filter.span);
   for (const field of filter.fields) query.append("field", field);
   if (filter.only) addTerm(query, filter.term);
@@ -71,7 +76,7 @@ export function errorsOf(filter: LogFilter): string {
 export function readFilter(search: string, resources: readonly string[]): LogFilter {
   const query = new URLSearchParams(search);
   const source = query.get("source");
-  const level = levels.find((known) => known === query.get("level"));
+  const level = (Object.keys(levels) as LevelChoice[]).find((known) => known === query.get("level"));
   return {
     resources: resources.length > 0 ? resources : query.getAll("r"),
     source: source === "build" || source === "runtime" ? source : undefined,

@@ -58,6 +58,7 @@ describe("a filter", () => {
     expect(queryOf(filter)).toBe(
       "resource=a+b&resource=c&source=build&level=warn&level=error&field=status%3D500&text=x%26y",
     );
+    expect(queryOf({ ...allLines, level: "warnings" })).toBe("level=warn");
     expect(queryOf({ ...allLines, term: "/a|b/" })).toBe("match=%28%3Fi%29a%7Cb");
     expect(queryOf({ ...allLines, term: "a", only: false })).toBe("");
     expect(matchesOf({ ...allLines, term: "a", only: false })).toBe("text=a");
@@ -67,6 +68,8 @@ describe("a filter", () => {
   test("goes into the address and comes back", () => {
     expect(readFilter(`?${writeFilter(filter, false)}`, [])).toEqual(filter);
     expect(readFilter("?level=loud&source=pod&r=x", ["web"])).toEqual({ ...allLines, resources: ["web"] });
+    const warnings = { ...allLines, level: "warnings" as const };
+    expect(readFilter(`?${writeFilter(warnings, false)}`, [])).toEqual(warnings);
     // Tilt's own words.
     expect(readFilter("?level=error&source=runtime&term=oops", [])).toMatchObject({
       level: "error",
