@@ -5,10 +5,12 @@ import { expect, row, test } from "./lilt";
 
 test.use({
   tiltfile: `
-load('ext://uibutton', 'cmd_button')
+load('ext://uibutton', 'cmd_button', 'location')
 local_resource('server', serve_cmd='echo serving; exec sleep 3600', labels=['backend'], links=['http://localhost:8123/docs'])
 local_resource('byhand', cmd='echo ran', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)
 cmd_button('wipe', resource='server', text='Wipe', icon_name='delete', argv=['sh', '-c', 'echo wiped >> clicked'])
+cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '-c', 'echo nav >> everywhere'])
+local_resource('labelled', cmd='true', labels=['front'])
 `,
 });
 
@@ -34,6 +36,13 @@ for (const width of [800, 480]) {
     await server.getByRole("button", { name: "Wait for me (manual)" }).click();
     await expect(server.locator(".manual-chip")).toBeVisible();
     await check("overview");
+    // How long it took, the buttons of the bar at the top, and all groups at once.
+    await expect(row(page, "labelled").locator(".took")).toBeVisible();
+    await page.getByRole("banner").getByRole("button", { name: "Everywhere" }).click();
+    await expect.poll(() => lilt.read("everywhere")).toBe("nav\n");
+    await page.getByRole("button", { name: "Close all" }).click();
+    await expect(row(page, "labelled")).toHaveCount(0);
+    await page.getByRole("button", { name: "Open all" }).click();
     await page.locator(".sessions summary").click();
     await expect(page.getByRole("link", { name: "Save a snapshot" })).toBeInViewport({ ratio: 1 });
     await page.keyboard.press("Escape");
@@ -43,8 +52,14 @@ for (const width of [800, 480]) {
     await expect(page.getByRole("region", { name: "Why and when" })).toBeVisible();
     await check("panel");
     await page.keyboard.press("w");
-    // A link to a line.
+    // Times, if one wants them.
     const log = page.getByRole("log");
+    await page.getByLabel("Times", { exact: true }).setChecked(false);
+    await expect(log.locator(".time").last()).toHaveText(/^#/);
+    await page.getByLabel("Times", { exact: true }).setChecked(true);
+    await expect(log.locator(".time").last()).toHaveText(/^\d\d:\d\d:\d\d$/);
+    await expect(log.locator(".time").last()).toHaveCSS("font-size", "12.5px");
+    // A link to a line.
     await log.locator(".line .time").last().click();
     await expect(page.locator(".notice")).toContainText("Copied the link");
     // And the other resources.

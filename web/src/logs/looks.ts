@@ -17,7 +17,10 @@ export interface Looks {
   link: string;
 }
 
-export const times = signal(recall("times", true));
+/** On a small screen there is no room for them, unless somebody wants them. */
+const roomy = !globalThis.matchMedia?.("(max-width: 680px)").matches;
+
+export const times = signal(recall("times", roomy));
 export const wrap = signal(recall("wrap", false));
 export const structured = signal(recall("structured", true));
 

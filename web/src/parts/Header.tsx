@@ -80,24 +80,27 @@ function Counts() {
     stateFilter.value = shown ? undefined : state;
     go({ view: "overview" });
   };
+  // Each has its place and the room for all resources, so that nothing beside it moves when they change.
+  const room = { minWidth: `${String(session.names.value.length).length}ch` };
   return (
     <div class="counts" role="group" aria-label="Show only resources that are">
-      {overalls
-        .filter((state) => counts[state] > 0 || stateFilter.value === state)
-        .map((state) => (
-          <button
-            type="button"
-            key={state}
-            class={`count ${state}`}
-            aria-pressed={stateFilter.value === state}
-            title={`Show only: ${overallWord[state]}`}
-            onClick={() => toggle(state)}
-          >
-            <Mark shape={overallShape(state)} />
-            <span class="number">{counts[state]}</span>
-            <span class="state">{overallWord[state]}</span>
-          </button>
-        ))}
+      {overalls.map((state) => (
+        <button
+          type="button"
+          key={state}
+          class={`count ${state}`}
+          disabled={counts[state] === 0 && stateFilter.value !== state}
+          aria-pressed={stateFilter.value === state}
+          title={`Show only: ${overallWord[state]}`}
+          onClick={() => toggle(state)}
+        >
+          <Mark shape={overallShape(state)} />
+          <span class="number" style={room}>
+            {counts[state]}
+          </span>
+          <span class="state">{overallWord[state]}</span>
+        </button>
+      ))}
     </div>
   );
 }

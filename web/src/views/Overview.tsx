@@ -109,7 +109,7 @@ export function Overview() {
         />
         <span class="quantity" role="status">
           {shown === all ? `${all} resources` : `${shown} of ${all} resources`}
-          {state ? <span class="only-words"> · only: {overallWord[state]}</span> : null}
+          {state ? ` · only: ${overallWord[state]}` : null}
         </span>
         {state ? (
           <button type="button" class="quiet" onClick={() => (stateFilter.value = undefined)}>
@@ -146,10 +146,10 @@ function Tools({ groups }: { groups: readonly Group[] }) {
       ) : null}
       {keys.length > 1 ? (
         <>
-          <button type="button" class="quiet all-groups" onClick={() => collapse(keys)}>
+          <button type="button" class="quiet" onClick={() => collapse(keys)}>
             Close all
           </button>
-          <button type="button" class="quiet all-groups" onClick={() => collapse([])}>
+          <button type="button" class="quiet" onClick={() => collapse([])}>
             Open all
           </button>
         </>
