@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lilt_model::cluster::Pod;
-use lilt_model::files::{Contents, Manner};
-use lilt_model::image::LiveUpdate;
+use lilt_model::files::{Contents, FileSet, IgnoreRule, Manner};
+use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ImageName, ResourceName};
@@ -279,13 +279,12 @@ fn plan_syncs(
     let run = kubernetes.live_update.as_ref().zip(resource.update.as_ref());
     for image in &spec.images {
         let Some(live_update) = &image.live_update else { continue };
-        let files = &image.files;
-        let Some(image) = kubernetes.images.get(&image.name) else { continue };
-        for (id, progress) in &image.containers {
+        let Some(known) = kubernetes.images.get(&image.name) else { continue };
+        for (id, progress) in &known.containers {
             let job = run.and_then(|(run, update)| {
                 let job = run.jobs.get(id)?;
                 let cause = (run.speaker == *id).then(|| update.cause.clone());
-                let everything = job.everything.then(|| files.clone());
+                let everything = job.everything.then(|| ignored(spec, image));
                 Some(SyncJob { update: update.id, cause, paths: job.paths.clone(), everything })
             });
             let task = SyncTask {
@@ -301,4 +300,15 @@ fn plan_syncs(
             plan.insert(TaskId::Sync(resource.spec.name.clone(), id.clone()), TaskSpec::Sync(Box::new(task)));
         }
     }
+}
+
+/// No files, but for what is ignored of those of an image and of all that it is built on: a sync may begin in any of these.
+fn ignored(spec: &KubernetesResource, image: &ImageTarget) -> FileSet {
+    let mut ignores: Vec<IgnoreRule> = Vec::new();
+    for rule in spec.with_bases(image).into_iter().flat_map(|image| &image.files.ignores) {
+        if !ignores.contains(rule) {
+            ignores.push(rule.clone());
+        }
+    }
+    FileSet { roots: Vec::new(), ignores }
 }

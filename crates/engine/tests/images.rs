@@ -2,9 +2,13 @@
 
 mod support;
 
-use lilt_engine::{Event, Hold, TaskId, TaskSpec, UpdateJob, plan};
+use lilt_engine::{Event, Hold, TaskId, TaskSpec, UpdateJob, plan, project_resource_objects};
+use lilt_model::ContainerId;
+use lilt_model::api::ObjectKey;
+use lilt_model::files::IgnoreRule;
 use lilt_model::project::{Project, Settings};
 use lilt_model::resource::{Body, Resource};
+use serde_json::json;
 use support::*;
 
 /// A deployment of its own that runs the images of others, each built on the one before.
@@ -213,6 +217,32 @@ fn files_of_a_base_image_go_into_the_containers_of_what_is_built_on_it() {
     // Others are built, with what was copied before.
     script.save_image("web", "base", "/p/base/src/y");
     assert!(script.show().contains("(build base, build web, deploy)"), "{}", script.show());
+}
+
+/// A sync may begin in the context of a base, which has a list of its own of what is not worth copying.
+#[test]
+fn the_first_files_of_a_container_are_none_that_a_base_ignores() {
+    let rule = |base: &str| IgnoreRule { base: base.into(), patterns: vec!["*.tmp".into()] };
+    let mut resource = built_on_a_base(true);
+    if let Body::Kubernetes(spec) = &mut resource.body {
+        let everywhere = IgnoreRule::path("/p/.git");
+        spec.images[0].files.ignores = vec![rule("/p/base"), everywhere.clone()];
+        spec.images[1].files.ignores = vec![rule("/p/web"), everywhere];
+        spec.images[1].live_update.as_mut().expect("it has one").initial_sync = true;
+    }
+    let mut script = Script::loaded(vec![resource]);
+    script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
+    let task = plan(&script.state).remove(&TaskId::Sync("web".into(), ContainerId::new("c1")));
+    let Some(TaskSpec::Sync(task)) = task else { panic!("{}", script.show()) };
+    let ignores = task.job.and_then(|job| job.everything).expect("all files are brought in").ignores;
+    assert_eq!(ignores, [rule("/p/web"), IgnoreRule::path("/p/.git"), rule("/p/base")]);
+    // Its object names the same sources.
+    let key = ObjectKey::new("LiveUpdate", "web:web");
+    let object =
+        project_resource_objects(&script.state, &"web".into()).into_iter().find(|(known, _)| *known == key);
+    let sources = object.expect("it is told").1.content["spec"]["sources"].clone();
+    let source = |name: &str| json!({"fileWatch": format!("image:{name}"), "imageMap": name});
+    assert_eq!(sources, json!([source("web"), source("base")]));
 }
 
 #[test]

@@ -78,6 +78,21 @@ impl KubernetesResource {
     pub fn image(&self, name: &ImageName) -> Option<&ImageTarget> {
         self.images.iter().find(|image| image.name == *name)
     }
+
+    /// An image and all that it is built on, each once.
+    pub fn with_bases<'a>(&'a self, image: &'a ImageTarget) -> Vec<&'a ImageTarget> {
+        let mut found = vec![image];
+        let mut looked_at = 0;
+        while let Some(image) = found.get(looked_at).copied() {
+            looked_at += 1;
+            for base in image.depends_on.iter().filter_map(|base| self.image(base)) {
+                if !found.iter().any(|known| known.name == base.name) {
+                    found.push(base);
+                }
+            }
+        }
+        found
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

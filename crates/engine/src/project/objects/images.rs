@@ -5,6 +5,7 @@ use lilt_model::api::fields::{Fields, sanitized};
 use lilt_model::api::specs;
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
 use lilt_model::image::{BuildRecord, BuildStage, ImageBuild, ImageTarget};
+use lilt_model::resource::Body;
 use lilt_model::{ContainerId, ImageName, Timestamp};
 use serde_json::{Value, json};
 
@@ -147,9 +148,8 @@ fn live_update(
     let update = image.live_update.as_ref()?;
     let name = &resource.spec.name;
     let mut spec = specs::live_update(update).value();
-    let watch = WatchId::Image(name.clone(), image.name.clone()).name();
     let map = sanitized(image.name.as_str());
-    spec["sources"] = json!([{"fileWatch": watch, "imageMap": map}]);
+    spec["sources"] = sources(resource, image);
     let mut selector = json!({"discoveryName": name.as_str(), "applyName": name.as_str()});
     if update.container_name.is_empty() {
         selector["imageMapName"] = json!(map);
@@ -170,6 +170,19 @@ fn live_update(
     let mode = if resource.is_automatic() { "auto" } else { "manual" };
     object.annotate_unless_said("tilt.dev/update-mode", mode);
     Some((key, object))
+}
+
+/// Where its saves come from: its own files, and those of all that it is built on.
+fn sources(resource: &ResourceState, image: &ImageTarget) -> Value {
+    let images = match &resource.spec.body {
+        Body::Kubernetes(spec) => spec.with_bases(image),
+        Body::Local(_) | Body::Compose(_) => vec![image],
+    };
+    let source = |image: &ImageTarget| {
+        let watch = WatchId::Image(resource.spec.name.clone(), image.name.clone()).name();
+        json!({"fileWatch": watch, "imageMap": sanitized(image.name.as_str())})
+    };
+    images.into_iter().map(source).collect()
 }
 
 fn container(pod: &PodRef, name: &str, id: Option<&ContainerId>) -> Fields {
