@@ -149,10 +149,9 @@ impl Gathered {
     }
 }
 
-/// By which sync a file goes, and where, if that can be named: the one with the longest local path decides.
+/// By which sync a file goes, and where, if that can be named: the first that has it decides, as under Tilt.
 fn destination<'a>(live_update: &'a LiveUpdate, path: &Path) -> Option<(&'a Sync, Option<String>)> {
-    let matching = live_update.syncs.iter().filter(|sync| path.starts_with(&sync.local));
-    let sync = matching.max_by_key(|sync| sync.local.components().count())?;
+    let sync = live_update.syncs.iter().find(|sync| path.starts_with(&sync.local))?;
     let rest = path.strip_prefix(&sync.local).ok()?;
     let base = sync.container.trim_end_matches('/');
     let place = if !rest.as_os_str().is_empty() {
@@ -222,12 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn files_go_below_the_target_of_the_nearest_sync() {
+    fn files_go_below_the_target_of_the_first_sync_that_has_them() {
         let syncs = [
-            ("/p", "/app"),
             ("/p/www", "/srv/www/"),
             ("/p/one.txt", "/etc/one.txt"),
             ("/p/two.txt", "/etc/"),
+            ("/p", "/app"),
+            ("/p/a", "/never"),
+            ("/p", "/never"),
         ];
         assert_eq!(to(&syncs, "/p/a/b.py").as_deref(), Some("/app/a/b.py"));
         assert_eq!(to(&syncs, "/p/www/index.html").as_deref(), Some("/srv/www/index.html"));
