@@ -2,7 +2,9 @@
 //! What fails before that leaves everything as it was.
 
 mod aside;
+mod going;
 mod look;
+mod mounts;
 mod reach;
 mod settle;
 
@@ -13,13 +15,13 @@ use std::path::{Path, PathBuf};
 use lilt_agent::Digest;
 use lilt_agent::chunks;
 use lilt_agent::protocol::{Entry, Has, Kind, Piece, Update, Want};
-use nix::unistd::{AccessFlags, access};
 
 use super::exists;
 use super::memory::Memory;
 use super::place::Places;
 use crate::problem::{About, Problem};
 use aside::Aside;
+use going::Going;
 use look::{Found, digest_of};
 use reach::Reach;
 
@@ -27,6 +29,8 @@ pub(super) struct Transaction {
     removals: Vec<PathBuf>,
     /// What will not be there any more, or not as what it is, when everything is put in its place.
     vanishing: HashSet<PathBuf>,
+    /// Of which some only become empty.
+    going: Going,
     steps: Vec<Step>,
     /// Files whose content is to come, by their place among the entries. Not open yet: there may be more of them than
     /// files may be open.
@@ -83,11 +87,21 @@ enum Step {
     },
 }
 
+impl Step {
+    fn aside(&self) -> Option<&Path> {
+        match self {
+            Self::Rename { aside, .. } => Some(aside),
+            Self::Directory { .. } | Self::Adjust { .. } => None,
+        }
+    }
+}
+
 impl Transaction {
     pub(super) fn begin(update: &Update, places: &Places, memory: &Memory) -> (Self, Vec<Want>) {
         let mut transaction = Self {
             removals: update.removals.iter().map(|path| places.of(path)).collect(),
             vanishing: HashSet::new(),
+            going: Going::new(),
             steps: Vec::new(),
             coming: BTreeMap::new(),
             open: None,
@@ -113,9 +127,10 @@ impl Transaction {
         memory: &Memory,
         wants: &mut Vec<Want>,
     ) -> Result<(), Problem> {
+        let directories: HashSet<PathBuf> =
+            update.entries.iter().filter(|entry| !is_leaf(entry)).map(path_of).collect();
         for path in &self.removals {
-            self.reach.above(path);
-            may_be_removed(path)?;
+            self.going.add(path, directories.contains(path), &mut self.reach)?;
         }
         for entry in &update.entries {
             self.reach.above(&places.of(&entry.path));
@@ -125,14 +140,19 @@ impl Transaction {
         let places: Vec<PathBuf> = update.entries.iter().map(|entry| places.of(&entry.path)).collect();
         let there: Vec<Option<Metadata>> =
             places.iter().map(|path| fs::symlink_metadata(path).ok()).collect();
-        let others = update.entries.iter().zip(&places).zip(&there);
-        let others = others.filter(|((entry, _), about)| changes_kind(about.as_ref(), &entry.kind));
-        self.vanishing.extend(others.map(|((_, path), _)| path.clone()));
+        for ((entry, path), about) in update.entries.iter().zip(&places).zip(&there) {
+            if let Some(about) = about.as_ref().filter(|about| changes_kind(about, &entry.kind)) {
+                self.going.may_make_room(path, about)?;
+                self.vanishing.insert(path.clone());
+            }
+        }
         let leaves: HashSet<PathBuf> =
             update.entries.iter().filter(|entry| is_leaf(entry)).map(path_of).collect();
         // What is below goes with it; or it is a link that goes or becomes another, and what it leads to is not meant.
         let settled = |above: &Path| self.vanishing.contains(above) || leaves.contains(above);
-        self.removals.retain(|path| !path.ancestors().skip(1).any(settled));
+        // But what is mounted there is somebody's own, and loses its content only if that was told.
+        let told = |path: &Path| self.going.is_mounted(path);
+        self.removals.retain(|path| told(path) || !path.ancestors().skip(1).any(settled));
         self.leaving = big_files(&self.removals);
         let found = places.into_iter().zip(there);
         for ((entry, index), (path, about)) in update.entries.iter().zip(0..).zip(found) {
@@ -197,8 +217,10 @@ impl Transaction {
     }
 
     /// Where something for this path can be written aside: in the directory it will be in, so that a rename does it. If
-    /// that cannot be made yet, because something is in its way, in the nearest one that is there and stays.
+    /// that cannot be made yet, because something is in its way, in the nearest one that is there and stays: that is of the same
+    /// file system, for what is mounted stays.
     fn room_for(&mut self, path: &Path) -> Result<PathBuf, Problem> {
+        self.going.may_be_renamed_to(path)?;
         let folder = path.parent().unwrap_or(Path::new("/"));
         let room = match self.rooms.get(folder) {
             Some(room) => room.clone(),
@@ -215,8 +237,10 @@ impl Transaction {
         let mut room = Path::new("/");
         let mut above: Vec<&Path> = folder.ancestors().collect();
         above.reverse();
+        let mut goes = false;
         for folder in above {
-            if self.vanishing.contains(folder) || (exists(folder) && !folder.is_dir()) {
+            goes |= self.vanishing.contains(folder);
+            if (goes && !self.going.stays(folder)) || (exists(folder) && !folder.is_dir()) {
                 break;
             }
             if !folder.is_dir() {
@@ -260,7 +284,8 @@ impl Transaction {
             coming.open()?.finish()?;
         }
         self.made.clear();
-        settle::settle(&self.removals, &std::mem::take(&mut self.steps), &mut self.reach)?;
+        let steps = std::mem::take(&mut self.steps);
+        settle::settle(&self.removals, &self.going, &steps, &mut self.reach)?;
         Ok(std::mem::take(&mut self.files))
     }
 }
@@ -269,10 +294,8 @@ impl Drop for Transaction {
     /// What was not committed leaves nothing behind. There is nobody left to tell what cannot be removed; the next update
     /// of the same file writes to the same place.
     fn drop(&mut self) {
-        for step in &self.steps {
-            if let Step::Rename { aside, .. } = step {
-                let _ = fs::remove_file(aside);
-            }
+        for aside in self.steps.iter().filter_map(Step::aside) {
+            let _ = fs::remove_file(aside);
         }
         for directory in self.made.iter().rev() {
             let _ = fs::remove_dir(directory);
@@ -313,14 +336,6 @@ fn path_of(entry: &Entry) -> PathBuf {
 }
 
 /// Whether something else lies there, which must go first.
-fn changes_kind(about: Option<&Metadata>, kind: &Kind) -> bool {
-    about.is_some_and(|about| about.is_dir() != matches!(kind, Kind::Directory { .. }))
-}
-
-/// Told before anything is changed.
-fn may_be_removed(path: &Path) -> Result<(), Problem> {
-    match path.parent() {
-        Some(folder) if exists(path) => access(folder, AccessFlags::W_OK).about(path),
-        _ => Ok(()),
-    }
+fn changes_kind(about: &Metadata, kind: &Kind) -> bool {
+    about.is_dir() != matches!(kind, Kind::Directory { .. })
 }

@@ -30,6 +30,11 @@ impl Reach {
         self.looked_at.insert(folder.to_owned());
     }
 
+    /// The same for a directory that is to become empty.
+    pub(super) fn within(&mut self, folder: &Path) {
+        self.above(&folder.join("all"));
+    }
+
     fn open(&mut self, folder: &Path) {
         if access(folder, AccessFlags::W_OK | AccessFlags::X_OK).is_ok() {
             return;

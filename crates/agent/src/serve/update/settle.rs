@@ -1,6 +1,6 @@
 //! Puts what lies aside in its place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,13 +8,20 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 
+use super::going::{Going, remove};
 use super::reach::{Reach, set_mode};
 use super::{Step, aside};
 use crate::problem::{About, Problem};
 
-pub(super) fn settle(removals: &[PathBuf], steps: &[Step], reach: &mut Reach) -> Result<(), Problem> {
+pub(super) fn settle(
+    removals: &[PathBuf],
+    going: &Going,
+    steps: &[Step],
+    reach: &mut Reach,
+) -> Result<(), Problem> {
+    let asides: HashSet<&Path> = steps.iter().filter_map(Step::aside).collect();
     for path in removals {
-        remove(path).about(path)?;
+        going.remove(path, &asides).about(path)?;
     }
     for step in steps {
         match step {
@@ -56,33 +63,6 @@ fn or_somebody_elses(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         result => result,
-    }
-}
-
-/// Whatever it is. What others mount there stays, without content.
-fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(about) if about.is_dir() => remove_directory(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    let Err(error) = removed else { return Ok(()) };
-    match error.raw_os_error().map(Errno::from_raw) {
-        // A part of it that was removed with the rest, or its directory is by now a file, or a link to itself.
-        Some(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP) => Ok(()),
-        Some(Errno::EBUSY) if path.is_dir() => Ok(()),
-        _ => Err(error),
-    }
-}
-
-/// Some directories in it may be closed to their owner.
-fn remove_directory(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Reach::below(path);
-            fs::remove_dir_all(path)
-        }
-        removed => removed,
     }
 }
 
