@@ -2,9 +2,11 @@
 //! collected; and it is started anew at a word, without an end of the container.
 
 mod child;
+mod left;
 mod options;
 mod restart_file;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -13,9 +15,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 
 use crate::home;
 use crate::problem::{About as _, Problem};
@@ -23,8 +26,10 @@ use child::Child;
 pub(crate) use options::Options;
 use restart_file::RestartFile;
 
-/// How long a process has to end before it is killed, when it is to be started anew.
+/// How long a process has to end before it is killed, when it is to be started anew, unless something else is said.
 const GRACE: Duration = Duration::from_secs(10);
+/// What was killed is gone in a moment.
+const MOMENT: Duration = Duration::from_millis(20);
 /// What who asked for a restart is told; anything else is what went wrong.
 pub(crate) const STARTED: &str = "started";
 
@@ -54,6 +59,8 @@ struct Supervisor<'a> {
 #[derive(Default)]
 struct Restart {
     kill_at: Option<Instant>,
+    /// What the old process left, and was told to end.
+    told: HashSet<Pid>,
     waiting: Vec<UnixStream>,
 }
 
@@ -102,11 +109,12 @@ impl<'a> Supervisor<'a> {
                 // It waited for an update.
                 return Ok(0);
             }
-            self.answer()?;
+            self.answer();
             if self.restart_file.as_mut().is_some_and(RestartFile::was_written) {
-                self.begin_restart(None)?;
+                self.begin_restart(None);
             }
             self.kill_if_late();
+            self.replace()?;
         }
     }
 
@@ -123,7 +131,8 @@ impl<'a> Supervisor<'a> {
         let timeout = match until {
             None => PollTimeout::NONE,
             Some(at) => {
-                let left = at.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+                let left = at.saturating_duration_since(Instant::now());
+                let left = if left.is_zero() { MOMENT } else { left + Duration::from_millis(1) };
                 PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
             }
         };
@@ -157,27 +166,52 @@ impl<'a> Supervisor<'a> {
                 Err(error) => return Err(Problem::new("cannot collect processes", error.desc())),
             };
             if let Some(child) = self.child.take_if(|child| child.is(pid)) {
-                child.kill_group();
-                if let Some(code) = self.after_the_end(code)? {
+                if self.restart.is_none() || self.ending {
+                    child.kill_group();
+                }
+                if let Some(code) = self.after_the_end(code) {
                     return Ok(Some(code));
                 }
             }
         }
     }
 
-    fn after_the_end(&mut self, code: i32) -> Result<Option<u8>, Problem> {
+    fn after_the_end(&self, code: i32) -> Option<u8> {
         let code = u8::try_from(code & 0xff).unwrap_or(u8::MAX);
         if self.ending {
-            return Ok(Some(code));
+            return Some(code);
         }
-        match self.restart.take() {
-            Some(restart) => self.start(restart).map(|()| None),
+        match &self.restart {
+            Some(_) => None,
             None if self.options.wait_when_ended => {
                 eprintln!("lilt-agent: the process ended with exit code {code}; waiting for the next update");
-                Ok(None)
+                None
             }
-            None => Ok(Some(code)),
+            None => Some(code),
         }
+    }
+
+    /// Starts the process anew when nothing of the old one is left: it might hold a port, or a lock.
+    fn replace(&mut self) -> Result<(), Problem> {
+        let Some(restart) = self.restart.as_mut().filter(|_| self.child.is_none()) else { return Ok(()) };
+        let left = left::find();
+        if left.is_empty() {
+            let restart = std::mem::take(restart);
+            self.restart = None;
+            return self.start(restart);
+        }
+        let late =
+            Instant::now() >= *restart.kill_at.get_or_insert_with(|| Instant::now() + self.options.grace());
+        for pid in left {
+            // It may be gone in the same moment.
+            if late {
+                let _ = kill(pid, Signal::SIGKILL);
+            } else if restart.told.insert(pid) {
+                let _ = kill(pid, Signal::SIGTERM);
+                let _ = kill(pid, Signal::SIGCONT);
+            }
+        }
+        Ok(())
     }
 
     fn start(&mut self, restart: Restart) -> Result<(), Problem> {
@@ -199,35 +233,27 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn answer(&mut self) -> Result<(), Problem> {
+    fn answer(&mut self) {
         while let Some(Ok((stream, _))) = self.control.as_ref().map(UnixListener::accept) {
             // It comes at once: the other end is ours. One that says nothing is not waited for.
             let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
             let mut request = String::new();
             if BufReader::new(&stream).read_line(&mut request).is_ok() && request == "restart\n" {
-                self.begin_restart(Some(stream))?;
+                self.begin_restart(Some(stream));
             }
         }
-        Ok(())
     }
 
-    fn begin_restart(&mut self, waiting: Option<UnixStream>) -> Result<(), Problem> {
+    fn begin_restart(&mut self, waiting: Option<UnixStream>) {
         let restart = self.restart.get_or_insert_default();
         restart.waiting.extend(waiting);
-        match &self.child {
-            Some(child) if restart.kill_at.is_none() => {
-                restart.kill_at = Some(Instant::now() + GRACE);
-                child.signal(Signal::SIGTERM);
-                // One that was stopped would not hear it.
-                child.signal(Signal::SIGCONT);
-                Ok(())
-            }
-            Some(_) => Ok(()),
-            None => {
-                let restart = std::mem::take(restart);
-                self.restart = None;
-                self.start(restart)
-            }
+        if let Some(child) = &self.child
+            && restart.kill_at.is_none()
+        {
+            restart.kill_at = Some(Instant::now() + self.options.grace());
+            child.signal(Signal::SIGTERM);
+            // One that was stopped would not hear it.
+            child.signal(Signal::SIGCONT);
         }
     }
 

@@ -1,5 +1,9 @@
 //! What `run` is told.
 
+use std::time::Duration;
+
+use super::GRACE;
+
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     /// Executables that are kept in the volume when they change.
@@ -8,6 +12,8 @@ pub(crate) struct Options {
     pub(crate) restart_file: Option<String>,
     /// When the process ends by itself, wait to be asked for another; the container ends otherwise.
     pub(crate) wait_when_ended: bool,
+    /// How long a process that is to be started anew has to end.
+    grace: Option<Duration>,
     pub(crate) program: String,
     pub(crate) arguments: Vec<String>,
 }
@@ -21,6 +27,7 @@ impl Options {
                 "--keep" => options.kept.push((*words.next()?).to_owned()),
                 "--restart-file" => options.restart_file = Some((*words.next()?).to_owned()),
                 "--wait" => options.wait_when_ended = true,
+                "--grace" => options.grace = Some(Duration::from_millis(words.next()?.parse().ok()?)),
                 "--" => break,
                 _ => return None,
             }
@@ -28,6 +35,10 @@ impl Options {
         options.program = (*words.next()?).to_owned();
         options.arguments = words.map(|word| (*word).to_owned()).collect();
         Some(options)
+    }
+
+    pub(super) fn grace(&self) -> Duration {
+        self.grace.unwrap_or(GRACE)
     }
 }
 
