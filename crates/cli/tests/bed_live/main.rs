@@ -12,5 +12,6 @@ mod images;
 mod many;
 mod process;
 mod restart;
+mod roots;
 mod small;
 mod steps;
