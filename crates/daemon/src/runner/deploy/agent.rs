@@ -36,6 +36,9 @@ pub(super) async fn bring(
     objects: &mut [Value],
     steps: &mut Steps,
 ) -> Result<(), Failure> {
+    for live_update in job.kubernetes.images.iter().filter_map(live_updates) {
+        context.edges.readings.note(live_update);
+    }
     if job.kubernetes.without_agent {
         tell_what_is_lost(job, steps);
         return Ok(());

@@ -1,6 +1,6 @@
 //! What lies on this machine now where something changed, and where it goes.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use lilt_cluster::{Changes, Content, Put};
@@ -29,6 +29,9 @@ pub(super) fn all_files(
     Ok(found.into_iter().collect())
 }
 
+/// So many files are named for each container that they go to.
+const FEW: usize = 20;
+
 /// What must happen in a container, and because of which files.
 #[derive(Debug)]
 pub(super) struct Changed {
@@ -49,13 +52,20 @@ struct Gathered {
 }
 
 impl Changed {
-    /// `told`: of which of the paths somebody said that they changed.
+    /// `told`: of which of the paths somebody said that they changed; `known`: which paths of syncs were directories when they
+    /// were last seen.
     pub(super) fn read(
         live_update: &LiveUpdate,
         paths: &[PathBuf],
         told: &[PathBuf],
+        known: &HashMap<PathBuf, bool>,
     ) -> Result<Self, Failure> {
         let mut gathered = Gathered::default();
+        // What had something in it was one.
+        let was_directory = |root: &Path| match paths.iter().any(|it| it != root && it.starts_with(root)) {
+            true => Some(true),
+            false => known.get(root).copied(),
+        };
         let replaced: HashSet<&Path> =
             told.iter().map(PathBuf::as_path).filter(|path| !ChangedPath::takes_no_place(path)).collect();
         for path in paths {
@@ -66,7 +76,7 @@ impl Changed {
             let is_replaced = || replaced.contains(&**path);
             let path = path.components().as_path();
             match destination(live_update, path) {
-                Some((sync, Some(place))) => gathered.add(sync, path, place, is_replaced)?,
+                Some((sync, Some(place))) => gathered.add(sync, path, place, is_replaced, was_directory)?,
                 Some((_, None)) => gathered.nameless.push(path.to_owned()),
                 None => {}
             }
@@ -75,12 +85,14 @@ impl Changed {
         Ok(Self { changes: Changes::new(removals, puts), copied, removed, nameless })
     }
 
-    /// All at once: there may be thousands of lines, and whoever reads them would be woken for each.
-    pub(super) fn tell(&self, name: &str, span: &mut Span) {
+    /// All at once: there may be thousands of lines, and whoever reads them would be woken for each. Of many files `lists` says
+    /// whether they are named: for several containers that is done once.
+    pub(super) fn tell(&self, name: &str, lists: bool, span: &mut Span) {
         let mut lines = Vec::new();
         if !self.copied.is_empty() {
             lines.push(format!("Will copy {} file(s) to container: [{name}]", self.copied.len()));
             let copied = self.copied.iter().zip(self.changes.puts());
+            let copied = copied.filter(|_| lists || self.copied.len() <= FEW);
             lines.extend(copied.map(|(path, put)| format!("- '{}' --> '{}'", path.display(), put.path)));
         }
         if !self.removed.is_empty() {
@@ -107,11 +119,15 @@ impl Gathered {
         path: &Path,
         mut destination: String,
         is_replaced: impl Fn() -> bool,
+        was_directory: impl Fn(&Path) -> Option<bool>,
     ) -> Result<(), Failure> {
         let found = look_below(&sync.local, path)
             .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
         let (modified, what) = match found {
             Found::Nothing => {
+                if path == sync.local {
+                    destination = place_of_vanished(sync, destination, was_directory(path))?;
+                }
                 self.removed.push((path.to_owned(), destination.clone()));
                 self.removals.push(destination);
                 return Ok(());
@@ -123,10 +139,10 @@ impl Gathered {
             // now is told of, too.
             Found::Directory { mode, modified } => {
                 if path == sync.local {
-                    destination.clone_from(&sync.container);
+                    destination = sync.container.trim_end_matches('/').to_owned();
                 }
                 // Every container has its root, and nobody means to empty it.
-                if destination.trim_end_matches('/').is_empty() {
+                if destination.is_empty() {
                     return Ok(());
                 }
                 if is_replaced() {
@@ -146,6 +162,25 @@ impl Gathered {
         self.copied.push(path.to_owned());
         self.puts.push(Put { path: destination, modified, what });
         Ok(())
+    }
+}
+
+/// What to remove for a path of a sync that is gone. With a slash at its end, the target is the directory itself, or the one
+/// that a single file lies in: with all the others, which nobody removed.
+fn place_of_vanished(sync: &Sync, as_file: String, was_directory: Option<bool>) -> Result<String, Failure> {
+    let directory = sync.container.trim_end_matches('/');
+    let local = sync.local.display();
+    match was_directory {
+        _ if !sync.container.ends_with('/') => Ok(as_file),
+        Some(false) => Ok(as_file),
+        Some(true) if !directory.is_empty() => Ok(directory.to_owned()),
+        Some(true) => Err(Failure::user(format!(
+            "{local} is gone, and what of the container's root directory was synced from it is not known"
+        ))),
+        None => Err(Failure::user(format!(
+            "{local} is gone, and whether {} or a file in it is to go with it is not known",
+            sync.container
+        ))),
     }
 }
 
@@ -180,6 +215,10 @@ mod tests {
         destination(&live_update, Path::new(path)).and_then(|(_, place)| place)
     }
 
+    fn read(live_update: &LiveUpdate, paths: &[PathBuf], told: &[PathBuf]) -> Result<Changed, Failure> {
+        Changed::read(live_update, paths, told, &HashMap::new())
+    }
+
     #[test]
     fn only_what_took_the_place_of_another_empties_the_containers_directory() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -190,8 +229,7 @@ mod tests {
             |container: &str| vec![Sync { local: folder.path().to_owned(), container: container.to_owned() }];
         let removals = |told: PathBuf, container: &str| -> Result<Vec<String>, Failure> {
             let live_update = LiveUpdate { syncs: syncs(container), ..LiveUpdate::default() };
-            let changed =
-                Changed::read(&live_update, std::slice::from_ref(&told), std::slice::from_ref(&told))?;
+            let changed = read(&live_update, std::slice::from_ref(&told), std::slice::from_ref(&told))?;
             assert!(changed.changes.puts().iter().all(|put| put.path == place));
             Ok(changed.changes.removals().to_vec())
         };
@@ -211,13 +249,40 @@ mod tests {
         std::os::unix::fs::symlink(&strange, &link).expect("a link");
         let syncs = vec![Sync { local: folder.path().to_owned(), container: "/app".to_owned() }];
         let live_update = LiveUpdate { syncs, ..LiveUpdate::default() };
-        let changed =
-            Changed::read(&live_update, &[link.clone(), plain, strange.clone()], &[]).expect("it is read");
+        let changed = read(&live_update, &[link.clone(), plain, strange.clone()], &[]).expect("it is read");
         assert_eq!(changed.nameless, [link, strange]);
         assert_eq!(
             changed.changes.puts().iter().map(|put| put.path.as_str()).collect::<Vec<_>>(),
             ["/app/plain"]
         );
+    }
+
+    /// A single file that is gone leaves those beside it alone; a directory takes all with it.
+    #[test]
+    fn what_a_synced_path_was_decides_what_goes_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let local = folder.path().join("dist");
+        let removals = |container: &str, known: Option<bool>, paths: &[PathBuf]| {
+            let syncs = vec![Sync { local: local.clone(), container: container.to_owned() }];
+            let live_update = LiveUpdate { syncs, ..LiveUpdate::default() };
+            let known = known.map(|known| (local.clone(), known)).into_iter().collect();
+            let changed = Changed::read(&live_update, paths, paths, &known);
+            changed.map(|it| it.changes.removals().to_vec()).map_err(|failure| failure.message)
+        };
+        let gone = std::slice::from_ref(&local);
+        assert_eq!(removals("/www/", Some(true), gone), Ok(vec!["/www".to_owned()]));
+        assert_eq!(removals("/www/", Some(false), gone), Ok(vec!["/www/dist".to_owned()]));
+        for known in [None, Some(true), Some(false)] {
+            assert_eq!(removals("/www", known, gone), Ok(vec!["/www".to_owned()]));
+        }
+        // With what was in it.
+        let more = [local.clone(), local.join("file")];
+        let both = vec!["/www".to_owned(), "/www/file".to_owned()];
+        assert_eq!(removals("/www/", None, &more), Ok(both));
+        // Nothing tells: a build does.
+        assert!(removals("/www/", None, gone).is_err_and(|words| words.contains("/www/ or a file in it")));
+        assert!(removals("/", Some(true), gone).is_err_and(|words| words.contains("root directory")));
+        assert_eq!(removals("/", Some(false), gone), Ok(vec!["/dist".to_owned()]));
     }
 
     #[test]

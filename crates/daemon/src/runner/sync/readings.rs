@@ -1,9 +1,11 @@
 //! Files are read once for all containers of an update: three replicas cost what one costs.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use lilt_engine::{SyncJob, SyncTask};
+use lilt_host::files::is_directory;
 use lilt_model::Failure;
 use lilt_model::files::FileSet;
 use lilt_model::image::LiveUpdate;
@@ -15,7 +17,13 @@ use super::changed::{Changed, all_files};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readings(Arc<watch::Sender<Open>>);
 
-type Open = Vec<(Key, Weak<Cell>)>;
+#[derive(Debug, Default)]
+struct Open {
+    cells: Vec<(Key, Weak<Cell>)>,
+    /// Whether paths of syncs were directories when they were last there. They are few.
+    directories: HashMap<PathBuf, bool>,
+}
+
 type Cell = OnceCell<Result<Reading, Failure>>;
 
 /// What all containers of one update that are given the same have in common.
@@ -27,6 +35,8 @@ struct Key {
     live_update: LiveUpdate,
     paths: Vec<PathBuf>,
     everything: Option<FileSet>,
+    /// What is known of the paths of its syncs.
+    directories: HashMap<PathBuf, bool>,
 }
 
 #[derive(Debug)]
@@ -37,6 +47,21 @@ pub(super) struct Reading {
 }
 
 impl Readings {
+    /// Takes note of what the syncs copy: of what is gone it cannot be seen any more whether it was a file.
+    pub(crate) fn note(&self, live_update: &LiveUpdate) -> HashMap<PathBuf, bool> {
+        let mut known = HashMap::new();
+        self.0.send_if_modified(|open| {
+            for local in live_update.syncs.iter().map(|sync| &sync.local) {
+                if let Some(is_directory) = is_directory(local) {
+                    open.directories.insert(local.clone(), is_directory);
+                }
+                known.extend(open.directories.get(local).map(|known| (local.clone(), *known)));
+            }
+            false
+        });
+        known
+    }
+
     /// The place of what this job needs, for as long as somebody holds it. Only what began after the job was given counts:
     /// a later change is a later job's.
     pub(super) fn open(&self, owner: &str, task: &SyncTask, job: &SyncJob) -> Opened {
@@ -46,14 +71,15 @@ impl Readings {
             live_update: task.live_update.clone(),
             paths: job.paths.clone(),
             everything: job.everything.clone(),
+            directories: self.note(&task.live_update),
         };
         let mut found = None;
         self.0.send_if_modified(|open| {
-            open.retain(|(_, cell)| cell.strong_count() > 0);
-            found = open.iter().find(|(other, _)| *other == key).and_then(|(_, cell)| cell.upgrade());
+            open.cells.retain(|(_, cell)| cell.strong_count() > 0);
+            found = open.cells.iter().find(|(other, _)| *other == key).and_then(|(_, cell)| cell.upgrade());
             if found.is_none() {
                 let cell = Arc::new(Cell::new());
-                open.push((key.clone(), Arc::downgrade(&cell)));
+                open.cells.push((key.clone(), Arc::downgrade(&cell)));
                 found = Some(cell);
             }
             false
@@ -84,7 +110,7 @@ fn read(key: Key) -> Result<Reading, Failure> {
         Some(files) => all_files(&key.live_update, files, &key.paths)?,
         None => key.paths.clone(),
     };
-    let changed = Changed::read(&key.live_update, &paths, &key.paths)?;
+    let changed = Changed::read(&key.live_update, &paths, &key.paths, &key.directories)?;
     // Mostly an agent is told of them.
     changed.changes.mark();
     Ok(Reading { paths, changed })
