@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import type { Locator, WebSocketRoute } from "@playwright/test";
 import { expect, row, test } from "./lilt";
 
 // Nothing that is served: who kills a session outright leaves its processes behind.
@@ -38,6 +39,41 @@ test("a lost connection is shown and heals without a reload", async ({ lilt, pag
   expect(await page.evaluate(() => "sameDocument" in window)).toBe(true);
 });
 
+test("without a connection nothing is covered, and nothing looks as if it were still known", async ({
+  lilt,
+  page,
+}) => {
+  const many = Array.from({ length: 30 }, (_, at) => `local_resource('r${at}', cmd='seq 1 40')\n`);
+  lilt.write("Tiltfile", many.join(""));
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "r29")).toContainText("Up to date");
+  await lilt.kill();
+  const banner = page.getByRole("alert");
+  await expect(banner).toBeVisible();
+  const clear = async (what: Locator) => {
+    const [box, over] = [await what.boundingBox(), await banner.boundingBox()];
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(over?.y ?? 0);
+  };
+  await page.locator("main.overview").evaluate((main) => main.scrollTo(0, main.scrollHeight));
+  await clear(row(page, "r29"));
+  // Times stand still: the page knows nothing of the time since.
+  const said = await row(page, "r29").locator("time").textContent();
+  await page.waitForFunction(() => performance.now() > 7_000);
+  expect(await row(page, "r29").locator("time").textContent()).toBe(said);
+});
+
+test("without a connection the newest line is in sight", async ({ lilt, page }) => {
+  lilt.write("Tiltfile", "local_resource('hello', cmd='seq 1 400')\n");
+  await page.goto(`${lilt.address}/r/hello/overview`);
+  const newest = page.getByRole("log").locator(".line").last();
+  await expect(newest).toContainText("400");
+  await lilt.kill();
+  const banner = page.getByRole("alert");
+  await expect(banner).toBeVisible();
+  const [box, over] = [await newest.boundingBox(), await banner.boundingBox()];
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(over?.y ?? 0);
+});
+
 test("what was cleared in one session hides nothing of the next", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/hello/overview`);
   const log = page.getByRole("log");
@@ -49,6 +85,32 @@ test("what was cleared in one session hides nothing of the next", async ({ lilt,
   await lilt.up();
   await expect(log).toContainText("second session");
   await expect(page.getByRole("button", { name: "Clear", exact: true })).toBeVisible();
+});
+
+test("another lilt brings its own page", async ({ lilt, page }) => {
+  let version = "";
+  const sockets: WebSocketRoute[] = [];
+  await page.routeWebSocket(/\/ws$/, (socket) => {
+    sockets.push(socket);
+    socket.connectToServer().onMessage((message) => {
+      const said = JSON.parse(String(message));
+      if (said.type === "hello" && version !== "") said.version = version;
+      socket.send(JSON.stringify(said));
+    });
+  });
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "hello")).toContainText("Up to date");
+  await page.evaluate(() => Object.assign(window, { sameDocument: true }));
+  // The same one again is no reason.
+  await sockets.at(-1)?.close();
+  await expect.poll(() => sockets.length).toBe(2);
+  await expect(page.locator("[data-connection=open]")).toBeVisible();
+  expect(await page.evaluate(() => "sameDocument" in window)).toBe(true);
+  version = "99.0.0";
+  await sockets.at(-1)?.close();
+  await expect.poll(() => page.evaluate(() => "sameDocument" in window)).toBe(false);
+  await expect(row(page, "hello")).toContainText("Up to date");
+  await expect(page.locator(".version")).toHaveText("99.0.0");
 });
 
 test("an ended session says goodbye", async ({ lilt, page }) => {

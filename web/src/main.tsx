@@ -12,7 +12,7 @@ if (root) {
   startTheme();
   startRouting(arrived);
   startAddress();
-  startClock();
+  startClock(() => connection.state.peek() !== "lost");
   connection.start();
   startTab();
   startNotifications(session);

@@ -164,6 +164,8 @@ export function startTab(): void {
     const { error, busy, starting } = session.counts.value;
     const lost = connection.state.value === "lost";
     const state = lost ? "lost" : error > 0 ? "error" : busy + starting > 0 ? "busy" : "ok";
+    // What is shown may be true no longer.
+    document.body.classList.toggle("stale", lost);
     const words = { lost: "⚠ ", error: `✗${error} `, busy: "… ", ok: "" };
     document.title =
       words[state] + [viewName(route.value), project.value, "lilt"].filter(Boolean).join(" · ");

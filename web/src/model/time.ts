@@ -5,13 +5,13 @@ import { signal } from "@preact/signals";
 /** The time now, good for "12 s ago": it advances once a second. */
 export const now = signal(Date.now());
 
-export function startClock(): void {
-  setInterval(() => {
-    if (!document.hidden) now.value = Date.now();
-  }, 1000);
-  document.addEventListener("visibilitychange", () => {
-    now.value = Date.now();
-  });
+/** It stands still while `runs` says so: what is not known to be still true does not grow older. */
+export function startClock(runs: () => boolean): void {
+  const look = () => {
+    if (!document.hidden && runs()) now.value = Date.now();
+  };
+  setInterval(look, 1000);
+  document.addEventListener("visibilitychange", look);
 }
 
 export function ago(then: string, at: number): string {
