@@ -20,6 +20,36 @@ test("a resource's address shows its log and nobody else's", async ({ lilt, page
   await expect(log.locator(".time").first()).toHaveText(/^\d\d:\d\d:\d\d$/);
 });
 
+test("letters are as large as one wants, and stay so; nothing lies over the lines", async ({
+  lilt,
+  page,
+}) => {
+  await page.setViewportSize({ width: 1440, height: 300 });
+  await page.goto(`${lilt.address}/r/(all)/overview`);
+  const log = page.getByRole("log");
+  const line = log.locator(".line", { hasText: "hello from the build" }).first();
+  await expect(line).toHaveCSS("font-size", "12.5px");
+  await page.keyboard.press("+");
+  await expect(line).toHaveCSS("font-size", "14px");
+  await page.reload();
+  await expect(line).toHaveCSS("font-size", "14px");
+  await page.keyboard.press("-");
+  await page.keyboard.press("-");
+  await expect(line).toHaveCSS("font-size", "11px");
+  await page.getByLabel("Size of letters").selectOption("Largest letters");
+  await expect(line).toHaveCSS("font-size", "16px");
+  expect((await line.boundingBox())?.height).toBe(20);
+  // What is wanted is in one row above the lines, the way to the end under them.
+  const tools = await page.locator(".log-tools").boundingBox();
+  expect(tools?.height).toBeLessThan(60);
+  await log.evaluate((element) => (element.scrollTop = 0));
+  const [box, button] = [
+    await log.boundingBox(),
+    await page.getByRole("button", { name: "Follow" }).boundingBox(),
+  ];
+  expect(button?.y).toBeGreaterThanOrEqual((box?.y ?? 0) + (box?.height ?? 0));
+});
+
 test("all logs say whose they are, and can be searched", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/(all)/overview`);
   const log = page.getByRole("log");
@@ -124,8 +154,18 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     if (!box) throw new Error("the rail is not shown");
     await page.mouse.click(box.x + 5, box.y + box.height / 2);
     await expect(log.locator(".text", { hasText: /^line (4[5-9]|5[0-4])\d{3}$/ }).first()).toBeVisible();
-    // Further by the wheel, over several pages.
+    // And along it, with the thumb in hand.
     const first = async () => Number(await log.getAttribute("data-first"));
+    await page.mouse.down();
+    await page.mouse.move(box.x + 5, box.y + box.height / 4, { steps: 4 });
+    await expect.poll(first).toBeLessThan(30_000);
+    await page.mouse.move(box.x + 5, box.y + (box.height * 3) / 4, { steps: 4 });
+    await page.mouse.up();
+    await expect.poll(first).toBeGreaterThan(70_000);
+    // Who has let go of it does not move it any more.
+    await page.mouse.move(box.x + 5, box.y + 5);
+    await expect(log.locator(".text", { hasText: /^line 7\d{4}$/ }).first()).toBeVisible();
+    // Further by the wheel, over several pages.
     const before = await first();
     await log.hover();
     for (let turn = 0; turn < 60; turn++) await page.mouse.wheel(0, -2_000);

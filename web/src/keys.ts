@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { shownLog } from "./logs/shown";
-import { toggle } from "./logs/looks";
+import { resize, toggle } from "./logs/looks";
 import { openAddress, safeAddress } from "./model/endpoint";
 import { nameFilter, stateFilter } from "./model/listing";
 import { recall, remember } from "./model/memory";
@@ -90,6 +90,8 @@ export const keys: readonly Key[] = [
   { key: "y", meaning: "Copy the link to that line", run: () => shownLog.link?.(), there: inLog },
   { key: "T", meaning: "Times in the log", run: () => toggle("times"), there: inLog },
   { key: "W", meaning: "Wrap long lines", run: () => toggle("wrap"), there: inLog },
+  { key: "+", meaning: "Larger letters in the log", run: () => resize(1), there: inLog },
+  { key: "-", meaning: "Smaller letters in the log", run: () => resize(-1), there: inLog },
   { key: "J", meaning: "JSON lines as fields", run: () => toggle("structured"), there: inLog },
   { key: "Escape", words: "Esc", meaning: "Leave the filter; clear it; back to the overview", run: leave },
   { key: "?", meaning: "This help", run: () => (helpShown.value = !helpShown.value) },

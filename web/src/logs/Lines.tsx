@@ -7,6 +7,7 @@ import { exactTime } from "../model/time";
 import { strip } from "./ansi";
 import { stepped } from "./cursor";
 import { Edge, Nothing } from "./Edge";
+import { Foot } from "./Foot";
 import { SHOWN } from "./excerpt";
 import { LogRow } from "./LogRow";
 import { Rail } from "./Rail";
@@ -201,61 +202,59 @@ export function Lines({
   // At once, not after the next frame as other effects: with every frame of a scroll that costs more than it does.
   useLayoutEffect(() => offer({ step, unfold }));
   return (
-    <div class="log-frame">
+    <>
       <Edge window={window} parts={window.rows.length > 0 ? ["whole", "before"] : ["before"]} />
-      <div
-        class={`log-scroller${looks.wrap ? " wrap" : ""}`}
-        id="log-lines"
-        ref={scroller}
-        onScroll={scrolled}
-        onKeyDown={pressed}
-        onClick={clicked}
-        onPointerOver={explain}
-        onFocusIn={explain}
-        tabIndex={0}
-        role="log"
-        aria-live="off"
-        aria-label="Lines"
-        aria-busy={window.loading.value}
-        data-following={following.value}
-        data-lines={window.rows.length}
-      >
-        <div class="log-content" style={{ height: `${height}px` }}>
-          {/* By padding, not moved as a whole: rows that stay are where they were, and need not be painted again. */}
-          <div class="log-window" style={{ paddingTop: `${items[0]?.start ?? 0}px` }}>
-            {items.map((item) => {
-              const line = window.rows[item.index];
-              return line ? (
-                <LogRow
-                  key={line.seq}
-                  line={line}
-                  index={item.index}
-                  looks={looks}
-                  target={line.seq === target.value}
-                  current={line.seq === cursor.value}
-                  expanded={expanded.value.get(line.seq) ?? 0}
-                  measure={measured ? rows.measureElement : undefined}
-                  onToggle={toggle}
-                  onMore={more}
-                  onField={onField}
-                />
-              ) : null;
-            })}
+      <div class="log-frame">
+        <div
+          class={`log-scroller${looks.wrap ? " wrap" : ""}`}
+          id="log-lines"
+          ref={scroller}
+          onScroll={scrolled}
+          onKeyDown={pressed}
+          onClick={clicked}
+          onPointerOver={explain}
+          onFocusIn={explain}
+          tabIndex={0}
+          role="log"
+          aria-live="off"
+          aria-label="Lines"
+          aria-busy={window.loading.value}
+          data-following={following.value}
+          data-lines={window.rows.length}
+        >
+          <div class="log-content" style={{ height: `${height}px` }}>
+            {/* By padding, not moved as a whole: rows that stay are where they were, and need not be painted again. */}
+            <div class="log-window" style={{ paddingTop: `${items[0]?.start ?? 0}px` }}>
+              {items.map((item) => {
+                const line = window.rows[item.index];
+                return line ? (
+                  <LogRow
+                    key={line.seq}
+                    line={line}
+                    index={item.index}
+                    looks={looks}
+                    target={line.seq === target.value}
+                    current={line.seq === cursor.value}
+                    expanded={expanded.value.get(line.seq) ?? 0}
+                    measure={measured ? rows.measureElement : undefined}
+                    onToggle={toggle}
+                    onMore={more}
+                    onField={onField}
+                  />
+                ) : null;
+              })}
+            </div>
           </div>
+          {window.rows.length === 0 ? <Nothing window={window} empty={empty} /> : null}
         </div>
-        {window.rows.length === 0 ? <Nothing window={window} empty={empty} /> : null}
+        <p class="hidden" role="status">
+          {lineWords(lineAt(window.rows, cursor.value))}
+        </p>
+        <Rail seen={seen} onJump={onJump} onFollow={onFollow} />
       </div>
-      <p class="hidden" role="status">
-        {lineWords(lineAt(window.rows, cursor.value))}
-      </p>
-      <Rail seen={seen} onJump={onJump} onFollow={onFollow} />
       <Edge window={window} parts={["after"]} />
-      {following.value ? null : (
-        <button type="button" class="to-end" onClick={onFollow}>
-          ↓ Follow
-        </button>
-      )}
-    </div>
+      <Foot following={following.value} onFollow={onFollow} />
+    </>
   );
 }
 

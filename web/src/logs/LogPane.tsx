@@ -9,7 +9,7 @@ import { connection, log, notify } from "../page";
 import { floorOf, toggleCleared } from "./cleared";
 import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
 import type { LogFilter } from "./filter";
-import { structured, times, wrap, type Looks } from "./looks";
+import { pixels, structured, times, wrap, type Looks } from "./looks";
 import { Lines, type Place } from "./Lines";
 import { Matches } from "./matches";
 import { markerOf, soughtIn } from "./marker";
@@ -195,7 +195,11 @@ export function LogPane({ resource, starred }: Properties) {
   }, [times.value, wrap.value, structured.value, settled.value, resource, session]);
   const narrowed = queryOf({ ...settled.value, resources: [] }) !== queryOf(allLines);
   return (
-    <section class="log" aria-label={resource ? `Log of ${resource}` : `Log of ${called} resources`}>
+    <section
+      class="log"
+      aria-label={resource ? `Log of ${resource}` : `Log of ${called} resources`}
+      style={{ "--letters": `${pixels()}px` }}
+    >
       <Toolbar
         filter={filter}
         resource={resource}

@@ -7,7 +7,6 @@ import { copyText } from "../model/clipboard";
 import { log, notify, session } from "../page";
 import { Menu } from "../parts/Menu";
 import { expressionOf, queryOf, type LevelChoice, type LogFilter } from "./filter";
-import { choices, toggle } from "./looks";
 import { failureWords, unmarkedWords } from "./marker";
 import { matchWords, type Matches } from "./matches";
 import type { Jump } from "./shown";
@@ -82,12 +81,6 @@ export function Toolbar({
           </button>
         </span>
         <span class="log-options">
-          {choices.map(({ name, title, key, choice }) => (
-            <label class="check" key={name} title={`${title} (${key})`}>
-              <input type="checkbox" checked={choice.value} onChange={() => toggle(name)} />
-              {title}
-            </label>
-          ))}
           <button type="button" class="quiet" onClick={() => void copyLines(queryOf(filter.peek()), floor)}>
             Copy
           </button>

@@ -36,3 +36,34 @@ export function toggle(name: (typeof choices)[number]["name"]): void {
   found.choice.value = !found.choice.peek();
   remember(name, found.choice.peek());
 }
+
+/** In pixels. Rows are of one height, into which the largest fit. */
+export const letters = [
+  { name: "small", words: "Small letters", pixels: 11 },
+  { name: "normal", words: "Normal letters", pixels: 12.5 },
+  { name: "large", words: "Large letters", pixels: 14 },
+  { name: "largest", words: "Largest letters", pixels: 16 },
+] as const;
+
+export type Size = (typeof letters)[number]["name"];
+
+const usual = 1;
+
+export const size = signal<Size>(recall("size", letters[usual].name));
+
+const place = () => letters.findIndex(({ name }) => name === size.value);
+
+/** What was remembered may be of another lilt. */
+export function pixels(): number {
+  return (letters[place()] ?? letters[usual]).pixels;
+}
+
+export function setSize(wanted: Size): void {
+  size.value = wanted;
+  remember("size", wanted);
+}
+
+export function resize(by: 1 | -1): void {
+  const next = letters[place() + by];
+  if (next) setSize(next.name);
+}
