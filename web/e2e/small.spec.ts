@@ -33,7 +33,7 @@ for (const width of [800, 480]) {
     await expect(row(page, "byhand").locator(".manual-chip")).toBeVisible();
     await expect(server.locator(".manual-chip")).toHaveCount(0);
     await server.getByLabel("More for server").click();
-    await server.getByRole("button", { name: "Wait for me (manual)" }).click();
+    await server.getByRole("button", { name: "Switch to Manual" }).click();
     await expect(server.locator(".manual-chip")).toBeVisible();
     await check("overview");
     // How long it took, the buttons of the bar at the top, and all groups at once.

@@ -144,7 +144,7 @@ function ofResource(name: string): Offer[] {
     },
     { words: `Enable ${name}`, there: live && off, run: () => setEnabled([name], true) },
     {
-      words: manual ? `Update ${name} by itself` : `Update ${name} only by hand`,
+      words: `Switch ${name} to ${manual ? "Auto" : "Manual"}`,
       there: live && !off,
       run: () => setManual([name], !manual),
     },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { annotation, type RuntimeStatus, type UpdateStatus } from "../generated/protocol";
 import { resource } from "./sample";
-import { kind, messages, overall, runtimeStatus, updateStatus } from "./status";
+import { brief, kind, messages, overall, runtimeStatus, updateStatus } from "./status";
 
 const updates: UpdateStatus[] = ["none", "pending", "in_progress", "ok", "error", "not_applicable"];
 const runtimes: RuntimeStatus[] = ["unknown", "ok", "pending", "error", "not_applicable", "none"];
@@ -62,6 +62,22 @@ describe("messages", () => {
       kind: "note",
       text: "changed: a.go",
     });
+  });
+
+  test("what waits for a click as it was told to is no warning", () => {
+    const held = (hold: string) =>
+      messages(resource("a", {}, { annotations: { [annotation.hold]: hold } })).map(({ kind }) => kind);
+    expect(held("waiting for a trigger")).toEqual(["due"]);
+    expect(held("files changed; waiting for a trigger")).toEqual(["due"]);
+    expect(held("waiting for db (waiting for a trigger)")).toEqual(["hold"]);
+  });
+
+  test("of a failed command it is said first how it ended", () => {
+    expect(brief('Command "cat a/very/long/path" failed: exit status 3')).toBe(
+      "exit status 3: cat a/very/long/path",
+    );
+    expect(brief('Command "set -e\ncat a" failed: signal: killed\nmore')).toBe("signal: killed: set -e");
+    expect(brief("Tiltfile:2:1: no such thing\n  | x")).toBe("Tiltfile:2:1: no such thing");
   });
 
   test("a failing pod says why", () => {

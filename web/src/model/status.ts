@@ -103,7 +103,8 @@ function overallOf(resource: UIResource): Overall {
 }
 
 export interface Message {
-  kind: "error" | "warning" | "hold" | "note";
+  /** One that is `due` waits for nobody but the reader: nothing is wrong with it. */
+  kind: "error" | "warning" | "hold" | "due" | "note";
   text: string;
 }
 
@@ -124,7 +125,8 @@ export function messages(resource: UIResource): Message[] {
   }
   add("warning", note(annotation.forwards));
   add("warning", note(annotation.drift));
-  add("hold", note(annotation.hold));
+  const hold = note(annotation.hold);
+  add(isDue(hold) ? "due" : "hold", hold);
   if (status.runtimeStatus !== "error") {
     add("note", note(annotation.runtimeMessage));
   }
@@ -135,6 +137,18 @@ export function messages(resource: UIResource): Message[] {
     add("note", note(annotation.cause));
   }
   return found;
+}
+
+/** It waits for a click, as it was told to. */
+export function isDue(hold: string | undefined): boolean {
+  return hold !== undefined && /\bwaiting for a trigger$/.test(hold);
+}
+
+/** A message in one row: of a failed command first how it ended, since long ones are cut off at the end. */
+export function brief(text: string): string {
+  const failed = /^Command "([^]*)" failed: ([^\n]+)/.exec(text);
+  const words = failed ? `${failed[2]}: ${failed[1]}` : text;
+  return words.split("\n", 1)[0] ?? "";
 }
 
 export function kind(resource: UIResource): string {

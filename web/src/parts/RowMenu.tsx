@@ -14,7 +14,7 @@ export function RowMenu({ resource }: { resource: UIResource }) {
     { words: "Update now", run: () => trigger(name), off: disabled },
     { words: "Cancel the update", run: () => cancel(name), off: !canCancel(resource) },
     {
-      words: isManual(resource) ? "Update by itself (auto)" : "Wait for me (manual)",
+      words: isManual(resource) ? "Switch to Auto" : "Switch to Manual",
       run: () => setManual([name], !isManual(resource)),
       off: disabled,
     },

@@ -4,7 +4,7 @@ import { Mark } from "./Mark";
 
 export function StatusCell({ status, children }: { status: Status; children?: ComponentChildren }) {
   return (
-    <div class={`status ${status.shape}`}>
+    <div class={`status ${status.shape}`} title={status.shape === "absent" ? status.word : undefined}>
       <Mark shape={status.shape} />
       <div class="status-words">
         <span class="word">{status.word}</span>

@@ -4,24 +4,13 @@ import type { UIResource } from "../generated/protocol";
 import { collapsed, nameFilter, order, sortBy, stateFilter, toggleGroup } from "../model/listing";
 import { nextOrder, type Column } from "../model/order";
 import { STARRED, type Group } from "../model/session";
-import {
-  isDisabled,
-  isManual,
-  kind,
-  messages,
-  overall,
-  overallShape,
-  overallWord,
-  runtimeStatus,
-  updateStatus,
-} from "../model/status";
+import { brief, isDisabled, isManual, kind, messages, runtimeStatus, updateStatus } from "../model/status";
 import { buttons, session } from "../page";
 import { Chevron } from "../parts/Chevron";
 import { CopyButton } from "../parts/CopyButton";
 import { CustomButtons } from "../parts/CustomButton";
 import { Endpoints } from "../parts/Endpoints";
 import { Link } from "../parts/Link";
-import { Mark } from "../parts/Mark";
 import { ModeSwitch } from "../parts/ModeSwitch";
 import { useNear } from "../parts/near";
 import { Once } from "../parts/Once";
@@ -30,6 +19,7 @@ import { GroupTick, Tick } from "../parts/Selection";
 import { Star } from "../parts/Star";
 import { StatusCell } from "../parts/StatusCell";
 import { TriggerButton } from "../parts/TriggerButton";
+import { Troubles } from "../parts/Troubles";
 import { UpdateTime } from "../parts/UpdateTime";
 
 export function Table({ groups }: { groups: readonly Group[] }) {
@@ -109,24 +99,6 @@ function Body({ group }: { group: Group }) {
   );
 }
 
-/** So that a closed group does not hide what needs attention. */
-function Troubles({ names }: { names: readonly string[] }) {
-  const states = names.map((name) => session.resource(name)?.value).map((found) => found && overall(found));
-  return (
-    <span class="troubles">
-      {(["error", "busy", "starting", "waiting"] as const).map((state) => {
-        const count = states.filter((found) => found === state).length;
-        return count === 0 ? null : (
-          <span key={state} title={`${count} ${overallWord[state]}`}>
-            <Mark shape={overallShape(state)} />
-            {count} <span class="hidden">{overallWord[state]}</span>
-          </span>
-        );
-      })}
-    </span>
-  );
-}
-
 /** Endpoints are one under the other: two fit into a row as high as others. In pixels, as table.css has it. */
 function heightOf({ status }: UIResource): number | undefined {
   const links = status.endpointLinks?.length ?? 0;
@@ -170,7 +142,7 @@ function Message({ resource }: { resource: UIResource }) {
   const [message] = messages(resource);
   return (
     <span class={`message ${message?.kind ?? "note"}`} title={message?.text}>
-      {message ? message.text.split("\n", 1)[0] : kind(resource)}
+      {message ? brief(message.text) : kind(resource)}
     </span>
   );
 }

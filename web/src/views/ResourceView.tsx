@@ -2,7 +2,7 @@ import type { KubernetesInfo, UIResource } from "../generated/protocol";
 import { annotation } from "../generated/protocol";
 import { LogPane } from "../logs/LogPane";
 import { restartWords } from "../model/cluster";
-import { isDisabled, kind, messages, runtimeStatus, updateStatus } from "../model/status";
+import { isDisabled, isDue, kind, messages, runtimeStatus, updateStatus } from "../model/status";
 import { buttons, session, setEnabled, snapshot } from "../page";
 import { ClusterPanel } from "../parts/ClusterPanel";
 import { CopyButton } from "../parts/CopyButton";
@@ -158,7 +158,7 @@ function Panels({ resource }: { resource: UIResource }) {
 function Hold({ resource }: { resource: UIResource }) {
   const hold = resource.metadata.annotations?.[annotation.hold];
   const running = resource.status.currentBuild ? "It is being updated now." : "It waits for nothing.";
-  return <p class={hold ? "hold-words" : "muted"}>{hold ? `Waiting: ${hold}` : running}</p>;
+  return <p class={hold && !isDue(hold) ? "hold-words" : "muted"}>{hold ? `Waiting: ${hold}` : running}</p>;
 }
 
 /** What the pod says beyond "it runs". */
@@ -173,7 +173,7 @@ function Messages({ resource }: { resource: UIResource }) {
   const cause = resource.metadata.annotations?.[annotation.cause];
   const shown = messages(resource).filter((message) => message.text !== cause);
   if (shown.length === 0) return null;
-  const word = { error: "Error", warning: "Warning", hold: "Waiting", note: "Note" };
+  const word = { error: "Error", warning: "Warning", hold: "Waiting", due: "Waiting", note: "Note" };
   return (
     <ul class="messages">
       {shown.map((message, index) => (

@@ -1,0 +1,24 @@
+/** So that a closed group does not hide what needs attention. */
+
+import { overall, overallShape, overallWord } from "../model/status";
+import { session } from "../page";
+import { Mark } from "./Mark";
+
+const troubles = ["error", "busy", "starting", "waiting"] as const;
+
+export function Troubles({ names }: { names: readonly string[] }) {
+  const states = names.map((name) => session.resource(name)?.value).map((found) => found && overall(found));
+  return (
+    <span class="troubles">
+      {troubles.map((state) => {
+        const count = states.filter((found) => found === state).length;
+        return count === 0 ? null : (
+          <span key={state} title={`${count} ${overallWord[state]}`}>
+            <Mark shape={overallShape(state)} />
+            {count} <span class="hidden">{overallWord[state]}</span>
+          </span>
+        );
+      })}
+    </span>
+  );
+}
