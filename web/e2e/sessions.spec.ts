@@ -19,6 +19,25 @@ test("two sessions of this machine lead to one another", async ({ lilt, page }) 
   await other.end();
 });
 
+test("the clusters of a session are told, and whether they answer", async ({ lilt, page }) => {
+  const connection = { kubernetes: { context: "kind-dev", namespace: "shop" } };
+  const clusters = [
+    {
+      metadata: { name: "default" },
+      status: { connection, version: "v1.34.1", connectedAt: "2026-01-01T00:00:00Z" },
+    },
+    { metadata: { name: "far" }, status: { error: "no route to host" } },
+  ];
+  await page.route("**/v1alpha1/clusters", (route) => route.fulfill({ json: { items: clusters } }));
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "hello")).toBeVisible();
+  await page.locator(".sessions summary").click();
+  await expect(page.getByRole("list", { name: "Clusters of this session" }).locator("li")).toHaveText([
+    "kind-dev, namespace shop answers (v1.34.1)",
+    "far no route to host",
+  ]);
+});
+
 test("who wants it is notified of what fails and of what works again", async ({ lilt, page, context }) => {
   await context.grantPermissions(["notifications"]);
   // What the browser would show, and a page that is not in sight.

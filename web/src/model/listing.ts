@@ -18,6 +18,14 @@ export const collapsed = signal<readonly string[]>(recall("collapsed", []));
 /** Switched off ones are many where a Tiltfile lets one choose. */
 export const showDisabled = signal(recall("disabled", true));
 
+/** Beside a log, what fails comes first in its group. */
+export const failingFirst = signal(recall("failing-first", false));
+
+export function setFailingFirst(first: boolean): void {
+  failingFirst.value = first;
+  remember("failing-first", first);
+}
+
 export function sortBy(wanted: Order): void {
   order.value = { ...wanted, turn: order.peek().turn + 1 };
 }

@@ -3,11 +3,19 @@
 import { signal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { UIResource } from "../generated/protocol";
-import { collapsed, matchesName, nameFilter, showDisabled, toggleGroup } from "../model/listing";
+import {
+  collapsed,
+  failingFirst,
+  matchesName,
+  nameFilter,
+  setFailingFirst,
+  showDisabled,
+  toggleGroup,
+} from "../model/listing";
 import { route } from "../model/route";
 import { starredGroup, type Group } from "../model/session";
 import { stars } from "../model/stars";
-import { isDisabled, runtimeStatus, updateStatus } from "../model/status";
+import { isDisabled, overall, runtimeStatus, updateStatus } from "../model/status";
 import { session } from "../page";
 import { Chevron } from "./Chevron";
 import { Link } from "./Link";
@@ -15,6 +23,7 @@ import { Mark } from "./Mark";
 import { screenful, useNear, useSight } from "./near";
 import { Once } from "./Once";
 import { countOf, cut, useRoom } from "./room";
+import { Troubles } from "./Troubles";
 
 /** Rows that there were: at first, what fits on the screen. */
 const left = { rows: screenful() };
@@ -50,6 +59,14 @@ export function ResourceList() {
             value={nameFilter.value}
             onInput={(event) => (nameFilter.value = event.currentTarget.value)}
           />
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={failingFirst.value}
+              onChange={(event) => setFailingFirst(event.currentTarget.checked)}
+            />
+            Failing first
+          </label>
         </div>
         <div class="side-scroll" ref={scroller}>
           <Together />
@@ -75,14 +92,25 @@ function useGroups(): Group[] {
       })
       .join("\n");
   });
+  const alerts = useComputed(() =>
+    failingFirst.value ? session.names.value.filter(isFailing).join("\n") : "",
+  );
   const hidden = new Set(off.value.split("\n"));
+  const first = new Set(alerts.value.split("\n"));
   const known = new Set(session.names.value);
   return [starredGroup(stars.value, known), ...session.groups.value]
     .map((group) => ({
       ...group,
-      names: group.names.filter((name) => matchesName(name) && !hidden.has(name)),
+      names: group.names
+        .filter((name) => matchesName(name) && !hidden.has(name))
+        .sort((one, other) => Number(first.has(other)) - Number(first.has(one))),
     }))
     .filter((group) => group.names.length > 0);
+}
+
+function isFailing(name: string): boolean {
+  const resource = session.resource(name)?.value;
+  return resource !== undefined && overall(resource) === "error";
 }
 
 function isShown(name: string): boolean {
@@ -98,6 +126,8 @@ function Section({ group }: { group: Group }) {
           <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.key)}>
             <Chevron />
             {group.label}
+            <span class="group-count">{group.total ?? group.names.length}</span>
+            {open ? null : <Troubles names={group.names} />}
           </button>
         </h2>
       )}

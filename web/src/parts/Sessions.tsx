@@ -2,13 +2,21 @@
 
 import { useSignal } from "@preact/signals";
 import type { RunningSession } from "../generated/protocol";
+import { clusterWords, fetchClusters, type Cluster } from "../model/clusters";
 import { fromHere } from "../model/endpoint";
 import { notify, project, snapshot } from "../page";
+import { Mark } from "./Mark";
 import { Menu } from "./Menu";
 
 export function Sessions() {
   const found = useSignal<readonly RunningSession[]>([]);
+  const clusters = useSignal<readonly Cluster[]>([]);
   const look = async () => {
+    // Without an answer there is nothing to say of them, and the rest of the page says why.
+    void fetchClusters().then(
+      (all) => (clusters.value = all),
+      () => (clusters.value = []),
+    );
     try {
       const response = await fetch("/api/sessions");
       if (!response.ok) throw new Error((await response.text()).trim());
@@ -36,6 +44,7 @@ export function Sessions() {
     >
       {() => (
         <>
+          <Clusters clusters={clusters.value} />
           {others.length === 0 ? <span class="muted">No other session runs here.</span> : null}
           {others.map(({ name, tiltfile, port, link }) => (
             <a key={port} href={fromHere(link, location.hostname)} title={tiltfile}>
@@ -48,5 +57,25 @@ export function Sessions() {
         </>
       )}
     </Menu>
+  );
+}
+
+/** Where what is deployed goes: nobody wants to find out that it was another cluster. */
+function Clusters({ clusters }: { clusters: readonly Cluster[] }) {
+  if (clusters.length === 0) return null;
+  return (
+    <ul class="clusters" aria-label="Clusters of this session">
+      {clusters.map((cluster) => {
+        const { name, state, failed } = clusterWords(cluster);
+        return (
+          <li key={cluster.metadata.name}>
+            <Mark shape={failed ? "error" : cluster.status?.connectedAt ? "ok" : "busy"} />
+            <span>
+              {name} <span class={failed ? "cluster-failed" : "muted"}>{state}</span>
+            </span>
+          </li>
+        );
+      })}
+    </ul>
   );
 }

@@ -1,0 +1,124 @@
+/** What can be seen and done beside a resource's log. */
+
+import { expect, row, test } from "./lilt";
+
+test.describe("the head of a resource", () => {
+  test.use({
+    tiltfile: `
+load('ext://uibutton', 'cmd_button')
+local_resource('app', cmd='cat input', deps=['input'])
+cmd_button('wipe', resource='app', text='Wipe', argv=['sh', '-c', 'echo wiped >> clicked'])
+`,
+  });
+
+  test("has its buttons, its mode, and whether it is enabled", async ({ lilt, page }) => {
+    lilt.write("input", "one");
+    await page.goto(`${lilt.address}/r/app/overview`);
+    const head = page.getByRole("region", { name: "State" });
+    await head.getByRole("button", { name: "Wipe" }).click();
+    await expect.poll(() => lilt.read("clicked")).toBe("wiped\n");
+    await expect(head).toContainText("Cause of the last update");
+    const mode = head.locator(".mode");
+    await expect(mode).toHaveText("Auto");
+    await mode.click();
+    await expect(mode).toHaveText("Manual");
+    // From now on changes wait, and the star on the button says so.
+    await expect(async () => {
+      lilt.write("input", String(Math.random()));
+      await expect(head.locator(".trigger .changed")).toBeVisible({ timeout: 1_000 });
+    }).toPass();
+    await head.getByRole("button", { name: "Disable" }).click();
+    await expect(head).toContainText("Disabled");
+    await expect(head.locator(".trigger, .mode")).toHaveCount(0);
+    await head.getByRole("button", { name: "Enable" }).click();
+    await expect(head.locator(".trigger")).toBeVisible();
+    await expect(head).not.toContainText("Disabled");
+  });
+
+  test("has its pod to copy, and a key leads into the cluster", async ({ lilt, page, context }) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    const pod = "app-6b487f9d4c-x2x7k";
+    // As if it ran in a cluster.
+    await page.routeWebSocket(/\/ws$/, (socket) => {
+      socket.connectToServer().onMessage((message) => {
+        const said = JSON.parse(String(message));
+        for (const resource of said.resources ?? []) {
+          if (resource.metadata.name === "app") {
+            resource.status.k8sResourceInfo = { podName: pod, podStatus: "Running", podRestarts: 2 };
+          }
+        }
+        socket.send(JSON.stringify(said));
+      });
+    });
+    await page.route("**/kubernetesdiscoveries/app", (route) =>
+      route.fulfill({ json: { metadata: { name: "app" }, status: { pods: [{ name: pod }] } } }),
+    );
+    await page.route(/\/api\/(notices|objects)\?/, (route) => route.fulfill({ json: [] }));
+    await page.goto(`${lilt.address}/r/app/overview`);
+    const head = page.getByRole("region", { name: "State" });
+    await expect(head).toContainText("2 restarts");
+    await head.getByRole("button", { name: `Copy the pod's name ${pod}` }).click();
+    await expect(page.locator(".notice")).toContainText(`Copied`);
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(pod);
+    await page.keyboard.press("c");
+    const panel = page.getByRole("region", { name: "In the cluster" });
+    await expect(panel).toContainText(pod);
+    await page.keyboard.press("c");
+    await expect(panel).toHaveCount(0);
+  });
+});
+
+test.describe("an update that runs", () => {
+  test.use({ tiltfile: "local_resource('slow', cmd='exec sleep 600')\n" });
+
+  test("is cancelled from the row's menu", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/`);
+    const slow = row(page, "slow");
+    await expect(slow).toContainText("Updating");
+    await slow.getByLabel("More for slow").click();
+    await slow.getByRole("button", { name: "Cancel the update" }).click();
+    await expect(slow).toContainText("Update failed");
+    await slow.getByLabel("More for slow").click();
+    await expect(slow.getByRole("button", { name: "Cancel the update" })).toBeDisabled();
+  });
+});
+
+test("a closed group shows what fails in it, in the overview and beside a log", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/`);
+  await expect(row(page, "broken")).toContainText("Update failed");
+  await page.getByRole("button", { name: "checks 2" }).click();
+  await expect(row(page, "broken")).toHaveCount(0);
+  const troubles = page.locator("tr.group", { hasText: "checks" }).locator(".troubles > span");
+  await expect(troubles).toHaveText(["1 Failing", "1 Waiting"]);
+  await page.keyboard.press("l");
+  const group = page.getByRole("navigation", { name: "Resources" }).getByRole("button", { name: "checks" });
+  await expect(group).toHaveAttribute("aria-expanded", "false");
+  await expect(group.locator(".group-count")).toHaveText("2");
+  await expect(group.locator(".troubles > span")).toHaveText(["1 Failing", "1 Waiting"]);
+  await group.click();
+  await expect(group.locator(".troubles")).toHaveCount(0);
+});
+
+test.describe("beside a log", () => {
+  test.use({
+    tiltfile:
+      "local_resource('a', cmd='true')\nlocal_resource('b', cmd='cat fixed', deps=['fixed'])\nlocal_resource('c', cmd='true')\n",
+  });
+
+  test("what fails comes first, if one wants, and is remembered", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/r/(all)/overview`);
+    const list = page.getByRole("navigation", { name: "Resources" });
+    const names = () =>
+      list
+        .locator("[data-name]")
+        .evaluateAll((items) => items.map((item) => (item as HTMLElement).dataset["name"]));
+    await expect(list.getByRole("link", { name: "b Update failed" })).toBeVisible();
+    expect(await names()).toEqual(["(Tiltfile)", "a", "b", "c"]);
+    await list.getByLabel("Failing first").check();
+    await expect.poll(names).toEqual(["(Tiltfile)", "b", "a", "c"]);
+    await page.reload();
+    await expect.poll(names).toEqual(["(Tiltfile)", "b", "a", "c"]);
+    lilt.write("fixed", "mended");
+    await expect.poll(names).toEqual(["(Tiltfile)", "a", "b", "c"]);
+  });
+});

@@ -1,0 +1,38 @@
+/** Which clusters the session speaks to, and whether they answer. */
+
+import type { ObjectMeta } from "../generated/protocol";
+
+/** Only what the page looks at. */
+export interface Cluster {
+  metadata: ObjectMeta;
+  status?: {
+    connection?: { kubernetes?: { context?: string; namespace?: string; product?: string } };
+    version?: string;
+    error?: string;
+    connectedAt?: string;
+  };
+}
+
+export interface ClusterWords {
+  /** `kind-dev, namespace default`. */
+  name: string;
+  /** `answers (v1.34.1)`, or why it does not. */
+  state: string;
+  failed: boolean;
+}
+
+export async function fetchClusters(): Promise<readonly Cluster[]> {
+  const response = await fetch("/proxy/apis/tilt.dev/v1alpha1/clusters");
+  if (!response.ok) throw new Error((await response.text()).trim());
+  return ((await response.json()) as { items: Cluster[] }).items;
+}
+
+export function clusterWords({ metadata, status }: Cluster): ClusterWords {
+  const { context, namespace } = status?.connection?.kubernetes ?? {};
+  const name = [context || metadata.name, namespace ? `namespace ${namespace}` : ""]
+    .filter(Boolean)
+    .join(", ");
+  if (status?.error) return { name, state: status.error, failed: true };
+  if (!status?.connectedAt) return { name, state: "is asked for the first time", failed: false };
+  return { name, state: status.version ? `answers (${status.version})` : "answers", failed: false };
+}
