@@ -1,4 +1,9 @@
-/** The table of resources, in groups that can be closed. */
+/**
+ * The table of resources, in groups that can be closed.
+ *
+ * Its rows are grids (see table.css), because a browser lays a table out as a whole whenever one cell of it changes. Roles say
+ * to those who listen what it is all the same.
+ */
 
 import type { UIResource } from "../generated/protocol";
 import { collapsed, nameFilter, order, sortBy, stateFilter, toggleGroup } from "../model/listing";
@@ -24,23 +29,19 @@ import { UpdateTime } from "../parts/UpdateTime";
 
 export function Table({ groups }: { groups: readonly Group[] }) {
   return (
-    <table class="resources">
-      <colgroup>
-        <col class="c-name" />
-        <col class="c-update" />
-        <col class="c-runtime" />
-        <col class="c-endpoints" />
-        <col class="c-mode" />
-        <col class="c-trigger" />
-      </colgroup>
-      <thead>
-        <tr>
+    <table class="resources" role="table">
+      <thead role="rowgroup">
+        <tr class="heads" role="row">
           <Sortable column="name">Resource</Sortable>
           <Sortable column="update">Update</Sortable>
           <Sortable column="runtime">Runtime</Sortable>
-          <th scope="col">Endpoints</th>
-          <th scope="col">Mode</th>
-          <th scope="col">
+          <th scope="col" role="columnheader">
+            Endpoints
+          </th>
+          <th scope="col" role="columnheader">
+            Mode
+          </th>
+          <th scope="col" role="columnheader">
             <span class="hidden">Trigger and more</span>
           </th>
         </tr>
@@ -56,7 +57,11 @@ function Sortable({ column, children }: { column: Column; children: string }) {
   const now = order.value;
   const sorts = now.column === column;
   return (
-    <th scope="col" aria-sort={sorts ? (now.descending ? "descending" : "ascending") : undefined}>
+    <th
+      scope="col"
+      role="columnheader"
+      aria-sort={sorts ? (now.descending ? "descending" : "ascending") : undefined}
+    >
       <button
         type="button"
         class="sort"
@@ -75,10 +80,10 @@ function Body({ group }: { group: Group }) {
   const searching = nameFilter.value !== "" || stateFilter.value !== undefined;
   const open = searching || group.bare || !collapsed.value.includes(group.key);
   return (
-    <tbody>
+    <tbody role="rowgroup">
       {group.bare ? null : (
-        <tr class="group">
-          <th scope="rowgroup" colSpan={6}>
+        <tr class="group" role="row">
+          <th scope="rowgroup" role="rowheader" colSpan={6}>
             <GroupTick label={group.label} names={group.names} />
             <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.key)}>
               <Chevron />
@@ -117,12 +122,13 @@ function Row({ name }: { name: string }) {
   return (
     <tr
       ref={row}
+      role="row"
       class={`row${disabled ? " off" : ""}${near ? "" : " far"}`}
       style={style}
       data-resource={name}
       data-near
     >
-      <th scope="row">
+      <th scope="row" role="rowheader">
         <span class="name-line">
           {near ? <Tick name={name} /> : null}
           {near ? <Star name={name} /> : null}
@@ -150,7 +156,7 @@ function Message({ resource }: { resource: UIResource }) {
 /** Out of sight: for those who listen, and for the browser's own search. */
 function FarCells({ resource }: { resource: UIResource }) {
   return (
-    <td colSpan={5}>
+    <td role="cell" colSpan={5}>
       {updateStatus(resource).word}, {runtimeStatus(resource).word}
     </td>
   );
@@ -160,12 +166,12 @@ function Cells({ resource }: { resource: UIResource }) {
   const pod = resource.status.k8sResourceInfo?.podName;
   return (
     <>
-      <td>
+      <td role="cell">
         <StatusCell status={updateStatus(resource)}>
           <UpdateTime resource={resource} />
         </StatusCell>
       </td>
-      <td>
+      <td role="cell">
         <StatusCell status={runtimeStatus(resource)}>
           {pod ? (
             <span class="pod-line">
@@ -177,11 +183,11 @@ function Cells({ resource }: { resource: UIResource }) {
           ) : null}
         </StatusCell>
       </td>
-      <td>
+      <td role="cell">
         <Offers resource={resource} />
       </td>
-      <td>{isDisabled(resource) ? null : <ModeSwitch resource={resource} />}</td>
-      <td class="row-end">
+      <td role="cell">{isDisabled(resource) ? null : <ModeSwitch resource={resource} />}</td>
+      <td role="cell" class="row-end">
         {isDisabled(resource) ? null : <TriggerButton resource={resource} />}
         <RowMenu resource={resource} />
       </td>
