@@ -18,6 +18,9 @@ use crate::task::{TaskId, TaskSpec};
 
 /// Events that are remembered; older ones go.
 const REMEMBERED: usize = 20;
+/// Paths that an object names, but for those of the newest event: all of them are told again with every save, and a burst may have
+/// thousands.
+const TOLD: usize = 2_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct FilesRun {
@@ -82,9 +85,19 @@ impl FileEvents {
         }
         if let Some(last) = self.last() {
             status.insert("lastEventTime".to_owned(), time(last));
-            let events = self.seen.iter().map(|(at, paths)| json!({"time": time(*at), "seenFiles": paths}));
+            let events = self.told().iter().map(|(at, paths)| json!({"time": time(*at), "seenFiles": paths}));
             status.insert("fileEvents".to_owned(), events.collect());
         }
+    }
+
+    fn told(&self) -> &[(Timestamp, Vec<PathBuf>)] {
+        let mut named = 0;
+        let fits = |(_, paths): &&(Timestamp, Vec<PathBuf>)| {
+            named += paths.len();
+            named <= TOLD
+        };
+        let count = self.seen.iter().rev().take_while(fits).count();
+        &self.seen[self.seen.len() - count.max(1)..]
     }
 }
 
@@ -162,4 +175,26 @@ fn manner(state: &State, key: &ObjectKey) -> Manner {
     let updates: Vec<_> =
         updates.iter().map(|(_, object)| reading::live_update(object, state.folder())).collect();
     manner_of(updates.iter(), group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_told_whole_and_older_ones_as_far_as_there_is_room() {
+        let told = |sizes: &[usize]| {
+            let mut events = FileEvents::default();
+            for size in sizes {
+                events.note(Timestamp::ZERO, vec![PathBuf::from("/a"); *size]);
+            }
+            let mut status = Map::new();
+            events.tell(&mut status);
+            let events = status["fileEvents"].as_array().cloned().unwrap_or_default();
+            events.iter().map(|event| event["seenFiles"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&[1, 2, 3]), [1, 2, 3]);
+        assert_eq!(told(&[1, 1_500, 500]), [1_500, 500]);
+        assert_eq!(told(&[1, TOLD + 1]), [TOLD + 1]);
+    }
 }
