@@ -204,7 +204,7 @@ export function Lines({
   return (
     <>
       <Edge window={window} parts={window.rows.length > 0 ? ["whole", "before"] : ["before"]} />
-      <div class="log-frame">
+      <div class={`log-frame${looks.wrap ? " wraps" : ""}`}>
         <div
           class={`log-scroller${looks.wrap ? " wrap" : ""}`}
           id="log-lines"

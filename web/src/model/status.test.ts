@@ -77,6 +77,9 @@ describe("messages", () => {
       "exit status 3: cat a/very/long/path",
     );
     expect(brief('Command "set -e\ncat a" failed: signal: killed\nmore')).toBe("signal: killed: set -e");
+    expect(brief('waiting for db (failed: Command "make db" failed: exit status 2)')).toBe(
+      "waiting for db (failed: exit status 2: make db)",
+    );
     expect(brief("Tiltfile:2:1: no such thing\n  | x")).toBe("Tiltfile:2:1: no such thing");
   });
 

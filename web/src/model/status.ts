@@ -146,8 +146,7 @@ export function isDue(hold: string | undefined): boolean {
 
 /** A message in one row: of a failed command first how it ended, since long ones are cut off at the end. */
 export function brief(text: string): string {
-  const failed = /^Command "([^]*)" failed: ([^\n]+)/.exec(text);
-  const words = failed ? `${failed[2]}: ${failed[1]}` : text;
+  const words = text.replace(/Command "([^]*)" failed: ([^\n)]+)/, "$2: $1");
   return words.split("\n", 1)[0] ?? "";
 }
 

@@ -1,5 +1,6 @@
 import { chords, helpShown, keys, setSingleKeys, singleKeys } from "../keys";
 import { setTheme, theme, themes, themeWords } from "../model/theme";
+import { version } from "../page";
 import { useModal } from "./modal";
 
 export function Help() {
@@ -48,6 +49,7 @@ function Open() {
             ))}
           </select>
         </label>
+        {version.value ? <span class="muted">lilt {version.value}</span> : null}
         <button type="button" onClick={close} autoFocus>
           Close
         </button>
