@@ -131,7 +131,9 @@ impl TaskSpec {
             | (TaskSpec::Follow { .. }, TaskSpec::Follow { .. })
             | (TaskSpec::Stream { .. }, TaskSpec::Stream { .. }) => true,
             // One that was given up may never answer: whoever does it must end, and the connection with it.
-            (TaskSpec::Sync(old), TaskSpec::Sync(new)) => old.given_up == new.given_up,
+            (TaskSpec::Sync(old), TaskSpec::Sync(new)) => {
+                old.given_up == new.given_up && old.without_agent == new.without_agent
+            }
             (
                 TaskSpec::Forward { cluster: old_cluster, forward: old, .. },
                 TaskSpec::Forward { cluster, forward: new, .. },

@@ -7,6 +7,8 @@ use lilt_engine::{
 };
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::files::Manner;
+use lilt_model::project::{Project, Settings};
+use lilt_model::resource::Body;
 use lilt_model::{ContainerId, Failure};
 use serde_json::{Value, json};
 use support::*;
@@ -80,6 +82,37 @@ fn what_is_copied_for_another_specification_is_given_up() {
     assert!(anew.continues(&done));
     put_update(&mut script, json!([]));
     assert!(done.continues(&task(&script).expect("it is connected")), "nothing was given up");
+}
+
+/// Who forbids the agent means all ways into containers, also those that a script makes.
+#[test]
+fn the_agent_stays_out_where_the_tiltfile_says_so() {
+    let mut script = copying(json!([]));
+    assert!(!sync(&script).without_agent);
+    let connected = task(&script).expect("it is connected");
+    let forbidding = |mut resource: lilt_model::resource::Resource, forbidden: bool| {
+        if let Body::Kubernetes(spec) = &mut resource.body {
+            spec.without_agent = forbidden;
+        }
+        resource
+    };
+    script.state.take_touched();
+    script.save_tiltfile().load(vec![forbidding(workload("w"), true)]);
+    assert!(script.state.take_touched().objects.contains(&ObjectKey::new("LiveUpdate", "own")));
+    assert!(sync(&script).without_agent);
+    assert!(!connected.continues(&task(&script).expect("it is connected")), "it is there no longer");
+
+    // Pods that are no resource's, as far as its name tells.
+    let mut script = copying(json!([]));
+    let discovery = json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}]}});
+    put(&mut script, "KubernetesDiscovery", "pods", discovery);
+    let update = json!({"selector": {"kubernetes": {"discoveryName": "pods", "containerName": "main"}}});
+    put(&mut script, "LiveUpdate", "own", json!({"spec": update}));
+    assert!(!sync(&script).without_agent);
+    let settings = Settings { live_update_agent: false, ..Settings::default() };
+    let resources = vec![forbidding(workload("w"), true)];
+    script.save_tiltfile().load_with(Project { resources, settings, ..Project::default() });
+    assert!(sync(&script).without_agent);
 }
 
 #[test]

@@ -44,6 +44,9 @@ pub struct Settings {
     pub default_registry: Option<Registry>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub server_side_apply: ServerSideApply,
+    /// Whether lilt's agent may come into containers, where nothing else says so.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub live_update_agent: bool,
     /// Images that nothing uses and that are not worth a warning; `*` means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppress_unused_image_warnings: Vec<String>,
@@ -77,6 +80,7 @@ impl Default for Settings {
             max_parallel_updates: 3,
             default_registry: None,
             server_side_apply: ServerSideApply::default(),
+            live_update_agent: true,
             suppress_unused_image_warnings: Vec::new(),
             watch_ignores: Vec::new(),
             ci: CiSettings::default(),

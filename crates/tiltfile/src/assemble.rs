@@ -110,7 +110,7 @@ pub(crate) fn assemble(
     let defaults = Defaults {
         trigger_mode: default_mode,
         timeout,
-        live_update_agent: declared.live_update_agent.unwrap_or(true),
+        live_update_agent: declared.settings.live_update_agent,
         kinds: &declared.kinds,
     };
     for mut workload in workloads {

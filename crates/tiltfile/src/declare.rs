@@ -42,8 +42,6 @@ pub(crate) struct Declarations {
     /// The rest of what is said about the session; `registry` goes into it when all is said.
     pub(crate) settings: Settings,
     pub(crate) upsert_timeout_secs: Option<u32>,
-    /// Whether pods may get lilt's agent.
-    pub(crate) live_update_agent: Option<bool>,
     /// From `secret_settings`: values of Secrets may be shown.
     pub(crate) show_secrets: bool,
     pub(crate) config: ConfigDeclarations,

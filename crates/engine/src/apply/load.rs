@@ -220,6 +220,7 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
     link_images(state);
     switch::note_cluster(state);
     objects::adopt(state, tiltfile, &api_objects);
+    objects::touch_live_updates(state);
     alarm::limit_ci(state);
 }
 

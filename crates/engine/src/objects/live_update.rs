@@ -1,13 +1,15 @@
 //! `LiveUpdate`: saved files go into the containers that its selector finds, without a build. Those of Tiltfiles are part of
 //! the updates of resources.
 
+mod plan;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use lilt_model::api::fields::Fields;
 use lilt_model::api::{Object, ObjectKey, reading};
 use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
-use lilt_model::files::{ChangedPath, FileSet};
+use lilt_model::files::ChangedPath;
 use lilt_model::image::LiveUpdate;
 use lilt_model::reference::Reference;
 use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
@@ -15,14 +17,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::pods::{namespace_key, namespaces};
-use super::{Made, Run, discovery, images, references, resource_of, set_references};
-use crate::cause::Cause;
+use super::{Made, Run, discovery, images, references, set_references};
 use crate::event::SyncFault;
-use crate::plan::Plan;
 use crate::runtime::current_pods;
 use crate::schedule::in_place;
 use crate::state::{InitialSync, State};
-use crate::task::{SyncJob, SyncTask, TaskId, TaskSpec};
+pub(super) use plan::plan;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct LiveRun {
@@ -312,6 +312,15 @@ pub(crate) fn synced(
     reconsider(state, &key);
 }
 
+/// What a Tiltfile says of the agent holds for them, too.
+pub(crate) fn touch_all(state: &mut State) {
+    let from = ObjectKey::new("LiveUpdate", "");
+    let keys = state.objects.made.range(from..).map(|(key, _)| key.clone());
+    for key in keys.take_while(|key| key.kind == "LiveUpdate").collect::<Vec<_>>() {
+        state.objects.touch(&key);
+    }
+}
+
 /// A runner broke: a bug of ours.
 pub(crate) fn broke(state: &mut State, name: &str, container: &ContainerId, failure: Failure) {
     let made = state.objects.made.get_mut(&ObjectKey::new("LiveUpdate", name));
@@ -321,47 +330,6 @@ pub(crate) fn broke(state: &mut State, name: &str, container: &ContainerId, fail
         run.given_up.insert(container.clone(), number);
         synced(state, name, number, container, Err(SyncFault::Transport(failure)));
     }
-}
-
-pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRun) -> Plan {
-    let live_update = reading::live_update(object, state.folder());
-    let task = |(id, target): (&ContainerId, &Target)| {
-        let job = target.job.as_ref().map(|job| SyncJob {
-            update: job.run,
-            cause: Some(match job.everything && job.paths.is_empty() {
-                true => Cause::Started,
-                false => Cause::Files(job.paths.iter().map(|path| state.shown(path)).collect()),
-            }),
-            paths: job.paths.clone(),
-            everything: job.everything.then(|| ignored(state, object)),
-        });
-        let task = SyncTask {
-            pod: target.pod.clone(),
-            container: target.name.clone(),
-            id: id.clone(),
-            agent: target.agent,
-            without_agent: false,
-            live_update: live_update.clone(),
-            given_up: run.given_up.get(id).copied().unwrap_or_default(),
-            job,
-        };
-        let task_id = TaskId::ObjectSync(key.name.clone(), resource_of(object), id.clone());
-        (task_id, TaskSpec::Sync(Box::new(task)))
-    };
-    let is_reached = |target: &Target| state.clusters.get(&target.pod.cluster).info.is_some();
-    run.containers.iter().filter(|(_, target)| is_reached(target)).map(task).collect()
-}
-
-/// No files, but for what the sources of saves ignore.
-fn ignored(state: &State, object: &Object) -> FileSet {
-    let sources = object.get("/spec/sources").and_then(Value::as_array).into_iter().flatten();
-    let watches = sources.filter_map(|source| source["fileWatch"].as_str());
-    let rules = watches.flat_map(|watch| {
-        let made = state.objects.made.get(&ObjectKey::new("FileWatch", watch));
-        made.map(|made| reading::files(&[], made.object.get("/spec/ignores"), state.folder()).ignores)
-            .unwrap_or_default()
-    });
-    FileSet { roots: Vec::new(), ignores: rules.collect() }
 }
 
 pub(super) fn tell(run: &LiveRun, status: &mut Map<String, Value>) {

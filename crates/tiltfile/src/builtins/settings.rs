@@ -52,11 +52,11 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         };
         let agent = function.argument("live_update_agent", live_update_agent).boolean()?;
         let mut declared = session(eval).declared.borrow_mut();
-        declared.live_update_agent = agent.or(declared.live_update_agent);
         declared.upsert_timeout_secs = timeout.or(declared.upsert_timeout_secs);
         let settings = &mut declared.settings;
         settings.max_parallel_updates = parallel.unwrap_or(settings.max_parallel_updates);
         settings.server_side_apply = apply.unwrap_or(settings.server_side_apply);
+        settings.live_update_agent = agent.unwrap_or(settings.live_update_agent);
         settings.suppress_unused_image_warnings.extend(fine);
         Ok(NoneType)
     }

@@ -1,0 +1,72 @@
+//! What copies into the containers of a `LiveUpdate`.
+
+use lilt_model::api::{Object, ObjectKey, reading};
+use lilt_model::files::{FileSet, IgnoreRule};
+use lilt_model::resource::Body;
+use lilt_model::{ContainerId, ResourceName};
+use serde_json::Value;
+
+use super::{LiveRun, Target};
+use crate::cause::Cause;
+use crate::objects::resource_of;
+use crate::plan::Plan;
+use crate::state::State;
+use crate::task::{SyncJob, SyncTask, TaskId, TaskSpec};
+
+pub(in crate::objects) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRun) -> Plan {
+    let live_update = reading::live_update(object, state.folder());
+    let without_agent = without_agent(state, object);
+    let task = |(id, target): (&ContainerId, &Target)| {
+        let job = target.job.as_ref().map(|job| SyncJob {
+            update: job.run,
+            cause: Some(match job.everything && job.paths.is_empty() {
+                true => Cause::Started,
+                false => Cause::Files(job.paths.iter().map(|path| state.shown(path)).collect()),
+            }),
+            paths: job.paths.clone(),
+            everything: job.everything.then(|| ignored(state, object)),
+        });
+        let task = SyncTask {
+            pod: target.pod.clone(),
+            container: target.name.clone(),
+            id: id.clone(),
+            agent: target.agent,
+            without_agent,
+            live_update: live_update.clone(),
+            given_up: run.given_up.get(id).copied().unwrap_or_default(),
+            job,
+        };
+        let task_id = TaskId::ObjectSync(key.name.clone(), resource_of(object), id.clone());
+        (task_id, TaskSpec::Sync(Box::new(task)))
+    };
+    let is_reached = |target: &Target| state.clusters.get(&target.pod.cluster).info.is_some();
+    run.containers.iter().filter(|(_, target)| is_reached(target)).map(task).collect()
+}
+
+/// No files, but for what the sources of saves ignore.
+fn ignored(state: &State, object: &Object) -> FileSet {
+    let sources = object.get("/spec/sources").and_then(Value::as_array).into_iter().flatten();
+    let watches = sources.filter_map(|source| source["fileWatch"].as_str());
+    FileSet { roots: Vec::new(), ignores: watches.flat_map(|watch| ignores_of(state, watch)).collect() }
+}
+
+/// Of a watch that was made, or of one that lilt itself keeps.
+fn ignores_of(state: &State, watch: &str) -> Vec<IgnoreRule> {
+    if let Some(made) = state.objects.get("FileWatch", watch) {
+        return reading::files(&[], made.object.get("/spec/ignores"), state.folder()).ignores;
+    }
+    let mut kept = state.resources.values().flat_map(|resource| &resource.watches);
+    kept.find(|(id, _)| id.name() == watch).map(|(_, watch)| watch.files.ignores.clone()).unwrap_or_default()
+}
+
+/// Whether lilt's agent must not come into the containers: as the resource says whose pods they are, or as holds for all.
+fn without_agent(state: &State, object: &Object) -> bool {
+    let pods_of = ResourceName::new(object.text("/spec/selector/kubernetes/discoveryName"));
+    let said = [pods_of, resource_of(object)].into_iter().find_map(|name| {
+        match &state.resources.get(&name)?.spec.body {
+            Body::Kubernetes(spec) => Some(spec.without_agent),
+            Body::Local(_) | Body::Compose(_) => None,
+        }
+    });
+    said.unwrap_or(!state.settings.live_update_agent)
+}
