@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, TaskId, TaskSpec, WatchId, plan};
+use lilt_engine::{Event, SyncFault, TaskId, TaskSpec, WatchId, plan};
 use lilt_model::cluster::{ContainerState, Pod, PodPhase, RestartPolicy};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::request::Request;
@@ -237,4 +237,25 @@ fn a_runner_that_broke_is_replaced() {
     let task = TaskId::Sync("web".into(), ContainerId::new("c1"));
     script.event(Event::TaskBroke { task, failure: Failure::internal("a bug") });
     assert!(!broken.continues(&sync_task(&script)));
+}
+
+/// Who triggers what follows its files by itself is not content with what came of them.
+#[test]
+fn a_trigger_in_automatic_mode_builds_also_where_files_could_be_copied() {
+    let anew = "update web: Triggered by Hand (build web, deploy)";
+    let failed = || Err(SyncFault::Step(Failure::user("make failed")));
+    let mut script = save_during(running("web", "web-1", "one", "c1"));
+    script.synced("web", "c1", failed()).trigger("web");
+    assert!(script.show().contains(anew), "{}", script.show());
+    let mut script = save_during(running("web", "web-1", "one", "c1"));
+    script.synced("web", "c1", Ok(())).trigger("web");
+    assert!(script.show().contains(anew), "{}", script.show());
+
+    // In manual mode it is how one asks for what was saved, once.
+    let mut script = Script::loaded(vec![manual(workload("web"))]);
+    script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
+    script.save_image("web", "web", "/p/web/src/one").trigger("web");
+    assert!(script.show().contains(r#"sync web c1: ["/p/web/src/one"]"#), "{}", script.show());
+    script.synced("web", "c1", failed()).trigger("web");
+    assert!(script.show().contains(anew), "{}", script.show());
 }

@@ -32,7 +32,9 @@ pub(super) fn choose(state: &State, resource: &ResourceState) -> Choice {
     else {
         return Choice::Deploy;
     };
-    let must_deploy = !resource.started_once
+    // Who triggers, and not for what was saved, has a reason not to trust what runs.
+    let must_deploy = resource.starts_anew()
+        || !resource.started_once
         || resource.reconfigured.is_some()
         || kubernetes.fall_back
         || resource.again.is_some()
@@ -148,11 +150,10 @@ fn jobs(kubernetes: &KubernetesState, snapshot: u64) -> BTreeMap<lilt_model::Con
 
 fn live_cause(state: &State, resource: &ResourceState, everything: bool) -> Cause {
     let files: Vec<String> = new_changes(resource).into_iter().map(|path| state.shown(path)).collect();
-    match (files.is_empty(), resource.triggered) {
-        (false, _) => Cause::Files(files),
-        (true, Some(_)) => Cause::Triggered,
-        (true, None) if everything => Cause::Started,
-        (true, None) => Cause::Replaced,
+    match files.is_empty() {
+        false => Cause::Files(files),
+        true if everything => Cause::Started,
+        true => Cause::Replaced,
     }
 }
 
