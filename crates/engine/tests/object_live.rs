@@ -84,6 +84,48 @@ fn what_is_copied_for_another_specification_is_given_up() {
     assert!(done.continues(&task(&script).expect("it is connected")), "nothing was given up");
 }
 
+#[test]
+fn a_live_update_tells_what_it_waits_for_and_why_files_cannot_be_copied() {
+    let mut script = Script::loaded(vec![workload("w")]);
+    script.connect().deploy("w", "one").pod(starting("w", "w-1", "one"));
+    put(&mut script, "FileWatch", "files", json!({"spec": {"watchedPaths": ["w/src"]}}));
+    put_update(&mut script, json!([]));
+    let waiting = json!({"reason": "ContainerWaiting", "message": "Waiting for container to start"});
+    let place = json!({"containerName": "main", "podName": "w-1", "namespace": "default"});
+    let mut told = place.clone();
+    told["waiting"] = waiting;
+    assert_eq!(status(&script, "LiveUpdate", "own")["containers"], json!([told]));
+    script.pod(running("w", "w-1", "one", "c1"));
+    let mut told = place;
+    told["containerID"] = json!("c1");
+    assert_eq!(status(&script, "LiveUpdate", "own")["containers"], json!([told]));
+
+    let lost = || Err(SyncFault::Transport(Failure::environment("the connection was lost")));
+    save(&mut script, "/p/w/src/a");
+    synced(&mut script, lost());
+    let failed = status(&script, "LiveUpdate", "own");
+    assert_eq!(failed["containers"], Value::Null);
+    let failed = failed["failed"].clone();
+    assert_eq!(
+        (&failed["reason"], &failed["message"]),
+        (&json!("UpdateFailed"), &json!("Updating pod w-1: the connection was lost"))
+    );
+    save(&mut script, "/p/w/src/b");
+    synced(&mut script, lost());
+    assert_eq!(status(&script, "LiveUpdate", "own")["failed"], failed, "it is no other failure");
+    // A step that fails is no failure of the way to it.
+    save(&mut script, "/p/w/src/c");
+    synced(&mut script, Err(SyncFault::Step(Failure::user("make failed"))));
+    let told = status(&script, "LiveUpdate", "own");
+    assert_eq!(
+        (&told["failed"], &told["containers"][0]["lastExecError"]),
+        (&Value::Null, &json!("make failed"))
+    );
+    save(&mut script, "/p/w/src/d");
+    synced(&mut script, Ok(()));
+    assert_eq!(status(&script, "LiveUpdate", "own")["containers"][0]["lastExecError"], Value::Null);
+}
+
 /// Who forbids the agent means all ways into containers, also those that a script makes.
 #[test]
 fn the_agent_stays_out_where_the_tiltfile_says_so() {

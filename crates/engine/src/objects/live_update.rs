@@ -1,28 +1,28 @@
 //! `LiveUpdate`: saved files go into the containers that its selector finds, without a build. Those of Tiltfiles are part of
 //! the updates of resources.
 
+mod containers;
 mod plan;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use lilt_model::api::fields::Fields;
 use lilt_model::api::{Object, ObjectKey, reading};
-use lilt_model::cluster::{Container, ContainerState, Pod, PodRef};
 use lilt_model::files::ChangedPath;
 use lilt_model::image::LiveUpdate;
-use lilt_model::reference::Reference;
-use lilt_model::{ContainerId, Failure, ResourceName, Timestamp};
+use lilt_model::{ContainerId, Failure, Timestamp};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::pods::{namespace_key, namespaces};
-use super::{Made, Run, discovery, images, references, set_references};
+use super::{Made, Run, images, references, set_references};
 use crate::event::SyncFault;
-use crate::runtime::current_pods;
 use crate::schedule::in_place;
 use crate::state::{InitialSync, State};
+use containers::{Found, Place, Waiting};
 pub(super) use plan::plan;
+pub(super) use told::tell;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct LiveRun {
@@ -34,6 +34,8 @@ pub(crate) struct LiveRun {
     seen: BTreeMap<String, Timestamp>,
     #[serde(serialize_with = "crate::dump::pairs")]
     containers: BTreeMap<ContainerId, Target>,
+    /// Those that will run.
+    waiting: Vec<Waiting>,
     /// Of each container the last run that was given up before it was answered.
     #[serde(serialize_with = "crate::dump::pairs")]
     given_up: BTreeMap<ContainerId, u64>,
@@ -43,10 +45,7 @@ pub(crate) struct LiveRun {
 /// A running container.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Target {
-    pod: PodRef,
-    name: String,
-    /// It runs under lilt's agent.
-    agent: bool,
+    place: Place,
     /// It has all saves up to this number.
     has: u64,
     /// Saves up to this number were tried; those that it lacks alone start nothing again.
@@ -55,15 +54,24 @@ struct Target {
     initial_sync: InitialSync,
     synced: Option<Timestamp>,
     job: Option<Job>,
-    error: Option<String>,
+    /// What went wrong, unless something went well later.
+    fault: Option<Fault>,
 }
 
-/// A container that was found.
-struct Running {
-    id: ContainerId,
-    pod: PodRef,
-    name: String,
-    agent: bool,
+#[derive(Clone, Debug, PartialEq, Serialize)]
+enum Fault {
+    Step(String),
+    /// Files could not be brought there.
+    Transport(Failed),
+}
+
+impl Fault {
+    fn failed(&self) -> Option<&Failed> {
+        match self {
+            Fault::Transport(failed) => Some(failed),
+            Fault::Step(_) => None,
+        }
+    }
 }
 
 /// What is being copied.
@@ -137,24 +145,16 @@ fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveR
                      restart_process() in a Tiltfile starts its process anew";
         return Err(("NotSupported", words.to_owned()));
     }
-    let found = containers(state, object)?;
+    let Found { running, waiting } = containers::find(state, object)?;
+    run.waiting = waiting;
     take_saves(state, object, run)?;
     let known = std::mem::take(&mut run.containers);
-    run.containers = found
+    run.containers = running
         .into_iter()
-        .map(|Running { id, pod, name, agent }| {
+        .map(|(id, place)| {
             let initial_sync = if update.initial_sync { InitialSync::Due } else { InitialSync::Done };
-            let fresh = || Target {
-                pod,
-                name,
-                agent,
-                has: 0,
-                tried: 0,
-                initial_sync,
-                synced: None,
-                job: None,
-                error: None,
-            };
+            let fresh =
+                || Target { place, has: 0, tried: 0, initial_sync, synced: None, job: None, fault: None };
             let target = known.get(&id).cloned().unwrap_or_else(fresh);
             (id, target)
         })
@@ -167,58 +167,6 @@ fn look(state: &mut State, object: &Object, update: &LiveUpdate, run: &mut LiveR
         Some(path) => Err(("UpdateStopped", format!("Found file not matching any sync: {}", path.display()))),
         None => Ok(()),
     }
-}
-
-/// The running containers that are meant.
-fn containers(state: &State, object: &Object) -> Result<Vec<Running>, Trouble> {
-    let name = object.text("/spec/selector/kubernetes/discoveryName");
-    let key = ObjectKey::new("KubernetesDiscovery", name);
-    let resource = state.resources.get(&ResourceName::new(name)).and_then(|resource| resource.kubernetes());
-    let pods: Vec<&Pod> = match (state.objects.made.get(&key), resource) {
-        (Some(made), _) => {
-            discovery::found(state, &key, &made.object).into_iter().map(|pod| &**pod).collect()
-        }
-        (None, Some(kubernetes)) => current_pods(state, kubernetes).collect(),
-        (None, None) => {
-            return Err(("ObjectNotFound", format!("kubernetesdiscoveries.tilt.dev {name:?} not found")));
-        }
-    };
-    let is_meant = chosen(state, object)?;
-    let running = |container: &&Container| matches!(container.state, ContainerState::Running { .. });
-    let of_pod = |pod: &&Pod| -> Vec<Running> {
-        let containers = pod.containers.iter().filter(|it| !it.init && is_meant(it)).filter(running);
-        let told = |it: &Container| {
-            let (pod, name) = (pod.reference(), it.name.clone());
-            Some(Running { id: it.id.clone()?, pod, name, agent: it.agent })
-        };
-        containers.filter_map(told).collect()
-    };
-    Ok(pods.iter().filter(|pod| !pod.deleting).flat_map(of_pod).collect())
-}
-
-/// By the container's name, its image or the image of a map.
-fn chosen(state: &State, object: &Object) -> Result<impl Fn(&Container) -> bool + use<>, Trouble> {
-    let said = |field: &str| object.text(&format!("/spec/selector/kubernetes/{field}")).to_owned();
-    let (name, mut image, map) = (said("containerName"), said("image"), said("imageMapName"));
-    let mut built = None;
-    if !map.is_empty() {
-        let missing = || ("ObjectNotFound", format!("imagemaps.tilt.dev {map:?} not found"));
-        let (target, reference) = images::image_map(state, &map).ok_or_else(missing)?;
-        image = target.name.as_str().to_owned();
-        built = reference;
-    }
-    Ok(move |container: &Container| {
-        if !name.is_empty() {
-            return container.name == name;
-        }
-        if built.is_some() {
-            return built.as_deref() == Some(container.image.as_str());
-        }
-        match (Reference::parse(&image), Reference::parse(&container.image)) {
-            (Ok(wanted), Ok(used)) => wanted.matches(&used),
-            _ => false,
-        }
-    })
 }
 
 /// Saves that a build has are not copied.
@@ -289,6 +237,7 @@ pub(crate) fn synced(
     outcome: Result<(), SyncFault>,
 ) {
     let key = ObjectKey::new("LiveUpdate", name);
+    let now = state.now;
     let Some(Made { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
     let LiveRun { containers, changes, .. } = &mut **run;
     let Some(target) = containers.get_mut(container) else { return };
@@ -298,7 +247,8 @@ pub(crate) fn synced(
     if job.everything {
         target.initial_sync = if outcome.is_ok() { InitialSync::Done } else { InitialSync::Tried };
     }
-    target.error = match outcome {
+    let since = target.fault.as_ref().and_then(Fault::failed).map_or(now, |known| known.since);
+    target.fault = match outcome {
         Ok(()) => {
             target.has = job.up_to;
             let saved =
@@ -306,8 +256,13 @@ pub(crate) fn synced(
             target.synced = saved.max().or(target.synced);
             None
         }
-        Err(SyncFault::Step(failure) | SyncFault::Transport(failure)) => Some(failure.to_string()),
-        Err(SyncFault::Gone) => Some("the container is gone".to_owned()),
+        Err(SyncFault::Step(failure)) => Some(Fault::Step(failure.to_string())),
+        Err(SyncFault::Transport(failure)) => {
+            let message = format!("Updating pod {}: {failure}", target.place.pod.name);
+            Some(Fault::Transport(Failed { reason: "UpdateFailed", message, since }))
+        }
+        // Its pod tells of that.
+        Err(SyncFault::Gone) => None,
     };
     reconsider(state, &key);
 }
@@ -329,25 +284,5 @@ pub(crate) fn broke(state: &mut State, name: &str, container: &ContainerId, fail
     if let Some(number) = job.map(|job| job.run) {
         run.given_up.insert(container.clone(), number);
         synced(state, name, number, container, Err(SyncFault::Transport(failure)));
-    }
-}
-
-pub(super) fn tell(run: &LiveRun, status: &mut Map<String, Value>) {
-    let told = |(id, target): (&ContainerId, &Target)| {
-        Fields::new()
-            .put("containerID", id.as_str())
-            .put("containerName", target.name.as_str())
-            .put("podName", target.pod.name.as_str())
-            .put("namespace", target.pod.namespace.as_str())
-            .put_unless_empty("lastFileTimeSynced", target.synced.map_or(Value::Null, |at| json!(at)))
-            .put_unless_empty("lastExecError", target.error.clone().unwrap_or_default())
-            .value()
-    };
-    status.insert("containers".to_owned(), run.containers.iter().map(told).collect());
-    if let Some(failed) = &run.failed {
-        let told = json!({
-            "reason": failed.reason, "message": failed.message, "lastTransitionTime": failed.since,
-        });
-        status.insert("failed".to_owned(), told);
     }
 }

@@ -27,10 +27,10 @@ pub(in crate::objects) fn plan(state: &State, key: &ObjectKey, object: &Object, 
             everything: job.everything.then(|| ignored(state, object)),
         });
         let task = SyncTask {
-            pod: target.pod.clone(),
-            container: target.name.clone(),
+            pod: target.place.pod.clone(),
+            container: target.place.name.clone(),
             id: id.clone(),
-            agent: target.agent,
+            agent: target.place.agent,
             without_agent,
             live_update: live_update.clone(),
             given_up: run.given_up.get(id).copied().unwrap_or_default(),
@@ -39,7 +39,7 @@ pub(in crate::objects) fn plan(state: &State, key: &ObjectKey, object: &Object, 
         let task_id = TaskId::ObjectSync(key.name.clone(), resource_of(object), id.clone());
         (task_id, TaskSpec::Sync(Box::new(task)))
     };
-    let is_reached = |target: &Target| state.clusters.get(&target.pod.cluster).info.is_some();
+    let is_reached = |target: &Target| state.clusters.get(&target.place.pod.cluster).info.is_some();
     run.containers.iter().filter(|(_, target)| is_reached(target)).map(task).collect()
 }
 

@@ -1,0 +1,98 @@
+//! The containers that a `LiveUpdate` means.
+
+use lilt_model::api::{Object, ObjectKey};
+use lilt_model::cluster::{Container, ContainerState, Pod, PodPhase, PodRef};
+use lilt_model::reference::Reference;
+use lilt_model::{ContainerId, ResourceName};
+use serde::Serialize;
+
+use super::Trouble;
+use crate::objects::{discovery, images};
+use crate::runtime::current_pods;
+use crate::state::State;
+
+/// Those that were found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) running: Vec<(ContainerId, Place)>,
+    /// They have not begun to run, or not again.
+    pub(super) waiting: Vec<Waiting>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Place {
+    pub(super) pod: PodRef,
+    pub(super) name: String,
+    /// It runs under lilt's agent.
+    pub(super) agent: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Waiting {
+    pub(super) id: Option<ContainerId>,
+    pub(super) place: Place,
+}
+
+pub(super) fn find(state: &State, object: &Object) -> Result<Found, Trouble> {
+    let name = object.text("/spec/selector/kubernetes/discoveryName");
+    let key = ObjectKey::new("KubernetesDiscovery", name);
+    let resource = state.resources.get(&ResourceName::new(name)).and_then(|resource| resource.kubernetes());
+    let pods: Vec<&Pod> = match (state.objects.made.get(&key), resource) {
+        (Some(made), _) => {
+            discovery::found(state, &key, &made.object).into_iter().map(|pod| &**pod).collect()
+        }
+        (None, Some(kubernetes)) => current_pods(state, kubernetes).collect(),
+        (None, None) => {
+            return Err(("ObjectNotFound", format!("kubernetesdiscoveries.tilt.dev {name:?} not found")));
+        }
+    };
+    let is_meant = chosen(state, object)?;
+    let mut found = Found::default();
+    for pod in pods.into_iter().filter(|pod| !pod.deleting) {
+        for container in pod.containers.iter().filter(|it| !it.init && is_meant(it)) {
+            found.add(pod, container);
+        }
+    }
+    Ok(found)
+}
+
+impl Found {
+    /// One that has ended does neither, nor does any of a pod that has.
+    fn add(&mut self, pod: &Pod, container: &Container) {
+        let place = Place { pod: pod.reference(), name: container.name.clone(), agent: container.agent };
+        let has_ended = matches!(pod.phase, PodPhase::Succeeded | PodPhase::Failed);
+        match (&container.state, container.id.clone()) {
+            (ContainerState::Running { .. }, Some(id)) => self.running.push((id, place)),
+            (ContainerState::Terminated { .. }, _) => {}
+            (ContainerState::Running { .. } | ContainerState::Waiting { .. }, id) if !has_ended => {
+                self.waiting.push(Waiting { id, place });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// By the container's name, its image or the image of a map.
+fn chosen(state: &State, object: &Object) -> Result<impl Fn(&Container) -> bool + use<>, Trouble> {
+    let said = |field: &str| object.text(&format!("/spec/selector/kubernetes/{field}")).to_owned();
+    let (name, mut image, map) = (said("containerName"), said("image"), said("imageMapName"));
+    let mut built = None;
+    if !map.is_empty() {
+        let missing = || ("ObjectNotFound", format!("imagemaps.tilt.dev {map:?} not found"));
+        let (target, reference) = images::image_map(state, &map).ok_or_else(missing)?;
+        image = target.name.as_str().to_owned();
+        built = reference;
+    }
+    Ok(move |container: &Container| {
+        if !name.is_empty() {
+            return container.name == name;
+        }
+        if built.is_some() {
+            return built.as_deref() == Some(container.image.as_str());
+        }
+        match (Reference::parse(&image), Reference::parse(&container.image)) {
+            (Ok(wanted), Ok(used)) => wanted.matches(&used),
+            _ => false,
+        }
+    })
+}
