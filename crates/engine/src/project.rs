@@ -32,7 +32,7 @@ pub use owner::project_owner;
 /// The object of one resource; none if there is no such resource.
 pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {
     let mut told = match state.tiltfile_named(name) {
-        Some(tiltfile) => project_tiltfile(name, tiltfile),
+        Some(tiltfile) => project_tiltfile(state, name, tiltfile),
         None => project_declared(state, name)?,
     };
     show_notes_on(state, "UIResource", &mut told.metadata);
@@ -44,7 +44,7 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
     let runtime = runtime(state, resource);
     let status = UIResourceStatus {
         last_deploy_time: resource.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
-        trigger_mode: trigger_mode(resource),
+        trigger_mode: trigger_mode(resource.trigger_mode, resource.spec.auto_init),
         build_history: history(name, resource.history.iter().rev()),
         current_build: resource
             .update
@@ -134,7 +134,7 @@ fn broken_forwards(resource: &ResourceState) -> Option<String> {
 }
 
 /// A Tiltfile as a resource of its own.
-fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource {
+fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState) -> UIResource {
     let update_status = match (&tiltfile.loading, &tiltfile.failure) {
         (Some(_), _) => UpdateStatus::InProgress,
         (None, Some(_)) => UpdateStatus::Error,
@@ -145,6 +145,8 @@ fn project_tiltfile(name: &ResourceName, tiltfile: &TiltfileState) -> UIResource
     let last_change = loading.or(tiltfile.history.back().map(|last| last.finished));
     let status = UIResourceStatus {
         last_deploy_time: tiltfile.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
+        trigger_mode: trigger_mode(state.trigger_modes.get(name).copied().unwrap_or_default(), true),
+        has_pending_changes: matches!(tiltfile.hold, Some(Hold::Trigger { changed: true })),
         build_history: history(name, tiltfile.history.iter().rev()),
         current_build: tiltfile
             .loading
@@ -231,8 +233,8 @@ fn history<'a>(
         .collect()
 }
 
-fn trigger_mode(resource: &ResourceState) -> i32 {
-    match (resource.trigger_mode, resource.spec.auto_init) {
+fn trigger_mode(mode: TriggerMode, auto_init: bool) -> i32 {
+    match (mode, auto_init) {
         (TriggerMode::Auto, true) => 0,
         (TriggerMode::Manual, true) => 1,
         (TriggerMode::Manual, false) => 2,

@@ -216,3 +216,38 @@ fn a_trigger_mode_that_was_set_by_hand_outlives_reloads() {
     script.event(Event::Requested { request: set(TriggerMode::Auto) });
     assert!(script.update_of("a").is_some(), "what waited goes on");
 }
+
+#[test]
+fn a_tiltfile_in_manual_mode_is_loaded_when_it_is_triggered() {
+    let mut script = Script::loaded(vec![local("a")]);
+    let tiltfile = ResourceName::tiltfile();
+    let told = |script: &Script| {
+        let object = project_resource(&script.state, &tiltfile).expect("it is shown");
+        let hold = object.metadata.annotations.get("lilt.dev/hold").cloned().unwrap_or_default();
+        (object.status.trigger_mode, object.status.has_pending_changes, hold)
+    };
+    let set_mode = |script: &mut Script, mode: TriggerMode| {
+        let request = Request::SetTriggerMode { resources: vec![tiltfile.clone()], mode };
+        script.event(Event::Requested { request });
+    };
+    assert_eq!(told(&script), (0, false, String::new()));
+    set_mode(&mut script, TriggerMode::Manual);
+    assert_eq!(told(&script), (1, false, String::new()));
+    script.save_tiltfile();
+    assert_eq!(script.running_load(), None);
+    assert_eq!(told(&script), (1, true, "files changed; waiting for a trigger".into()));
+    script.trigger("(Tiltfile)");
+    // What is saved while it is loaded waits for the next one.
+    assert!(script.running_load().is_some() && !told(&script).1);
+    let load = script.running_load();
+    script.save_tiltfile();
+    assert_eq!(script.running_load(), load, "it is not given up");
+    script.load(vec![local("a")]);
+    assert!(script.running_load().is_none() && told(&script).1);
+    set_mode(&mut script, TriggerMode::Auto);
+    assert!(script.running_load().is_some());
+    script.load(vec![local("a")]);
+    assert_eq!(told(&script), (0, false, String::new()));
+    script.save_tiltfile();
+    assert!(script.running_load().is_some());
+}

@@ -8,7 +8,7 @@ use lilt_model::image::ImageTarget;
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
-use lilt_model::resource::{Body, Resource};
+use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::{Failure, ImageName, ResourceName, yaml};
 use serde_json::Value;
 
@@ -54,6 +54,13 @@ fn touch(state: &mut State, name: &ResourceName) {
 /// The same because files changed, unless loading is what changes them.
 pub(super) fn request_for_changes(state: &mut State, name: &ResourceName) {
     let Some(tiltfile) = state.tiltfile_named(name).filter(|it| it.triggers.follows_files) else { return };
+    if is_manual(state, name) {
+        if let Some(tiltfile) = state.tiltfile_named_mut(name) {
+            tiltfile.hold = Some(Hold::Trigger { changed: true });
+        }
+        state.touch(name);
+        return;
+    }
     if tiltfile.looping.is_runaway() {
         if tiltfile.hold.is_none() {
             let hold = tiltfile.looping.hold(|path| state.shown(path));
@@ -69,6 +76,23 @@ pub(super) fn request_for_changes(state: &mut State, name: &ResourceName) {
         tiltfile.looping.note_start(true);
     }
     request(state, name);
+}
+
+/// Whether changes to its files wait for a trigger.
+fn is_manual(state: &State, name: &ResourceName) -> bool {
+    state.trigger_modes.get(name) == Some(&TriggerMode::Manual)
+}
+
+/// Its mode is another: in automatic mode, what changed meanwhile is loaded.
+pub(super) fn follow_mode(state: &mut State, name: &ResourceName) {
+    let waits = |tiltfile: &TiltfileState| matches!(tiltfile.hold, Some(Hold::Trigger { .. }));
+    if !is_manual(state, name)
+        && let Some(tiltfile) = state.tiltfile_named_mut(name).filter(|tiltfile| waits(tiltfile))
+    {
+        tiltfile.hold = None;
+        request_for_changes(state, name);
+    }
+    touch(state, name);
 }
 
 fn changed_files(state: &State, name: &ResourceName) -> Vec<String> {

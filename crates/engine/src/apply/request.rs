@@ -86,7 +86,10 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
 }
 
 fn set_trigger_mode(state: &mut State, name: &ResourceName, mode: TriggerMode) {
-    if let Some(resource) = state.resources.get_mut(name) {
+    if state.tiltfile_named(name).is_some() {
+        state.trigger_modes.insert(name.clone(), mode);
+        load::follow_mode(state, name);
+    } else if let Some(resource) = state.resources.get_mut(name) {
         resource.trigger_mode = mode;
         state.trigger_modes.insert(name.clone(), mode);
         state.touch(name);
