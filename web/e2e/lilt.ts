@@ -182,8 +182,11 @@ export const test = base.extend<Fixtures>({
       const complaints: string[] = [];
       page.on("pageerror", (error) => complaints.push(error.message));
       page.on("console", (message) => {
-        // A refused connection is what the page is there to survive.
-        if (message.type() === "error" && !/ERR_CONNECTION|WebSocket connection/.test(message.text())) {
+        // A refused connection is what the page is there to survive, and so is a network that changes, as with pods of other tests.
+        if (
+          message.type() === "error" &&
+          !/ERR_CONNECTION|ERR_NETWORK_CHANGED|WebSocket connection/.test(message.text())
+        ) {
           complaints.push(message.text());
         }
       });

@@ -107,7 +107,7 @@ function Body({ group }: { group: Group }) {
 /** Endpoints are one under the other: two fit into a row as high as others. In pixels, as table.css has it. */
 function heightOf({ status }: UIResource): number | undefined {
   const links = status.endpointLinks?.length ?? 0;
-  return links > 2 ? Math.ceil(14 + links * 19.85) : undefined;
+  return links > 2 ? 7 + links * 24 : undefined;
 }
 
 function Row({ name }: { name: string }) {
