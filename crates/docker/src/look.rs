@@ -1,5 +1,7 @@
 //! What an image says of itself and what lies in it, without starting anything; and images that are made elsewhere.
 
+mod tree;
+
 use http::{HeaderMap, Method, StatusCode};
 use lilt_model::Failure;
 use lilt_model::reference::Reference;
@@ -9,13 +11,17 @@ use sha2::{Digest as _, Sha256};
 use crate::engine::{Engine, Query, encode_path, refusal};
 use crate::messages::Messages;
 use crate::transport::{self, Payload};
+pub use tree::Directories;
+use tree::Pieces;
 
 /// The beginning of an archive that surely has the header of its first file.
 const HEADERS: usize = 4096;
 /// More than this is no list of users.
 const LONGEST_TEXT: usize = 1 << 20;
-/// As much of a directory as is read to see whose the directories in it are.
-const LARGEST_TREE: usize = 64 << 20;
+/// As much of a directory as is read to see whose the directories in it are: about a second's worth.
+const LARGEST_TREE: usize = 512 << 20;
+/// Pieces of it on their way to whoever reads it: the engine is not read faster.
+const PIECES_AHEAD: usize = 4;
 /// More links in a row are a loop.
 const MOST_LINKS: usize = 16;
 
@@ -166,17 +172,39 @@ impl<'a> Look<'a> {
 impl Look<'_> {
     /// What lies at a path of the image, links followed; none if nothing does.
     pub async fn find(&self, path: &str) -> Result<Option<Found>, Failure> {
-        Ok(self.follow(path, HEADERS).await?.map(|(found, _)| found))
+        Ok(self.follow(path, HEADERS).await?.map(|followed| followed.found))
     }
 
     /// The directories at and below a path of the image, as far as a look at so much content finds them.
-    pub async fn directories(&self, path: &str) -> Result<Vec<Found>, Failure> {
-        let content = self.follow(path, LARGEST_TREE).await?.map(|(_, archive)| archive).unwrap_or_default();
-        let mut archive = tar::Archive::new(content.as_slice());
-        let Ok(entries) = archive.entries() else { return Ok(Vec::new()) };
-        // The last one may be cut off.
-        let headers = entries.map_while(Result::ok).filter_map(|entry| found(entry.header()));
-        Ok(headers.filter(|found| found.directory).collect())
+    pub async fn directories(&self, path: &str) -> Result<Directories, Failure> {
+        let Some(Followed { path, .. }) = self.follow(path, HEADERS).await? else {
+            return Ok(Directories { complete: true, ..Directories::default() });
+        };
+        let Some(mut response) = self.open(&path).await? else { return Ok(Directories::default()) };
+        let (pieces, coming) = tokio::sync::mpsc::channel(PIECES_AHEAD);
+        let reading = tokio::task::spawn_blocking(|| tree::directories(Pieces::new(coming)));
+        let mut read = 0;
+        let mut outcome = Ok(());
+        while read < LARGEST_TREE {
+            match response.chunk().await {
+                Ok(Some(piece)) => {
+                    read += piece.len();
+                    // Who reads has seen the end of the archive.
+                    if pieces.send(piece).await.is_err() {
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    outcome = Err(transport::lost(&self.engine.address, &error));
+                    break;
+                }
+            }
+        }
+        drop(pieces);
+        let broken = |error| Failure::internal(format!("reading an image broke: {error}"));
+        let Directories { found, complete } = reading.await.map_err(broken)?;
+        outcome.map(|()| Directories { found, complete: complete && read < LARGEST_TREE })
     }
 
     /// What a text file of the image says; none if there is none.
@@ -188,7 +216,7 @@ impl Look<'_> {
             std::io::Read::read_to_string(&mut { file }, &mut text).ok()?;
             Some(text)
         };
-        Ok(self.follow(path, LONGEST_TEXT).await?.and_then(|(_, archive)| text(archive)))
+        Ok(self.follow(path, LONGEST_TEXT).await?.and_then(|followed| text(followed.archive)))
     }
 
     /// Ends the look.
@@ -203,7 +231,7 @@ impl Look<'_> {
         }
     }
 
-    async fn follow(&self, path: &str, most: usize) -> Result<Option<(Found, Vec<u8>)>, Failure> {
+    async fn follow(&self, path: &str, most: usize) -> Result<Option<Followed>, Failure> {
         let mut path = path.to_owned();
         for _ in 0..MOST_LINKS {
             let Some(archive) = self.archive(&path, most).await? else { return Ok(None) };
@@ -211,7 +239,7 @@ impl Look<'_> {
                 return Err(Failure::environment(format!("cannot understand what the image has at {path}")));
             };
             match link {
-                None => return Ok(Some((found, archive))),
+                None => return Ok(Some(Followed { found, path, archive })),
                 Some(target) if target.starts_with('/') => path = target,
                 // The engine understands `..` as it is meant in the image.
                 Some(target) => {
@@ -224,14 +252,7 @@ impl Look<'_> {
 
     /// The beginning of an archive of a path; none if the image has none.
     async fn archive(&self, path: &str, most: usize) -> Result<Option<Vec<u8>>, Failure> {
-        let query = Query::new().add("path", path).finish();
-        let request = format!("/containers/{}/archive?{query}", encode_path(&self.container));
-        let mut response = self.engine.request(Method::GET, &request, HeaderMap::new()).await?;
-        match response.status {
-            StatusCode::NOT_FOUND => return Ok(None),
-            status if status.is_success() => {}
-            _ => return Err(refusal(response, &format!("cannot read {path} in an image")).await),
-        }
+        let Some(mut response) = self.open(path).await? else { return Ok(None) };
         let mut archive = Vec::new();
         while archive.len() < most {
             let chunk = response.chunk().await;
@@ -242,6 +263,26 @@ impl Look<'_> {
         }
         Ok(Some(archive))
     }
+
+    async fn open(&self, path: &str) -> Result<Option<transport::Response>, Failure> {
+        let query = Query::new().add("path", path).finish();
+        let request = format!("/containers/{}/archive?{query}", encode_path(&self.container));
+        let response = self.engine.request(Method::GET, &request, HeaderMap::new()).await?;
+        match response.status {
+            StatusCode::NOT_FOUND => Ok(None),
+            status if status.is_success() => Ok(Some(response)),
+            _ => Err(refusal(response, &format!("cannot read {path} in an image")).await),
+        }
+    }
+}
+
+/// What lies at the end of a path.
+struct Followed {
+    found: Found,
+    /// Without links at its end.
+    path: String,
+    /// Its beginning.
+    archive: Vec<u8>,
 }
 
 fn found(header: &tar::Header) -> Option<Found> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lilt_docker::Engine;
-use lilt_docker::look::{Found, ImageConfiguration, Look};
+use lilt_docker::look::{Directories, Found, ImageConfiguration, Look};
 use lilt_host::files;
 use lilt_model::Failure;
 use lilt_model::image::{LiveUpdate, Sync};
@@ -84,14 +84,22 @@ async fn target(look: &Look<'_>, sync: &Sync) -> Result<SyncTarget, Failure> {
 
 /// Who may write to the directories in one, where that is somebody else.
 async fn inner(look: &Look<'_>, directory: &str, outer: Access) -> Result<Vec<Access>, Failure> {
+    let directories = look.directories(directory).await?;
+    Ok(differing(&directories, outer))
+}
+
+fn differing(directories: &Directories, outer: Access) -> Vec<Access> {
     let mut inner: Vec<Access> = Vec::new();
-    for Found { mode, user, group, .. } in look.directories(directory).await? {
-        let access = Access { owner: Identity { user, group }, mode };
+    let found = directories.found.iter();
+    let found = found.map(|it| Access { owner: Identity { user: it.user, group: it.group }, mode: it.mode });
+    // What was not seen may be root's, as most things in images are.
+    let unseen = Access { owner: Identity { user: 0, group: 0 }, mode: 0o755 };
+    for access in found.chain((!directories.complete).then_some(unseen)) {
         if access != outer && !inner.contains(&access) {
             inner.push(access);
         }
     }
-    Ok(inner)
+    inner
 }
 
 /// Who may write to a directory: if the image lacks it, who may make it.
@@ -102,4 +110,19 @@ async fn access(look: &Look<'_>, directory: &str) -> Result<Access, Failure> {
         }
     }
     Ok(Access::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_seen_of_a_directory_may_be_closed() {
+        let own = Access { owner: Identity { user: 7, group: 7 }, mode: 0o755 };
+        let found = vec![Found { directory: true, mode: 0o755, user: 7, group: 7 }];
+        let seen = Directories { found, complete: true };
+        assert_eq!(differing(&seen, own), []);
+        let inner = differing(&Directories { complete: false, ..seen }, own);
+        assert!(inner.iter().any(|access| !access.lets_write(own.owner)));
+    }
 }

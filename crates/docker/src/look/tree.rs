@@ -1,0 +1,109 @@
+//! Directories in an archive that comes in pieces. What the files hold passes by: only whose the directories are is kept.
+
+use std::io::{self, Read};
+
+use bytes::Bytes;
+use tokio::sync::mpsc::Receiver;
+
+use super::{Found, found};
+
+/// The directories in an archive, each kind once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directories {
+    pub found: Vec<Found>,
+    /// None is missing.
+    pub complete: bool,
+}
+
+/// Reads to the end, or as far as there is something.
+pub(super) fn directories(archive: impl Read) -> Directories {
+    let mut directories = Directories { found: Vec::new(), complete: true };
+    let mut archive = tar::Archive::new(archive);
+    let Ok(entries) = archive.entries() else { return Directories::default() };
+    for entry in entries {
+        let Ok(entry) = entry else {
+            directories.complete = false;
+            break;
+        };
+        match found(entry.header()) {
+            Some(found) if found.directory && !directories.found.contains(&found) => {
+                directories.found.push(found);
+            }
+            _ => {}
+        }
+    }
+    directories
+}
+
+/// What comes, for somebody who reads and waits. It must be read outside of what waits for events.
+pub(super) struct Pieces {
+    coming: Receiver<Bytes>,
+    piece: Bytes,
+}
+
+impl Pieces {
+    pub(super) fn new(coming: Receiver<Bytes>) -> Self {
+        Self { coming, piece: Bytes::new() }
+    }
+}
+
+impl Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.coming.blocking_recv() {
+                Some(piece) => self.piece = piece,
+                None => return Ok(0),
+            }
+        }
+        let length = self.piece.len().min(into.len());
+        into[..length].copy_from_slice(&self.piece.split_to(length));
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive() -> Vec<u8> {
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut add = |path: &str, user: u64, size: usize, kind: tar::EntryType| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_mode(0o755);
+            header.set_uid(user);
+            header.set_gid(user);
+            header.set_size(size as u64);
+            archive.append_data(&mut header, path, io::repeat(7).take(size as u64)).expect("memory takes it");
+        };
+        add("www/", 7, 0, tar::EntryType::Directory);
+        add("www/same/", 7, 0, tar::EntryType::Directory);
+        add("www/big", 7, 3 << 20, tar::EntryType::Regular);
+        add("www/late/", 0, 0, tar::EntryType::Directory);
+        archive.into_inner().expect("memory takes it")
+    }
+
+    fn users(directories: &Directories) -> Vec<u64> {
+        directories.found.iter().map(|found| found.user).collect()
+    }
+
+    #[test]
+    fn directories_behind_big_files_are_found() {
+        let (sender, coming) = tokio::sync::mpsc::channel(4);
+        let reading = std::thread::spawn(move || directories(Pieces::new(coming)));
+        for piece in archive().chunks(1000) {
+            sender.blocking_send(Bytes::copy_from_slice(piece)).expect("somebody reads");
+        }
+        drop(sender);
+        let found = reading.join().expect("it reads");
+        assert_eq!((users(&found), found.complete), (vec![7, 0], true));
+    }
+
+    #[test]
+    fn what_is_cut_off_is_not_complete() {
+        for end in [700, 1 << 20] {
+            let found = directories(&archive()[..end]);
+            assert_eq!((users(&found), found.complete), (vec![7], false), "{end}");
+        }
+    }
+}
