@@ -171,6 +171,35 @@ fn a_debugger_is_told_the_newest_program_to_start() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
+/// As `ENTRYPOINT ["./manager"]` in `/` does it.
+#[test]
+fn what_was_kept_is_started_also_if_it_is_named_from_the_working_directory() {
+    let (home, program) = home();
+    let (tool, log) = (home.path().join("tool"), home.path().join("log"));
+    let script = |words: &str| format!("#!/bin/sh\necho {words} $0 >> {}\nexec sleep 100\n", log.display());
+    fs::write(&tool, script("first")).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    for words in [&["./tool"][..], &["sh", "tool"]] {
+        let _ = fs::remove_dir_all(home.path().join("kept"));
+        let _ = fs::remove_file(&log);
+        let mut command = Command::new(&program);
+        command.args(["run", "--keep", tool.to_str().unwrap(), "--"]).args(words);
+        let mut child = command.current_dir(home.path()).spawn().unwrap();
+        eventually("it has begun", || read(&log));
+        let mut agent = Serving::start(&program);
+        let (mut update, contents) = one(&tool, script("second").as_bytes());
+        if let lilt_agent::protocol::Kind::File { mode, .. } = &mut update.entries[0].kind {
+            *mode = 0o755;
+        }
+        agent.update(&update, &contents).unwrap();
+        agent.say(&Request::Restart);
+        agent.outcome().unwrap();
+        eventually("the new one has begun", || read(&log).filter(|text| text.contains("second")));
+        kill(pid_of(&child), Signal::SIGTERM).unwrap();
+        child.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_restart_file_without_a_directory_is_no_reason_not_to_start() {
     let (home, program) = home();

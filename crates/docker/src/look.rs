@@ -36,6 +36,8 @@ pub struct ImageConfiguration {
     pub environment: Vec<String>,
     pub entrypoint: Vec<String>,
     pub command: Vec<String>,
+    /// Empty: the root directory.
+    pub working_directory: String,
 }
 
 /// A file or directory of an image.
@@ -73,6 +75,7 @@ impl Engine {
             env: Option<Vec<String>>,
             entrypoint: Option<Vec<String>>,
             cmd: Option<Vec<String>>,
+            working_dir: Option<String>,
         }
         let path = format!("/images/{}/json", encode_path(reference));
         let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
@@ -90,6 +93,7 @@ impl Engine {
             environment: config.env.unwrap_or_default(),
             entrypoint: config.entrypoint.unwrap_or_default(),
             command: config.cmd.unwrap_or_default(),
+            working_directory: config.working_dir.unwrap_or_default(),
         }))
     }
 

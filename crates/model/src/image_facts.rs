@@ -5,6 +5,8 @@
 pub struct ImageFacts {
     pub entrypoint: Vec<String>,
     pub command: Vec<String>,
+    /// Where that is started; empty: in the root directory.
+    pub working_directory: String,
     /// Who its processes are, unless a manifest says otherwise.
     pub identity: Identity,
     pub has_shell: bool,

@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
@@ -66,15 +66,31 @@ fn begin(terminal: bool) -> std::io::Result<()> {
 
 /// A debugger is told the path of the program: of the newer one in the volume, if there is one.
 fn arguments(options: &Options) -> impl Iterator<Item = PathBuf> {
-    options.arguments.iter().map(|word| match options.kept.contains(word) {
-        true => newest(PathBuf::from(word)),
-        false => PathBuf::from(word),
+    options.arguments.iter().map(|word| {
+        match options.kept.iter().any(|kept| absolute(word) == Path::new(kept)) {
+            true => newest(PathBuf::from(word)),
+            false => PathBuf::from(word),
+        }
     })
 }
 
 fn newest(file: PathBuf) -> PathBuf {
-    let kept = kept(&file);
+    let kept = kept(&absolute(&file));
     if kept.is_file() { kept } else { file }
+}
+
+/// What a path means in the working directory, which is the container's.
+fn absolute(path: impl AsRef<Path>) -> PathBuf {
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let mut clean = PathBuf::from("/");
+    for part in folder.join(path).components() {
+        match part {
+            Component::ParentDir => drop(clean.pop()),
+            Component::Normal(name) => clean.push(name),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    clean
 }
 
 /// The file of a program: as the system looks for it, but a newer one in the volume goes first.

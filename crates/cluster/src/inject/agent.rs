@@ -4,6 +4,7 @@
 mod aside;
 mod needs;
 mod pod;
+mod volumes;
 
 use lilt_model::image::RestartProcess;
 use lilt_model::image_facts::ImageFacts;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use super::{hash, labels, pod_spec, template};
 pub(crate) use aside::{mentions_the_agent, set_aside, set_contents_aside};
-use needs::Verdict;
+use needs::{LeftOut, Verdict};
 pub use pod::is_added;
 
 /// How containers of an image could run under the agent.
@@ -34,7 +35,7 @@ pub enum AgentNote {
     Used { container: String, reason: String },
     /// It would have to, and that cannot be; why.
     Impossible { container: String, reason: String },
-    /// It does, but not for something that is synced; why.
+    /// It takes changes, but not of something that is synced; why.
     LeftOut { container: String, what: String, reason: String },
 }
 
@@ -48,18 +49,21 @@ pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
             let image = container["image"].as_str().unwrap_or_default();
             let Some(offer) = offers.iter().find(|offer| offer.deployed == image) else { continue };
             let name = container["name"].as_str().unwrap_or_default().to_owned();
-            match needs::decide(spec, container, offer) {
-                Verdict::Alone => {}
+            let left_out = match needs::decide(spec, container, offer) {
+                Verdict::Alone(left_out) => left_out,
                 Verdict::Agent { reason, plan, left_out } => {
                     notes.push(AgentNote::Used { container: name.clone(), reason });
-                    notes.extend(left_out.into_iter().map(|what| {
-                        let reason = needs::nowhere(&what);
-                        AgentNote::LeftOut { container: name.clone(), what, reason }
-                    }));
                     plans.push((index, offer, plan));
+                    left_out
                 }
-                Verdict::Impossible(reason) => notes.push(AgentNote::Impossible { container: name, reason }),
-            }
+                Verdict::Impossible(reason) => {
+                    notes.push(AgentNote::Impossible { container: name.clone(), reason });
+                    Vec::new()
+                }
+            };
+            let note =
+                |LeftOut { what, reason }| AgentNote::LeftOut { container: name.clone(), what, reason };
+            notes.extend(left_out.into_iter().map(note));
         }
         if !plans.is_empty() {
             pod::add(spec, &plans);

@@ -1,20 +1,28 @@
 //! Whether a container needs the agent, and what for.
 
+use lilt_model::image::clean_container_path;
 use lilt_model::image_facts::{Identity, SyncTarget};
 use serde_json::Value;
 
 use super::AgentOffer;
+use super::volumes::{self, Volume};
 
 pub(super) enum Verdict {
     /// The image can do it alone.
-    Alone,
+    Alone(Vec<LeftOut>),
     Agent {
         reason: String,
         plan: Plan,
-        /// What is synced and can be changed nowhere.
-        left_out: Vec<String>,
+        left_out: Vec<LeftOut>,
     },
     Impossible(String),
+}
+
+/// Something that is synced and can be changed nowhere, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub(super) what: String,
+    pub(super) reason: String,
 }
 
 /// What the agent must do for a container.
@@ -29,38 +37,62 @@ pub(super) struct Plan {
 }
 
 pub(super) fn decide(spec: &Value, container: &Value, offer: &AgentOffer) -> Verdict {
-    let argv = argv(container, offer);
+    let command = Command::of(container, offer);
     let security = Security::of(spec, container, offer.facts.identity);
-    let own_volume = |target: &&SyncTarget| !is_mounted(container, &target.directory);
-    let closed: Vec<&SyncTarget> =
-        offer.facts.targets.iter().filter(own_volume).filter(|target| !security.may_write(target)).collect();
-    let Some(reason) = reason(offer, &security, &closed) else { return Verdict::Alone };
-    if argv.is_empty() {
-        return Verdict::Impossible("neither the image nor the manifest says what it runs".to_owned());
-    }
-    let (mut plan, mut left_out) = (Plan::default(), Vec::new());
-    for target in &closed {
-        match place(target, &argv) {
-            Place::Kept(file) => plan.kept.push(file.to_owned()),
-            Place::Mounted => plan.mounts.push(target.directory.clone()),
-            Place::Nowhere => left_out.push(target.file.as_ref().unwrap_or(&target.directory).clone()),
+    let (mut closed, mut left_out) = (Vec::new(), Vec::new());
+    for target in &offer.facts.targets {
+        match volumes::of(spec, container, target) {
+            Volume::None if !security.may_write(target) => closed.push(target),
+            Volume::None | Volume::Open => {}
+            Volume::Closed(reason) => left_out.push(LeftOut { what: what(target).to_owned(), reason }),
         }
     }
-    if let Some(what) = left_out.first()
-        && left_out.len() == offer.facts.targets.len()
-    {
-        return Verdict::Impossible(nowhere(what));
+    let Some(reason) = reason(offer, &security, &closed) else { return Verdict::Alone(left_out) };
+    if command.words.is_empty() {
+        return Verdict::Impossible("neither the image nor the manifest says what it runs".to_owned());
     }
+    let mut plan = Plan::default();
+    let mut part = Vec::new();
+    for target in closed {
+        match place(target, &command) {
+            Place::Kept(file) => {
+                part.extend(target.file.is_none().then(|| all_but(&file)));
+                plan.kept.push(file);
+            }
+            Place::Mounted => plan.mounts.push(target.directory.clone()),
+            Place::Nowhere => {
+                let what = what(target).to_owned();
+                left_out.push(LeftOut { reason: nowhere(&what), what });
+            }
+        }
+    }
+    if left_out.len() == offer.facts.targets.len()
+        && let Some(LeftOut { reason, .. }) = left_out.first()
+    {
+        return Verdict::Impossible(reason.clone());
+    }
+    left_out.extend(part);
     plan.kept.dedup();
     plan.mounts.sort();
     // What lies below a directory that is copied comes with it; in this order it stands behind it.
     plan.mounts.dedup_by(|below, above| is_below(below, above));
-    plan.argv = argv;
+    plan.argv = command.words;
     Verdict::Agent { reason, plan, left_out }
 }
 
-pub(super) fn nowhere(what: &str) -> String {
+fn what(target: &SyncTarget) -> &str {
+    target.file.as_ref().unwrap_or(&target.directory)
+}
+
+fn nowhere(what: &str) -> String {
     format!("nothing can be mounted where {what} lies, and the container's command does not name it")
+}
+
+/// Of a root directory, only what is started can be changed.
+fn all_but(file: &str) -> LeftOut {
+    let reason =
+        format!("nothing can be mounted there; {file} can be changed because the container starts it");
+    LeftOut { what: format!("/ but for {file}"), reason }
 }
 
 /// The first thing that the image cannot do.
@@ -82,24 +114,24 @@ fn reason(offer: &AgentOffer, security: &Security, closed: &[&SyncTarget]) -> Op
     })
 }
 
-enum Place<'a> {
+enum Place {
     Mounted,
-    Kept(&'a str),
+    Kept(String),
     Nowhere,
 }
 
 /// Where others' programs lie, too: they are not copied for the sake of one.
 const SHARED: [&str; 6] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
 
-fn place<'a>(target: &'a SyncTarget, argv: &'a [String]) -> Place<'a> {
+fn place(target: &SyncTarget, command: &Command) -> Place {
     let kept = match &target.file {
         // What is started, or what a debugger is told to start.
-        Some(file) if target.directory == "/" => argv.contains(file).then_some(file),
+        Some(file) if target.directory == "/" => command.names(file).then(|| file.clone()),
         Some(file) if SHARED.contains(&target.directory.as_str()) => {
-            argv.first().filter(|program| *program == file)
+            command.program().filter(|program| program == file)
         }
         // Of a whole root directory, one file can be changed.
-        None if target.directory == "/" => argv.first().filter(|program| program.rfind('/') == Some(0)),
+        None if target.directory == "/" => command.program().filter(|it| it.rfind('/') == Some(0)),
         // In another directory it may look for what it needs beside itself.
         _ => None,
     };
@@ -110,7 +142,39 @@ fn place<'a>(target: &'a SyncTarget, argv: &'a [String]) -> Place<'a> {
     }
 }
 
-/// What the container starts, as Kubernetes puts it together.
+/// What the container starts, and where.
+struct Command {
+    words: Vec<String>,
+    directory: String,
+}
+
+impl Command {
+    /// As Kubernetes puts it together.
+    fn of(container: &Value, offer: &AgentOffer) -> Self {
+        let directory = container["workingDir"].as_str().filter(|directory| !directory.is_empty());
+        let directory = directory.unwrap_or(&offer.facts.working_directory).to_owned();
+        Self { words: argv(container, offer), directory }
+    }
+
+    /// The file that is started, if its path is said: others are searched for.
+    fn program(&self) -> Option<String> {
+        self.words.first().filter(|program| program.contains('/')).map(|program| self.path(program))
+    }
+
+    /// Whether it starts a file, or is told its path.
+    fn names(&self, file: &str) -> bool {
+        let mut told = self.words.iter().skip(1).map(|word| self.path(word));
+        self.program().is_some_and(|program| program == file) || told.any(|path| path == file)
+    }
+
+    fn path(&self, word: &str) -> String {
+        clean_container_path(&match word.starts_with('/') {
+            true => word.to_owned(),
+            false => format!("/{}/{word}", self.directory),
+        })
+    }
+}
+
 fn argv(container: &Value, offer: &AgentOffer) -> Vec<String> {
     let words = |field: &str| {
         let words = container.get(field).and_then(Value::as_array)?;
@@ -161,14 +225,8 @@ impl Security {
     }
 }
 
-/// Whether a path lies in a volume of the user's.
-fn is_mounted(container: &Value, path: &str) -> bool {
-    let mounts = container["volumeMounts"].as_array().into_iter().flatten();
-    mounts.filter_map(|mount| mount["mountPath"].as_str()).any(|mount| is_below(path, mount))
-}
-
 /// Whether a path is another or lies below it.
-fn is_below(path: &str, above: &str) -> bool {
+pub(super) fn is_below(path: &str, above: &str) -> bool {
     let above = above.trim_end_matches('/');
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -19,6 +19,7 @@ fn offer(targets: Vec<SyncTarget>) -> AgentOffer {
         facts: ImageFacts {
             entrypoint: vec!["/web".into()],
             command: vec!["$(port)".into()],
+            working_directory: String::new(),
             identity: NOBODY,
             has_shell: false,
             has_tar: false,
@@ -189,6 +190,82 @@ fn what_can_be_nowhere_leaves_the_rest_alone() {
     assert_eq!(what, "/settings.json");
     let mounts = &template["spec"]["containers"][1]["volumeMounts"];
     assert!(mounts.to_string().contains("/www") && !mounts.to_string().contains("settings"), "{mounts}");
+}
+
+#[test]
+fn volumes_that_take_no_files_are_told() {
+    let mut offer =
+        offer(vec![target("/etc/app", None), target("/data", Some("/data/file")), target("/www", None)]);
+    (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
+    offer.facts.identity = Identity::default();
+    let told = |volume: Value, mount: Value, offer: &AgentOffer| {
+        let mut mount = mount;
+        mount["name"] = "x".into();
+        let mut object = deployment(json!({"volumeMounts": [{"name": "y", "mountPath": "/etc"}, mount]}));
+        object["spec"]["template"]["spec"]["volumes"] = json!([{"name": "y", "emptyDir": {}}, volume]);
+        let notes = add(std::slice::from_mut(&mut object), std::slice::from_ref(offer));
+        let words = notes.into_iter().map(|note| match note {
+            AgentNote::LeftOut { container, what, reason } => format!("{container}, {what}: {reason}"),
+            other => format!("{other:?}"),
+        });
+        words.collect::<Vec<_>>()
+    };
+    let volume = |source: &str| json!({"name": "x", source: {}});
+    for source in ["configMap", "secret", "projected", "downwardAPI"] {
+        let words = format!(
+            "main, /etc/app: the volume x, which is mounted at /etc/app/, is filled by its {source} alone"
+        );
+        assert_eq!(told(volume(source), json!({"mountPath": "/etc/app/"}), &offer), [words]);
+    }
+    let read_only = ["main, /data/file: the volume x, which is mounted at /data, is read-only"];
+    assert_eq!(told(volume("emptyDir"), json!({"mountPath": "/data", "readOnly": true}), &offer), read_only);
+    let claim = json!({"name": "x", "persistentVolumeClaim": {"claimName": "x", "readOnly": true}});
+    assert_eq!(told(claim, json!({"mountPath": "/data"}), &offer), read_only);
+    let single = "main, /data/file: the volume x, which is mounted at /data/file, is there in the place of a single file, \
+        which nothing can replace";
+    assert_eq!(told(volume("emptyDir"), json!({"mountPath": "/data/file"}), &offer), [single]);
+    // What is below a target, or lies elsewhere, is another matter.
+    for place in ["/etc/app/inner", "/etc/application", "/data"] {
+        assert_eq!(told(volume("emptyDir"), json!({"mountPath": place}), &offer), [""; 0]);
+    }
+    assert_eq!(told(volume("secret"), json!({"mountPath": "/etc/app/inner"}), &offer), [""; 0]);
+    // Nothing is promised of a container whose only target it is.
+    (offer.facts.has_tar, offer.facts.targets) = (false, vec![target("/data", None)]);
+    let words = told(volume("secret"), json!({"mountPath": "/data"}), &offer);
+    assert!(words.len() == 1 && words[0].starts_with("Impossible"), "{words:?}");
+}
+
+#[test]
+fn of_a_root_directory_all_but_the_program_is_left_out() {
+    let (template, notes) = added(json!({}), &offer(vec![target("/", None)]));
+    let [AgentNote::Used { .. }, AgentNote::LeftOut { what, .. }] = notes.as_slice() else {
+        panic!("{notes:?}")
+    };
+    assert_eq!(what, "/ but for /web");
+    assert!(template["spec"]["containers"][1]["command"].to_string().contains(r#""--keep","/web""#));
+}
+
+#[test]
+fn words_of_the_command_mean_files_in_the_working_directory() {
+    let kept = |words: &[&str], image: &str, manifest: Option<&str>| {
+        let mut offer = offer(vec![target("/", Some("/web"))]);
+        offer.facts.working_directory = image.into();
+        let mut container = json!({"command": words});
+        if let Some(directory) = manifest {
+            container["workingDir"] = directory.into();
+        }
+        let (template, _) = added(container, &offer);
+        let command = template["spec"]["containers"][1]["command"].to_string();
+        let is_kept = command.contains(r#""--keep","/web""#);
+        assert!(is_kept || !command.contains("/.lilt/agent"), "{command}");
+        is_kept
+    };
+    assert!(kept(&["./web"], "", None) && kept(&["./web"], "/", None));
+    assert!(kept(&["../web"], "/app", None) && kept(&["./web"], "/app", Some("/")));
+    assert!(kept(&["/dlv", "exec", "web"], "/", None));
+    assert!(!kept(&["./web"], "/app", None) && !kept(&["./web"], "/", Some("/app")));
+    // It is searched for in other directories.
+    assert!(!kept(&["web"], "/", None));
 }
 
 #[test]

@@ -36,6 +36,7 @@ async fn examine(
     Ok(ImageFacts {
         entrypoint: configuration.entrypoint.clone(),
         command: configuration.command.clone(),
+        working_directory: configuration.working_directory.clone(),
         // Nobody's name is root's: the image would not start.
         identity: look.identity(&configuration.user).await?.unwrap_or_default(),
         has_shell: has(look, configuration, "sh").await?,
