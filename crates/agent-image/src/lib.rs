@@ -100,8 +100,11 @@ mod tests {
         let tag = |architecture| image(architecture, "web").unwrap().tag;
         assert_ne!(tag("amd64"), tag("arm64"));
         assert_eq!(image("s390x", "web"), None);
-        for machine in ["x86_64", "aarch64"] {
-            assert!(program(machine).unwrap().starts_with(b"\x7fELF"));
+        // What the file says it is for, as ELF numbers machines.
+        for (machine, number) in [("x86_64", 62), ("aarch64", 183)] {
+            let program = program(machine).unwrap();
+            assert!(program.starts_with(b"\x7fELF\x02\x01"), "{machine}: for 64 bits, the small end first");
+            assert_eq!(u16::from_le_bytes([program[18], program[19]]), number, "{machine}");
         }
         assert_eq!(program("s390x"), None);
     }
