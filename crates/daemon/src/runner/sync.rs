@@ -145,7 +145,7 @@ async fn update(
         report::begin(span, cause);
     }
     let name = format!("{}/{}", task.pod.name, task.container);
-    let result = match bring(target, task, reading, stages, &name, job.cause.is_some(), span).await {
+    let result = match bring(target, task, reading, stages, &name, span).await {
         Ok(paths) => restart(target, task, paths, stages, span).await,
         // Where a process that was started anew has ended at once, the next save may come before the node tells it.
         Err(SyncFault::Transport(lost)) if task.agent && lost.class == Class::Environment => {
@@ -185,19 +185,18 @@ async fn or_ending(cluster: &Cluster, task: &SyncTask, fault: SyncFault) -> Sync
     fault
 }
 
-/// All but the restart. Gives what changed. `lists`: it is for this container to name all files, however many.
+/// All but the restart. Gives what changed.
 async fn bring<'a>(
     target: &mut Target<'_>,
     task: &SyncTask,
     reading: &'a Opened,
     stages: &Stages<'_>,
     name: &str,
-    lists: bool,
     span: &mut Span,
 ) -> Result<&'a [PathBuf], SyncFault> {
     let Reading { paths, changed } = reading.read().await.map_err(SyncFault::Transport)?;
     // Told while the container is busy with it: of thousands of files there are thousands of lines.
-    let told = async { changed.tell(name, lists, span) };
+    let told = async { changed.tell(name, reading.first, span) };
     let (copied, ()) = tokio::join!(copy(target, task, &changed.changes, stages), told);
     copied?;
     run_steps(target, task, paths, stages, span).await?;

@@ -73,24 +73,26 @@ impl Readings {
             everything: job.everything.clone(),
             directories: self.note(&task.live_update),
         };
-        let mut found = None;
+        let (mut found, mut first) = (None, false);
         self.0.send_if_modified(|open| {
             open.cells.retain(|(_, cell)| cell.strong_count() > 0);
             found = open.cells.iter().find(|(other, _)| *other == key).and_then(|(_, cell)| cell.upgrade());
             if found.is_none() {
                 let cell = Arc::new(Cell::new());
                 open.cells.push((key.clone(), Arc::downgrade(&cell)));
-                found = Some(cell);
+                (found, first) = (Some(cell), true);
             }
             false
         });
-        Opened { key, cell: found.unwrap_or_default() }
+        Opened { key, cell: found.unwrap_or_default(), first }
     }
 }
 
 pub(super) struct Opened {
     key: Key,
     cell: Arc<Cell>,
+    /// Nobody else had it open: what is said of it once is said by this one.
+    pub(super) first: bool,
 }
 
 impl Opened {
