@@ -1,6 +1,8 @@
 //! The buttons that a page shows: those of the Tiltfile and of extensions, as the object API has them.
 
-use lilt_store::{ApiReader, Happening, Snapshot};
+use std::collections::BTreeMap;
+
+use lilt_store::{ApiReader, Change, Happening, Snapshot};
 use serde_json::Value;
 
 use crate::protocol::ServerMessage;
@@ -37,18 +39,16 @@ impl Buttons {
             return Some(ServerMessage::Buttons { complete: true, buttons, removed: Vec::new() });
         };
         self.version = Some(version);
-        let mut buttons = Vec::new();
-        let mut removed = Vec::new();
+        // The last word on each counts: one may have come and gone between two looks.
+        let mut last: BTreeMap<&str, &Change> = BTreeMap::new();
         for change in changes.iter().filter(|change| is_shown(&change.object)) {
-            let name = change.object.key.name.to_string();
-            match change.happening {
-                Happening::Deleted => removed.push(name),
-                Happening::Added | Happening::Modified => {
-                    removed.retain(|gone| *gone != name);
-                    buttons.extend(value(&change.object));
-                }
-            }
+            last.insert(&change.object.key.name, change);
         }
+        let (gone, there): (Vec<&Change>, Vec<&Change>) =
+            last.into_values().partition(|change| change.happening == Happening::Deleted);
+        let buttons: Vec<Value> = there.into_iter().filter_map(|change| value(&change.object)).collect();
+        let removed: Vec<String> =
+            gone.into_iter().map(|change| change.object.key.name.to_string()).collect();
         let nothing = buttons.is_empty() && removed.is_empty();
         (!nothing).then_some(ServerMessage::Buttons { complete: false, buttons, removed })
     }
@@ -64,4 +64,51 @@ fn is_shown(button: &Snapshot) -> bool {
 /// The store holds nothing but objects.
 fn value(button: &Snapshot) -> Option<Value> {
     serde_json::from_str(&button.text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::Timestamp;
+    use lilt_store::{ApiWriter, Draft, Key};
+
+    use super::*;
+
+    fn put(writer: &ApiWriter, name: &str, text: &str) {
+        let metadata = format!(r#"{{"name":"{name}"}}"#);
+        let rest = format!(r#"{{"spec":{{"text":"{text}"}}}}"#);
+        writer.commit(Timestamp(1), [Draft::new(Key::new(KIND, name), None, &metadata, &rest)], [], []);
+    }
+
+    fn delete(writer: &ApiWriter, name: &str) {
+        writer.commit(Timestamp(1), [], [Key::new(KIND, name)], []);
+    }
+
+    /// The texts of those that are there, and the names of those that are not.
+    fn told(buttons: &mut Buttons) -> (Vec<String>, Vec<String>) {
+        let Some(ServerMessage::Buttons { buttons, removed, complete: false }) = buttons.look() else {
+            panic!("nothing new is told")
+        };
+        let text = |button: &Value| button["spec"]["text"].as_str().unwrap_or_default().to_owned();
+        (buttons.iter().map(text).collect(), removed)
+    }
+
+    #[test]
+    fn of_what_happened_between_two_looks_the_last_counts() {
+        let (writer, reader) = lilt_store::open_api();
+        let mut buttons = Buttons::new(reader);
+        assert!(buttons.look().is_some(), "all there are");
+        put(&writer, "came", "one");
+        put(&writer, "came", "two");
+        put(&writer, "went", "one");
+        delete(&writer, "went");
+        assert_eq!(told(&mut buttons), (vec!["two".to_owned()], vec!["went".to_owned()]));
+        assert!(buttons.look().is_none(), "nothing happened");
+        put(&writer, "came", "three");
+        delete(&writer, "came");
+        assert_eq!(told(&mut buttons), (vec![], vec!["came".to_owned()]));
+        put(&writer, "came", "four");
+        delete(&writer, "came");
+        put(&writer, "came", "five");
+        assert_eq!(told(&mut buttons), (vec!["five".to_owned()], vec![]));
+    }
 }

@@ -9,7 +9,7 @@ use lilt_model::request::Request;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_server::protocol::ServerMessage;
 use lilt_server::{ProxiedApi, ServeOptions, bind, serve};
-use lilt_store::{Commit, LogWriter, Span, WriteRequest, Writer, open, open_api};
+use lilt_store::{ApiWriter, Commit, LogWriter, Span, WriteRequest, Writer, open, open_api};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -31,6 +31,8 @@ pub(crate) struct Server {
     pub(crate) writer: Writer,
     pub(crate) logs: LogWriter,
     pub(crate) requests: mpsc::Receiver<Request>,
+    /// What its object API shows; none if it has none.
+    pub(crate) objects: Option<ApiWriter>,
     /// Of objects; none if it has no object API.
     pub(crate) writes: Option<mpsc::Receiver<WriteRequest>>,
     pub(crate) cancel: CancellationToken,
@@ -61,9 +63,10 @@ impl Server {
     pub(crate) async fn start_with_api(allowed_hosts: &[&str], token: Option<&str>) -> Self {
         // More than any test sends.
         let (writes, incoming) = mpsc::channel(64);
-        let api = ProxiedApi { reader: open_api().1, writes, clock: || Timestamp(1_700_000_000_000_000) };
+        let (objects, reader) = open_api();
+        let api = ProxiedApi { reader, writes, clock: || Timestamp(1_700_000_000_000_000) };
         let mut server = Self::start_serving(allowed_hosts, token, Some(api)).await;
-        server.writes = Some(incoming);
+        (server.objects, server.writes) = (Some(objects), Some(incoming));
         server
     }
 
@@ -83,7 +86,7 @@ impl Server {
             ..ServeOptions::default()
         };
         let task = tokio::spawn(serve(listener, options, reader, sender, cancel.clone()));
-        Self { port, writer, logs, requests, writes: None, cancel, task }
+        Self { port, writer, logs, requests, objects: None, writes: None, cancel, task }
     }
 
     pub(crate) fn put(&self, names: &[&str]) {

@@ -1,13 +1,13 @@
 //! What a page sees over its WebSocket.
 
 use futures_util::SinkExt;
-use lilt_model::ResourceName;
 use lilt_model::api::UpdateStatus;
 use lilt_model::log::Line;
 use lilt_model::request::Request;
+use lilt_model::{ResourceName, Timestamp};
 use lilt_server::lines::LINES_PER_PAGE;
 use lilt_server::protocol::{FOLLOWED_BEHIND, LINES_AFTER_GAP, PageMessage, ServerMessage};
-use lilt_store::Commit;
+use lilt_store::{Commit, Draft, Key};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::harness::{Page, Server, resource, within};
@@ -231,4 +231,37 @@ async fn a_page_hears_that_somebody_is_there_when_nothing_happens() {
     // What is said counts as well: the next tick is not due yet.
     server.put(&["a"]);
     assert!(matches!(page.next_of_any().await, Some(ServerMessage::State { .. })));
+}
+
+/// The next buttons that are told: whether they are all, their texts, and the names of those that are gone.
+async fn buttons(page: &mut Page) -> (bool, Vec<String>, Vec<String>) {
+    let ServerMessage::Buttons { complete, buttons, removed } = page.answer().await else {
+        panic!("no buttons")
+    };
+    let text = |button: &serde_json::Value| button["spec"]["text"].as_str().unwrap_or_default().to_owned();
+    (complete, buttons.iter().map(text).collect(), removed)
+}
+
+#[tokio::test]
+async fn buttons_come_change_and_go() {
+    let server = Server::start_with_api(&[], None).await;
+    let objects = server.objects.as_ref().expect("it has an object API");
+    let key = |name: &str| Key::new("UIButton", name);
+    let draft = |name: &str, text: &str| {
+        let metadata = format!(r#"{{"name":"{name}"}}"#);
+        Draft::new(key(name), None, &metadata, &format!(r#"{{"spec":{{"text":"{text}"}}}}"#))
+    };
+    let put = |name: &str, text: &str| objects.commit(Timestamp(1), [draft(name, text)], [], []);
+    // The page has its own for what these do.
+    put("toggle-a-disable", "off");
+    put("a-stopbuild", "stop");
+    put("seed", "Seed");
+    let mut page = server.page().await.greeted().await;
+    assert_eq!(buttons(&mut page).await, (true, vec!["Seed".to_owned()], vec![]));
+    put("reset", "Reset");
+    assert_eq!(buttons(&mut page).await, (false, vec!["Reset".to_owned()], vec![]));
+    put("seed", "Seed again");
+    assert_eq!(buttons(&mut page).await, (false, vec!["Seed again".to_owned()], vec![]));
+    objects.commit(Timestamp(1), [], [key("seed")], []);
+    assert_eq!(buttons(&mut page).await, (false, vec![], vec!["seed".to_owned()]));
 }
