@@ -108,7 +108,7 @@ fn a_live_update_tells_what_it_waits_for_and_why_files_cannot_be_copied() {
     let failed = failed["failed"].clone();
     assert_eq!(
         (&failed["reason"], &failed["message"]),
-        (&json!("UpdateFailed"), &json!("Updating pod w-1: the connection was lost"))
+        (&json!("UpdateFailed"), &json!("pod w-1: the connection was lost"))
     );
     save(&mut script, "/p/w/src/b");
     synced(&mut script, lost());

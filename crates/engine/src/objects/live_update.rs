@@ -258,7 +258,7 @@ pub(crate) fn synced(
         }
         Err(SyncFault::Step(failure)) => Some(Fault::Step(failure.to_string())),
         Err(SyncFault::Transport(failure)) => {
-            let message = format!("Updating pod {}: {failure}", target.place.pod.name);
+            let message = format!("pod {}: {failure}", target.place.pod.name);
             Some(Fault::Transport(Failed { reason: "UpdateFailed", message, since }))
         }
         // Its pod tells of that.
