@@ -301,7 +301,7 @@ function Sections({
       value={filter.value.span ?? ""}
       onChange={(event) => change({ span: event.currentTarget.value || undefined })}
     >
-      <option value="">Everything that ran</option>
+      <option value="">All that ran</option>
       {options.map(({ span, words }) => (
         <option key={span} value={span}>
           {words}

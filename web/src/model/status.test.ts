@@ -80,6 +80,10 @@ describe("messages", () => {
     expect(brief('waiting for db (failed: Command "make db" failed: exit status 2)')).toBe(
       "waiting for db (failed: exit status 2: make db)",
     );
+    expect(brief('Command "echo \\"no\\"; exit 1" failed: exit status 1')).toBe(
+      'exit status 1: echo "no"; exit 1',
+    );
+    expect(brief("pod web-1: Error (exit code 1)")).toBe("Error (exit code 1)");
     expect(brief("Tiltfile:2:1: no such thing\n  | x")).toBe("Tiltfile:2:1: no such thing");
   });
 

@@ -144,10 +144,23 @@ export function isDue(hold: string | undefined): boolean {
   return hold !== undefined && /\bwaiting for a trigger$/.test(hold);
 }
 
-/** A message in one row: of a failed command first how it ended, since long ones are cut off at the end. */
+/**
+ * A message in one row, which is cut off at its end if it is long: of a failed command first how it ended, and of a pod not
+ * its name, which is beside it.
+ */
 export function brief(text: string): string {
-  const words = text.replace(/Command "([^]*)" failed: ([^\n)]+)/, "$2: $1");
+  const words = text
+    .replace(
+      /Command "([^]*)" failed: ([^\n)]+)/,
+      (_, command: string, end: string) => `${end}: ${bare(command)}`,
+    )
+    .replace(/^pod \S+: /, "");
   return words.split("\n", 1)[0] ?? "";
+}
+
+/** Without the backslashes before quotes. */
+function bare(quoted: string): string {
+  return quoted.replace(/\\(["\\])/g, "$1");
 }
 
 export function kind(resource: UIResource): string {
