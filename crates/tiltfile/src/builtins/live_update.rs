@@ -30,7 +30,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         note(Step::FallBackOn(paths), eval)
     }
 
-    /// A live update step: changed files below a path of this machine are copied into the container.
+    /// A live update step: changed files below a path of this machine are copied into the container. Of several steps with the
+    /// same file below them, the first one says where it goes.
     ///
     /// # Arguments
     /// * `local_path`: a file or directory below what is watched for the image
