@@ -17,6 +17,7 @@ use crate::connect::Cluster;
 use agent::AgentChannel;
 pub use carried::Carried;
 pub use changes::{Changes, Content, FileBytes, Put};
+pub use exec::is_closed;
 use shell::ShellChannel;
 
 /// Removing more paths at once might exceed what a command line may hold.

@@ -474,8 +474,20 @@ pub enum SyncFault {
     Step(Failure),
     /// Files cannot be copied into this container; a build is needed.
     Transport(Failure),
+    /// The same because its files are closed to its own user: what is deployed next must open them.
+    Closed(Failure),
     /// The container is gone; its successor will be brought up to date.
     Gone,
+}
+
+impl SyncFault {
+    /// Where it does not matter why files could not be copied.
+    pub(crate) fn or_transport(self) -> Self {
+        match self {
+            Self::Closed(failure) => Self::Transport(failure),
+            other => other,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

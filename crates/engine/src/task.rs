@@ -270,6 +270,9 @@ pub struct DeployJob {
     /// Kubernetes lets those wait that crash.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub crashing: Vec<PodRef>,
+    /// Images whose containers refused to have files changed, whatever image and manifest say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<ImageName>,
     pub merge: ServerSideApply,
 }
 

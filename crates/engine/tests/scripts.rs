@@ -440,6 +440,18 @@ fn a_container_that_takes_no_files_gets_a_build() {
     assert!(script.show().contains("(build web, deploy)"), "{}", script.show());
 }
 
+/// The next pods are made so that theirs can be changed.
+#[test]
+fn a_container_whose_files_are_closed_gets_a_build_that_opens_them() {
+    let mut script = up();
+    script.save_image("web", "web", "/p/web/src/one");
+    script.synced("web", "c1", Err(SyncFault::Closed(Failure::user("Permission denied"))));
+    assert!(script.show().contains("(build web, open web, deploy)"), "{}", script.show());
+    script.deploy("web", "two").pod(running("web", "web-2", "two", "c2"));
+    script.save_image("web", "web", "/p/web/src/two").synced("web", "c2", Ok(()));
+    assert_eq!(script.status("web"), "Ok/Ok");
+}
+
 #[test]
 fn a_replaced_pod_gets_all_changes_since_its_image_was_built() {
     let mut script = up();

@@ -142,3 +142,64 @@ fn nothing_is_added_without_need_or_against_the_users_will() {
     eventually("it is gone", || init_containers(&site).is_empty().then_some(()));
     lilt.quit();
 }
+
+/// Gives every pod of one namespace another user, as clusters of some products do: neither image nor manifest names it.
+const ANOTHER_USER: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: NAME}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  failurePolicy: Fail
+  reinvocationPolicy: Never
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >
+        Object{spec: Object.spec{securityContext: Object.spec.securityContext{runAsUser: 4321, runAsGroup: 4321}}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: NAME}
+spec: {policyName: NAME}
+"#;
+
+/// Not of the namespace, and so not gone with it.
+struct Policy<'a>(&'a Site);
+
+impl Drop for Policy<'_> {
+    fn drop(&mut self) {
+        for kind in ["mutatingadmissionpolicybinding", "mutatingadmissionpolicy"] {
+            let _ = self.0.namespace.try_kubectl(&["delete", kind, self.0.namespace.name(), "--wait=false"]);
+        }
+    }
+}
+
+/// What nobody could know before is known after the first save that is refused: the pods that are made then take changes.
+#[test]
+fn a_user_whom_admission_gives() {
+    let site = Site::new("live-admitted");
+    restrict(&site, &ANOTHER_USER.replace("NAME", site.namespace.name()));
+    let _policy = Policy(&site);
+    let user = || {
+        let id = ["run", "probe", "--rm", "-i", "--restart=Never", "--image=busybox", "--", "id", "-u"];
+        site.namespace.try_kubectl(&id).ok().filter(|words| words.contains("4321"))
+    };
+    eventually("the policy holds", user);
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    site.project.write("app/www/index.html", "two\n");
+    lilt.wait_for_line("Permission denied");
+    lilt.wait_for_line("which is added to its pod: /www was closed to its user when it ran");
+    lilt.wait_until_ready("web");
+    site.serves("two");
+    let pod = site.only_pod();
+    site.project.write("app/www/index.html", "three\n");
+    site.serves("three");
+    lilt.wait_until_ready("web");
+    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
+    lilt.quit();
+}

@@ -26,6 +26,8 @@ pub struct AgentOffer {
     pub agent_program: String,
     pub facts: ImageFacts,
     pub restart: Option<RestartProcess>,
+    /// Containers of it refused to have files changed, whatever is known of them.
+    pub closed: bool,
 }
 
 /// What was found of a container that takes live updates.

@@ -15,6 +15,16 @@ use crate::connect::Cluster;
 
 const BUFFER: usize = 256 << 10;
 
+const MAY_NOT_WRITE: &str =
+    "the container's user may not write there: check USER and ownership in the Dockerfile";
+const IS_READ_ONLY: &str =
+    "the container's file system is read-only: mount a writable volume there, or drop readOnlyRootFilesystem";
+
+/// Whether the container's files are closed to its own user: with another way into it they need not be.
+pub fn is_closed(failure: &Failure) -> bool {
+    failure.hint.as_deref().is_some_and(|hint| hint == MAY_NOT_WRITE || hint == IS_READ_ONLY)
+}
+
 /// The running command and its streams. Dropping it closes it.
 pub(super) struct Exec {
     /// Its task moves the bytes.
@@ -101,9 +111,9 @@ impl Place {
         ))
         .detail(complaints.to_owned());
         let hint = if complaints.contains("Permission denied") || complaints.contains("not permitted") {
-            "the container's user may not write there: check USER and ownership in the Dockerfile"
+            MAY_NOT_WRITE
         } else if complaints.contains("Read-only") {
-            "the container's file system is read-only: mount a writable volume there, or drop readOnlyRootFilesystem"
+            IS_READ_ONLY
         } else if complaints.contains("No space left") {
             "the container's disk is full"
         } else {

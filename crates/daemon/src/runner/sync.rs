@@ -8,7 +8,7 @@ mod readings;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_cluster::{Changes, Cluster, Output, is_forbidden};
+use lilt_cluster::{Changes, Cluster, Output, is_closed, is_forbidden};
 use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
@@ -159,7 +159,7 @@ async fn update(
         Err(SyncFault::Step(failure)) => {
             span.print(Level::Error, &format!("ERROR: Build Failed: {failure}"));
         }
-        Err(SyncFault::Transport(failure)) => {
+        Err(SyncFault::Transport(failure) | SyncFault::Closed(failure)) => {
             span.print(Level::Warn, &format!("Failed to update container {name}: {failure}"));
         }
     }
@@ -254,7 +254,10 @@ async fn copy(
                     && (attempt < ATTEMPTS
                         || (Instant::now() < deadline && target.cluster.probe().await.is_err()));
                 if !worth_it {
-                    return Err(SyncFault::Transport(failure));
+                    return Err(match is_closed(&failure) {
+                        true => SyncFault::Closed(failure),
+                        false => SyncFault::Transport(failure),
+                    });
                 }
             }
         }

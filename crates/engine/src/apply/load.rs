@@ -370,6 +370,7 @@ pub(super) fn define_images(resource: &mut ResourceState, old: Option<&Kubernete
         let same = old.and_then(|old| old.image(&image.name)).is_some_and(|old| old.build == image.build);
         image_state.stale |= !same && image_state.reference.is_some();
         image_state.elsewhere.take_if(|_| !same);
+        image_state.closed &= same;
         if !image.is_built() {
             image_state.reference = None;
         }

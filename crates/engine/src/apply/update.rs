@@ -266,6 +266,8 @@ pub(super) fn synced(
     outcome: Result<(), SyncFault>,
 ) {
     let now = state.now;
+    let is_closed = matches!(outcome, Err(SyncFault::Closed(_)));
+    let outcome = outcome.map_err(SyncFault::or_transport);
     let Some(resource) = state.resources.get_mut(name) else { return };
     let Some(snapshot) = resource.update.as_ref().filter(|update| update.id == id).map(|it| it.snapshot)
     else {
@@ -280,13 +282,14 @@ pub(super) fn synced(
     match &outcome {
         Ok(()) | Err(SyncFault::Gone) => {}
         Err(SyncFault::Step(failure)) => run.failure = Some(failure.clone()),
-        Err(SyncFault::Transport(failure)) => {
+        Err(SyncFault::Transport(failure) | SyncFault::Closed(failure)) => {
             run.failure = Some(failure.clone());
             kubernetes.fall_back = true;
         }
     }
     if let Some(image) = kubernetes.images.get_mut(&job.image) {
         image.stale |= matches!(outcome, Err(SyncFault::Transport(_)));
+        image.closed |= is_closed;
         if let Some(progress) = image.containers.get_mut(container) {
             progress.tried = snapshot;
             if progress.agent && matches!(outcome, Ok(()) | Err(SyncFault::Step(_))) {

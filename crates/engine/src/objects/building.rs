@@ -84,6 +84,7 @@ fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, Str
         rerun: false,
         first: false,
         crashing: Vec::new(),
+        closed: Vec::new(),
         merge: state.settings.server_side_apply,
     })
 }

@@ -257,7 +257,7 @@ pub(crate) fn synced(
             None
         }
         Err(SyncFault::Step(failure)) => Some(Fault::Step(failure.to_string())),
-        Err(SyncFault::Transport(failure)) => {
+        Err(SyncFault::Transport(failure) | SyncFault::Closed(failure)) => {
             let message = format!("pod {}: {failure}", target.place.pod.name);
             Some(Fault::Transport(Failed { reason: "UpdateFailed", message, since }))
         }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lilt_model::Failure;
 use lilt_model::cluster::{Container, Delivery, Pod, PodRef};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::KubernetesResource;
 use lilt_model::resource::Body;
+use lilt_model::{Failure, ImageName};
 
 use crate::cause::Cause;
 use crate::runtime::{cannot_run, current_pods, has_ended, is_broken};
@@ -204,6 +204,10 @@ fn crashing(state: &State, kubernetes: &KubernetesState) -> Vec<PodRef> {
     pods.filter(|pod| pod.restarts() > 0 || is_broken(pod)).map(Pod::reference).collect()
 }
 
+fn closed(kubernetes: &KubernetesState) -> Vec<ImageName> {
+    kubernetes.images.iter().filter(|(_, image)| image.closed).map(|(name, _)| name.clone()).collect()
+}
+
 /// Changes that no update has tried.
 pub(super) fn new_changes(resource: &ResourceState) -> BTreeSet<&PathBuf> {
     let attempted = resource.attempted;
@@ -239,6 +243,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
                 rerun: *cause == Cause::Triggered,
                 first: *cause == Cause::Initial,
                 crashing: crashing(state, kubernetes),
+                closed: closed(kubernetes),
                 merge: state.settings.server_side_apply,
             }))
         }

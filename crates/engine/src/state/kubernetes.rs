@@ -113,6 +113,8 @@ pub(crate) struct ImageState {
     pub(crate) lasting: u64,
     /// It must be built, whatever the changes say: its definition changed or copying failed.
     pub(crate) stale: bool,
+    /// A container of it refused to have its files changed. What admission makes of a pod, such as another user, is in no manifest.
+    pub(crate) closed: bool,
     /// What an update built last, of whichever resource, if this one has not taken it over yet.
     pub(crate) elsewhere: Option<BuiltImage>,
     /// Running containers of it.

@@ -312,7 +312,8 @@ fn job_words(job: &UpdateJob) -> String {
                 lilt_engine::ImageJob::Build(image) => format!("build {}", image.name),
                 lilt_engine::ImageJob::Reuse { reference, .. } => format!("reuse {reference}"),
             });
-            format!("({})", images.chain(["deploy".to_owned()]).collect::<Vec<_>>().join(", "))
+            let closed = deploy.closed.iter().map(|image| format!("open {image}"));
+            format!("({})", images.chain(closed).chain(["deploy".to_owned()]).collect::<Vec<_>>().join(", "))
         }
     }
 }

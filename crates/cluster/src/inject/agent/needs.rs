@@ -42,7 +42,7 @@ pub(super) fn decide(spec: &Value, container: &Value, offer: &AgentOffer) -> Ver
     let (mut closed, mut left_out) = (Vec::new(), Vec::new());
     for target in &offer.facts.targets {
         match volumes::of(spec, container, target) {
-            Volume::None if !security.may_write(target) => closed.push(target),
+            Volume::None if offer.closed || !security.may_write(target) => closed.push(target),
             Volume::None | Volume::Open => {}
             Volume::Closed(reason) => left_out.push(LeftOut { what: what(target).to_owned(), reason }),
         }
@@ -110,6 +110,9 @@ fn reason(offer: &AgentOffer, security: &Security, closed: &[&SyncTarget]) -> Op
     let target = closed.first()?;
     Some(match security.read_only {
         true => "its root file system is read-only".to_owned(),
+        false if security.may_write(target) => {
+            format!("{} was closed to its user when it ran", target.directory)
+        }
         false => format!("its user {} may not write to {}", security.identity.user, target.directory),
     })
 }

@@ -26,6 +26,7 @@ fn offer(targets: Vec<SyncTarget>) -> AgentOffer {
             targets,
         },
         restart: None,
+        closed: false,
     }
 }
 
@@ -123,6 +124,22 @@ fn what_an_image_can_do_alone_is_left_alone() {
     assert_eq!(used(&added(json!({}), &offer).1), words);
     offer.facts.has_tar = false;
     assert_eq!(used(&added(json!({}), &offer).1), "its image has no tar");
+}
+
+/// Neither image nor manifest says that it cannot.
+#[test]
+fn what_refused_changes_when_it_ran_gets_the_agent() {
+    let mut offer = offer(vec![target("/www", None)]);
+    (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
+    offer.facts.identity = Identity::default();
+    assert_eq!(added(json!({}), &offer).1, []);
+    offer.closed = true;
+    let (template, notes) = added(json!({}), &offer);
+    assert_eq!(used(&notes), "/www was closed to its user when it ran");
+    assert_eq!(template["spec"]["initContainers"][1]["name"], "lilt-copy-main");
+    // In a volume of the user's nothing else would help.
+    let volume = json!([{"name": "x", "mountPath": "/www/"}]);
+    assert_eq!(added(json!({"volumeMounts": volume}), &offer).1, []);
 }
 
 #[test]

@@ -214,6 +214,7 @@ async fn look(
         agent_program: lilt_agent_image::PROGRAM.to_owned(),
         facts: facts::find(engine, whose, &configuration, live_update).await?,
         restart: live_update.restart_process.clone(),
+        closed: job.closed.contains(&target.name),
     };
     Ok(Candidate { image: target.name.clone(), offer, local: format!("{name}:{tag}"), archive })
 }
@@ -301,6 +302,7 @@ mod tests {
             agent_program: "/agent".into(),
             facts: ImageFacts::default(),
             restart,
+            closed: false,
         };
         let container = json!({"name": "main", "image": "web:1"});
         let object = |kind: &str, added: &str| {
