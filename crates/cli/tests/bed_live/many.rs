@@ -1,12 +1,12 @@
 //! Several containers at once, and what the timeline tells of it.
 
 use lilt_testbed_env::{Bed, eventually};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::small::{restarts, site};
 use crate::support::bed::Site;
 use crate::support::lilt::Lilt;
-use crate::support::page::get;
+use crate::support::page::{get, post};
 
 /// What the newest update of a resource did.
 pub(crate) fn last_stages(lilt: &Lilt, resource: &str) -> Vec<String> {
@@ -132,23 +132,30 @@ fn an_image_that_is_in_the_registry_alone() {
     lilt.quit();
 }
 
-/// Where a command deploys, lilt's agent comes through the image's own shell, or it is said why nothing can be.
-#[test]
-fn pods_that_lilt_does_not_apply_itself() {
-    let site = Site::new("live-command");
+/// A web server from an image that nobody builds, in a pod that a command makes.
+fn made_by_a_command(topic: &str) -> (Site, impl Fn(&Site, &str)) {
+    let site = Site::new(topic);
     let image = format!("{}/library/busybox", Bed::get().registry());
     let line = "mkdir -p /tmp/www; echo one > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www";
     site.project
         .write("web.yaml", &site.shell("web", line).replace("image: busybox", &format!("image: '{image}'")));
-    let tiltfile = |steps: &str| {
-        format!(
+    let write_tiltfile = move |site: &Site, steps: &str| {
+        let tiltfile = format!(
             "k8s_custom_deploy('web', 'kubectl apply -f web.yaml -o yaml', 'kubectl delete -f web.yaml', \
              deps=['app/www'], image_selector='{image}', live_update=[{steps}])\n\
              k8s_resource('web', port_forwards='{}:8080')\n",
             site.port
-        )
+        );
+        site.project.write("Tiltfile", &tiltfile);
     };
-    site.project.write("Tiltfile", &tiltfile("sync('app/www', '/tmp/www')"));
+    (site, write_tiltfile)
+}
+
+/// Where a command deploys, lilt's agent comes through the image's own shell, or it is said why nothing can be.
+#[test]
+fn pods_that_lilt_does_not_apply_itself() {
+    let (site, with_steps) = made_by_a_command("live-command");
+    with_steps(&site, "sync('app/www', '/tmp/www')");
     let lilt = site.up().start();
     lilt.wait_until_ready("web");
     let pod = site.only_pod();
@@ -159,7 +166,7 @@ fn pods_that_lilt_does_not_apply_itself() {
     let look = "ls -A /tmp; cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c '[0-9a-f] serve --guest'";
     let line = ["exec", &pod, "-c", "main", "--", "sh", "-c", look];
     assert_eq!(site.namespace.kubectl(&line), "www\n1\n");
-    site.project.write("Tiltfile", &tiltfile("sync('app/www', '/tmp/www'), restart_process()"));
+    with_steps(&site, "sync('app/www', '/tmp/www'), restart_process()");
     lilt.wait_for_line(
         "a command deploys it, and lilt adds what it needs only to pods that it applies itself",
     );
@@ -169,6 +176,28 @@ fn pods_that_lilt_does_not_apply_itself() {
     site.serves("three");
     lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
     lilt.wait_for_line("its process cannot be started anew: lilt's agent is not in its pod");
+    assert_eq!(site.only_pod(), pod);
+    lilt.quit();
+}
+
+/// The next save goes into the same container, over a connection that does not wait for the step.
+#[test]
+fn a_step_that_hangs_can_be_given_up() {
+    let (site, with_steps) = made_by_a_command("live-hangs");
+    let step = "run('grep -q hangs /tmp/www/index.html && echo it hangs && exec sleep 987; echo it went on')";
+    with_steps(&site, &format!("sync('app/www', '/tmp/www'), {step}"));
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    let pod = site.only_pod();
+    site.project.write("app/www/index.html", "this hangs\n");
+    lilt.wait_for_words("web", "it hangs");
+    let (status, words) = post(lilt.port(), "/api/request", &json!({"type": "cancel", "resource": "web"}));
+    assert_eq!(status, 200, "{words}");
+    lilt.wait_for_words("web", "ERROR: Build Failed: build canceled");
+    site.project.write("app/www/index.html", "two\n");
+    lilt.wait_for_words("web", "it went on");
+    site.serves("two");
+    lilt.wait_until_ready("web");
     assert_eq!(site.only_pod(), pod);
     lilt.quit();
 }
