@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lilt_agent::protocol::Piece;
 use lilt_agent::{Digest, transfer};
+use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
@@ -48,6 +49,7 @@ impl Aside {
             opened => opened,
         };
         let file = file.about(path)?;
+        reserve(&file, wanted.size);
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -122,6 +124,16 @@ impl Aside {
             return Ok(());
         }
         self.file.set_permissions(Permissions::from_mode(self.mode & 0o7777)).about(&self.path)
+    }
+}
+
+/// Settles where the content will lie. ext4 else writes a file out, and waits for room for it, when it is renamed to the place of
+/// another: that is most of the time that thousands of small files take. Where it cannot be done, writing does it.
+fn reserve(file: &File, size: u64) {
+    if let Ok(size) = size.try_into()
+        && size > 0
+    {
+        let _ = fallocate(file, FallocateFlags::empty(), 0, size);
     }
 }
 
