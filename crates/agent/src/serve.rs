@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lilt_agent::protocol::{Answer, Request};
 use lilt_agent::{VERSION, frame};
@@ -146,25 +146,58 @@ fn stream(mut child: Child) -> Result<io::Result<ExitStatus>, Problem> {
     std::thread::spawn(move || forward(stdout, &sender, Answer::Stdout));
     std::thread::spawn(move || forward(stderr, &other, Answer::Stderr));
     std::thread::spawn(move || last.send(Heard::Ended(child.wait())));
-    let (mut ended, mut rest) = (None, 0);
+    let (mut ended, mut rests) = (None, [Rest::default(), Rest::default()]);
     // When nobody listens any more the rest is read all the same, so that the command can end.
     let mut told = Ok(());
-    while rest < LONGEST_REST {
+    loop {
         let next = match &ended {
             None => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(_) if rests.iter().all(Rest::is_over) => break,
             Some(_) => heard.recv_timeout(QUIET),
         };
         match next {
             Ok(Heard::Piece(piece, length)) => {
-                rest += if ended.is_some() { length } else { 0 };
+                let rest = &mut rests[usize::from(matches!(piece, Answer::Stderr(_)))];
+                if ended.is_some() && !rest.take(length) {
+                    continue;
+                }
                 told = told.and_then(|()| say(&piece));
             }
-            Ok(Heard::Ended(status)) => ended = Some(status),
+            Ok(Heard::Ended(status)) => {
+                ended = Some(status);
+                rests = [Rest::default(), Rest::default()];
+            }
             Err(_) => break,
         }
     }
     told?;
     Ok(ended.expect("invariant: who waits for the end tells it before it is gone"))
+}
+
+/// What is heard of one stream after the command has ended. The other one may be loud.
+struct Rest {
+    bytes: usize,
+    heard: Instant,
+}
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self { bytes: 0, heard: Instant::now() }
+    }
+}
+
+impl Rest {
+    /// Whether so many more bytes may still be of the command itself.
+    fn take(&mut self, length: usize) -> bool {
+        let may_be = self.bytes < LONGEST_REST;
+        self.bytes += length;
+        self.heard = Instant::now();
+        may_be
+    }
+
+    fn is_over(&self) -> bool {
+        self.bytes >= LONGEST_REST || self.heard.elapsed() >= QUIET
+    }
 }
 
 /// Also what nobody waits for any more is read: who writes it would be ended otherwise.
