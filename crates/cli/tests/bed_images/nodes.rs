@@ -34,6 +34,13 @@ fn say_two(site: &Site) {
     site.serves(&words);
 }
 
+/// The tags of a site in the bed's registry, if one of them has this in its name.
+fn pushed(site: &Site, tag: &str) -> Option<String> {
+    let registry = Bed::get().registry();
+    let port = registry.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+    get(port, &format!("/v2/{}/tags/list", site.image())).filter(|tags| tags.contains(tag))
+}
+
 /// The second image differs in one file that is copied last.
 #[test]
 fn only_the_changed_layer_goes_into_the_node() {
@@ -62,13 +69,7 @@ fn only_the_changed_layer_goes_into_the_node() {
     site.serves("one");
     let first_tag = tag(&lilt);
     lilt.wait_for_line("web │      Loading image to the cluster's nodes");
-    // Nothing was pushed.
-    let registry = Bed::get().registry();
-    let port = registry.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-    assert_eq!(
-        get(port, &format!("/v2/{}/tags/list", site.image())).filter(|it| it.contains(&first_tag)),
-        None
-    );
+    assert_eq!(pushed(&site, &first_tag), None);
 
     let place = lilt.place();
     say_two(&site);
@@ -90,6 +91,25 @@ fn only_the_changed_layer_goes_into_the_node() {
     lilt.wait_for_line("web │      node-ctr: has it already");
     lilt.quit();
     assert!(!kept.exists("2.tar"));
+}
+
+/// lilt's agent goes there as the images do, where they need it.
+#[test]
+fn the_agent_goes_into_the_node() {
+    let site = Site::new("node-agent");
+    let dockerfile = site.project.read("app/Dockerfile");
+    site.project.write("app/Dockerfile", &format!("{dockerfile}USER 1234\n"));
+    let stand_in = StandIns::new(&[("node-ctr", &format!("exec {} \"$@\"", Bed::get().ctr()))]);
+    let lilt = site.up().variable("LILT_NODE_CTR", "node-ctr").variable("PATH", stand_in.path()).start();
+    lilt.wait_until_ready("web");
+    lilt.wait_for_line("which is added to its pod: its user 1234 may not write to /www");
+    site.serves("one");
+    let pod = site.only_pod();
+    say_two(&site);
+    assert_eq!(site.only_pod(), pod);
+    assert!(lilt.count("node-ctr: sent ") >= 2, "both were brought");
+    assert_eq!(pushed(&site, "lilt-agent-"), None);
+    lilt.quit();
 }
 
 /// A container of the engine that is a node, as kind and k3d make them: with `ctr` beside the node's containerd.

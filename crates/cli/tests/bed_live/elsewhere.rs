@@ -91,3 +91,33 @@ fn files_of_a_base_image_go_into_what_is_built_on_it() {
     lilt.has_lines("STEP 1/5", 1);
     lilt.quit();
 }
+
+/// Helm makes the pods: changes go into them all the same.
+#[test]
+fn pods_of_a_chart_take_changes() {
+    let site = Site::new("live-helm");
+    let image = site.image();
+    site.project.write("chart/Chart.yaml", "apiVersion: v2\nname: site\nversion: 0.1.0\n");
+    site.project.write("chart/values.yaml", "image: {repository: none, tag: none}\n");
+    let template = site.yaml("web", "'{{ .Values.image.repository }}:{{ .Values.image.tag }}'");
+    site.project.write("chart/templates/web.yaml", &template);
+    let tiltfile = format!(
+        "load('ext://helm_resource', 'helm_resource')\n\
+         docker_build('{image}', 'app', live_update=[sync('app/www', '/www'), run('echo ran as $(id -u)')])\n\
+         helm_resource('web', 'chart', image_deps=['{image}'], image_keys=[('image.repository', 'image.tag')], \
+         port_forwards=['{}:8080'])\n",
+        site.port
+    );
+    site.project.write("Tiltfile", &tiltfile);
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+    site.project.write("app/www/index.html", "two\n");
+    site.serves("two");
+    lilt.wait_for_words("web", "ran as 0");
+    lilt.wait_until_ready("web");
+    assert_eq!(site.only_pod(), pod);
+    lilt.quit();
+    site.down().run().clean(0);
+}

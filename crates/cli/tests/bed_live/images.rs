@@ -2,7 +2,7 @@
 
 use lilt_testbed_env::{Bed, eventually};
 
-use crate::small::{init_containers, lock, lock_with, restarts, site, with_steps};
+use crate::small::{init_containers, lock, lock_with, restarts, shell, site, with_steps};
 use crate::support::bed::Site;
 use crate::support::page::get;
 
@@ -89,6 +89,21 @@ fn nothing_is_added_in_ci() {
     assert_eq!(words, "");
 }
 
+/// But for files that are to come first, where the image cannot take them alone.
+#[test]
+fn all_files_come_first_in_ci_too() {
+    let site = site("live-ci-first", "scratch", "1234");
+    let dockerfile = site.project.read("app/Dockerfile");
+    let fewer = dockerfile.replace("COPY www /www", "COPY www/index.html /www/index.html");
+    site.project.write("app/Dockerfile", &fewer);
+    site.project.write("app/www/deep/more.html", "more\n");
+    with_steps(&site, "initial_sync(), sync('app/www', '/www')");
+    site.ci().run().clean(0);
+    assert_eq!(init_containers(&site), "lilt-agent lilt-copy-main");
+    let more = shell(&site, &site.only_pod(), "/busybox cat /www/deep/more.html");
+    assert_eq!(more, "more\n");
+}
+
 /// It has all tools, and may not write: also steps run, as its user.
 #[test]
 fn debian_as_somebody_else() {
@@ -139,6 +154,13 @@ fn nothing_is_added_without_need_or_against_the_users_will() {
 
     let tiltfile = site.tiltfile().replace("labels=", "live_update_agent=False, labels=");
     site.project.write("Tiltfile", &tiltfile);
+    eventually("it is gone", || init_containers(&site).is_empty().then_some(()));
+
+    // The same for all resources, but for those that say otherwise.
+    let for_all = format!("update_settings(live_update_agent=False)\n{}", site.tiltfile());
+    site.project.write("Tiltfile", &for_all.replace("labels=", "live_update_agent=True, labels="));
+    eventually("it is back", || (!init_containers(&site).is_empty()).then_some(()));
+    site.project.write("Tiltfile", &for_all);
     eventually("it is gone", || init_containers(&site).is_empty().then_some(()));
     lilt.quit();
 }

@@ -134,3 +134,24 @@ fn the_extension_waits_for_the_next_update() {
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
     lilt.quit();
 }
+
+/// Signals reach it, its exit code is the container's, and what loses its parent is collected.
+#[test]
+fn it_begins_and_ends_as_without_the_agent() {
+    let site = scripted("live-signals", "sync('app/bin/start', '/app/bin/start'), restart_process()");
+    let line = "trap 'exit 7' TERM; (/busybox sleep 0.2 &); echo began; while :; do /busybox sleep 0.1; done";
+    site.project.write("app/bin/start", &format!("#!/busybox sh\n{line}\n"));
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    lilt.wait_for_words("web", "began");
+    let pod = site.only_pod();
+    // The state of a process comes behind its name.
+    let ended = "/busybox grep -l '^[0-9]* ([^)]*) Z' /proc/[0-9]*/stat 2>/dev/null | /busybox wc -l";
+    eventually("nothing waits to be collected", || (shell(&site, &pod, ended).trim() == "0").then_some(()));
+    // As the node does when it ends a container.
+    shell(&site, &pod, "/busybox kill -TERM 1");
+    eventually("it was started again", || (restarts(&site, &pod) == "1").then_some(()));
+    let last = ".status.containerStatuses[0].lastState.terminated.exitCode";
+    assert_eq!(site.read(&format!("pod/{pod}"), last), "7");
+    lilt.quit();
+}
