@@ -125,18 +125,28 @@ await picture("palette", { ...narrow, colorScheme: "dark" }, "/overview", async 
   await page.keyboard.type("web");
 });
 await picture("form", narrow, "/r/web/overview", async (page) => {
-  await page.locator(".line").nth(15).waitFor();
+  await page.locator(".line").nth(8).waitFor();
   await page.getByRole("button", { name: "Invite" }).click();
 });
 
-const thousand = await start(1_000, 2_000, false);
-const page = await (await browser.newContext({ viewport: narrow })).newPage();
-await page.goto(`${thousand.address}/overview?state=error`);
-await page.locator("tr[data-resource=lint]").waitFor();
-await save(page, "overview-1000");
-await thousand.end();
+/** Few, some and many of them, made up. */
+for (const [count, colorScheme, filter] of [
+  [3, "light", ""],
+  [30, "dark", ""],
+  [1_000, "light", "?state=error"],
+]) {
+  const session = await start(count, 2_000, false);
+  const context = await browser.newContext({ colorScheme, viewport: narrow });
+  const page = await context.newPage();
+  await page.goto(`${session.address}/overview${filter}`);
+  await page.locator("tr[data-resource] .status").first().waitFor();
+  await save(page, `overview-${count}`);
+  await context.close();
+  await session.end();
+}
 
 // The last one: its session ends.
+const page = await (await browser.newContext({ viewport: narrow })).newPage();
 await page.goto(link());
 await page.locator("tr[data-resource=payments]", { hasText: "Failing" }).waitFor();
 lilt.kill("SIGINT");
