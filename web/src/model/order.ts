@@ -30,7 +30,7 @@ export function nextOrder(now: Order, column: Column): Order {
 }
 
 /** What needs attention first. */
-const shapes: readonly Shape[] = ["error", "busy", "waiting", "idle", "ok", "absent", "disabled"];
+const shapes: readonly Shape[] = ["error", "busy", "starting", "waiting", "idle", "ok", "absent", "disabled"];
 
 /** Newest first; what has never been updated comes last. */
 function newness({ status }: UIResource): number {

@@ -3,7 +3,7 @@
 import { annotation, type UIResource } from "../generated/protocol";
 
 /** The shapes of parts/Mark.tsx. */
-export type Shape = "ok" | "busy" | "waiting" | "error" | "idle" | "absent" | "disabled";
+export type Shape = "ok" | "busy" | "starting" | "waiting" | "error" | "idle" | "absent" | "disabled";
 
 export interface Status {
   shape: Shape;
@@ -42,7 +42,7 @@ export function runtimeStatus(resource: UIResource): Status {
     case "ok":
       return { shape: "ok", word: "Running" };
     case "pending":
-      return { shape: "busy", word: "Starting" };
+      return { shape: "starting", word: "Starting" };
     case "error":
       return { shape: "error", word: "Failing" };
     case "unknown":
@@ -77,11 +77,6 @@ export const overallWord: Record<Overall, string> = {
   disabled: "Disabled",
 };
 
-/** What starts is as busy as what is updated. */
-export function overallShape(state: Overall): Shape {
-  return state === "starting" ? "busy" : state;
-}
-
 const known = new WeakMap<UIResource, Overall>();
 
 /** Counts, groups, filters and notifications all want to know it; resources are replaced, never changed. */
@@ -98,7 +93,7 @@ function overallOf(resource: UIResource): Overall {
   if (update === "error" || runtime === "error") return "error";
   if (update === "busy" || update === "waiting") return update;
   // It is up to date, and not there yet.
-  if (runtime === "busy") return "starting";
+  if (runtime === "starting") return runtime;
   return update === "ok" || runtime === "ok" ? "ok" : "idle";
 }
 

@@ -1,6 +1,6 @@
 import { helpShown } from "../keys";
 import { go, route } from "../model/route";
-import { overalls, overallShape, overallWord, type Overall } from "../model/status";
+import { overalls, overallWord, type Overall } from "../model/status";
 import { notifying } from "../model/notifications";
 import { dateAndTime } from "../model/time";
 import { stateFilter } from "../model/listing";
@@ -94,7 +94,7 @@ function Counts() {
           title={`Show only: ${overallWord[state]}`}
           onClick={() => toggle(state)}
         >
-          <Mark shape={overallShape(state)} />
+          <Mark shape={state} />
           <span class="number" style={room}>
             {counts[state]}
           </span>

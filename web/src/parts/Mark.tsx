@@ -29,6 +29,12 @@ const drawing = {
       <path d="M8 2a6 6 0 0 1 6 6" class="stroke" />
     </>
   ),
+  starting: (
+    <>
+      <circle cx="8" cy="8" r="6.4" class="stroke thin" />
+      <path d="M6.4 5.1v5.8L11 8z" fill="currentColor" stroke="currentColor" stroke-linejoin="round" />
+    </>
+  ),
   waiting: (
     <>
       <path d="M4 1.8h8M4 14.2h8" class="stroke" />

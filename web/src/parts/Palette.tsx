@@ -4,7 +4,7 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { found, type Command } from "../model/commands";
 import { commands } from "../commands";
-import { overallShape, overallWord } from "../model/status";
+import { overallWord } from "../model/status";
 import { Mark } from "./Mark";
 import { useModal } from "./modal";
 
@@ -77,7 +77,7 @@ function Open() {
             onPointerMove={() => (at.value = index)}
             onClick={() => run(command)}
           >
-            {command.state ? <Mark shape={overallShape(command.state)} /> : null}
+            {command.state ? <Mark shape={command.state} /> : null}
             <span class="command-words">{command.words}</span>
             {command.state && command.state !== "ok" ? (
               <span class="muted">{overallWord[command.state]}</span>

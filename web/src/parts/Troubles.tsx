@@ -1,6 +1,6 @@
 /** So that a closed group does not hide what needs attention. */
 
-import { overall, overallShape, overallWord } from "../model/status";
+import { overall, overallWord } from "../model/status";
 import { session } from "../page";
 import { Mark } from "./Mark";
 
@@ -14,7 +14,7 @@ export function Troubles({ names }: { names: readonly string[] }) {
         const count = states.filter((found) => found === state).length;
         return count === 0 ? null : (
           <span key={state} title={`${count} ${overallWord[state]}`}>
-            <Mark shape={overallShape(state)} />
+            <Mark shape={state} />
             {count} <span class="hidden">{overallWord[state]}</span>
           </span>
         );
