@@ -1,7 +1,7 @@
 //! The agent, and the agent as a container image: one file in one layer, made here without a builder.
 //!
-//! The same program gives the same image, byte by byte, so that its name tells what is in it and registries and nodes
-//! that have it need nothing more.
+//! The same program gives the same image for a repository, byte by byte, so that its name tells what is in it and registries
+//! and nodes that have it need nothing more.
 
 use std::sync::OnceLock;
 
@@ -48,10 +48,12 @@ pub fn image(architecture: &str, name: &str) -> Option<AgentImage> {
         _ => return None,
     };
     let layer = archive(&[(PROGRAM.trim_start_matches('/'), 0o755, &unpack(packed))]);
+    // Another image in each repository, of the same layer: a kubelet that has pulled an image under one name wants to pull it under
+    // each, also where it was brought to the node.
     let configuration = json!({
         "architecture": architecture,
         "os": "linux",
-        "config": {"User": USER, "Entrypoint": [PROGRAM]},
+        "config": {"User": USER, "Entrypoint": [PROGRAM], "Labels": {"lilt.dev/repository": name}},
         "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", hex(&layer))]},
     })
     .to_string();
@@ -99,6 +101,8 @@ mod tests {
         }
         let tag = |architecture| image(architecture, "web").unwrap().tag;
         assert_ne!(tag("amd64"), tag("arm64"));
+        let elsewhere = image("amd64", "other").unwrap().tag;
+        assert_ne!(tag("amd64"), elsewhere, "another image in another repository");
         assert_eq!(image("s390x", "web"), None);
         // What the file says it is for, as ELF numbers machines.
         for (machine, number) in [("x86_64", 62), ("aarch64", 183)] {
