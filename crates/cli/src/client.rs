@@ -1,5 +1,6 @@
 //! Speaks to a running session over its web port, as plain HTTP.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,6 +19,8 @@ use tokio_util::task::AbortOnDropHandle;
 pub(crate) struct Client {
     host: String,
     port: u16,
+    /// Where to connect. Empty: whatever the name stands for.
+    addresses: Vec<SocketAddr>,
     /// What the session asks for, if it is known.
     token: Option<Arc<str>>,
 }
@@ -64,7 +67,25 @@ impl Client {
             "" | "0.0.0.0" | "::" | "[::]" => "localhost",
             host => host,
         };
-        Client { host: host.to_owned(), port, token: None }
+        // Not by the resolver: what answers to `localhost` must be this machine.
+        let addresses = match host {
+            "localhost" => [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]
+                .map(|address| SocketAddr::new(address, port))
+                .to_vec(),
+            _ => Vec::new(),
+        };
+        Client { host: host.to_owned(), port, addresses, token: None }
+    }
+
+    /// For a session that is known to listen on these addresses: nothing else is connected to.
+    pub(crate) fn with_addresses(self, addresses: &[SocketAddr]) -> Client {
+        let Some(first) = addresses.first() else { return self };
+        let address = match first.ip() {
+            IpAddr::V4(address) if address.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(address) if address.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            address => address,
+        };
+        Client { addresses: vec![SocketAddr::new(address, first.port())], ..self }
     }
 
     pub(crate) fn with_token(self, token: Option<Arc<str>>) -> Client {
@@ -106,8 +127,7 @@ impl Client {
     }
 
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Answer, Failure> {
-        let bare = self.host.trim_start_matches('[').trim_end_matches(']');
-        let stream = TcpStream::connect((bare, self.port)).await.map_err(|error| self.silent(&error))?;
+        let stream = self.connect().await.map_err(|error| self.silent(&error))?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| broken(&error))?;
@@ -131,6 +151,14 @@ impl Client {
         let (head, body) = response.into_parts();
         let answer = Answer { headers: head.headers, body, _connection: connection };
         if status.is_success() { Ok(answer) } else { Err(refused(status, path, answer).await) }
+    }
+
+    async fn connect(&self) -> std::io::Result<TcpStream> {
+        if !self.addresses.is_empty() {
+            return TcpStream::connect(self.addresses.as_slice()).await;
+        }
+        let bare = self.host.trim_start_matches('[').trim_end_matches(']');
+        TcpStream::connect((bare, self.port)).await
     }
 
     fn silent(&self, error: &std::io::Error) -> Failure {
@@ -167,5 +195,18 @@ mod tests {
     fn all_interfaces_are_called_by_the_own_name() {
         assert_eq!(Client::new("0.0.0.0", 1).address(), "http://localhost:1/");
         assert_eq!(Client::new("devbox", 10350).address(), "http://devbox:10350/");
+    }
+
+    #[test]
+    fn client_connects_to_the_first_address_of_a_known_session() {
+        let dialed = |addresses: &[&str]| {
+            let addresses: Vec<SocketAddr> = addresses.iter().map(|it| it.parse().unwrap()).collect();
+            let client = Client::new("localhost", 1).with_addresses(&addresses);
+            client.addresses.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(dialed(&["127.0.0.1:1", "[::1]:1"]), ["127.0.0.1:1"]);
+        assert_eq!(dialed(&["0.0.0.0:1", "[::1]:1"]), ["127.0.0.1:1"]);
+        assert_eq!(dialed(&["[::]:1"]), ["[::1]:1"]);
+        assert_eq!(dialed(&[]), ["127.0.0.1:1", "[::1]:1"]);
     }
 }

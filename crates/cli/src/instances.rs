@@ -3,6 +3,7 @@
 //! Every session writes who it is into its private folder. The folder's lock tells whether it lives (see
 //! `host::session_dir`), so one that was killed is never found.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,6 +49,9 @@ pub(crate) struct Instance {
     /// What its web port asks for; the file is for this user alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<String>,
+    /// Where it listens. Commands connect to these: who answers to a name depends on the resolver.
+    #[serde(default)]
+    pub(crate) addresses: Vec<SocketAddr>,
 }
 
 impl Instance {
@@ -57,6 +61,12 @@ impl Instance {
         let path = folder.path().join(FILE);
         files::save_private(&path, &text)
             .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
+    }
+
+    /// A client with the credentials of this session.
+    pub(crate) fn client(&self) -> Client {
+        let token = self.token.as_deref().map(Arc::from);
+        Client::new(&self.host, self.port).with_addresses(&self.addresses).with_token(token)
     }
 
     fn folder(&self) -> &Path {
@@ -122,7 +132,9 @@ pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
     let default_host = || found.map_or(DEFAULT_HOST.to_owned(), |instance| instance.host.clone());
     let port = port.or(found.map(|instance| instance.port)).unwrap_or(DEFAULT_PORT);
     let token = found.and_then(|instance| instance.token.as_deref().map(Arc::from));
-    Ok(Client::new(&host.unwrap_or_else(default_host), port).with_token(token.or_else(|| token::kept(port))))
+    let addresses = found.map(|instance| instance.addresses.as_slice()).unwrap_or_default();
+    let client = Client::new(&host.unwrap_or_else(default_host), port).with_addresses(addresses);
+    Ok(client.with_token(token.or_else(|| token::kept(port))))
 }
 
 /// Whether a host is this machine in any case.
@@ -176,6 +188,7 @@ mod tests {
             started: Timestamp::ZERO,
             version: "0".into(),
             token: None,
+            addresses: Vec::new(),
         }
     }
 

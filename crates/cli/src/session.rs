@@ -1,5 +1,6 @@
 //! A session with everything around it: web port, logs, store and terminal.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,10 +10,9 @@ use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
 use lilt_model::Failure;
 use lilt_server::{ApiOptions, ProxiedApi};
-use lilt_server::{ServeOptions, Unbound};
+use lilt_server::{BindError, Listener, ServeOptions};
 use lilt_store::{DEFAULT_LIMIT, Filter, LogWriter, Reader};
 use lilt_tiltfile::FrozenKubeconfig;
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
 
 /// A port that is held, so that its number can be told before anything runs. From here on Ctrl-C is heard.
 pub(crate) struct Bound {
-    listener: TcpListener,
+    listener: Listener,
     pub(crate) host: String,
     pub(crate) port: u16,
     /// What the port asks for.
@@ -72,6 +72,7 @@ impl Bound {
             started: lilt_host::clock::now(),
             version: version().to_owned(),
             token: self.token.as_deref().map(str::to_owned),
+            addresses: self.listener.addresses().to_vec(),
         };
         instance.announce(&self.folder)?;
         terminal::line(&format!("Tilt started on {}", self.link()));
@@ -86,7 +87,7 @@ impl Bound {
 
 pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
     let (listener, host, chosen) = open(web).await?;
-    let port = listener.local_addr()?.port();
+    let port = listener.port();
     let cancel = CancellationToken::new();
     let signals = Signals::cancel(cancel.clone())?;
     let token = token::of_session(port, chosen)?;
@@ -107,7 +108,7 @@ fn reachable(host: &str, asks: bool) -> Option<String> {
 }
 
 /// Opens the port that was asked for, or the next free one; the last says whether it was not just any.
-async fn open(web: &Web) -> Result<(TcpListener, String, bool), Failure> {
+async fn open(web: &Web) -> Result<(Listener, String, bool), Failure> {
     if web.web_mode == WebMode::Local {
         let message = "--web-mode=local: lilt carries its page and starts no server for it";
         let hint = format!(
@@ -134,17 +135,18 @@ async fn open(web: &Web) -> Result<(TcpListener, String, bool), Failure> {
     for number in number..=u16::MAX {
         match lilt_server::bind(&host, number).await {
             Ok(listener) => return Ok((listener, host, number != 0)),
-            Err(Unbound::Taken(_)) if port == Port::Auto => {}
-            Err(Unbound::Taken(number)) => return Err(taken(number)),
-            Err(Unbound::Failed(failure)) => return Err(failure),
+            Err(BindError::InUse(_)) if port == Port::Auto => {}
+            Err(BindError::InUse(address)) => return Err(port_in_use(address)),
+            Err(BindError::Failed(failure)) => return Err(failure),
         }
     }
     Err(Failure::environment("no port is free"))
 }
 
-/// Says who holds the port, if it can be known.
-fn taken(port: u16) -> Failure {
-    let failure = Failure::from(Unbound::Taken(port));
+/// Names the process that holds the port, if it is known.
+fn port_in_use(address: SocketAddr) -> Failure {
+    let port = address.port();
+    let failure = Failure::from(BindError::InUse(address));
     if let Some(instance) = instances::all().into_iter().find(|instance| instance.port == port) {
         return failure.detail(format!("It is {}", instance.describe()));
     }

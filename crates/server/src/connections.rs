@@ -7,10 +7,12 @@ use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+
+use crate::Listener;
 
 /// After a failed accept (out of file descriptors, mostly), so that the loop does not spin.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
@@ -21,14 +23,14 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a client may take for the rest of an answer when the session has ended. Whoever reads at all gets it at once.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-pub(crate) async fn accept(listener: TcpListener, router: Router, cancel: CancellationToken) {
+pub(crate) async fn accept(listener: Listener, router: Router, cancel: CancellationToken) {
     let ending = cancel.clone();
     accept_with(listener, cancel, |stream| serve_connection(stream, router.clone(), ending.clone())).await;
 }
 
 /// The same with TLS. Whoever does not speak it is not answered.
 pub(crate) async fn accept_tls(
-    listener: TcpListener,
+    listener: Listener,
     acceptor: TlsAcceptor,
     router: Router,
     cancel: CancellationToken,
@@ -47,7 +49,7 @@ pub(crate) async fn accept_tls(
     .await;
 }
 
-async fn accept_with<F>(listener: TcpListener, cancel: CancellationToken, serve: impl Fn(TcpStream) -> F)
+async fn accept_with<F>(listener: Listener, cancel: CancellationToken, serve: impl Fn(TcpStream) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -56,7 +58,7 @@ where
         tokio::select! {
             () = cancel.cancelled() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
+                Ok(stream) => {
                     // Small messages must not wait for more to come.
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "cannot set TCP_NODELAY");

@@ -40,7 +40,7 @@ use tokio_util::task::TaskTracker;
 pub use api::{Credentials, new_token, openapi};
 pub use guard::is_further_host;
 pub use inspect::{ResourceTimeline, Timeline};
-pub use listen::{Unbound, bind};
+pub use listen::{BindError, Listener, bind};
 pub use proxy::ProxiedApi;
 pub use sessions::RunningSession;
 
@@ -90,7 +90,7 @@ struct Context {
 
 /// Serves until cancelled. When this future ends, or is dropped, no connection is left.
 pub async fn serve(
-    listener: TcpListener,
+    listener: Listener,
     options: ServeOptions,
     reader: Reader,
     requests: mpsc::Sender<Request>,
@@ -99,7 +99,7 @@ pub async fn serve(
     let closing = cancel.child_token();
     let _closes_sockets_when_dropped = closing.clone().drop_guard();
     let sockets = TaskTracker::new();
-    let port = listener.local_addr().map_or(0, |address| address.port());
+    let port = listener.port();
     let allowed = guard::Allowed::new(&options.allowed_hosts, &options.further_hosts, port);
     let version: Arc<str> = options.version.into();
     let socket_token = api::new_token().ok();
@@ -150,5 +150,7 @@ pub async fn serve_api(
     let closing = cancel.child_token();
     let _closes_watches_when_dropped = closing.clone().drop_guard();
     let api = api::Api { reader, writes, clock: options.clock, version: options.version.into(), closing };
+    let listener = Listener::try_from(listener)
+        .map_err(|error| Failure::environment(format!("cannot use the port of the API: {error}")))?;
     api::serve(listener, api::router(api), options.credentials, cancel).await
 }

@@ -1,55 +1,209 @@
-//! Opening the web port.
+//! Opening the web port: one socket for each address that the host name stands for.
+//!
+//! A browser that opens `localhost` may connect to `127.0.0.1` or to `[::1]`. If lilt held only one of them, another
+//! process could listen on the other one and be sent the user's sign-in link and cookie. So all of them are held, and a
+//! port of which somebody else holds one is taken.
 
+use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::task::Poll;
 
 use lilt_model::Failure;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+
+/// How often a random port is chosen before giving up: another process may hold the chosen one on one of the addresses.
+const RANDOM_PORT_ATTEMPTS: usize = 20;
+
+/// The open sockets of one port; at least one.
+#[derive(Debug)]
+pub struct Listener {
+    sockets: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+}
 
 /// Why a port could not be opened.
 #[derive(Debug)]
-pub enum Unbound {
-    /// Another process listens on it.
-    Taken(u16),
+pub enum BindError {
+    /// Another process listens on this address.
+    InUse(SocketAddr),
     Failed(Failure),
 }
 
-impl From<Unbound> for Failure {
-    fn from(unbound: Unbound) -> Failure {
-        match unbound {
-            Unbound::Taken(port) => Failure::environment(format!(
-                "Tilt cannot start because you already have another process on port {port}"
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Failure {
+        match error {
+            BindError::InUse(address) => Failure::environment(format!(
+                "Tilt cannot start because you already have another process on port {}",
+                address.port()
             ))
             .hint("--port=auto takes the next free port; --port and TILT_PORT choose one"),
-            Unbound::Failed(failure) => failure,
+            BindError::Failed(failure) => failure,
         }
     }
 }
 
-/// Listens on one address. `localhost` means `127.0.0.1`, and `[::1]` only where there is no IPv4: taking the other
-/// one when the first is taken would hide that two sessions answer to the same name.
-pub async fn bind(host: &str, port: u16) -> Result<TcpListener, Unbound> {
-    let bound = match host {
-        "" | "localhost" => match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
-            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
-                TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await
-            }
-            bound => bound,
-        },
-        _ => match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-            Ok(address) => TcpListener::bind((address, port)).await,
-            Err(_) => TcpListener::bind((host, port)).await,
-        },
-    };
-    bound.map_err(|error| failure(host, port, &error))
+impl Listener {
+    pub fn port(&self) -> u16 {
+        self.addresses.first().map_or(0, SocketAddr::port)
+    }
+
+    /// Where it listens, in the order of preference.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Waits for the next connection on any of the sockets.
+    pub(crate) async fn accept(&self) -> io::Result<TcpStream> {
+        poll_fn(|context| {
+            let mut polled = self.sockets.iter().map(|socket| socket.poll_accept(context));
+            polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        })
+        .await
+        .map(|(stream, _)| stream)
+    }
 }
 
-fn failure(host: &str, port: u16, error: &io::Error) -> Unbound {
-    Unbound::Failed(match error.kind() {
-        io::ErrorKind::AddrInUse => return Unbound::Taken(port),
-        io::ErrorKind::PermissionDenied => Failure::environment(format!("no right to listen on port {port}"))
-            .hint("choose a port above 1023 with --port"),
+impl TryFrom<TcpListener> for Listener {
+    type Error = io::Error;
+
+    fn try_from(socket: TcpListener) -> io::Result<Listener> {
+        Ok(Listener { addresses: vec![socket.local_addr()?], sockets: vec![socket] })
+    }
+}
+
+/// Listens on every address of `host`; port 0 chooses a free one. Addresses that this machine does not have (no IPv6, for
+/// example) are left out.
+pub async fn bind(host: &str, port: u16) -> Result<Listener, BindError> {
+    let addresses = addresses(host).await.map_err(|error| failure(host, port, &error))?;
+    let mut bound = bind_all(&addresses, port).await;
+    for _ in 1..RANDOM_PORT_ATTEMPTS {
+        match &bound {
+            Err((_, error)) if port == 0 && error.kind() == io::ErrorKind::AddrInUse => {
+                bound = bind_all(&addresses, port).await;
+            }
+            _ => break,
+        }
+    }
+    bound.map_err(|(address, error)| match error.kind() {
+        io::ErrorKind::AddrInUse => BindError::InUse(address),
+        _ => failure(host, address.port(), &error),
+    })
+}
+
+/// The addresses to listen on for a host name. Links name `localhost` where all interfaces are listened on, so that
+/// includes `[::1]`.
+async fn addresses(host: &str) -> io::Result<Vec<IpAddr>> {
+    let loopbacks = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    if matches!(host, "" | "localhost") {
+        return Ok(loopbacks);
+    }
+    match host.trim_start_matches('[').trim_end_matches(']').parse() {
+        Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)) => {
+            Ok(vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::LOCALHOST)])
+        }
+        Ok(address) => Ok(vec![address]),
+        Err(_) => {
+            let mut found: Vec<IpAddr> = Vec::new();
+            for address in tokio::net::lookup_host((host, 0)).await? {
+                if !found.contains(&address.ip()) {
+                    found.push(address.ip());
+                }
+            }
+            Ok(found)
+        }
+    }
+}
+
+async fn bind_all(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAddr, io::Error)> {
+    let mut listener = Listener { sockets: Vec::new(), addresses: Vec::new() };
+    let mut unavailable = None;
+    for address in addresses {
+        // A random port is the same on all addresses.
+        let port = listener.addresses.first().map_or(port, SocketAddr::port);
+        let wanted = SocketAddr::new(*address, port);
+        let opened = match TcpListener::bind(wanted).await {
+            Ok(socket) => socket.local_addr().map(|address| (socket, address)),
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok((socket, address)) => {
+                listener.sockets.push(socket);
+                listener.addresses.push(address);
+            }
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied) =>
+            {
+                return Err((wanted, error));
+            }
+            Err(error) => {
+                tracing::debug!(%error, %wanted, "address is not available");
+                unavailable = Some((wanted, error));
+            }
+        }
+    }
+    match unavailable {
+        Some(unavailable) if listener.sockets.is_empty() => Err(unavailable),
+        None if listener.sockets.is_empty() => {
+            Err((SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), io::ErrorKind::AddrNotAvailable.into()))
+        }
+        _ => Ok(listener),
+    }
+}
+
+fn failure(host: &str, port: u16, error: &io::Error) -> BindError {
+    BindError::Failed(match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Failure::environment(format!("no permission to listen on port {port}"))
+                .hint("choose a port above 1023 with --port")
+        }
         _ => Failure::environment(format!("cannot listen on {host} port {port}: {error}"))
             .hint("--host must be a name or address of this machine"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOPBACKS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+    #[tokio::test]
+    async fn bind_localhost_accepts_on_both_loopbacks() {
+        let listener = bind("localhost", 0).await.unwrap();
+        for address in LOOPBACKS {
+            let address = SocketAddr::new(address, listener.port());
+            let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+            assert_eq!(client.unwrap().local_addr().unwrap(), accepted.unwrap().peer_addr().unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn bind_refuses_port_of_which_either_loopback_is_taken() {
+        for address in LOOPBACKS {
+            let other = TcpListener::bind((address, 0)).await.unwrap();
+            let port = other.local_addr().unwrap().port();
+            for host in ["localhost", "0.0.0.0"] {
+                let refused = bind(host, port).await.unwrap_err();
+                assert!(matches!(refused, BindError::InUse(taken) if taken.port() == port), "{refused:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn bind_leaves_out_addresses_that_this_machine_lacks() {
+        // Documentation addresses stand for IPv6 where there is none.
+        let absent: IpAddr = "2001:db8::1".parse().unwrap();
+        let listener = bind_all(&[LOOPBACKS[0], absent], 0).await.unwrap();
+        assert_eq!(listener.addresses().len(), 1);
+        let (address, _) = bind_all(&[absent], 0).await.unwrap_err();
+        assert_eq!(address.ip(), absent);
+    }
+
+    #[tokio::test]
+    async fn bind_address_listens_on_that_address_alone() {
+        let listener = bind("127.0.0.1", 0).await.unwrap();
+        assert_eq!(listener.addresses().len(), 1);
+        assert!(TcpStream::connect(SocketAddr::new(LOOPBACKS[1], listener.port())).await.is_err());
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use lilt_cluster::{FieldChange, Preview};
@@ -14,7 +13,6 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Project;
-use crate::client::Client;
 use crate::signals::Signals;
 use crate::{instances, session, terminal};
 
@@ -85,8 +83,7 @@ async fn standing(tiltfile: &Path) -> Result<Vec<Standing>, Failure> {
     let Some(instance) = instances::all().into_iter().find(|instance| instance.tiltfile == tiltfile) else {
         return Ok(Vec::new());
     };
-    let token = instance.token.as_deref().map(Arc::from);
-    let client = Client::new(&instance.host, instance.port).with_token(token);
+    let client = instance.client();
     let list: Value = client.get_json("/proxy/apis/tilt.dev/v1alpha1/kubernetesapplys").await?;
     let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     // Those of the Tiltfile; what people applied by hand is theirs.

@@ -94,7 +94,7 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     let listener = lilt_server::bind(&host, view.port).await.map_err(Failure::from)?;
-    let port = listener.local_addr()?.port();
+    let port = listener.port();
     let token = token::of_session(port, view.port != 0)?;
     let address = token::link(&Client::new(&host, port).address(), token.as_deref());
     terminal::line(&format!("Serving snapshot at {address}\nCtrl-C ends it"));

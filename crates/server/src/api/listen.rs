@@ -9,12 +9,11 @@ use axum::response::Response;
 use axum::{Router, middleware};
 use lilt_model::Failure;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::refuse_stranger;
-use crate::connections;
+use crate::{Listener, connections};
 
 /// What a client needs to come in.
 #[derive(Clone)]
@@ -73,7 +72,7 @@ pub fn new_token() -> Result<Arc<str>, Failure> {
 }
 
 pub(crate) async fn serve(
-    listener: TcpListener,
+    listener: Listener,
     router: Router,
     credentials: Credentials,
     cancel: CancellationToken,
