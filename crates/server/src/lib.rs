@@ -1,7 +1,7 @@
 //! The web port: page, WebSocket and commands.
 //!
 //! Reads the store and sends [`Request`]s; knows nothing of how they are carried out. Every route is behind
-//! [`guard`], so that a page of another site cannot read or steer a session, and all but the page's files are behind
+//! [`origin_check`], so that a page of another site cannot read or steer a session, and all but the page's files are behind
 //! [`pass`]. A slow reader costs nothing: it gets the newest state when it can take it, never a queue of changes.
 
 mod api;
@@ -10,11 +10,11 @@ mod connections;
 pub mod count;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-mod guard;
 mod inspect;
 pub mod lines;
 mod listen;
 pub mod logs;
+mod origin_check;
 mod pass;
 pub mod protocol;
 mod proxy;
@@ -38,9 +38,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use api::{Credentials, new_token, openapi};
-pub use guard::is_further_host;
 pub use inspect::{ResourceTimeline, Timeline};
 pub use listen::{BindError, Listener, bind};
+pub use origin_check::is_further_host;
 pub use proxy::ProxiedApi;
 pub use sessions::RunningSession;
 
@@ -100,7 +100,7 @@ pub async fn serve(
     let _closes_sockets_when_dropped = closing.clone().drop_guard();
     let sockets = TaskTracker::new();
     let port = listener.port();
-    let allowed = guard::Allowed::new(&options.allowed_hosts, &options.further_hosts, port);
+    let allowed = origin_check::Allowed::new(&options.allowed_hosts, &options.further_hosts, port);
     let version: Arc<str> = options.version.into();
     let socket_token = api::new_token().ok();
     let context = Context {

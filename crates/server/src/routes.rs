@@ -1,4 +1,4 @@
-//! The table of routes. Whatever is added here is behind the guard, and behind the token unless it is a file of the page.
+//! The table of routes. Whatever is added here is behind the origin check, and behind the token unless it is a file of the page.
 
 use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{any, get, post};
 use axum::{Router, middleware};
 
-use crate::guard::{self, Allowed};
+use crate::origin_check::{self, Allowed};
 use crate::pass::{self, Pass};
 use crate::{Context, assets, count, inspect, lines, logs, requests, sessions, socket, view};
 
@@ -49,7 +49,7 @@ pub(crate) fn router(context: Context, allowed: Allowed, pass: Pass, api: Option
         .fallback(elsewhere)
         .layer(middleware::from_fn_with_state(pass, pass::check))
         .merge(files)
-        .layer(middleware::from_fn_with_state(allowed, guard::check))
+        .layer(middleware::from_fn_with_state(allowed, origin_check::check))
         .with_state(context)
 }
 

@@ -126,6 +126,11 @@ async fn every_route_checks_host_and_origin() {
         ("two hosts", "Host: {host}\r\nHost: evil.example\r\n".to_owned(), false),
         ("foreign origin", "Host: {host}\r\nOrigin: http://evil.example\r\n".to_owned(), false),
         ("another port's origin", "Host: {host}\r\nOrigin: http://localhost:1\r\n".to_owned(), false),
+        (
+            "own address as the origin of another",
+            format!("Host: {{host}}\r\nOrigin: http://127.0.0.1:{port}\r\n"),
+            false,
+        ),
         ("hidden origin", "Host: {host}\r\nOrigin: null\r\n".to_owned(), false),
         (
             "foreign host and origin",
@@ -172,6 +177,9 @@ async fn every_answer_is_hardened() {
         assert!(!policy.contains("unsafe"), "{path}: {policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
         assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
+        if path.starts_with("/api/") || path.starts_with("/proxy/") {
+            assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
+        }
     }
 }
 
@@ -240,8 +248,18 @@ async fn nobody_comes_in_without_the_token() {
 async fn a_link_of_another_site_leads_in_and_nothing_else_of_it_does() {
     let server = Server::start_with_api(&[], Some(TOKEN)).await;
     let cookie = format!("Host: {{host}}\r\nCookie: lilt-token-{}={TOKEN}\r\n", server.port);
-    let followed = format!("{cookie}Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n");
-    assert!(same(status(&server, "GET", "/r/web/overview", &followed).await, PAGE));
+    for site in ["cross-site", "same-site"] {
+        let site = format!("{cookie}Sec-Fetch-Site: {site}\r\n");
+        let followed = format!("{site}Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n");
+        assert!(same(status(&server, "GET", "/r/web/overview", &followed).await, PAGE));
+        assert_eq!(status(&server, "GET", "/api/resources", &followed).await, 403);
+        let framed = format!("{site}Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n");
+        assert_eq!(status(&server, "GET", "/", &framed).await, 403);
+        for (method, _, path, _) in ROUTES {
+            let image = format!("{site}Sec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n");
+            assert_eq!(status(&server, method, path, &image).await, 403, "{method} {path} as an image");
+        }
+    }
     let foreign = format!("{cookie}Origin: http://evil.example\r\n");
     for (method, _, path, _) in ROUTES {
         if method != "GET" || SOCKETS.contains(&path) {

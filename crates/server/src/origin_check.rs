@@ -1,15 +1,21 @@
 //! Who may come in: nobody but pages of this server and programs of this machine.
 //!
 //! A browser tells in `Host` by which name it addressed the server and in `Origin` which page asked. A name that is not
-//! ours means DNS rebinding, an origin that is not ours another site's page; both are refused on every route.
+//! ours means DNS rebinding, an origin that is not ours another site's page; both are refused on every route. An origin is
+//! ours if it is the very host that the request was sent to: other ports and addresses of this machine are other sites.
+//!
+//! Browsers also send `Sec-Fetch-Site`. Requests from another site or another port are refused, also those without an
+//! `Origin` (images, scripts), except that a link may lead to a page.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+
+use crate::routes::is_page;
 
 /// The names this server answers to, each with a port.
 #[derive(Clone, Debug)]
@@ -84,11 +90,15 @@ impl Allowed {
         })
     }
 
-    /// This server itself does not encrypt: only what stands before it can be an `https` origin.
-    fn has_origin(&self, origin: &str) -> bool {
+    /// Whether a page of `origin` may send requests to `host`: it was loaded from there, or from a proxy that the user
+    /// named. This server itself does not encrypt, so only a proxy can be an `https` origin.
+    fn has_origin(&self, origin: &str, host: &str) -> bool {
         match (origin.strip_prefix("http://"), origin.strip_prefix("https://")) {
-            (Some(host), _) => self.has_host(host),
-            (None, Some(host)) => self.has_further(&with_port(host, 443)),
+            (Some(from), _) => {
+                let from = with_port(from, 80);
+                from == with_port(host, 80) || self.has_further(&from)
+            }
+            (None, Some(from)) => self.has_further(&with_port(from, 443)),
             (None, None) => false,
         }
     }
@@ -111,25 +121,53 @@ fn with_port(host: &str, port: u16) -> String {
 }
 
 pub(crate) async fn check(State(allowed): State<Allowed>, request: Request, next: Next) -> Response {
-    let mut response = match refusal(&allowed, request.headers()) {
+    let is_private = is_private(request.uri().path());
+    let mut response = match refusal(&allowed, &request) {
         Some(reason) => (StatusCode::FORBIDDEN, reason).into_response(),
         None => next.run(request).await,
     };
     harden(response.headers_mut());
+    if is_private {
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     response
 }
 
-fn refusal(allowed: &Allowed, headers: &HeaderMap) -> Option<&'static str> {
+/// Whether responses are about the session, so that no cache may keep them.
+fn is_private(path: &str) -> bool {
+    ["/api", "/proxy"]
+        .iter()
+        .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}
+
+/// Whether another site, or another port of this machine, caused a request that is not the visit of a page.
+fn is_cross_site(request: &Request) -> bool {
+    let header = |name: &str| request.headers().get(name).map(HeaderValue::as_bytes);
+    if !matches!(header("sec-fetch-site"), Some(b"cross-site" | b"same-site")) {
+        return false;
+    }
+    let is_visit = matches!(*request.method(), Method::GET | Method::HEAD)
+        && header("sec-fetch-mode") == Some(b"navigate")
+        && header("sec-fetch-dest").is_none_or(|dest| dest == b"document")
+        && is_page(request.uri().path());
+    !is_visit
+}
+
+fn refusal(allowed: &Allowed, request: &Request) -> Option<&'static str> {
+    let headers = request.headers();
     let host = only_value(headers, &header::HOST).ok().flatten();
-    if !host.is_some_and(|host| allowed.has_host(host)) {
+    let Some(host) = host.filter(|host| allowed.has_host(host)) else {
         return Some(
             "This server does not answer to that name. Open it as localhost, start lilt with --host NAME, or name what \
              stands before it in LILT_ALLOWED_HOSTS.\n",
         );
+    };
+    if is_cross_site(request) {
+        return Some("Pages of other sites may not use this server.\n");
     }
     match only_value(headers, &header::ORIGIN) {
         Ok(None) => None,
-        Ok(Some(origin)) if allowed.has_origin(origin) => None,
+        Ok(Some(origin)) if allowed.has_origin(origin, host) => None,
         _ => Some("Pages of other sites may not use this server.\n"),
     }
 }
@@ -184,7 +222,7 @@ mod tests {
             assert!(!allowed.has_host(host), "{host}");
         }
         for origin in ["https://dev.example", "http://dev.example", "https://tunnel.example:8443"] {
-            assert!(allowed.has_origin(origin), "{origin}");
+            assert!(allowed.has_origin(origin, "localhost:10350"), "{origin}");
         }
         for origin in [
             "https://localhost:10350",
@@ -193,7 +231,7 @@ mod tests {
             "https://tunnel.example",
             "dev.example",
         ] {
-            assert!(!allowed.has_origin(origin), "{origin}");
+            assert!(!allowed.has_origin(origin, "localhost:10350"), "{origin}");
         }
     }
 
@@ -242,17 +280,25 @@ mod tests {
     }
 
     #[test]
+    fn all_interfaces_do_not_make_every_address_an_origin() {
+        let allowed = allowed(&["0.0.0.0"]);
+        assert!(allowed.has_origin("http://192.168.7.7:10350", "192.168.7.7:10350"));
+        assert!(!allowed.has_origin("http://192.168.7.8:10350", "192.168.7.7:10350"));
+    }
+
+    #[test]
     fn origins_are_compared_whole() {
         let allowed = allowed(&[]);
-        assert!(allowed.has_origin("http://localhost:10350"));
+        assert!(allowed.has_origin("http://localhost:10350", "localhost:10350"));
         for origin in [
             "null",
             "https://localhost:10350",
             "http://localhost:10351",
             "http://localhost:10350.evil.example",
+            "http://127.0.0.1:10350",
             "localhost:10350",
         ] {
-            assert!(!allowed.has_origin(origin), "{origin}");
+            assert!(!allowed.has_origin(origin, "localhost:10350"), "{origin}");
         }
     }
 }
