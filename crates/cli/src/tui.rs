@@ -195,7 +195,10 @@ impl View<'_> {
             }
             Effect::Open(address) => {
                 self.model.update(Input::Notice(format!("opening {address}")));
-                self.opening = Some(Box::pin(browser::try_open(address, self.link.token.clone())));
+                // An endpoint belongs to somebody else, who must not get the token.
+                let is_dashboard = address.starts_with(&self.link.address);
+                let token = self.link.token.clone().filter(|_| is_dashboard);
+                self.opening = Some(Box::pin(browser::try_open(address, token)));
             }
             Effect::Copy(what, text) => {
                 self.copy(&text)?;
