@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 
 use crate::instances::DEFAULT_PORT;
 
-/// How long another session may hold the file; one that was killed does so for ever.
+/// How long another process may hold the lock on the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -79,7 +79,10 @@ fn change(file: &Path, edit: impl Fn(&str) -> Result<String, Failure>) -> Result
     let told = |failure: Failure| failure.detail(format!("in {}", file.display()));
     let unwritten =
         |error: std::io::Error| Failure::environment(format!("cannot write {}: {error}", file.display()));
-    let lock = files::lock(&file.with_extension("lock"), PATIENCE, PAUSE).map_err(unwritten)?;
+    // Tilt locks the file of this name, too.
+    let mut lock_file = file.as_os_str().to_owned();
+    lock_file.push(".lock");
+    let lock = files::lock(Path::new(&lock_file), PATIENCE, PAUSE).map_err(unwritten)?;
     let text =
         files::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let new = edit(&text).map_err(told)?;

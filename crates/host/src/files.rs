@@ -1,6 +1,6 @@
 //! Reading single files and what they are.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -222,32 +222,33 @@ pub fn link(target: &Path, path: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, path)
 }
 
-/// A file that says somebody is at work; it goes when this is dropped.
+/// A lock on a file, released when this is dropped. The file itself stays.
 #[derive(Debug)]
-pub struct Lock(PathBuf);
+pub struct Lock {
+    _file: File,
+}
 
-/// Takes a lock file, as Kubernetes' clients do. One that stays longer than anybody works is left over and is taken.
+/// Locks a file as Tilt does: by `flock`, so that a file left behind by a process that has ended delays nobody.
+///
+/// If another process holds the lock for longer than `patience`, the caller goes on without it: that process is stuck.
 pub fn lock(path: &Path, patience: Duration, pause: Duration) -> io::Result<Lock> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
     let mut waited = Duration::ZERO;
     loop {
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            Ok(_) => return Ok(Lock(path.to_owned())),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && waited < patience => {
+        match file.try_lock() {
+            Ok(()) => return Ok(Lock { _file: file }),
+            Err(TryLockError::WouldBlock) if waited < patience => {
                 std::thread::sleep(pause);
                 waited += pause;
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Lock(path.to_owned())),
-            Err(error) => return Err(error),
+            Err(TryLockError::WouldBlock) => {
+                tracing::warn!(path = %path.display(), "another process holds the lock; going on without it");
+                return Ok(Lock { _file: file });
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
         }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Somebody else may have taken it away as left over.
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -264,6 +265,29 @@ pub fn own_output() -> Vec<PathBuf> {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn lock_file_left_behind_does_not_delay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config.lock");
+        std::fs::write(&path, "").expect("a file");
+        let hour = Duration::from_secs(3600);
+        // The only pause would be an hour.
+        drop(lock(&path, hour, hour).expect("a lock"));
+        drop(lock(&path, hour, hour).expect("a second lock after the first was released"));
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn lock_is_exclusive_while_held() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config.lock");
+        let held = lock(&path, Duration::ZERO, Duration::ZERO).expect("a lock");
+        let other = File::open(&path).expect("the file");
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(held);
+        other.try_lock().expect("free again");
+    }
 
     #[test]
     fn what_is_behind_a_link_is_none_of_a_roots_files() {
