@@ -6,7 +6,7 @@ use std::time::Duration;
 use lilt_model::cluster::Registry;
 use lilt_model::reference::{Reference, reference_in_registry};
 use lilt_model::resource::Body;
-use lilt_model::settings::DockerPrune;
+use lilt_model::settings::{DockerPrune, PruneSchedule};
 use lilt_model::{ClusterName, ImageName};
 use serde::Serialize;
 
@@ -62,7 +62,10 @@ pub(crate) fn ended(state: &mut State) {
 fn next(state: &State) -> Option<Timestamp> {
     let settings = &state.settings.docker_prune;
     let (last, _) = state.prune.last?;
-    (settings.enabled && settings.num_builds == 0).then(|| last.plus(settings.interval))
+    match settings.schedule() {
+        PruneSchedule::Interval(interval) if settings.enabled => Some(last.plus(interval)),
+        _ => None,
+    }
 }
 
 pub(crate) fn begin_if_due(state: &mut State) {
@@ -87,9 +90,9 @@ pub(crate) fn begin_if_due(state: &mut State) {
 fn is_due(state: &State) -> bool {
     let (settings, prune) = (&state.settings.docker_prune, &state.prune);
     let Some((at, updates)) = prune.last else { return true };
-    match settings.num_builds {
-        0 => state.now >= at.plus(settings.interval),
-        every => prune.updates - updates >= u64::from(every),
+    match settings.schedule() {
+        PruneSchedule::Interval(interval) => state.now >= at.plus(interval),
+        PruneSchedule::Builds(every) => prune.updates - updates >= every,
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::time::Duration;
 
 use lilt_engine::{Event, PruneJob, TaskId, TaskSpec, plan};
 use lilt_model::cluster::{ClusterInfo, Registry};
@@ -85,7 +84,7 @@ fn never_if_it_is_off_or_nothing_was_built() {
 
 #[test]
 fn a_runner_that_breaks_is_not_started_again_at_once() {
-    let mut script = deployed(DockerPrune { interval: Duration::from_secs(60), ..DockerPrune::default() });
+    let mut script = deployed(DockerPrune { interval_hrs: 1, ..DockerPrune::default() });
     script.succeed("l").deploy("w", "1");
     wait(&mut script);
     let failure = lilt_model::Failure::internal("a bug");

@@ -49,9 +49,11 @@ pub enum Key {
     Index(usize),
 }
 
+/// What a path leads to.
 #[derive(Clone, Debug, PartialEq)]
-enum Found {
+pub enum Found {
     At(Place),
+    /// Text outside of braces, or a literal inside: it is no part of the object.
     Literal(Value),
 }
 
@@ -65,15 +67,18 @@ impl JsonPath {
         &self.text
     }
 
+    /// Everything it leads to, also text outside of braces. A field that nothing has is an error.
+    pub fn find(&self, value: &Value) -> Result<Vec<Found>, String> {
+        blocks(&self.blocks, Walk { value, lenient: false }, &[Found::At(Vec::new())])
+    }
+
     /// The places it leads to. Text outside of braces leads nowhere and is an error here.
     pub fn places(&self, value: &Value) -> Result<Vec<Place>, String> {
-        let value = Walk { value, lenient: false };
-        let found = blocks(&self.blocks, value, &[Found::At(Vec::new())])?;
         let place = |found| match found {
             Found::At(place) => Ok(place),
             Found::Literal(literal) => Err(format!("{literal} is no place in an object")),
         };
-        found.into_iter().map(place).collect()
+        self.find(value)?.into_iter().map(place).collect()
     }
 
     /// Everything it leads to. A field that nothing has is an error, unless the question is a lenient one.

@@ -4,7 +4,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json_path::{self, JsonPath};
+use crate::json_path::{self, Found, JsonPath};
 use crate::reference::Reference;
 
 /// Which objects are meant: each part is a regular expression that must be found in the object's; empty matches all.
@@ -97,8 +97,12 @@ impl ImageLocator {
         if !matcher.matches(object) {
             return Ok(Vec::new());
         }
-        let places = self.places(object)?;
-        places.iter().map(|place| self.read(json_path::at(object, place).unwrap_or(&Value::Null))).collect()
+        let value = |found| match found {
+            Found::At(place) => json_path::at(object, &place).cloned().unwrap_or(Value::Null),
+            // As for Tilt: the text itself is the image's name.
+            Found::Literal(literal) => literal,
+        };
+        self.find(object)?.into_iter().map(|found| self.read(&value(found))).collect()
     }
 
     /// Puts `deployed` where `is_ours` says so of what stands there. Whether it did so anywhere.
@@ -114,7 +118,8 @@ impl ImageLocator {
             return Ok(false);
         }
         let mut done = false;
-        for place in self.places(object)? {
+        for found in self.find(object)? {
+            let Found::At(place) = found else { continue };
             let Some(value) = json_path::at_mut(object, &place) else { continue };
             if !self.read(value).is_ok_and(|reference| is_ours(&reference)) {
                 continue;
@@ -139,9 +144,9 @@ impl ImageLocator {
         Ok(done)
     }
 
-    fn places(&self, object: &Value) -> Result<Vec<json_path::Place>, String> {
-        let places = JsonPath::parse(&self.path).and_then(|path| path.places(object));
-        places.map_err(|problem| format!("the path {} does not fit: {problem}", self.path))
+    fn find(&self, object: &Value) -> Result<Vec<Found>, String> {
+        let found = JsonPath::parse(&self.path).and_then(|path| path.find(object));
+        found.map_err(|problem| format!("the path {} does not fit: {problem}", self.path))
     }
 
     fn read(&self, value: &Value) -> Result<Reference, String> {
@@ -212,5 +217,21 @@ mod tests {
         assert_eq!(plain.images(&matcher, &other), Ok(vec![]));
         let wrong = json!({"apiVersion": "x/v1", "kind": "UselessMachine", "spec": {"image": 3}});
         assert!(plain.images(&matcher, &wrong).unwrap_err().contains("must be a string"));
+    }
+
+    #[test]
+    fn path_without_braces_is_the_image_name_itself() {
+        let mut object = json!({"apiVersion": "x/v1", "kind": "Machine", "spec": {"image": "web"}});
+        let before = object.clone();
+        let selector = ObjectSelector::partial("", "Machine", "", "");
+        let matcher = selector.matcher().unwrap();
+        let locator =
+            |path: &str| ImageLocator { selector: selector.clone(), path: path.into(), object: None };
+        let images = locator("spec.image").images(&matcher, &object).unwrap();
+        assert_eq!(images[0].familiar(), "spec.image");
+        let deployed = Reference::parse("web:1").unwrap();
+        assert_eq!(locator("spec.image").inject(&matcher, &mut object, |_| true, &deployed, ""), Ok(false));
+        assert_eq!(object, before);
+        assert!(locator(".spec.image").images(&matcher, &object).is_err());
     }
 }

@@ -30,18 +30,49 @@ impl CiSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DockerPrune {
     pub enabled: bool,
-    pub max_age: Duration,
-    /// After every so many builds; 0: by `interval`.
-    pub num_builds: u32,
-    pub interval: Duration,
+    pub max_age_mins: i64,
+    /// After every so many builds; 0: by `interval_hrs`.
+    pub num_builds: i64,
+    pub interval_hrs: i64,
     /// The newest of each image, kept whatever their age.
-    pub keep_recent: u32,
+    pub keep_recent: i64,
+}
+
+/// How often old images are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PruneSchedule {
+    /// After so many builds, at least 1.
+    Builds(u64),
+    Interval(Duration),
+}
+
+impl DockerPrune {
+    /// Images that are older are removed. With a negative age all are.
+    pub fn max_age(&self) -> Duration {
+        let minutes = u64::try_from(self.max_age_mins).unwrap_or(0);
+        Duration::from_secs(minutes.saturating_mul(60))
+    }
+
+    /// A negative number of builds or hours is always over: Tilt prunes whenever it is idle, lilt after every build.
+    pub fn schedule(&self) -> PruneSchedule {
+        match (self.num_builds, self.interval_hrs) {
+            (0, hours @ 0..) => {
+                PruneSchedule::Interval(Duration::from_secs(hours.unsigned_abs().saturating_mul(3600)))
+            }
+            (builds @ 1.., _) => PruneSchedule::Builds(builds.unsigned_abs()),
+            _ => PruneSchedule::Builds(1),
+        }
+    }
+
+    /// How many of each image stay.
+    pub fn keep_recent(&self) -> u32 {
+        u32::try_from(self.keep_recent.max(0)).unwrap_or(u32::MAX)
+    }
 }
 
 impl Default for DockerPrune {
     fn default() -> Self {
-        let hour = Duration::from_secs(60 * 60);
-        Self { enabled: true, max_age: hour * 6, num_builds: 0, interval: hour, keep_recent: 2 }
+        Self { enabled: true, max_age_mins: 6 * 60, num_builds: 0, interval_hrs: 1, keep_recent: 2 }
     }
 }
 

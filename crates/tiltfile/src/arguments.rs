@@ -189,7 +189,7 @@ impl<'v> Argument<'v> {
 
     pub(crate) fn links(&self) -> starlark::Result<Vec<Link>> {
         let one = |value: Value<'v>| match (value.downcast_ref::<LinkValue>(), value.unpack_str()) {
-            (Some(link), _) => Ok(link.0.clone()),
+            (Some(link), _) => Ok(link.link.clone()),
             (None, Some(url)) => link(url, "").map_err(|message| self.refuse(message)),
             (None, None) => Err(self.wrong("a string, a link() or a list of those", value)),
         };
@@ -257,13 +257,19 @@ pub(crate) fn link(url: &str, name: &str) -> Result<Link, String> {
     if url.is_empty() {
         return Err("a link must have a URL".into());
     }
-    let scheme = url.split(':').next().unwrap_or_default();
-    let has_scheme = scheme.len() < url.len()
-        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
-        && url[scheme.len()..].starts_with("://");
-    let url = if has_scheme { url.to_owned() } else { format!("http://{url}") };
+    // Browsers cannot open `localhost:4000`, though by the letter `localhost` is its scheme.
+    let can_be_opened =
+        has_scheme(url) && url.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//"));
+    let url = if can_be_opened { url.to_owned() } else { format!("http://{url}") };
     Ok(Link { url, name: name.to_owned() })
+}
+
+/// Whether a URL begins with a scheme by the letter of the standard, as Tilt reads it.
+pub(crate) fn has_scheme(url: &str) -> bool {
+    url.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+    })
 }
 
 fn check_label(label: &str) -> Result<(), &'static str> {

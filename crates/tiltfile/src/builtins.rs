@@ -33,6 +33,8 @@ mod system;
 mod tool;
 mod v1alpha1;
 
+pub(crate) use probes::ActionValue;
+
 use std::sync::LazyLock;
 
 use starlark::collections::SmallMap;

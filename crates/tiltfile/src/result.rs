@@ -205,9 +205,9 @@ fn docker_prune(settings: &Settings) -> Value {
     let prune = &settings.docker_prune;
     json!({
         "Enabled": prune.enabled,
-        "MaxAge": nanoseconds(prune.max_age),
+        "MaxAge": prune.max_age_mins.saturating_mul(60_000_000_000),
         "NumBuilds": prune.num_builds,
-        "Interval": nanoseconds(prune.interval),
+        "Interval": prune.interval_hrs.saturating_mul(3_600_000_000_000),
         "KeepRecent": prune.keep_recent,
     })
 }

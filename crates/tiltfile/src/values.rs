@@ -94,19 +94,34 @@ pub(crate) struct LiveUpdateStep {
 }
 starlark_simple_value!(LiveUpdateStep);
 
+impl LiveUpdateStep {
+    /// Tilt's name of its type: each kind of step has its own.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match &self.step {
+            Step::InitialSync => "live_update_initial_sync_step",
+            Step::FallBackOn(_) => "live_update_fall_back_on_step",
+            Step::Sync { .. } => "live_update_sync_step",
+            Step::Run { .. } => "live_update_run_step",
+            Step::RestartContainer => "live_update_restart_container_step",
+            Step::RestartProcess { .. } => "live_update_restart_process_step",
+        }
+    }
+}
+
 impl fmt::Display for LiveUpdateStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.step {
             Step::InitialSync => f.write_str("initial_sync step"),
             Step::FallBackOn(paths) => {
                 let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-                write!(f, "fall_back_on step: [{}]", paths.join(" "))
+                // The lone quote is Tilt's.
+                write!(f, "fall_back_on step: [{}]'", paths.join(" "))
             }
             Step::Sync { local, container } => write!(f, "sync step: '{}'->'{container}'", local.display()),
             Step::Run { argv, triggers, .. } => {
                 let command =
                     Command { argv: argv.clone(), dir: PathBuf::new(), env: Vec::new(), unset: Vec::new() };
-                write!(f, "run step: {:?}", command.display())?;
+                write!(f, "run step: {}", text::quoted(&command.display()))?;
                 match triggers.as_slice() {
                     [] => Ok(()),
                     triggers => write!(f, " (triggers: {})", triggers.join("; ")),
@@ -119,7 +134,11 @@ impl fmt::Display for LiveUpdateStep {
 }
 
 #[starlark_value(type = "live_update_step")]
-impl<'v> StarlarkValue<'v> for LiveUpdateStep {}
+impl<'v> StarlarkValue<'v> for LiveUpdateStep {
+    fn to_bool(&self) -> bool {
+        !matches!(&self.step, Step::FallBackOn(paths) if paths.is_empty())
+    }
+}
 
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
 pub(crate) struct ForwardValue(#[allocative(skip)] pub(crate) Forward);
@@ -128,29 +147,36 @@ starlark_simple_value!(ForwardValue);
 impl fmt::Display for ForwardValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Forward { local_port, container_port, name, .. } = &self.0;
-        write!(f, "port_forward(local_port={local_port}, container_port={container_port}, name={name:?})")
+        let name = text::quoted(name);
+        write!(f, "port_forward(local_port={local_port}, container_port={container_port}, name={name})")
     }
 }
 
 #[starlark_value(type = "port_forward")]
 impl<'v> StarlarkValue<'v> for ForwardValue {}
 
+/// What `link()` returns. Its type is `struct`, as in Tilt.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
-pub(crate) struct LinkValue(#[allocative(skip)] pub(crate) Link);
+pub(crate) struct LinkValue {
+    #[allocative(skip)]
+    pub(crate) link: Link,
+    /// The URL as Tilt has it: `localhost:4000` counts as one with a scheme.
+    pub(crate) url: String,
+}
 starlark_simple_value!(LinkValue);
 
 impl fmt::Display for LinkValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "link(name = {:?}, url = {:?})", self.0.name, self.0.url)
+        write!(f, "link(name = {}, url = {})", text::quoted(&self.link.name), text::quoted(&self.url))
     }
 }
 
-#[starlark_value(type = "link")]
+#[starlark_value(type = "struct")]
 impl<'v> StarlarkValue<'v> for LinkValue {
     fn get_attr(&self, attribute: &str, heap: Heap<'v>) -> Option<Value<'v>> {
         match attribute {
-            "url" => Some(heap.alloc(self.0.url.as_str())),
-            "name" => Some(heap.alloc(self.0.name.as_str())),
+            "url" => Some(heap.alloc(self.url.as_str())),
+            "name" => Some(heap.alloc(self.link.name.as_str())),
             _ => None,
         }
     }

@@ -221,7 +221,6 @@ cases! {
     error_image_object
     error_in_load
     error_json_path
-    error_json_path_braces
     error_json_path_missing
     error_kind_both
     error_kind_regex
@@ -261,7 +260,6 @@ cases! {
     error_probe_scheme
     error_probe_type
     error_prune
-    error_prune_number
     error_readiness
     error_recursion
     error_reference
@@ -305,6 +303,7 @@ cases! {
     image_sources
     images
     k8s_resource
+    json_path_braces
     kinds
     language
     listdir_missing
@@ -323,6 +322,7 @@ cases! {
     settings
     settings_all
     settings_prune_interval
+    settings_prune_negative
     spec_sample
     templates_without_images
     test_builtin

@@ -49,8 +49,8 @@ pub(crate) async fn prune(
 ) -> Result<(), Failure> {
     let request = PruneRequest {
         now: lilt_host::clock::now(),
-        max_age: job.settings.max_age,
-        keep_recent: job.settings.keep_recent,
+        max_age: job.settings.max_age(),
+        keep_recent: job.settings.keep_recent(),
         names: job.names.iter().map(|name| Reference::parse(name)).collect::<Result<_, _>>()?,
         used: job.used.clone(),
     };

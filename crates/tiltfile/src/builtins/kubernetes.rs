@@ -9,7 +9,9 @@ use serde_json::Value as Json;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
+use starlark::values::dict::DictRef;
 use starlark::values::none::NoneType;
+use starlark::values::tuple::UnpackTuple;
 use starlark::values::{Value, ValueLike};
 
 use crate::arguments::{Argument, Function};
@@ -147,14 +149,24 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// The name of the Kubernetes context in use, empty if there is none.
-    fn k8s_context<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<String> {
+    /// The name of the Kubernetes context in use, empty if there is none. Arguments are ignored.
+    fn k8s_context<'v>(
+        #[starlark(args)] arguments: UnpackTuple<Value<'v>>,
+        #[starlark(kwargs)] named: DictRef<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<String> {
+        let _ = (arguments, named);
         let context = session(eval).outside.kube_context().map_err(raise)?;
         Ok(context.map(|context| context.name).unwrap_or_default())
     }
 
-    /// The namespace of objects that name none.
-    fn k8s_namespace<'v>(eval: &mut Evaluator<'v, '_, '_>) -> starlark::Result<String> {
+    /// The namespace of objects that name none. Arguments are ignored.
+    fn k8s_namespace<'v>(
+        #[starlark(args)] arguments: UnpackTuple<Value<'v>>,
+        #[starlark(kwargs)] named: DictRef<'v>,
+        eval: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<String> {
+        let _ = (arguments, named);
         let context = session(eval).outside.kube_context().map_err(raise)?;
         let namespace = context.map(|context| context.namespace).filter(|namespace| !namespace.is_empty());
         Ok(namespace.unwrap_or_else(|| "default".to_owned()))

@@ -200,7 +200,10 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let function = Function("link");
         let argument = function.argument("url", url);
         let name = function.argument("name", name).string()?;
-        arguments::link(&argument.string()?, &name).map(LinkValue).map_err(|message| argument.refuse(message))
+        let given = argument.string()?;
+        let link = arguments::link(&given, &name).map_err(|message| argument.refuse(message))?;
+        let url = if arguments::has_scheme(&given) { given } else { link.url.clone() };
+        Ok(LinkValue { link, url })
     }
 
     /// The trigger mode of all resources that do not say. Can be called once.

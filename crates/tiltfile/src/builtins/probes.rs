@@ -16,6 +16,7 @@ use starlark::values::{
 };
 
 use crate::arguments::{Argument, Function};
+use crate::values::text::represent_simple;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -162,7 +163,7 @@ pub(crate) struct ActionValue {
 starlark_simple_value!(ActionValue);
 
 impl ActionValue {
-    fn type_name(&self) -> &'static str {
+    pub(crate) fn type_name(&self) -> &'static str {
         match &self.action {
             ProbeAction::Exec { .. } => "ExecAction",
             ProbeAction::HttpGet { .. } => "HTTPGetAction",
@@ -261,6 +262,6 @@ impl<'v> StarlarkValue<'v> for ProbeValue {
 /// As Tilt shows a struct that has a type.
 fn show(f: &mut fmt::Formatter<'_>, name: &str, fields: &[(&str, Value<'_>)]) -> fmt::Result {
     let fields: Vec<String> =
-        fields.iter().map(|(name, value)| format!("{name} = {}", value.to_repr())).collect();
-    write!(f, "{name:?}({})", fields.join(", "))
+        fields.iter().map(|(name, value)| format!("{name} = {}", represent_simple(*value))).collect();
+    write!(f, "{name}({})", fields.join(", "))
 }

@@ -88,9 +88,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ///
     /// # Arguments
     /// * `disable`: leave them all
-    /// * `max_age_mins`: remove those that are older, 360 unless given
-    /// * `num_builds`: after so many builds; not together with `interval_hrs`
-    /// * `interval_hrs`: every so many hours, 1 unless given
+    /// * `max_age_mins`: remove those that are older, 360 unless given; with a negative number all are old enough
+    /// * `num_builds`: after so many builds, with a negative number after every build; not together with `interval_hrs`
+    /// * `interval_hrs`: every so many hours, 1 unless given; with a negative number after every build
     /// * `keep_recent`: how many of each image stay, whatever their age, 2 unless given
     fn docker_prune_settings<'v>(
         disable: Option<Value<'v>>,
@@ -101,7 +101,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
         let function = Function("docker_prune_settings");
-        let number = |name, value| at_least(0, function.argument(name, value));
+        let number = |name, value| function.argument(name, value).number();
         let disable = function.argument("disable", disable).boolean()?.unwrap_or(false);
         let max_age = number("max_age_mins", max_age_mins)?.unwrap_or(0);
         let num_builds = number("num_builds", num_builds)?.unwrap_or(0);
@@ -112,14 +112,14 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         }
         let prune = &mut session(eval).declared.borrow_mut().settings.docker_prune;
         prune.enabled = !disable;
-        prune.num_builds = num_builds;
+        prune.num_builds = num_builds.into();
         if max_age != 0 {
-            prune.max_age = Duration::from_secs(60) * max_age;
+            prune.max_age_mins = max_age.into();
         }
         if interval != 0 {
-            prune.interval = Duration::from_secs(60 * 60) * interval;
+            prune.interval_hrs = interval.into();
         }
-        prune.keep_recent = keep_recent.unwrap_or(prune.keep_recent);
+        prune.keep_recent = keep_recent.map_or(prune.keep_recent, i64::from);
         Ok(NoneType)
     }
 

@@ -12,6 +12,8 @@ use starlark::values::{
     Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value,
 };
 
+use super::text::quoted;
+
 /// What `custom_build` returns.
 #[derive(Clone, Debug, ProvidesStaticType, NoSerialize, Allocative, StarlarkPagablePanic)]
 pub(crate) struct CustomBuildValue(#[allocative(skip)] pub(crate) Reference);
@@ -19,7 +21,7 @@ starlark_simple_value!(CustomBuildValue);
 
 impl fmt::Display for CustomBuildValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "custom_build({:?})", self.0.to_string())
+        write!(f, "custom_build({})", quoted(&self.0.to_string()))
     }
 }
 

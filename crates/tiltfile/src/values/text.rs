@@ -13,9 +13,11 @@ use starlark::values::set::SetRef;
 use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 
+use super::LiveUpdateStep;
 use super::elements::{Elements, Unit};
 use super::limits::{LONGEST_WRITTEN, check_text, too_much_memory};
 use super::structure::Structure;
+use crate::builtins::ActionValue;
 use crate::failure::raise;
 
 /// How much of a value a message shows, in characters.
@@ -58,6 +60,13 @@ pub(crate) fn write_represent<'v>(
         true => Err(raise(too_much_memory())),
         false => check_text(out.len(), heap),
     }
+}
+
+/// As [`represent`], for a value without sets inside.
+pub(crate) fn represent_simple(value: Value<'_>) -> String {
+    let mut out = String::new();
+    Writer::new(None, LONGEST_WRITTEN, &mut out).value(value);
+    out
 }
 
 /// The begin of what the value looks like, for messages.
@@ -199,6 +208,12 @@ pub(crate) fn type_name(value: Value<'_>) -> &str {
     if value.downcast_ref::<Elements>().is_some_and(by_codepoint) {
         return "string.codepoints";
     }
+    if let Some(step) = value.downcast_ref::<LiveUpdateStep>() {
+        return step.type_name();
+    }
+    if let Some(action) = value.downcast_ref::<ActionValue>() {
+        return action.type_name();
+    }
     match value.get_type() {
         "function" if defined_name(&value.to_repr()).is_none() => "builtin_function_or_method",
         other => other,
@@ -212,6 +227,13 @@ pub(crate) fn defined_name(text: &str) -> Option<&str> {
         crate::source::ASSERT => "assert",
         name => name,
     })
+}
+
+/// The text in double quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    quote(text, &mut out);
+    out
 }
 
 /// In double quotes, with escapes for what cannot be seen.
@@ -319,11 +341,6 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_escaped() {
-        let quoted = |text: &str| {
-            let mut out = String::new();
-            quote(text, &mut out);
-            out
-        };
         assert_eq!(quoted("a\"\\\n\x07\x01"), r#""a\"\\\n\a\x01""#);
         assert_eq!(quoted("é日\u{301}😀"), "\"é日\u{301}😀\"");
         assert_eq!(quoted("\u{200b}\u{ad}\u{e000}\u{f0000}"), r#""\u200b\u00ad\ue000\U000f0000""#);
