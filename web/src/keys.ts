@@ -93,7 +93,7 @@ export const keys: readonly Key[] = [
   { key: "+", meaning: "Larger letters in the log", run: () => resize(1), there: inLog },
   { key: "-", meaning: "Smaller letters in the log", run: () => resize(-1), there: inLog },
   { key: "J", meaning: "JSON lines as fields", run: () => toggle("structured"), there: inLog },
-  { key: "Escape", words: "Esc", meaning: "Leave the filter; clear it; back to the overview", run: leave },
+  { key: "Escape", words: "Esc", meaning: "Clear the filter; leave it; back to the overview", run: leave },
   { key: "?", meaning: "This help", run: () => (helpShown.value = !helpShown.value) },
 ];
 
@@ -114,7 +114,7 @@ export function startKeys(): void {
     }
     const target = event.target as HTMLElement;
     if (target.matches("input:not([type=checkbox]), textarea, select")) {
-      if (event.key === "Escape") target.blur();
+      if (event.key === "Escape") leaveField(event, target as HTMLInputElement);
       return;
     }
     // An open dialog deals with its own keys.
@@ -122,6 +122,18 @@ export function startKeys(): void {
     if (dialog && !(helpShown.peek() && event.key === "?")) return;
     if (actOn(event)) event.preventDefault();
   });
+}
+
+/** Escape clears a search field that holds text, and leaves one that is empty. Dialogs close themselves. */
+function leaveField(event: KeyboardEvent, field: HTMLInputElement): void {
+  if (field.closest("dialog")) return;
+  event.preventDefault();
+  if (field.type !== "search" || field.value === "") {
+    field.blur();
+    return;
+  }
+  field.value = "";
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
 }
 
 /** True: the key was for the page. */

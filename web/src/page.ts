@@ -13,6 +13,7 @@ import { putSearch } from "./model/search";
 import { Session } from "./model/session";
 import { openStars } from "./model/stars";
 import { isDisabled } from "./model/status";
+import { freezeClock } from "./model/time";
 
 export const session = new Session();
 export const buttons = new Buttons();
@@ -44,6 +45,7 @@ function receive(message: ServerMessage): void {
       }
       version.value = message.version;
       snapshot.value = message.snapshot;
+      if (message.snapshot !== undefined) freezeClock(message.snapshot);
       log.greeted(message.session_id);
       break;
     case "state":
@@ -127,6 +129,11 @@ export function setEnabled(resources: readonly string[], enabled: boolean): void
   ask({ type: "switch", enable, disable }, `${resources.join(", ")} stays as it is`);
 }
 
+/** Makes lilt probe everything that is unreachable now. */
+export function reconnect(): void {
+  ask({ type: "reconnect" }, "lilt did not reconnect");
+}
+
 /** The name of the folder that the Tiltfile is in. */
 export const project = computed(() => {
   const parts = (session.session.value?.status.tiltfileKey ?? "").split("/");
@@ -163,7 +170,8 @@ export function startTab(): void {
   effect(() => {
     const { error, busy, starting } = session.counts.value;
     const lost = connection.state.value === "lost";
-    const state = lost ? "lost" : error > 0 ? "error" : busy + starting > 0 ? "busy" : "ok";
+    const warned = lost || (error === 0 && session.unreachable.value.length > 0);
+    const state = warned ? "lost" : error > 0 ? "error" : busy + starting > 0 ? "busy" : "ok";
     // What is shown may be true no longer.
     document.body.classList.toggle("stale", lost);
     const words = { lost: "⚠ ", error: `✗${error} `, busy: "… ", ok: "" };

@@ -76,15 +76,15 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
         (TaskId::Command(name), TaskSpec::Command { run, command, resource }) => {
             command::run(context, name, run, command, resource).await;
         }
-        (TaskId::Outage(outage), TaskSpec::Outage { id, attempts }) => {
-            outage::run(context, outage, id, attempts).await;
+        (TaskId::Outage(outage), TaskSpec::Outage { id, attempts, immediate }) => {
+            outage::run(context, outage, id, attempts, immediate).await;
         }
         (TaskId::Prune, TaskSpec::Prune(job)) => prune::run(context, &job).await,
         (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
-        (TaskId::Connect(name), TaskSpec::Connect) => connect::run(context, name).await,
+        (TaskId::Connect(name), TaskSpec::Connect { .. }) => connect::run(context, name).await,
         (TaskId::Kubeconfig(name), TaskSpec::Kubeconfig) => kubeconfig::run(context, name).await,
-        (TaskId::Namespace(cluster, namespace), TaskSpec::Namespace) => {
-            namespace::run(context, cluster, namespace).await;
+        (TaskId::Namespace(cluster, namespace), TaskSpec::Namespace { reconnect }) => {
+            namespace::run(context, cluster, namespace, reconnect > 0).await;
         }
         (TaskId::Objects(scope), TaskSpec::Objects) => objects::follow(context, scope).await,
         (TaskId::Inspect(name), TaskSpec::Inspect(inspection)) => {

@@ -1,7 +1,7 @@
 //! Keeps the values of Secrets out of what readers see besides logs: what failed, why, and what the cluster says.
 
 use lilt_engine::{Event, ServeExit};
-use lilt_model::api::UIResource;
+use lilt_model::api::{UIResource, UISession};
 use lilt_model::secret::Redactor;
 
 /// Out of what a runner tells, before it becomes state.
@@ -31,6 +31,13 @@ pub(crate) fn keep_out_of_object(redactor: &Redactor, resource: &mut UIResource)
     let notes = resource.metadata.annotations.values_mut();
     for words in history.chain(pod).chain(notes) {
         redactor.redact_in_place(words);
+    }
+}
+
+/// The same of the session: why something is unreachable.
+pub(crate) fn keep_out_of_session(redactor: &Redactor, session: &mut UISession) {
+    if !redactor.is_empty() {
+        session.metadata.annotations.values_mut().for_each(|words| redactor.redact_in_place(words));
     }
 }
 

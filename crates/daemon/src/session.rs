@@ -247,7 +247,8 @@ impl Session {
         let mut commit = Commit::default();
         let redactor = self.logs.redactor();
         if touched.session {
-            let session = project_session(&self.state);
+            let mut session = project_session(&self.state);
+            secrets::keep_out_of_session(&redactor, &mut session);
             self.objects.tell_session(&self.state, &session);
             commit.session = Some(session);
         }

@@ -27,6 +27,11 @@ pub(crate) struct Awaited {
     pub(crate) id: u64,
     /// How many times in a row it seemed to be over.
     pub(crate) attempts: u32,
+    /// Somebody asked to probe without the first pause.
+    pub(crate) immediate: bool,
+    pub(crate) since: Timestamp,
+    /// Of the update that was the first to fail because of it.
+    pub(crate) failure: Failure,
 }
 
 /// An update that begins again when an outage is over.
@@ -71,7 +76,7 @@ pub(crate) fn note(
         since,
         attempts: before.map_or(0, |before| before.attempts.saturating_add(1)),
     };
-    await_end(state, name, again);
+    await_end(state, name, again, failure);
 }
 
 /// One is known already if it is called the same: all images of a registry wait for one answer.
@@ -82,9 +87,16 @@ fn outage_of(state: &State, name: &ResourceName, away: Away) -> Outage {
     known.cloned().unwrap_or(Outage { cluster, away })
 }
 
-fn await_end(state: &mut State, name: &ResourceName, again: Again) {
+fn await_end(state: &mut State, name: &ResourceName, again: Again, failure: &Failure) {
     let id = state.next_sequence();
-    state.outages.entry(again.outage.clone()).or_insert(Awaited { id, attempts: again.attempts });
+    let awaited = || Awaited {
+        id,
+        attempts: again.attempts,
+        immediate: false,
+        since: again.since,
+        failure: failure.clone(),
+    };
+    state.outages.entry(again.outage.clone()).or_insert_with(awaited);
     state.note(name, Level::Info, format!("It begins again by itself when {} answers", again.outage.away));
     if let Some(resource) = state.resources.get_mut(name) {
         resource.again = Some(Box::new(again));
@@ -116,6 +128,17 @@ pub(crate) fn over(state: &mut State, id: u64) {
         state.touch(&name);
     }
     state.touch_session();
+}
+
+/// Replaces the tasks that wait for outages to end with tasks that probe at once.
+pub(crate) fn probe_now(state: &mut State) {
+    for outage in state.outages.keys().cloned().collect::<Vec<_>>() {
+        let id = state.next_sequence();
+        if let Some(awaited) = state.outages.get_mut(&outage) {
+            (awaited.id, awaited.attempts, awaited.immediate) = (id, 0, true);
+        }
+        state.touch_session();
+    }
 }
 
 /// A runner broke: as if it were over.

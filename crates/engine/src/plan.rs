@@ -57,7 +57,8 @@ pub fn plan_session(state: &State) -> Plan {
         plan.insert(TaskId::Prune, TaskSpec::Prune(Box::new(job.clone())));
     }
     for (outage, awaited) in &state.outages {
-        let spec = TaskSpec::Outage { id: awaited.id, attempts: awaited.attempts };
+        let spec =
+            TaskSpec::Outage { id: awaited.id, attempts: awaited.attempts, immediate: awaited.immediate };
         plan.insert(TaskId::Outage(outage.clone()), spec);
     }
     for (id, cleanup) in &state.cleanups {
@@ -70,11 +71,14 @@ pub fn plan_session(state: &State) -> Plan {
 
 fn cluster_tasks(name: &ClusterName, cluster: &ClusterState) -> Plan {
     if cluster.info.is_none() {
-        let connect = (TaskId::Connect(name.clone()), TaskSpec::Connect);
+        let spec = TaskSpec::Connect { reconnect: cluster.reconnect };
+        let connect = (TaskId::Connect(name.clone()), spec);
         return cluster.wanted.then_some(connect).into_iter().collect();
     }
-    let namespace =
-        |namespace: &String| (TaskId::Namespace(name.clone(), namespace.clone()), TaskSpec::Namespace);
+    let namespace = |namespace: &String| {
+        let spec = TaskSpec::Namespace { reconnect: cluster.reconnect };
+        (TaskId::Namespace(name.clone(), namespace.clone()), spec)
+    };
     let scope = |scope: &ObjectScope| (TaskId::Objects(scope.clone()), TaskSpec::Objects);
     let tasks = cluster.namespaces.iter().map(namespace).chain(cluster.scopes.keys().map(scope));
     tasks.chain([(TaskId::Kubeconfig(name.clone()), TaskSpec::Kubeconfig)]).collect()

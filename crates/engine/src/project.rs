@@ -2,6 +2,7 @@
 
 mod objects;
 mod owner;
+mod unreachable;
 
 use lilt_model::api::{
     API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, FeatureFlag,
@@ -17,7 +18,7 @@ use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 use crate::event::ForwardState;
 use crate::hold::Hold;
 use crate::objects::{RESOURCE, show_notes_on};
-use crate::runtime::{Runtime, current_pods, newest_pod, runtime};
+use crate::runtime::{Runtime, current_pods, newest_pod};
 use crate::state::{
     BodyState, FinishedUpdate, ResourceState, ServeState, State, TiltfileState, UNCATEGORIZED,
 };
@@ -28,6 +29,7 @@ pub(crate) use objects::{
 };
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 pub use owner::project_owner;
+pub(crate) use unreachable::shown_runtime;
 
 /// The object of one resource; none if there is no such resource.
 pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource> {
@@ -41,7 +43,7 @@ pub fn project_resource(state: &State, name: &ResourceName) -> Option<UIResource
 
 fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
     let resource = state.resources.get(name)?;
-    let runtime = runtime(state, resource);
+    let runtime = shown_runtime(state, resource);
     let status = UIResourceStatus {
         last_deploy_time: resource.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
         trigger_mode: trigger_mode(resource.trigger_mode, resource.spec.auto_init),
@@ -102,18 +104,14 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
     let running = resource.update.as_ref().map(|update| &update.cause);
     let cause = running.or(resource.last().map(|last| &last.cause));
     annotate(annotation::CAUSE, cause.map(crate::Cause::headline));
-    annotate(annotation::RUNTIME_MESSAGE, out_of_reach(state, resource).or_else(|| runtime.message.clone()));
+    annotate(annotation::RUNTIME_MESSAGE, runtime.message.clone());
+    let cluster = state.cluster_of(&resource.spec.name);
+    let unreachable =
+        unreachable::cluster_failure(state, resource).filter(|_| runtime.status == RuntimeStatus::Error);
+    annotate(annotation::UNREACHABLE_CLUSTER, unreachable.map(|_| cluster.object_name()));
     annotate(annotation::DRIFT, drift(resource));
     annotate(annotation::FORWARDS, broken_forwards(resource));
     metadata
-}
-
-/// What is known of a resource may be outdated while its cluster does not answer.
-fn out_of_reach(state: &State, resource: &ResourceState) -> Option<String> {
-    let Body::Kubernetes(spec) = &resource.spec.body else { return None };
-    let cluster = state.clusters.get(&spec.cluster);
-    let failure = cluster.failure.as_ref().filter(|_| cluster.info.is_some())?;
-    Some(format!("the cluster does not answer: {}", failure.message))
 }
 
 /// What of its objects is not as it was applied.
@@ -179,6 +177,11 @@ fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState
 
 pub fn project_session(state: &State) -> UISession {
     let mut metadata = ObjectMeta { name: "Tiltfile".into(), ..ObjectMeta::default() };
+    let unreachable = unreachable::services(state);
+    if !unreachable.is_empty() {
+        let list = serde_json::json!(unreachable).to_string();
+        metadata.annotations.insert(annotation::UNREACHABLE.to_owned(), list);
+    }
     show_notes_on(state, "UISession", &mut metadata);
     UISession {
         api_version: API_VERSION.into(),

@@ -26,7 +26,7 @@ impl Runtime {
         Self { status, message: None }
     }
 
-    fn because(status: RuntimeStatus, message: impl Into<String>) -> Self {
+    pub(crate) fn because(status: RuntimeStatus, message: impl Into<String>) -> Self {
         Self { status, message: Some(message.into()) }
     }
 

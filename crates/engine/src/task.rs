@@ -95,12 +95,12 @@ pub enum TaskSpec {
     /// Find out whether a running program is ready, again and again. The generation is the program's; what is found
     /// goes to the log of a resource.
     Probe { generation: u64, probe: Probe, resource: Option<ResourceName> },
-    /// Reach the cluster, however long it takes.
-    Connect,
+    /// Reach the cluster, however long it takes. `reconnect` numbers the user's requests to try again now.
+    Connect { reconnect: u64 },
     /// Say when kubeconfig leads elsewhere than this session goes.
     Kubeconfig,
-    /// Follow the pods of a namespace.
-    Namespace,
+    /// Follow the pods of a namespace. `reconnect` as in `Connect`.
+    Namespace { reconnect: u64 },
     /// Follow whether applied objects are still there and still the same.
     Objects,
     /// Compare objects with their manifests.
@@ -118,7 +118,8 @@ pub enum TaskSpec {
     /// Remove old images from the engine.
     Prune(Box<PruneJob>),
     /// Say when something answers that did not. It has seemed to answer so many times before.
-    Outage { id: u64, attempts: u32 },
+    /// `immediate`: the first probe comes without a pause.
+    Outage { id: u64, attempts: u32, immediate: bool },
     /// Say when it is so late.
     Wake { at: Timestamp },
 }

@@ -87,8 +87,8 @@ fn pods_of_one_are_not_those_of_another_though_they_are_called_alike() {
         let resource = lilt_engine::project_resource(&script.state, &name.into()).expect("a resource");
         resource.metadata.annotations.get("lilt.dev/runtime-message").cloned().unwrap_or_default()
     };
-    assert!(message("far").contains("does not answer"), "{}", message("far"));
-    assert!(!message("web").contains("does not answer"), "{}", message("web"));
+    assert_eq!((message("web"), message("far")), (String::new(), "gone".to_owned()));
+    assert_eq!((script.status("web"), script.status("far")), ("Ok/Ok".into(), "Ok/Error".into()));
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn away(script: &mut Script, resource: &str, what: Away) {
 fn awaited(script: &Script, what: &Away) -> Option<(u64, u32)> {
     let outage = Outage { cluster: ClusterName::default(), away: what.clone() };
     match plan(&script.state).remove(&TaskId::Outage(outage)) {
-        Some(TaskSpec::Outage { id, attempts }) => Some((id, attempts)),
+        Some(TaskSpec::Outage { id, attempts, .. }) => Some((id, attempts)),
         _ => None,
     }
 }

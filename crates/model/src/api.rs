@@ -22,7 +22,7 @@ pub use resource::{
     BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,
     RuntimeStatus, TargetSpec, UIResource, UIResourceStatus, UpdateStatus, Waiting, WaitingOn,
 };
-pub use session::{FeatureFlag, TiltBuild, UISession, UISessionStatus, VersionSettings};
+pub use session::{FeatureFlag, TiltBuild, UISession, UISessionStatus, UnreachableService, VersionSettings};
 
 pub const API_VERSION: &str = "tilt.dev/v1alpha1";
 
@@ -44,4 +44,8 @@ pub mod annotation {
     pub const DRIFT: &str = "lilt.dev/drift";
     /// State of the forwards that do not work, in words.
     pub const FORWARDS: &str = "lilt.dev/forwards";
+    /// Dependencies of the session that do not respond: a JSON list of [`super::UnreachableService`]. Set on the `UISession`.
+    pub const UNREACHABLE: &str = "lilt.dev/unreachable";
+    /// The name of the `Cluster` of a resource, while that cluster is unreachable.
+    pub const UNREACHABLE_CLUSTER: &str = "lilt.dev/unreachable-cluster";
 }

@@ -19,4 +19,6 @@ pub enum Request {
     SetTriggerMode { resources: Vec<ResourceName>, mode: TriggerMode },
     /// Load the Tiltfile with these arguments from now on.
     SetArgs { args: Vec<String> },
+    /// Probe everything that is unreachable now, without waiting for the next scheduled attempt.
+    Reconnect,
 }

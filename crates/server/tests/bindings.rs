@@ -6,7 +6,7 @@ use std::path::Path;
 use lilt_model::api::{
     BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, KubernetesInfo, LocalInfo,
     ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource, UIResourceStatus, UISession,
-    UISessionStatus, UpdateStatus, Waiting, WaitingOn, annotation,
+    UISessionStatus, UnreachableService, UpdateStatus, Waiting, WaitingOn, annotation,
 };
 use lilt_model::cluster::{ReportedNotice, ReportedObject};
 use lilt_model::log::{Level, Line, Source};
@@ -42,12 +42,15 @@ macro_rules! declare {
 fn annotations() -> String {
     format!(
         "\n/** Where lilt says more than Tilt's fields can hold. */\nexport const annotation = {{\n  hold: {:?},\n  \
-         cause: {:?},\n  runtimeMessage: {:?},\n  forwards: {:?},\n  drift: {:?},\n}} as const;\n",
+         cause: {:?},\n  runtimeMessage: {:?},\n  forwards: {:?},\n  drift: {:?},\n  unreachable: {:?},\n  \
+         unreachableCluster: {:?},\n}} as const;\n",
         annotation::HOLD,
         annotation::CAUSE,
         annotation::RUNTIME_MESSAGE,
         annotation::FORWARDS,
         annotation::DRIFT,
+        annotation::UNREACHABLE,
+        annotation::UNREACHABLE_CLUSTER,
     )
 }
 
@@ -77,6 +80,7 @@ fn typescript_types_are_those_of_the_protocol() {
         UISession,
         UISessionStatus,
         TiltBuild,
+        UnreachableService,
         Line,
         Level,
         Source,

@@ -154,6 +154,25 @@ export type UISessionStatus = { fatalError?: string, runningTiltBuild: TiltBuild
 export type TiltBuild = { version?: string, commitSHA?: string, date?: string, dev: boolean, };
 
 /**
+ * A cluster, Docker engine or registry that does not respond.
+ *
+ * Front ends show it as it is, so that all of them use the same words.
+ */
+export type UnreachableService = { 
+/**
+ * `Cluster kind-dev is unreachable`.
+ */
+title: string, 
+/**
+ * Why, in one sentence.
+ */
+message: string, 
+/**
+ * What to do about it.
+ */
+hint?: string, since: Timestamp, };
+
+/**
  * One line, or a piece of one: output that has no line end for a while, or none for very long, comes in pieces.
  */
 export type Line = { 
@@ -258,7 +277,7 @@ conditions: Array<Condition>,
  */
 remark?: string, };
 
-export type Request = { "type": "trigger", resource: ResourceName, } | { "type": "cancel", resource: ResourceName, } | { "type": "switch", enable: Array<ResourceName>, disable: Array<ResourceName>, } | { "type": "set_trigger_mode", resources: Array<ResourceName>, mode: TriggerMode, } | { "type": "set_args", args: Array<string>, };
+export type Request = { "type": "trigger", resource: ResourceName, } | { "type": "cancel", resource: ResourceName, } | { "type": "switch", enable: Array<ResourceName>, disable: Array<ResourceName>, } | { "type": "set_trigger_mode", resources: Array<ResourceName>, mode: TriggerMode, } | { "type": "set_args", args: Array<string>, } | { "type": "reconnect" };
 
 export type TriggerMode = "auto" | "manual";
 
@@ -324,4 +343,6 @@ export const annotation = {
   runtimeMessage: "lilt.dev/runtime-message",
   forwards: "lilt.dev/forwards",
   drift: "lilt.dev/drift",
+  unreachable: "lilt.dev/unreachable",
+  unreachableCluster: "lilt.dev/unreachable-cluster",
 } as const;

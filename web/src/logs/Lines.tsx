@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Line } from "../generated/protocol";
 import { exactTime } from "../model/time";
 import { strip } from "./ansi";
+import { copiedLines } from "./copy";
 import { stepped } from "./cursor";
 import { Edge, Nothing } from "./Edge";
 import { Foot } from "./Foot";
@@ -163,6 +164,14 @@ export function Lines({
     event.preventDefault();
     onLink(Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
   };
+  const copied = (event: ClipboardEvent) => {
+    const element = scroller.current;
+    if (!element || !event.clipboardData) return;
+    const text = copiedLines(document.getSelection(), element, (seq) => lineAt(window.rows, seq));
+    if (text === undefined) return;
+    event.clipboardData.setData("text/plain", text);
+    event.preventDefault();
+  };
   /** The exact time of a line is written out only for those who want to know it: that of thousands takes its time. */
   const explain = (event: Event) => {
     const link = (event.target as Element).closest<HTMLElement>("a.time:not([title])");
@@ -212,6 +221,7 @@ export function Lines({
           onScroll={scrolled}
           onKeyDown={pressed}
           onClick={clicked}
+          onCopy={copied}
           onPointerOver={explain}
           onFocusIn={explain}
           tabIndex={0}

@@ -4,7 +4,13 @@
  */
 
 import { batch, computed, signal, type Signal } from "@preact/signals";
-import type { ServerMessage, UIResource, UISession } from "../generated/protocol";
+import {
+  annotation,
+  type ServerMessage,
+  type UIResource,
+  type UISession,
+  type UnreachableService,
+} from "../generated/protocol";
 import { overall, type Overall } from "./status";
 
 type StateMessage = Extract<ServerMessage, { type: "state" }>;
@@ -30,6 +36,8 @@ export class Session {
   readonly #resources = new Map<string, Signal<UIResource>>();
   readonly #layout = signal(0);
   readonly session = signal<UISession | undefined>(undefined);
+  /** Clusters, Docker engines and registries that do not respond. */
+  readonly unreachable = computed(() => unreachableOf(this.session.value));
   /** A state has arrived at all. */
   readonly known = signal(false);
 
@@ -129,6 +137,11 @@ export class Session {
         Object.keys(resource.metadata.labels ?? {}).join("\n")
     );
   }
+}
+
+function unreachableOf(session: UISession | undefined): readonly UnreachableService[] {
+  const text = session?.metadata.annotations?.[annotation.unreachable];
+  return text === undefined ? [] : (JSON.parse(text) as UnreachableService[]);
 }
 
 /** Where somebody has a label of that name, "other" would be two things. */

@@ -43,6 +43,13 @@ test.each<[UpdateStatus, RuntimeStatus, string]>([
   expect(overall(resource("a", { updateStatus: update, runtimeStatus: runtime }))).toBe(wanted);
 });
 
+test("a resource of an unreachable cluster is failing, and says what is unreachable", () => {
+  const annotations = { [annotation.unreachableCluster]: "default" };
+  const lost = resource("a", { updateStatus: "ok", runtimeStatus: "error" }, { annotations });
+  expect(runtimeStatus(lost)).toEqual({ shape: "error", word: "Unreachable" });
+  expect(overall(lost)).toBe("error");
+});
+
 describe("messages", () => {
   test("the last error, unless another update is under way", () => {
     const failed = { buildHistory: [{ error: "exit 1", warnings: ["old"] }, { error: "before" }] };

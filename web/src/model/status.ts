@@ -15,6 +15,11 @@ export function isDisabled(resource: UIResource): boolean {
   return resource.status.disableStatus?.state === "Disabled";
 }
 
+/** Its cluster is unreachable: what is known of it may be outdated. */
+function isUnreachable(resource: UIResource): boolean {
+  return resource.metadata.annotations?.[annotation.unreachableCluster] !== undefined;
+}
+
 export function updateStatus(resource: UIResource): Status {
   const status = resource.status;
   if (isDisabled(resource)) return { shape: "disabled", word: "Disabled" };
@@ -44,7 +49,7 @@ export function runtimeStatus(resource: UIResource): Status {
     case "pending":
       return { shape: "starting", word: "Starting" };
     case "error":
-      return { shape: "error", word: "Failing" };
+      return { shape: "error", word: isUnreachable(resource) ? "Unreachable" : "Failing" };
     case "unknown":
       return { shape: "idle", word: "Unknown" };
     case "none":

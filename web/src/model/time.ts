@@ -5,13 +5,23 @@ import { signal } from "@preact/signals";
 /** The time now, good for "12 s ago": it advances once a second. */
 export const now = signal(Date.now());
 
+let frozen = false;
+
 /** It stands still while `runs` says so: what is not known to be still true does not grow older. */
 export function startClock(runs: () => boolean): void {
   const look = () => {
-    if (!document.hidden && runs()) now.value = Date.now();
+    if (!document.hidden && !frozen && runs()) now.value = Date.now();
   };
   setInterval(look, 1000);
   document.addEventListener("visibilitychange", look);
+}
+
+/** Stops the clock at this time: in a snapshot, ages and durations are those of when it was made. */
+export function freezeClock(at: string): void {
+  const time = Date.parse(at);
+  if (Number.isNaN(time)) return;
+  frozen = true;
+  now.value = time;
 }
 
 export function ago(then: string, at: number): string {

@@ -4,7 +4,7 @@ import { LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "./connection";
 import { address } from "./early";
 import { endpointLabel, isPage, safeAddress } from "./endpoint";
 import { parseRoute, pathOf, type Route } from "./route";
-import { ago, between, duration, timeOfDay, wholeSeconds } from "./time";
+import { ago, between, duration, freezeClock, now, timeOfDay, wholeSeconds } from "./time";
 
 test.each([
   [0, "0 ms"],
@@ -109,4 +109,11 @@ describe("connection", () => {
     expect(address(place)).toBe("ws://localhost:10350/ws");
     expect(address({ ...place, protocol: "https:" })).toMatch(/^wss:/);
   });
+});
+
+test("a frozen clock shows ages as they were when the snapshot was made", () => {
+  freezeClock("2026-01-01T10:00:30Z");
+  expect(ago("2026-01-01T10:00:00Z", now.value)).toBe("30 s ago");
+  freezeClock("not a time");
+  expect(now.value).toBe(Date.parse("2026-01-01T10:00:30Z"));
 });

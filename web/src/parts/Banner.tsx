@@ -1,6 +1,8 @@
-import { session, connection } from "../page";
+import type { UnreachableService } from "../generated/protocol";
+import { timeOfDay } from "../model/time";
+import { connection, reconnect, session, snapshot } from "../page";
 
-/** What concerns the whole session: a lost connection, a fatal error. */
+/** What concerns the whole session: a lost connection, a fatal error, an unreachable cluster. */
 export function Banner() {
   const lost = connection.state.value === "lost";
   const fatal = session.session.value?.status.fatalError;
@@ -23,6 +25,27 @@ export function Banner() {
         <div class="banner fatal" role="alert">
           <strong>The session has failed.</strong> <span>{fatal}</span>
         </div>
+      ) : null}
+      {session.unreachable.value.map((service) => (
+        <Unreachable key={service.title} service={service} />
+      ))}
+    </div>
+  );
+}
+
+function Unreachable({ service: { title, message, hint, since } }: { service: UnreachableService }) {
+  return (
+    <div class="banner unreachable" role="alert">
+      <div>
+        <p>
+          <strong>{title}</strong> since <time dateTime={since}>{timeOfDay(since)}</time>. {message}
+        </p>
+        {hint ? <p class="muted">Hint: {hint}</p> : null}
+      </div>
+      {snapshot.value === undefined ? (
+        <button type="button" onClick={reconnect}>
+          Retry now
+        </button>
       ) : null}
     </div>
   );

@@ -116,10 +116,12 @@ function Live() {
   }
   const words = { connecting: "Connecting", open: "Live", lost: "Disconnected" };
   const state = connection.state.value;
+  // What is shown of an unreachable cluster is not live.
+  const unreachable = state === "open" && session.unreachable.value.length > 0;
   return (
-    <span class={`live ${state}`} role="status" data-connection={state}>
+    <span class={`live ${unreachable ? "lost" : state}`} role="status" data-connection={state}>
       <span class="dot" aria-hidden="true" />
-      <span class="live-words">{words[state]}</span>
+      <span class="live-words">{unreachable ? "Unreachable" : words[state]}</span>
     </span>
   );
 }

@@ -20,6 +20,7 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
     let paint = Paint { colours: model.colours };
     let screen = frame.buffer_mut();
     header(model, &paint, &mut Canvas::new(screen, areas.header));
+    banner(model, &paint, &mut Canvas::new(screen, areas.banner));
     list::draw(model, &paint, &mut Canvas::new(screen, areas.list));
     details::draw(model, &paint, &mut Canvas::new(screen, areas.details));
     log::draw(model, &paint, &mut Canvas::new(screen, areas.log));
@@ -100,6 +101,7 @@ impl Paint {
         match shape {
             Shape::Ok => self.colour(Color::Green),
             Shape::Busy => self.colour(Color::Blue).add_modifier(Modifier::BOLD),
+            Shape::Starting => self.colour(Color::Blue),
             Shape::Waiting => self.colour(Color::Yellow),
             Shape::Error => self.colour(Color::Red).add_modifier(Modifier::BOLD),
             Shape::Idle | Shape::Absent => self.dim(),
@@ -126,6 +128,10 @@ fn header(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
         let count = model.overview.count(overall);
         if count > 0 {
             let words = format!("{} {count} {}", overall.shape().mark(), overall.word());
+            // A count that is cut off could be read as another one.
+            if usize::from(column) + 2 + words.width() > usize::from(canvas.width()) {
+                break;
+            }
             column = canvas.put(column + 2, 0, &words, paint.shape(overall.shape()));
         }
     }
@@ -134,6 +140,22 @@ fn header(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     if place > column + 1 {
         canvas.put(place, 0, &model.address, paint.dim());
     }
+}
+
+/// Shows what is unreachable, and the key that retries.
+fn banner(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
+    const RETRY: &str = "R retry";
+    const RETRY_WIDTH: u16 = 8;
+    let Some(first) = model.overview.unreachable.first() else { return };
+    let style = paint.shape(Shape::Error);
+    let more = match model.overview.unreachable.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    let words = format!("{} {}{more}: {}", Shape::Error.mark(), first.title, first.message);
+    let retry = canvas.width().saturating_sub(RETRY_WIDTH);
+    canvas.cell(1, 0, retry.saturating_sub(3), &words, style);
+    canvas.put(retry, 0, RETRY, paint.strong());
 }
 
 /// What is being typed, or what there is to tell, or what can be pressed.

@@ -9,6 +9,8 @@ const NARROWEST_LIST: u16 = 60;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Areas {
     pub(crate) header: Rect,
+    /// Empty unless something is unreachable.
+    pub(crate) banner: Rect,
     /// With its line of column titles.
     pub(crate) list: Rect,
     /// With its title, as the log.
@@ -17,16 +19,20 @@ pub(crate) struct Areas {
     pub(crate) footer: Rect,
 }
 
-/// Areas without rows are not drawn. `whole` gives the log all there is.
-pub(crate) fn areas(columns: u16, rows: u16, whole: bool) -> Areas {
+/// A screen with fewer rows has no banner.
+const LOWEST_WITH_BANNER: u16 = 6;
+
+/// Areas without rows are not drawn. `whole` gives the log all there is; `has_banner` takes one row for the banner.
+pub(crate) fn areas(columns: u16, rows: u16, whole: bool, has_banner: bool) -> Areas {
     let strip = |y: u16, height: u16| Rect::new(0, y, columns, height);
     if rows < 4 {
         return Areas { list: strip(0, rows), ..Areas::default() };
     }
     let (header, footer) = (strip(0, 1), strip(rows - 1, 1));
-    let body = strip(1, rows - 2);
+    let banner = strip(1, u16::from(has_banner && rows >= LOWEST_WITH_BANNER));
+    let body = strip(1 + banner.height, rows - 2 - banner.height);
     if whole {
-        return Areas { header, footer, log: body, ..Areas::default() };
+        return Areas { header, banner, footer, log: body, ..Areas::default() };
     }
     if columns >= WIDE {
         let left = NARROWEST_LIST.max(columns * 2 / 5);
@@ -34,20 +40,22 @@ pub(crate) fn areas(columns: u16, rows: u16, whole: bool) -> Areas {
         let right = |y: u16, height: u16| Rect::new(left + 1, y, columns - left - 1, height);
         return Areas {
             header,
+            banner,
             footer,
             list: Rect { width: left, ..body },
-            details: right(1, details),
-            log: right(1 + details, body.height - details),
+            details: right(body.y, details),
+            log: right(body.y + details, body.height - details),
         };
     }
     let list = if body.height < 7 { body.height } else { (body.height * 2 / 5).max(4) };
     let details = if body.height < 14 { 0 } else { body.height / 5 + 1 };
     Areas {
         header,
+        banner,
         footer,
-        list: strip(1, list),
-        details: strip(1 + list, details),
-        log: strip(1 + list + details, body.height - list - details),
+        list: strip(body.y, list),
+        details: strip(body.y + list, details),
+        log: strip(body.y + list + details, body.height - list - details),
     }
 }
 
@@ -59,10 +67,10 @@ mod tests {
     fn areas_lie_on_the_screen_and_not_on_each_other() {
         for columns in 0..200 {
             for rows in 0..70 {
-                for whole in [false, true] {
-                    let it = areas(columns, rows, whole);
+                for (whole, has_banner) in [(false, false), (true, false), (false, true), (true, true)] {
+                    let it = areas(columns, rows, whole, has_banner);
                     let screen = Rect::new(0, 0, columns, rows);
-                    let all = [it.header, it.list, it.details, it.log, it.footer];
+                    let all = [it.header, it.banner, it.list, it.details, it.log, it.footer];
                     for (at, one) in all.iter().enumerate().filter(|(_, one)| !one.is_empty()) {
                         assert_eq!(one.intersection(screen), *one, "{columns}×{rows}: {it:?}");
                         let others = all.iter().skip(at + 1).filter(|other| !other.is_empty());

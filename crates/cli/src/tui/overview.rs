@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use lilt_model::ResourceName;
-use lilt_model::api::UIResource;
+use lilt_model::api::{UIResource, UnreachableService};
 use lilt_store::Changes;
 
 use super::status::{Overall, overall};
@@ -29,6 +29,7 @@ pub(crate) struct Overview {
     groups: Vec<Group>,
     /// The name of the folder that the Tiltfile is in.
     pub(crate) project: String,
+    pub(crate) unreachable: Vec<UnreachableService>,
 }
 
 impl Overview {
@@ -36,8 +37,9 @@ impl Overview {
     pub(crate) fn apply(&mut self, changes: Changes) -> bool {
         let mut moved = changes.complete;
         if changes.complete {
-            let project = std::mem::take(&mut self.project);
-            *self = Overview { project, ..Overview::default() };
+            let (project, unreachable) =
+                (std::mem::take(&mut self.project), std::mem::take(&mut self.unreachable));
+            *self = Overview { project, unreachable, ..Overview::default() };
         }
         for name in &changes.removed {
             moved |= self.take(name).is_some();
@@ -46,6 +48,7 @@ impl Overview {
             moved |= self.put(resource);
         }
         if let Some(session) = changes.session {
+            self.unreachable = session.unreachable();
             let mut parts = session.status.tiltfile_key.rsplit('/').skip(1);
             self.project = parts.next().unwrap_or_default().to_owned();
         }

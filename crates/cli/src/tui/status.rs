@@ -7,6 +7,7 @@ use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
 pub(crate) enum Shape {
     Ok,
     Busy,
+    Starting,
     Waiting,
     Error,
     Idle,
@@ -19,6 +20,7 @@ impl Shape {
         match self {
             Shape::Ok => "✓",
             Shape::Busy => "»",
+            Shape::Starting => "›",
             Shape::Waiting => "…",
             Shape::Error => "✗",
             Shape::Idle => "·",
@@ -60,7 +62,8 @@ pub(crate) fn runtime(resource: &UIResource) -> Status {
     }
     match resource.status.runtime_status {
         RuntimeStatus::Ok => status(Shape::Ok, "Running"),
-        RuntimeStatus::Pending => status(Shape::Busy, "Starting"),
+        RuntimeStatus::Pending => status(Shape::Starting, "Starting"),
+        RuntimeStatus::Error if is_unreachable(resource) => status(Shape::Error, "Unreachable"),
         RuntimeStatus::Error => status(Shape::Error, "Failing"),
         RuntimeStatus::Unknown => status(Shape::Idle, "Unknown"),
         RuntimeStatus::None => status(Shape::Idle, "Not running"),
@@ -73,22 +76,33 @@ pub(crate) fn runtime(resource: &UIResource) -> Status {
 pub(crate) enum Overall {
     Error,
     Busy,
+    Starting,
     Waiting,
     Ok,
     Idle,
+    Disabled,
 }
 
 impl Overall {
-    pub(crate) const ALL: [Overall; 5] =
-        [Overall::Error, Overall::Busy, Overall::Waiting, Overall::Ok, Overall::Idle];
+    pub(crate) const ALL: [Overall; 7] = [
+        Overall::Error,
+        Overall::Busy,
+        Overall::Starting,
+        Overall::Waiting,
+        Overall::Ok,
+        Overall::Idle,
+        Overall::Disabled,
+    ];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
             Overall::Error => "failing",
             Overall::Busy => "updating",
+            Overall::Starting => "starting",
             Overall::Waiting => "waiting",
             Overall::Ok => "fine",
             Overall::Idle => "not started",
+            Overall::Disabled => "disabled",
         }
     }
 
@@ -96,17 +110,28 @@ impl Overall {
         match self {
             Overall::Error => Shape::Error,
             Overall::Busy => Shape::Busy,
+            Overall::Starting => Shape::Starting,
             Overall::Waiting => Shape::Waiting,
             Overall::Ok => Shape::Ok,
             Overall::Idle => Shape::Idle,
+            Overall::Disabled => Shape::Absent,
         }
     }
 }
 
+/// Counts a resource under one word, by the same rule as the page (`overall` in `web/src/model/status.ts`).
 pub(crate) fn overall(resource: &UIResource) -> Overall {
-    let shapes = [update(resource).shape, runtime(resource).shape];
-    let first = [Overall::Error, Overall::Busy, Overall::Waiting, Overall::Ok];
-    first.into_iter().find(|it| shapes.contains(&it.shape())).unwrap_or(Overall::Idle)
+    if is_disabled(resource) {
+        return Overall::Disabled;
+    }
+    match (update(resource).shape, runtime(resource).shape) {
+        (Shape::Error, _) | (_, Shape::Error) => Overall::Error,
+        (Shape::Busy, _) => Overall::Busy,
+        (Shape::Waiting, _) => Overall::Waiting,
+        (_, Shape::Starting) => Overall::Starting,
+        (Shape::Ok, _) | (_, Shape::Ok) => Overall::Ok,
+        _ => Overall::Idle,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,4 +206,9 @@ pub(crate) fn is_manual(resource: &UIResource) -> bool {
 
 pub(crate) fn is_disabled(resource: &UIResource) -> bool {
     resource.status.disable_status.as_ref().is_some_and(|it| it.state == "Disabled")
+}
+
+/// Its cluster is unreachable: what is known of it may be outdated.
+fn is_unreachable(resource: &UIResource) -> bool {
+    resource.metadata.annotations.contains_key(annotation::UNREACHABLE_CLUSTER)
 }

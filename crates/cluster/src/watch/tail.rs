@@ -86,8 +86,8 @@ where
             let limit = Duration::from_secs(u64::from(WATCH_SECONDS)) + PATIENCE;
             match tokio::time::timeout(limit, events.next()).await {
                 Ok(Some(Ok(event))) => self.take(event),
-                Ok(Some(Err(error))) => self.lost(&error).await,
-                Ok(None) | Err(_) => self.ended().await,
+                // Load balancers cut long connections: that is no outage unless reconnecting fails, too.
+                Ok(Some(Err(_)) | None) | Err(_) => self.ended().await,
             }
         } else if let Some(version) = self.version.clone() {
             self.watch(&version).await;

@@ -8,7 +8,8 @@ use lilt_model::cluster::{Notice, Pod, PodRef, Subject};
 
 use crate::context::Context;
 
-pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: String) {
+/// `reconnects`: it replaces a watch that had lost its connection, and reports that the cluster responds again.
+pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: String, mut reconnects: bool) {
     let connection = match context.cluster(&cluster) {
         Ok(connection) => connection,
         Err(failure) => return context.tell(Event::ClusterFailed { cluster, failure }).await,
@@ -20,6 +21,9 @@ pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: Strin
             () = context.cancel.cancelled() => return,
         };
         let Some(fact) = fact else { return };
+        if matches!(fact, NamespaceFact::PodsListed(_)) && std::mem::take(&mut reconnects) {
+            context.tell(Event::ClusterRecovered { cluster: cluster.clone() }).await;
+        }
         context.tell(event(&cluster, &namespace, fact)).await;
     }
 }

@@ -25,23 +25,27 @@ const CI_LIMIT: Duration = Duration::from_secs(30);
 const REGISTRY_LIMIT: Duration = Duration::from_secs(600);
 
 /// One that has seemed to be over `attempts` times is given more time each time.
-pub(crate) async fn run(context: Context, outage: Outage, id: u64, attempts: u32) {
+pub(crate) async fn run(context: Context, outage: Outage, id: u64, attempts: u32, immediate: bool) {
+    let pause = if immediate { Duration::ZERO } else { first_pause(attempts) };
     tokio::select! {
-        () = wait(&context, &outage, attempts) => context.tell(Event::OutageOver { outage: id }).await,
+        () = wait(&context, &outage, pause) => context.tell(Event::OutageOver { outage: id }).await,
         () = context.cancel.cancelled() => {}
     }
 }
 
-/// Until it is over, or a real attempt must tell.
-async fn wait(context: &Context, outage: &Outage, attempts: u32) {
+fn first_pause(attempts: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(2u32.saturating_pow(attempts)).min(DOUBT)
+}
+
+/// Until it is over, or a real attempt must tell. The first probe comes after `first_pause`.
+async fn wait(context: &Context, outage: &Outage, first_pause: Duration) {
     let limit = match outage.away {
         _ if context.settings.mode == Mode::Ci => Some(CI_LIMIT),
         Away::Registry(_) => Some(REGISTRY_LIMIT),
         Away::Engine | Away::Cluster => None,
     };
     let end = limit.map(|limit| Instant::now() + limit);
-    let before = FIRST_PAUSE.saturating_mul(2u32.saturating_pow(attempts)).min(DOUBT);
-    tokio::time::sleep(before).await;
+    tokio::time::sleep(first_pause).await;
     let mut pause = FIRST_PAUSE;
     while end.is_none_or(|end| Instant::now() < end) && !is_over(context, outage).await {
         tokio::time::sleep(pause).await;
@@ -71,7 +75,8 @@ impl<'c> Persistence<'c> {
         }
         let words = format!("ERROR: {failure}\nIt begins again by itself when {away} answers");
         self.span.print(Level::Error, &words);
-        wait(self.context, &Outage { cluster: self.cluster.clone(), away }, self.attempts).await;
+        let outage = Outage { cluster: self.cluster.clone(), away };
+        wait(self.context, &outage, first_pause(self.attempts)).await;
         self.attempts = self.attempts.saturating_add(1);
         Ok(())
     }

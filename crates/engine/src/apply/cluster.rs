@@ -16,24 +16,46 @@ pub(super) fn connected(state: &mut State, name: &ClusterName, info: ClusterInfo
     let cluster = state.clusters.get_mut(name);
     cluster.info = Some(info);
     cluster.connected = Some(now);
-    cluster.failure = None;
+    (cluster.failure, cluster.failing_since) = (None, None);
     touch_deployed(state, name);
     objects::cluster_connected(state);
 }
 
 pub(super) fn failed(state: &mut State, name: &ClusterName, failure: Failure) {
+    let now = state.now;
     let cluster = state.clusters.get_mut(name);
     if cluster.failure.as_ref() == Some(&failure) {
         return;
     }
+    // Before the first connection, the task that connects reports its failures itself.
+    let lost = cluster.failure.is_none() && cluster.info.is_some();
+    let words = format!("ERROR: {failure}\nReconnecting until the cluster responds.");
     cluster.failure = Some(failure);
+    cluster.failing_since.get_or_insert(now);
+    if lost {
+        state.note(&ResourceName::tiltfile(), Level::Error, words);
+    }
     touch_deployed(state, name);
     objects::cluster_connected(state);
 }
 
 pub(super) fn recovered(state: &mut State, name: &ClusterName) {
-    if state.clusters.get_mut(name).failure.take().is_some() {
+    let cluster = state.clusters.get_mut(name);
+    cluster.failing_since = None;
+    if cluster.failure.take().is_some() {
+        let context = cluster.info.as_ref().map(|info| info.context.clone()).unwrap_or_default();
+        let words = format!("Reconnected to the cluster {context}");
+        state.note(&ResourceName::tiltfile(), Level::Info, words);
         touch_deployed(state, name);
+    }
+}
+
+/// Restarts the connection attempts to clusters that are unreachable.
+pub(super) fn reconnect(state: &mut State) {
+    let failing = state.clusters.iter().filter(|(_, cluster)| cluster.failure.is_some());
+    for name in failing.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+        state.clusters.get_mut(&name).reconnect = state.next_sequence();
+        state.touch_session();
     }
 }
 

@@ -6,7 +6,8 @@ use lilt_model::resource::TriggerMode;
 use lilt_model::{Failure, ResourceName};
 
 use crate::apply::update::CANCELLED;
-use crate::apply::{load, switch, update};
+use crate::apply::{cluster, load, switch, update};
+use crate::outage;
 use crate::state::{State, UpdateKind};
 
 pub(crate) fn requested(state: &mut State, request: Request) {
@@ -28,6 +29,10 @@ pub(crate) fn requested(state: &mut State, request: Request) {
             }
         }
         Request::SetArgs { args } => set_args(state, &ResourceName::tiltfile(), args),
+        Request::Reconnect => {
+            cluster::reconnect(state);
+            outage::probe_now(state);
+        }
     }
 }
 

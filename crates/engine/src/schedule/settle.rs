@@ -10,7 +10,7 @@ use lilt_model::settings::CiSettings;
 use lilt_model::{ResourceName, Timestamp, duration};
 
 use crate::describe::describe;
-use crate::project::conditions_met;
+use crate::project::{conditions_met, shown_runtime};
 use crate::restart;
 use crate::runtime::{Runtime, current_pods, failed_pod, newest_pod, runtime};
 use crate::state::{BodyState, Mode, ResourceState, ServeState, State};
@@ -38,6 +38,7 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     let (standing, look_again) = standing(state, resource, &now, ready);
     let look_again = [look_again, restart::next(state, resource)].into_iter().flatten().min();
     let words = describe(state, resource);
+    let shown = shown_runtime(state, resource);
     let completed = ready && is_finite(resource);
     note_standing(state, name, standing);
     state.set_alarm(Some(name), look_again);
@@ -59,7 +60,7 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     if turned && ready {
         resource.last_ready = Some(at);
     }
-    let met = conditions_met(resource, now.status);
+    let met = conditions_met(resource, shown.status);
     for (known, met) in resource.conditions.iter_mut().zip(met) {
         if known.is_none_or(|(known, _)| known != met) {
             *known = Some((met, at));

@@ -47,6 +47,10 @@ pub(crate) struct ClusterState {
     pub(crate) info: Option<ClusterInfo>,
     pub(crate) connected: Option<Timestamp>,
     pub(crate) failure: Option<Failure>,
+    /// When the cluster became unreachable; set exactly while `failure` is.
+    pub(crate) failing_since: Option<Timestamp>,
+    /// The number of the last request to reconnect; 0 if there was none. A new number restarts the tasks that connect.
+    pub(crate) reconnect: u64,
     /// Namespaces with pods of ours, once something was deployed there.
     pub(crate) namespaces: BTreeSet<String>,
     /// Which resource applied an object.

@@ -35,6 +35,32 @@ pub struct UISessionStatus {
     pub version_settings: Option<VersionSettings>,
 }
 
+/// A cluster, Docker engine or registry that does not respond.
+///
+/// Front ends show it as it is, so that all of them use the same words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "ts", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct UnreachableService {
+    /// `Cluster kind-dev is unreachable`.
+    pub title: String,
+    /// Why, in one sentence.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub hint: Option<String>,
+    pub since: Timestamp,
+}
+
+impl UISession {
+    /// The unreachable services named in the annotation [`super::annotation::UNREACHABLE`].
+    pub fn unreachable(&self) -> Vec<UnreachableService> {
+        let annotation = self.metadata.annotations.get(super::annotation::UNREACHABLE);
+        annotation.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+}
+
 /// Something that is tried out, and whether it is on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

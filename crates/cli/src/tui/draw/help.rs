@@ -12,6 +12,7 @@ const KEYS: &[(&str, &str)] = &[
     ("e", "next resource that fails"),
     ("⏎  r  t", "update the resource now"),
     ("c", "cancel its update"),
+    ("R", "reconnect now to what is unreachable"),
     ("d", "disable or enable it"),
     ("m", "automatic or manual updates"),
     ("b", "open its endpoint in a browser"),

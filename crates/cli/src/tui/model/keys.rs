@@ -110,6 +110,7 @@ fn normal(model: &mut Model, key: KeyCode) -> Option<Effect> {
             }
         }
         KeyCode::Enter | KeyCode::Char('r' | 't') => return trigger(model),
+        KeyCode::Char('R') => return reconnect(model),
         KeyCode::Char('d') => return switch(model),
         KeyCode::Char('c') => return cancel(model),
         KeyCode::Char('m') => return change_mode(model),
@@ -201,6 +202,14 @@ fn trigger(model: &mut Model) -> Option<Effect> {
     }
     model.notice = Some(format!("{name} is updated as soon as possible"));
     Some(Effect::Ask(Request::Trigger { resource: name }))
+}
+
+fn reconnect(model: &mut Model) -> Option<Effect> {
+    if model.overview.unreachable.is_empty() {
+        return refuse(model, "nothing is unreachable".to_owned());
+    }
+    model.notice = Some("reconnecting …".to_owned());
+    Some(Effect::Ask(Request::Reconnect))
 }
 
 fn cancel(model: &mut Model) -> Option<Effect> {

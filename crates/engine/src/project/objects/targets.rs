@@ -79,7 +79,11 @@ fn runtime_target(state: &State, name: &ResourceName, resource: &ResourceState) 
         }
         (Body::Kubernetes(spec), BodyState::Kubernetes(kubernetes)) => {
             let kind = if spec.pod_readiness == PodReadiness::Succeeded { "job" } else { "server" };
-            ("runtime", kind, pods_state(state, resource, spec, kubernetes, now)?)
+            let told = pods_state(state, resource, spec, kubernetes, now)?;
+            let unreachable = state.clusters.get(&spec.cluster).failure.is_some();
+            let told =
+                if unreachable { json!({"waiting": {"waitReason": "waiting-for-cluster"}}) } else { told };
+            ("runtime", kind, told)
         }
         // Nothing runs of it yet: its updates fail.
         _ => ("runtime", "server", waiting(resource)),
