@@ -57,7 +57,11 @@ pub(crate) fn resolve(environment: Environment<'_>, home: Option<&Path>) -> Resu
     let config = config_directory(environment, home);
     match (current_context(environment, config.as_deref())?, config) {
         (Some(name), Some(config)) if name != "default" => context_address(&config, &name),
-        _ => Ok(default_address(environment, home)),
+        _ => {
+            // As `docker` does: they are loaded, whether or not the address uses them.
+            certificates(environment, home).map(|certificates| certificates.load()).transpose()?;
+            Ok(default_address(environment, home))
+        }
     }
 }
 
@@ -105,16 +109,16 @@ fn parse(host: &str, certificates: Option<&Certificates>) -> Result<Address, Pro
         return Err("an address starts with unix://, tcp:// or ssh://".to_owned().into());
     };
     let place = rest.trim_end_matches('/');
-    let secure = |certificates: &Certificates| {
-        let config = certificates.load().map_err(Problem::Certificates)?;
-        Ok(Address::Tls { host: with_port(place, 2376), config })
-    };
-    match (scheme, certificates) {
+    let load = |certificates: &Certificates| certificates.load().map_err(Problem::Certificates);
+    // Also for a socket, which does not use them: `docker` fails there if one is missing.
+    let tls = certificates.map(load).transpose()?;
+    let secure = |config| Ok(Address::Tls { host: with_port(place, 2376), config });
+    match (scheme, tls) {
         ("unix", _) if rest.starts_with('/') => Ok(Address::Unix(PathBuf::from(rest))),
         ("unix", _) => Err("the path of a unix:// address is absolute".to_owned().into()),
-        ("tcp" | "http" | "https", Some(certificates)) => secure(certificates),
+        ("tcp" | "http" | "https", Some(config)) => secure(config),
         ("https", None) => {
-            secure(&Certificates { folder: PathBuf::new(), needs_authority: false, verify: true })
+            secure(load(&Certificates { folder: PathBuf::new(), needs_authority: false, verify: true })?)
         }
         ("tcp" | "http", None) => Ok(Address::Tcp(with_port(place, 2375))),
         ("ssh", _) => Ok(Address::Ssh(Remote::parse(rest)?)),
@@ -258,9 +262,37 @@ mod tests {
             words.starts_with("unable to resolve docker endpoint: open /nowhere/ca.pem: no such file"),
             "{words}"
         );
-        // Of no use for a socket.
-        let variables = [("DOCKER_HOST", "unix:///x.sock"), ("DOCKER_TLS_VERIFY", "1")];
-        assert_eq!(resolve_with(&variables, None).unwrap(), "unix:///x.sock");
+    }
+
+    #[test]
+    fn missing_certificates_fail_for_every_address() {
+        for (variable, host) in [
+            ("DOCKER_TLS_VERIFY", "unix:///x.sock"),
+            ("DOCKER_TLS_VERIFY", "ssh://me@there"),
+            ("DOCKER_TLS_VERIFY", ""),
+            ("DOCKER_TLS", "unix:///x.sock"),
+            ("DOCKER_TLS", "tcp://there"),
+            ("DOCKER_TLS", ""),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().to_str().unwrap();
+            let variables = [("DOCKER_HOST", host), (variable, "1"), ("DOCKER_CERT_PATH", path)];
+            let failure = resolve_with(&variables, None).unwrap_err();
+            let expected =
+                format!("unable to resolve docker endpoint: open {path}/ca.pem: no such file or directory");
+            assert_eq!(failure.message, expected, "{variable} {host}");
+            // A client certificate is optional.
+            let authority = rcgen::generate_simple_self_signed(vec!["there".to_owned()]).unwrap();
+            std::fs::write(folder.path().join("ca.pem"), authority.cert.pem()).unwrap();
+            assert!(resolve_with(&variables, None).is_ok(), "{variable} {host}");
+        }
+    }
+
+    #[test]
+    fn a_context_has_certificates_of_its_own() {
+        let home = home_with_context("mine", "unix:///home/me/engine.sock", Some("mine"));
+        let variables = [("DOCKER_TLS_VERIFY", "1"), ("DOCKER_CERT_PATH", "/nowhere")];
+        assert_eq!(resolve_with(&variables, Some(home.path())), Ok("unix:///home/me/engine.sock".to_owned()));
     }
 
     fn home_with_context(name: &str, host: &str, current: Option<&str>) -> tempfile::TempDir {

@@ -30,6 +30,10 @@ impl Certificates {
         let builder = if self.verify {
             builder.with_root_certificates(self.authorities()?)
         } else {
+            let authority = self.folder.join("ca.pem");
+            if self.needs_authority && read(&authority)?.is_none() {
+                return Err(missing(&authority));
+            }
             builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
         };
         let certificate = self.folder.join("cert.pem");
@@ -84,7 +88,7 @@ fn missing(path: &Path) -> Failure {
         "unable to resolve docker endpoint: open {}: no such file or directory",
         path.display()
     ))
-    .hint("DOCKER_CERT_PATH, or the folder of Docker's configuration, must have ca.pem, cert.pem and key.pem; unset DOCKER_TLS_VERIFY for an engine without TLS")
+    .hint("DOCKER_CERT_PATH, or the folder of Docker's configuration, must have ca.pem, cert.pem and key.pem; unset DOCKER_TLS_VERIFY and DOCKER_TLS for an engine without TLS")
 }
 
 fn unusable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
