@@ -6,8 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "hold", rename_all = "snake_case")]
 pub enum Hold {
-    /// Waits for a trigger by hand; `changed` if there is something to update with.
-    Trigger { changed: bool },
+    /// Waits for a manual trigger; `changed` if there is something to update with, and how many files of that are new.
+    Trigger {
+        changed: bool,
+        #[serde(default)]
+        files: usize,
+    },
     /// These have not been ready yet.
     Dependencies { on: Vec<Dependency> },
     /// As many updates as allowed are running, or one that must run alone. `alone`: it is one of those itself.
@@ -60,8 +64,10 @@ impl Hold {
 
     pub fn words(&self) -> String {
         match self {
-            Hold::Trigger { changed: false } => "waiting for a trigger".into(),
-            Hold::Trigger { changed: true } => "files changed; waiting for a trigger".into(),
+            Hold::Trigger { changed: false, .. } => "waiting for a trigger".into(),
+            Hold::Trigger { changed: true, files: 0 } => "definition changed; waiting for a trigger".into(),
+            Hold::Trigger { changed: true, files: 1 } => "1 file changed; waiting for a trigger".into(),
+            Hold::Trigger { changed: true, files } => format!("{files} files changed; waiting for a trigger"),
             Hold::Dependencies { on } => {
                 let names: Vec<String> = on.iter().map(|it| format!("{} ({})", it.name, it.state)).collect();
                 format!("waiting for {}", names.join(", "))

@@ -144,7 +144,7 @@ fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState
     let status = UIResourceStatus {
         last_deploy_time: tiltfile.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
         trigger_mode: trigger_mode(state.trigger_modes.get(name).copied().unwrap_or_default(), true),
-        has_pending_changes: matches!(tiltfile.hold, Some(Hold::Trigger { changed: true })),
+        has_pending_changes: matches!(tiltfile.hold, Some(Hold::Trigger { changed: true, .. })),
         build_history: history(name, tiltfile.history.iter().rev()),
         current_build: tiltfile
             .loading

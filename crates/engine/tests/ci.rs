@@ -125,6 +125,27 @@ fn the_first_failed_pod_of_a_job_breaks_it_unless_there_is_grace() {
     assert_eq!(verdict(&script.state), Some(Verdict::Ready), "the second try was good");
 }
 
+/// A container that has ended with an error: the node tells that before the pod's phase changes.
+fn container_ended(resource: &str, pod: &str) -> Pod {
+    Pod { phase: PodPhase::Running, ..ended(resource, pod, PodPhase::Failed, 1) }
+}
+
+#[test]
+fn job_fails_only_when_its_pod_is_reported_failed() {
+    let mut script = ci(vec![job("test")], CiSettings::default());
+    script.connect().deploy("test", "one").pod(container_ended("test", "t-1"));
+    assert_eq!(verdict(&script.state), None, "the cluster still reports the pod as running");
+    assert_eq!(script.status("test"), "Ok/Pending");
+    script.pod(ended("test", "t-1", PodPhase::Failed, 1));
+    assert_eq!(cause(&script), "test: pod t-1: Error (container main exited with code 3)");
+
+    // With restartPolicy: OnFailure the pod never fails: its container is restarted.
+    let mut script = ci(vec![job("test")], CiSettings::default());
+    let crashing = Pod { status: "CrashLoopBackOff".into(), ..container_ended("test", "t-1") };
+    script.connect().deploy("test", "one").pod(crashing);
+    assert!(cause(&script).contains("CrashLoopBackOff"), "{}", cause(&script));
+}
+
 #[test]
 fn grace_ends() {
     let settings = CiSettings { k8s_grace_period: Some(Duration::from_secs(10)), ..CiSettings::default() };

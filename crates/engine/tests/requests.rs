@@ -235,7 +235,7 @@ fn a_tiltfile_in_manual_mode_is_loaded_when_it_is_triggered() {
     assert_eq!(told(&script), (1, false, String::new()));
     script.save_tiltfile();
     assert_eq!(script.running_load(), None);
-    assert_eq!(told(&script), (1, true, "files changed; waiting for a trigger".into()));
+    assert_eq!(told(&script), (1, true, "1 file changed; waiting for a trigger".into()));
     script.trigger("(Tiltfile)");
     // What is saved while it is loaded waits for the next one.
     assert!(script.running_load().is_some() && !told(&script).1);

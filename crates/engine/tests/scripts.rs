@@ -213,7 +213,7 @@ fn manual_resources_collect_changes_until_they_are_triggered() {
     assert_snapshot!(script.show(), @r#"
     watch Tiltfile
     watch Local("a")
-    a holds: files changed; waiting for a trigger
+    a holds: 1 file changed; waiting for a trigger
     "#);
     script.trigger("a");
     assert!(script.update_of("a").is_some());

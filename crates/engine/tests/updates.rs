@@ -233,7 +233,7 @@ fn with_the_cascade_dependents_update_too() {
     script.succeed("lib");
     assert!(script.show().contains("update app: 1 File Changed: [app/x]"), "{}", script.show());
     script.succeed("app");
-    assert_eq!(script.state.hold(&"docs".into()), Some(&Hold::Trigger { changed: true }));
+    assert_eq!(script.state.hold(&"docs".into()), Some(&Hold::Trigger { changed: true, files: 0 }));
     script.save("lib", "/p/lib/x").succeed("lib");
     assert!(script.show().contains("update app: Dependencies Updated: [lib]"), "{}", script.show());
 }
@@ -456,7 +456,7 @@ fn modes_and_starts_can_be_mixed() {
     assert!(updating(&script).is_empty());
     script.save("late", "/p/late/x").save("by-hand", "/p/by-hand/x");
     assert_eq!(updating(&script), ["late"]);
-    assert_eq!(script.state.hold(&"by-hand".into()), Some(&Hold::Trigger { changed: true }));
+    assert_eq!(script.state.hold(&"by-hand".into()), Some(&Hold::Trigger { changed: true, files: 1 }));
     script.succeed("late").trigger("by-hand").succeed("by-hand").trigger("by-hand");
     assert_eq!(updating(&script), ["by-hand"], "also without pending changes");
 }

@@ -75,7 +75,7 @@ describe("messages", () => {
     const held = (hold: string) =>
       messages(resource("a", {}, { annotations: { [annotation.hold]: hold } })).map(({ kind }) => kind);
     expect(held("waiting for a trigger")).toEqual(["due"]);
-    expect(held("files changed; waiting for a trigger")).toEqual(["due"]);
+    expect(held("2 files changed; waiting for a trigger")).toEqual(["due"]);
     expect(held("waiting for db (waiting for a trigger)")).toEqual(["hold"]);
   });
 

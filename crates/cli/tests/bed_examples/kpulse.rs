@@ -88,7 +88,7 @@ fn its_whole_story() {
     assert_eq!(example.namespace.kubectl(&image), "kpulse:dev");
     let place = lilt.place();
     example.edit("Dockerfile", "ENTRYPOINT", "LABEL made=anew\nENTRYPOINT");
-    lilt.wait_for_line_after(place, "kpulse │ STEP 1/3 — Building Custom Build: [kpulse]");
+    lilt.wait_for_line_after(place, "kpulse │ STEP 1/2 — Building Custom Build: [kpulse]");
     lilt.wait_for_line_after(
         place,
         "kpulse │      Skipping push: custom_build() configured to handle push itself",

@@ -111,6 +111,7 @@ fn all_but_one_by_hand(example: &Example) {
 fn a_requirement_that_nobody_has(example: &Example, lilt: &Lilt) {
     let place = lilt.place();
     example.edit("requirements.txt", "uvicorn", "nothing_of_that_name==0\nuvicorn");
+    lilt.wait_for_line_after(place, "myapp │   → Failed to update container ");
     lilt.wait_for_line_after(place, "myapp │ ERROR: Build Failed: run step");
     lilt.wait_until("myapp", "failed", |it| it["status"]["updateStatus"] == "error");
     example.serves("/", "Salve");

@@ -94,6 +94,7 @@ fn a_command_may_tag_and_push_itself() {
         |more: &str| format!("custom_build('{image}', '{build}', deps=['app'], {more})\n{}", deploy(&site));
     site.project.write("Tiltfile", &own("outputs_image_ref_to='ref', disable_push=True"));
     lilt.wait_for_line_after(place, "Skipping push: custom_build() configured to handle push itself");
+    lilt.wait_for_line_after(place, "STEP 2/2 — Deploying");
     eventually("the image of that name is deployed", || {
         (deployed(&site) == format!("{registry}/{image}:own")).then_some(())
     });

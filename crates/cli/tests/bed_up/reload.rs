@@ -107,7 +107,7 @@ fn a_trigger_for_what_was_saved_deletes_nothing() {
     let first = uid();
     site.project.write("image/text", &format!("two {image}\n"));
     lilt.wait_until("web", "waits for a trigger", |it| {
-        it["metadata"]["annotations"]["lilt.dev/hold"] == "files changed; waiting for a trigger"
+        it["metadata"]["annotations"]["lilt.dev/hold"] == "1 file changed; waiting for a trigger"
     });
     let place = lilt.place();
     lilt.click("web");

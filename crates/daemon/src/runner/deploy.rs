@@ -45,7 +45,7 @@ pub(crate) async fn run(
     let mut span = context.update_span(&resource, update);
     report::begin(&mut span, &cause);
     let mut outcome = UpdateOutcome::success();
-    let mut steps = Steps::new(&context, resource.clone(), update, span, step_count(job));
+    let mut steps = Steps::new(&context, resource.clone(), update, span, step_count(&job.images));
     // A command that deploys is given time to end, and counts as under way until it has.
     let by_command = job.kubernetes.custom_deploy.is_some();
     let landing = by_command.then(|| context.land(&resource));
@@ -79,9 +79,19 @@ pub(crate) async fn run(
     context.tell(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
 }
 
-fn step_count(job: &DeployJob) -> usize {
-    let built = job.images.iter().filter(|image| matches!(image, ImageJob::Build(_))).count();
-    built * 2 + 1
+/// The steps of an update: building and pushing each image, then the deployment.
+fn step_count(images: &[ImageJob]) -> usize {
+    build_step_count(images) + 1
+}
+
+/// The steps that build images and push them. A command that pushes its image itself has no step of its own for that.
+pub(super) fn build_step_count(images: &[ImageJob]) -> usize {
+    let steps = |image: &ImageJob| match image {
+        ImageJob::Build(target) if delivery::pushes_itself(target) => 1,
+        ImageJob::Build(_) => 2,
+        ImageJob::Reuse { .. } => 0,
+    };
+    images.iter().map(steps).sum()
 }
 
 /// Builds what is not built and brings it to where it is needed. Gives all images, in build order.
@@ -239,7 +249,32 @@ pub(super) fn collect_hashes(value: &Value, into: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
+    use lilt_model::command::Command;
+    use lilt_model::image::{CustomBuild, CustomOutput, ImageBuild};
+
     use super::*;
+
+    #[test]
+    fn disable_push_has_no_push_step() {
+        let custom = |output| {
+            let command = Command::shell("make image", "/p");
+            let recipe = CustomBuild {
+                command,
+                deps: Vec::new(),
+                tag: String::new(),
+                output,
+                outputs_image_ref_to: None,
+            };
+            let image = ImageTarget { build: ImageBuild::Custom(recipe), ..ImageTarget::default() };
+            ImageJob::Build(Box::new(image))
+        };
+        assert_eq!(step_count(&[custom(CustomOutput::LocalDockerAndRemote)]), 2);
+        assert_eq!(step_count(&[custom(CustomOutput::Remote)]), 2);
+        assert_eq!(step_count(&[custom(CustomOutput::LocalDocker)]), 3);
+        assert_eq!(step_count(&[custom(CustomOutput::LocalDocker), custom(CustomOutput::Remote)]), 4);
+        let reused = ImageJob::Reuse { name: "web".into(), reference: "web:1".into() };
+        assert_eq!(step_count(&[reused]), 1);
+    }
 
     #[test]
     fn what_only_our_own_pods_can_have_is_named() {

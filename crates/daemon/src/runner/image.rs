@@ -4,19 +4,16 @@ use lilt_engine::{BuiltReference, DeployJob, Event, UpdateOutcome};
 use lilt_model::api::ObjectKey;
 use lilt_model::{Failure, ResourceName};
 
-use super::deploy::{build, steps::Steps};
+use super::deploy::{build, build_step_count, steps::Steps};
 use super::outage::Persistence;
 use super::report;
 use crate::context::Context;
-
-/// Building, and bringing it to the cluster.
-const STEPS: usize = 2;
 
 pub(crate) async fn run(context: Context, key: ObjectKey, run: u64, resource: ResourceName, job: &DeployJob) {
     let mut span = context.update_span(&resource, run);
     let words = context.update_span(&resource, run);
     span.info(&format!("Building the image of {key}"));
-    let mut steps = Steps::new(&context, resource, run, span, STEPS);
+    let mut steps = Steps::new(&context, resource, run, span, build_step_count(&job.images));
     let mut outcome = UpdateOutcome::success();
     let work = async {
         let mut persistence = Persistence::new(&context, &job.kubernetes.cluster, words);

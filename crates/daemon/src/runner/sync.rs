@@ -157,13 +157,19 @@ async fn update(
         Ok(()) => span.info(&format!("  → Container {name} updated!")),
         Err(SyncFault::Gone) => span.info(&format!("  → Container {name} is gone")),
         Err(SyncFault::Step(failure)) => {
+            span.info(&failed_line(&name, &failure.message));
             span.print(Level::Error, &format!("ERROR: Build Failed: {failure}"));
         }
         Err(SyncFault::Transport(failure) | SyncFault::Closed(failure)) => {
-            span.print(Level::Warn, &format!("Failed to update container {name}: {failure}"));
+            span.print(Level::Warn, &failed_line(&name, &failure.to_string()));
         }
     }
     result
+}
+
+/// The line that Tilt prints for a container that could not be updated. Scripts look for it.
+fn failed_line(container: &str, cause: &str) -> String {
+    format!("  → Failed to update container {container}: {cause}")
 }
 
 /// Whatever went wrong in a container that is gone, it was because of that.
@@ -368,6 +374,15 @@ fn is_due(triggers: &[PathBuf], paths: &[PathBuf]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failed_update_names_pod_and_container() {
+        let line = failed_line("web-1/main", "run step \"false\" failed: exit status 1");
+        assert_eq!(
+            line,
+            "  → Failed to update container web-1/main: run step \"false\" failed: exit status 1"
+        );
+    }
 
     #[test]
     fn steps_with_triggers_run_only_for_their_files() {

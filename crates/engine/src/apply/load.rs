@@ -56,7 +56,7 @@ pub(super) fn request_for_changes(state: &mut State, name: &ResourceName) {
     let Some(tiltfile) = state.tiltfile_named(name).filter(|it| it.triggers.follows_files) else { return };
     if is_manual(state, name) {
         if let Some(tiltfile) = state.tiltfile_named_mut(name) {
-            tiltfile.hold = Some(Hold::Trigger { changed: true });
+            tiltfile.hold = Some(Hold::Trigger { changed: true, files: tiltfile.changes.len() });
         }
         state.touch(name);
         return;

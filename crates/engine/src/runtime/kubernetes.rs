@@ -61,7 +61,7 @@ fn job(state: &State, kubernetes: &KubernetesState, spec: &KubernetesResource, p
     // Jobs try again with a new pod: the newest one tells how it stands.
     match newest_pod(pods.iter().copied()) {
         None => Runtime::because(RuntimeStatus::Pending, no_pod_words(state, &spec.cluster, kubernetes)),
-        Some(pod) if is_broken(pod) => Runtime::because(RuntimeStatus::Error, words(state, pod)),
+        Some(pod) if has_failed(pod) => Runtime::because(RuntimeStatus::Error, words(state, pod)),
         Some(pod) if pod.ready || pod.phase == PodPhase::Succeeded => {
             Runtime::because(RuntimeStatus::Pending, "running to completion")
         }
@@ -78,7 +78,15 @@ fn wanted_successes(spec: &KubernetesResource) -> usize {
 
 /// A pod that has failed, in words.
 pub(crate) fn failed_pod<'a>(state: &State, pods: impl Iterator<Item = &'a Pod>) -> Option<String> {
-    pods.filter(|pod| is_broken(pod)).min_by_key(|pod| pod.created).map(|pod| words(state, pod))
+    pods.filter(|pod| has_failed(pod)).min_by_key(|pod| pod.created).map(|pod| words(state, pod))
+}
+
+/// Whether the cluster reports that a pod has failed, or that a container of it cannot be started.
+///
+/// A container that ended with an error is not enough: until the pod's phase is `Failed`, it may be restarted.
+fn has_failed(pod: &Pod) -> bool {
+    let status = pod.status.strip_prefix("Init:").unwrap_or(&pod.status);
+    pod.phase == PodPhase::Failed || WAITING_IN_VAIN.contains(&status)
 }
 
 /// What is said of a container that will not run soon, if ever.

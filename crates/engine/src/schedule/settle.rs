@@ -150,7 +150,8 @@ fn standing(
     }
 }
 
-/// What is wrong with it at run time. Of a job the first pod that failed counts, also if another one tries again.
+/// What is wrong with it at run time. A job fails once the cluster reports that a pod of it has failed: the first such
+/// pod counts, also if another one tries again.
 fn trouble(state: &State, resource: &ResourceState, now: &Runtime) -> Option<String> {
     if now.status == RuntimeStatus::Error {
         return Some(now.message.clone().unwrap_or_default());

@@ -83,7 +83,7 @@ fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
         return Ok(Some(Rank::changed(resource.attempted)));
     }
     if changed || !resource.started_once {
-        return Err(Hold::Trigger { changed });
+        return Err(Hold::Trigger { changed, files: job::new_changes(resource).len() });
     }
     Ok(None)
 }

@@ -246,7 +246,7 @@ impl ResourceState {
 
     /// Something is to be done, and the user need not ask for it.
     pub(crate) fn is_pending(&self) -> bool {
-        let held = |hold: &Hold| !matches!(hold, Hold::Trigger { changed: false });
+        let held = |hold: &Hold| !matches!(hold, Hold::Trigger { changed: false, .. });
         self.queued.is_some() || self.hold.as_ref().is_some_and(held)
     }
 

@@ -1,18 +1,22 @@
 //! Objects as a table, for people who type `get`.
 
 use lilt_model::Timestamp;
+use lilt_model::api::annotation;
 use lilt_model::api::kinds::Kind;
 use serde_json::{Value, json};
 
 /// A column beside name and age: its head and where its value is in the object.
 type Column = (&'static str, &'static str);
 
+/// Tilt's reason why a resource is not updated.
+const WAIT_REASON: &str = "/status/waiting/reason";
+
 fn columns(kind: &Kind) -> &'static [Column] {
     match kind.name {
         "UIResource" => &[
             ("Update", "/status/updateStatus"),
             ("Runtime", "/status/runtimeStatus"),
-            ("Waiting", "/status/waiting/reason"),
+            ("Waiting", WAIT_REASON),
             ("Pod", "/status/k8sResourceInfo/podName"),
         ],
         "Cmd" => {
@@ -88,7 +92,10 @@ fn heads(kind: &Kind) -> Vec<Value> {
 
 fn row(kind: &Kind, object: &Value, attached: Attached, now: Timestamp) -> Value {
     let mut cells = vec![object["metadata"]["name"].clone()];
-    cells.extend(columns(kind).iter().map(|(_, place)| cell(object.pointer(place))));
+    cells.extend(columns(kind).iter().map(|(_, place)| match object.pointer(place) {
+        None if *place == WAIT_REASON => json!(own_wait_reason(object)),
+        value => cell(value),
+    }));
     cells.push(json!(age(object, now)));
     let mut row = json!({"cells": cells});
     match attached {
@@ -97,6 +104,21 @@ fn row(kind: &Kind, object: &Value, attached: Attached, now: Timestamp) -> Value
         Attached::Nothing => {}
     }
     row
+}
+
+/// Returns why a resource waits where Tilt has no reason for that, such as in manual mode.
+fn own_wait_reason(object: &Value) -> String {
+    let note = |key: &str| object["metadata"]["annotations"][key].as_str().unwrap_or_default();
+    let hold: Value = serde_json::from_str(note(annotation::HOLD_DATA)).unwrap_or_default();
+    if hold["hold"] != "trigger" {
+        return note(annotation::HOLD).to_owned();
+    }
+    match (hold["changed"].as_bool(), hold["files"].as_u64()) {
+        (Some(true), Some(1)) => "manual trigger: 1 file changed".to_owned(),
+        (Some(true), Some(files @ 1..)) => format!("manual trigger: {files} files changed"),
+        (Some(true), _) => "manual trigger: definition changed".to_owned(),
+        _ => "manual trigger".to_owned(),
+    }
 }
 
 /// The object's metadata alone.
@@ -128,5 +150,37 @@ fn age(object: &Value, now: Timestamp) -> String {
         120..7_200 => format!("{}m", seconds / 60),
         7_200..172_800 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::api::kinds::kinds;
+
+    use super::*;
+
+    fn waiting(hold: &Value, words: &str, status: &Value) -> Value {
+        let annotations = json!({annotation::HOLD_DATA: hold.to_string(), annotation::HOLD: words});
+        let object = json!({"metadata": {"name": "web", "annotations": annotations}, "status": status});
+        let kind = kinds().named("UIResource").expect("it is a kind");
+        table(kind, &[object], Attached::Nothing, Timestamp::ZERO)["rows"][0]["cells"][3].clone()
+    }
+
+    #[test]
+    fn manual_mode_shows_why_a_resource_waits() {
+        let trigger = |changed: bool, files: u64| {
+            waiting(&json!({"hold": "trigger", "changed": changed, "files": files}), "…", &json!({}))
+        };
+        assert_eq!(trigger(true, 1), "manual trigger: 1 file changed");
+        assert_eq!(trigger(true, 3), "manual trigger: 3 files changed");
+        assert_eq!(trigger(true, 0), "manual trigger: definition changed");
+        assert_eq!(trigger(false, 0), "manual trigger");
+    }
+
+    #[test]
+    fn wait_reason_of_tilt_comes_first() {
+        let status = json!({"waiting": {"reason": "waiting-for-dep"}});
+        assert_eq!(waiting(&json!({"hold": "dependencies"}), "waiting for db", &status), "waiting-for-dep");
+        assert_eq!(waiting(&json!({"hold": "loop"}), "held: …", &json!({})), "held: …");
     }
 }

@@ -41,6 +41,9 @@ pub(crate) async fn build_and_push(
             find(context, job, target, &expected, named).await?
         }
     };
+    if delivery::pushes_itself(target) {
+        steps.detail("Skipping push: custom_build() configured to handle push itself");
+    }
     steps.end().await;
     delivery::deliver(context, job, target, &built, steps).await?;
     Ok(built)
@@ -184,7 +187,7 @@ async fn find(
 
 /// Whether the cluster has it from the command alone, and so by no other name than the command's.
 fn is_brought(job: &DeployJob, target: &ImageTarget) -> bool {
-    delivery::brings_itself(target) && job.delivery != Delivery::Shared
+    delivery::pushes_itself(target) && job.delivery != Delivery::Shared
 }
 
 /// What is in an image whose name the command keeps from build to build, as far as the engine knows.

@@ -15,7 +15,8 @@ use super::image::{self, Built};
 use super::steps::Steps;
 use crate::context::Context;
 
-/// One stage, also if nothing is to be done: then it says why.
+/// Pushes an image that was built, as a step of its own. Where nothing needs to be pushed, the step says why; an image
+/// that its command pushes has no such step.
 pub(crate) async fn deliver(
     context: &Context,
     job: &DeployJob,
@@ -23,11 +24,12 @@ pub(crate) async fn deliver(
     built: &Built,
     steps: &mut Steps,
 ) -> Result<(), Failure> {
+    if pushes_itself(target) {
+        return Ok(());
+    }
     let reference = built.local.as_str();
     steps.begin(StageKind::Push, reference, format!("Pushing {reference}")).await;
-    if brings_itself(target) {
-        steps.detail("Skipping push: custom_build() configured to handle push itself");
-    } else if !job.delivered.contains(&target.name) {
+    if !job.delivered.contains(&target.name) {
         steps.detail("Skipping push: base image does not need deploy");
     } else {
         bring(context, job, built, steps).await?;
@@ -69,7 +71,7 @@ fn load_name(nodes: &Nodes) -> &'static str {
 }
 
 /// Whether the command that builds it brings it to the cluster, too.
-pub(crate) fn brings_itself(target: &ImageTarget) -> bool {
+pub(crate) fn pushes_itself(target: &ImageTarget) -> bool {
     matches!(&target.build, ImageBuild::Custom(recipe) if recipe.output != CustomOutput::LocalDocker)
 }
 
