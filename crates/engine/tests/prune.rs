@@ -2,7 +2,6 @@
 
 mod support;
 
-
 use lilt_engine::{Event, PruneJob, TaskId, TaskSpec, plan};
 use lilt_model::cluster::{ClusterInfo, Registry};
 use lilt_model::project::{Project, Settings};

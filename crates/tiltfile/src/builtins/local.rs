@@ -188,7 +188,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let echo_off = function.argument("echo_off", echo_off).boolean()?.unwrap_or(false);
         let stdin = function.argument("stdin", stdin).text()?;
         let text = execute(session, &command, stdin.as_deref(), quiet, echo_off)?;
-        Ok(Blob { text, source: format!("local: {}", command.display()) })
+        let source = if echo_off { "local".to_owned() } else { format!("local: {}", command.display()) };
+        Ok(Blob { text, source })
     }
 
     /// A link with a name, for `links`.
@@ -343,19 +344,24 @@ fn execute(
         }
     };
     let output = session.run(command, stdin.map(str::as_bytes), &mut each_line);
-    let shown = command.display();
+    // With echo_off the command may contain a secret.
+    let shown = if echo_off {
+        "the command (hidden by echo_off)".to_owned()
+    } else {
+        format!("{:?}", command.display())
+    };
     let output = output.map_err(|error| match error.kind() {
         std::io::ErrorKind::Interrupted => raise(cancelled()),
         std::io::ErrorKind::NotFound if !session.outside.is_dir(&command.dir) => {
             raise(Failure::user(format!("local: no such directory: {}", command.dir.display())))
         }
-        _ => raise(Failure::user(format!("local: cannot run {shown:?}: {error}"))),
+        _ => raise(Failure::user(format!("local: cannot run {shown}: {error}"))),
     })?;
     if output.exit_code != Some(0) {
         let how = output
             .exit_code
             .map_or("was ended by a signal".into(), |code| format!("exited with code {code}"));
-        let failure = Failure::user(format!("local: {shown:?} {how}"));
+        let failure = Failure::user(format!("local: {shown} {how}"));
         let mut said = Vec::new();
         // Its stdout was shown already, unless it was to be quiet.
         for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
