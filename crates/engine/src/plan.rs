@@ -232,8 +232,8 @@ fn inspection(
 }
 
 /// Where a new connection should go: the newest pod of the newest deployment, ready ones first. Until one of those
-/// runs, the ones before it serve. Of pods that have nothing in common but the resource, those of what declares the port, then
-/// those that were deployed, and not only found by a label.
+/// runs, the ones before it serve. Of pods that have nothing in common but the resource, those of what declares the port; where
+/// none does, the newest, whether it was deployed or found by a label, as under Tilt.
 fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState, forward: &Forward) -> Option<&'a Pod> {
     let wanted = if forward.container_port == 0 { forward.local_port } else { forward.container_port };
     let current: Vec<&str> = current_pods(state, kubernetes).map(|pod| pod.name.as_str()).collect();
@@ -249,7 +249,7 @@ fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState, forward: &For
         .max_by_key(|pod| {
             let declares = declaring.iter().any(|other| is_akin(pod, other));
             let current = current.contains(&pod.name.as_str());
-            (!pod.deleting, declares, pod.template_hash.is_some(), pod.ready, current, pod.created)
+            (!pod.deleting, declares, pod.ready, current, pod.created)
         })
 }
 
