@@ -1,20 +1,20 @@
 //! A session's end on disk, in the form of Tilt's snapshots: the view, and when it was made.
 
-use std::io::{BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
 use lilt_host::{clock, files};
 use lilt_model::Failure;
-use lilt_server::view::{Reports, SNAPSHOT_BEGIN, pieces, snapshot_end};
+use lilt_server::view::{Reports, SNAPSHOT_BEGIN, snapshot_end, snapshot_view};
 use lilt_store::{ApiReader, Reader};
 
 /// Writes all that a store knows, and what its session left.
 pub(crate) async fn write(reader: Reader, objects: &ApiReader, path: &Path) -> Result<(), Failure> {
     let reports = Reports::ask(&reader).await;
     let all = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(files::create(path)?);
+        let mut file = files::create_private(path)?;
         file.write_all(SNAPSHOT_BEGIN.as_bytes())?;
-        for piece in pieces(reader.clone(), Some(objects)) {
+        for piece in snapshot_view(reader.clone(), Some(objects)) {
             file.write_all(piece.as_bytes())?;
         }
         let end = snapshot_end(&reader, Some(objects), reports, clock::now());

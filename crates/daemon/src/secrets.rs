@@ -1,22 +1,69 @@
 //! Keeps the values of Secrets out of what readers see besides logs: what failed, why, and what the cluster says.
 
-use lilt_engine::{Event, ServeExit};
+use lilt_engine::{Event, ForwardState, ServeExit, SyncFault};
+use lilt_model::Failure;
 use lilt_model::api::{UIResource, UISession};
+use lilt_model::image::BuildRecord;
 use lilt_model::secret::Redactor;
+use lilt_model::timeline::UpdateRecord;
 
-/// Out of what a runner tells, before it becomes state.
+/// Redacts what a runner reports, before it becomes state.
 pub(crate) fn keep_out_of_event(redactor: &Redactor, event: &mut Event) {
     if redactor.is_empty() {
         return;
     }
-    let failure = match event {
-        Event::UpdateEnded { outcome, .. } => outcome.failure.as_mut(),
-        Event::ServeEnded { exit: ServeExit::Failed(failure), .. } => Some(failure),
-        _ => None,
-    };
-    if let Some(failure) = failure {
+    match event {
+        Event::UpdateEnded { outcome, .. } => {
+            outcome.builds.iter_mut().for_each(|build| redact_build(redactor, build));
+        }
+        Event::ObjectImageBuilt { record: Some(record), .. } => redact_build(redactor, record),
+        Event::StageBegan { detail, .. } => redactor.redact_in_place(detail),
+        Event::ProbeChanged { cause: Some(cause), .. } => redactor.redact_in_place(cause),
+        _ => {}
+    }
+    if let Some(failure) = failure_of(event) {
         redactor.redact_failure(failure);
     }
+}
+
+fn failure_of(event: &mut Event) -> Option<&mut Failure> {
+    match event {
+        Event::UpdateEnded { outcome, .. } => outcome.failure.as_mut(),
+        Event::ServeEnded { exit: ServeExit::Failed(failure), .. }
+        | Event::UpdateCommandEnded { exit: ServeExit::Failed(failure), .. }
+        | Event::CommandEnded { exit: ServeExit::Failed(failure), .. }
+        | Event::ForwardChanged { state: ForwardState::Failed(failure), .. }
+        | Event::ObjectForwardChanged { state: ForwardState::Failed(failure), .. }
+        | Event::ObjectsApplied { outcome: Err(failure), .. }
+        | Event::ObjectImageBuilt { outcome: Err(failure), .. }
+        | Event::ClusterFailed { failure, .. }
+        | Event::ClusterTroubled { failure, .. }
+        | Event::TaskBroke { failure, .. } => Some(failure),
+        Event::Synced { outcome: Err(fault), .. } | Event::ObjectSynced { outcome: Err(fault), .. } => {
+            match fault {
+                SyncFault::Step(failure) | SyncFault::Transport(failure) | SyncFault::Closed(failure) => {
+                    Some(failure)
+                }
+                SyncFault::Gone => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn redact_build(redactor: &Redactor, build: &mut BuildRecord) {
+    let stages = build.stages.iter_mut().flat_map(|stage| [Some(&mut stage.name), stage.error.as_mut()]);
+    stages.chain([build.error.as_mut()]).flatten().for_each(|text| redactor.redact_in_place(text));
+}
+
+/// Redacts what is kept of an update for the whole session.
+pub(crate) fn keep_out_of_record(redactor: &Redactor, record: &mut UpdateRecord) {
+    if redactor.is_empty() {
+        return;
+    }
+    let details = record.stages.iter_mut().map(|stage| &mut stage.detail);
+    let texts = details.chain(&mut record.error).chain([&mut record.cause]);
+    texts.for_each(|text| redactor.redact_in_place(text));
 }
 
 /// Out of what is shown of a resource, wherever the words came from.
@@ -43,21 +90,50 @@ pub(crate) fn keep_out_of_session(redactor: &Redactor, session: &mut UISession) 
 
 #[cfg(test)]
 mod tests {
+    use lilt_model::Timestamp;
     use lilt_model::api::{BuildTerminated, ObjectMeta, UIResourceStatus};
     use lilt_model::secret::Secret;
+    use lilt_model::timeline::{Outcome, Stage, StageKind};
 
     use super::*;
 
-    #[test]
-    fn words_of_an_object_have_no_secrets() {
-        let value = "hunter2".to_owned();
+    fn redactor() -> Redactor {
         let secret = Secret {
             name: "db".into(),
             key: "pw".into(),
-            value: value.into(),
+            value: "hunter2".into(),
             encoded: "aHVudGVyMg==".into(),
         };
-        let redactor = Redactor::new(&[secret]);
+        Redactor::new(&[secret])
+    }
+
+    #[test]
+    fn stage_details_and_update_records_are_redacted() {
+        let hidden = "[redacted secret db:pw]";
+        let detail = "login -p hunter2".to_owned();
+        let mut event =
+            Event::StageBegan { resource: "web".into(), update: 1, stage: StageKind::Run, detail };
+        keep_out_of_event(&redactor(), &mut event);
+        let Event::StageBegan { detail, .. } = event else { panic!("another event") };
+        assert_eq!(detail, format!("login -p {hidden}"));
+        let mut record = UpdateRecord {
+            update: 1,
+            cause: "Changed: hunter2".into(),
+            begin: Timestamp::ZERO,
+            end: None,
+            outcome: Outcome::Failed,
+            error: Some("no hunter2".into()),
+            stages: vec![Stage::new(StageKind::Run, "login -p hunter2", Timestamp::ZERO)],
+        };
+        keep_out_of_record(&redactor(), &mut record);
+        assert_eq!(record.cause, format!("Changed: {hidden}"));
+        assert_eq!(record.error, Some(format!("no {hidden}")));
+        assert_eq!(record.stages[0].detail, format!("login -p {hidden}"));
+    }
+
+    #[test]
+    fn words_of_an_object_have_no_secrets() {
+        let redactor = redactor();
         let ended = BuildTerminated {
             error: "login with hunter2 failed".into(),
             warnings: vec!["hunter2 is weak".into()],

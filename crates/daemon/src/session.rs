@@ -277,6 +277,7 @@ impl Session {
             self.logs.span(id, Some(note.resource), Source::Build).print(note.level, &note.text);
         }
         commit.timeline = self.state.take_records();
+        commit.timeline.iter_mut().for_each(|(_, record)| secrets::keep_out_of_record(&redactor, record));
         if !commit.is_empty() {
             self.writer.commit(commit);
         }

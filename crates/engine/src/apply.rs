@@ -46,7 +46,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::WatchTroubled { watch, failure } => files::troubled(state, &watch, &failure),
         Event::FilesChanged { watch, paths, written } => files::changed(state, watch, paths, written),
         Event::StageBegan { resource, update, stage, detail } => {
-            timeline::stage_began(state, &resource, update, stage, detail);
+            timeline::stage_began(state, &resource, update, stage, &detail);
         }
         Event::ImageBuilt { resource, update, image, reference } => {
             images::built(state, &resource, update, &image, reference);

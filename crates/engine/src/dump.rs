@@ -3,7 +3,6 @@
 use lilt_model::cluster::{Notice, ReportedNotice};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::Body;
-use lilt_model::secret::Redactor;
 use lilt_model::{ClusterName, ResourceName};
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
@@ -16,7 +15,7 @@ use crate::state::{ResourceState, State};
 pub fn dump(state: &State) -> Value {
     match serde_json::to_value(state) {
         Ok(mut value) => {
-            redact(&mut value, &Redactor::new(&state.secrets));
+            redact(&mut value, &state.redactor);
             value
         }
         Err(error) => json!({ "error": error.to_string() }),
@@ -35,7 +34,7 @@ pub fn notices(state: &State, name: &ResourceName) -> Value {
     let mut found: Vec<&Notice> = about_objects.chain(about_pods).collect();
     found.sort_by_key(|notice| notice.at);
     let mut value = json!(found.into_iter().map(ReportedNotice::from).collect::<Vec<_>>());
-    redact(&mut value, &Redactor::new(&state.secrets));
+    redact(&mut value, &state.redactor);
     value
 }
 

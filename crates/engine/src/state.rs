@@ -21,7 +21,7 @@ use lilt_model::log::Level;
 use lilt_model::project::Settings;
 use lilt_model::resource::Body;
 use lilt_model::resource::TriggerMode;
-use lilt_model::secret::Secret;
+use lilt_model::secret::{Redactor, Secret};
 use lilt_model::timeline::UpdateRecord;
 use lilt_model::{ClusterName, ImageName, ResourceName, Timestamp, Uid};
 use serde::{Deserialize, Serialize};
@@ -181,6 +181,9 @@ pub struct State {
     /// To be kept out of all that is shown.
     #[serde(skip)]
     pub(crate) secrets: Vec<Secret>,
+    /// Redacts them.
+    #[serde(skip)]
+    pub(crate) redactor: Redactor,
     #[serde(skip)]
     touched: Touched,
     #[serde(skip)]
@@ -290,6 +293,7 @@ impl State {
             settled: Settled::default(),
             prune: PruneState::default(),
             secrets: Vec::new(),
+            redactor: Redactor::default(),
             touched: Touched::default(),
             notes: Vec::new(),
             objects: Objects::default(),

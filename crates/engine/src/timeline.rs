@@ -2,6 +2,7 @@
 
 use lilt_model::cluster::{ContainerState, Pod};
 use lilt_model::log::Level;
+use lilt_model::secret::Redactor;
 pub(crate) use lilt_model::timeline::Outcome;
 use lilt_model::timeline::{Stage, StageKind, UpdateRecord};
 use lilt_model::{Failure, ResourceName, Timestamp};
@@ -17,6 +18,7 @@ const LONGEST_DETAIL: usize = 120;
 /// An update has started.
 pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
     let now = state.now;
+    let redactor = state.redactor.clone();
     let Some(resource) = state.resources.get_mut(name) else { return };
     let saved = resource.saved.take();
     let containers =
@@ -31,7 +33,7 @@ pub(crate) fn record_start(state: &mut State, name: &ResourceName) {
         UpdateKind::Job(job) => match &**job {
             UpdateJob::Local(local) => {
                 let command = local.command.as_ref();
-                command.map(|command| Stage::new(StageKind::Run, shortened(command.display()), now))
+                command.map(|command| Stage::new(StageKind::Run, shown(&redactor, &command.display()), now))
             }
             UpdateJob::Deploy(_) | UpdateJob::Refused(_) => None,
         },
@@ -50,18 +52,21 @@ fn detected(update: &RunningUpdate, (at, noticed): (Timestamp, Timestamp)) -> Op
     (noticed.plus(SECOND) >= wanted).then_some(stage)
 }
 
-fn shortened(text: String) -> String {
-    if text.chars().count() <= LONGEST_DETAIL {
-        return text;
+/// Redacted before it is shortened: a part of a value would not be recognized.
+fn shown(redactor: &Redactor, detail: &str) -> String {
+    let detail = redactor.redact(detail);
+    match detail.char_indices().nth(LONGEST_DETAIL) {
+        Some((end, _)) => format!("{}…", &detail[..end]),
+        None => detail.into_owned(),
     }
-    text.chars().take(LONGEST_DETAIL).chain(['…']).collect()
 }
 
-pub(crate) fn stage_began(state: &mut State, name: &ResourceName, id: u64, kind: StageKind, detail: String) {
+pub(crate) fn stage_began(state: &mut State, name: &ResourceName, id: u64, kind: StageKind, detail: &str) {
     let now = state.now;
+    let detail = shown(&state.redactor, detail);
     with_running(state, name, id, |update| {
         close(&mut update.stages, now);
-        update.stages.push(Stage::new(kind, shortened(detail), now));
+        update.stages.push(Stage::new(kind, detail, now));
     });
 }
 

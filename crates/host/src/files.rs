@@ -1,6 +1,6 @@
 //! Reading single files and what they are.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -134,8 +134,8 @@ pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(folder)?;
     let aside = aside(folder);
-    std::fs::write(&aside, content)?;
-    std::fs::rename(&aside, path)
+    let saved = std::fs::write(&aside, content).and_then(|()| std::fs::rename(&aside, path));
+    remove_if_failed(saved, &aside)
 }
 
 /// A name that nobody else uses: several tasks may save beside each other.
@@ -150,9 +150,24 @@ pub fn save_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let aside = aside(folder);
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.write_all(content)?;
-    std::fs::rename(&aside, path)
+    let saved = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&aside)
+        .and_then(|mut file| file.write_all(content))
+        .and_then(|()| std::fs::rename(&aside, path));
+    remove_if_failed(saved, &aside)
+}
+
+/// Removes the temporary file of a save that failed: on a full disk it would take what little room is left.
+fn remove_if_failed(saved: io::Result<()>, aside: &Path) -> io::Result<()> {
+    if saved.is_err() {
+        // The failure of the save is what counts.
+        let _ = std::fs::remove_file(aside);
+    }
+    saved
 }
 
 /// Opens a file to be written from its beginning.
@@ -160,9 +175,13 @@ pub fn create(path: &Path) -> io::Result<std::fs::File> {
     std::fs::File::create(path)
 }
 
-/// The same for what only the user may read.
+/// The same for what only the user may read, also if the file existed with another mode.
 pub fn create_private(path: &Path) -> io::Result<io::BufWriter<std::fs::File>> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // Not of a device or a pipe, such as /dev/stdout.
+    if file.metadata()?.is_file() {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
     Ok(io::BufWriter::new(file))
 }
 
@@ -287,6 +306,28 @@ mod tests {
         assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
         drop(held);
         other.try_lock().expect("free again");
+    }
+
+    #[test]
+    fn failed_saves_leave_no_temporary_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // A directory cannot be replaced by a file: the last step of the save fails.
+        let taken = folder.path().join("taken");
+        std::fs::create_dir(&taken).expect("a directory");
+        for save in [save, save_private] {
+            save(&taken, b"text").expect_err("it is a directory");
+            assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1);
+        }
+    }
+
+    #[test]
+    fn private_files_lose_the_mode_they_had() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("snapshot.json");
+        std::fs::write(&path, "old").expect("a file");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("its mode");
+        drop(create_private(&path).expect("it can be written"));
+        assert_eq!(mode(&path.metadata().expect("the file")), 0o600);
     }
 
     #[test]

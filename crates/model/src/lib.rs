@@ -9,6 +9,7 @@ pub mod command;
 pub mod compose;
 pub mod dockerfile;
 pub mod duration;
+pub mod escape;
 pub mod failure;
 pub mod files;
 pub mod ignore;

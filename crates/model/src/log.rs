@@ -1,7 +1,5 @@
 //! Log lines as data.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
 use crate::names::{ResourceName, SpanId};
@@ -75,56 +73,4 @@ pub struct Line {
 
 fn is_false(value: &bool) -> bool {
     !*value
-}
-
-/// The text without its ANSI sequences: what a person reads, and searches.
-pub fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains('\x1b') {
-        return Cow::Borrowed(text);
-    }
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\x1b') {
-        plain.push_str(before);
-        rest = behind_sequence(after);
-    }
-    plain.push_str(rest);
-    Cow::Owned(plain)
-}
-
-/// What follows a sequence, given what follows its escape character.
-fn behind_sequence(after: &str) -> &str {
-    if let Some(control) = after.strip_prefix('[') {
-        // Parameters, then one letter or sign that ends it.
-        let end = control.find(|letter: char| ('\x40'..='\x7e').contains(&letter));
-        return end.map_or("", |end| &control[end + 1..]);
-    }
-    if let Some(command) = after.strip_prefix(']') {
-        // A title or a link: up to a bell or to the escape of `ESC \`.
-        return match command.find(['\x07', '\x1b']) {
-            Some(end) if command[end..].starts_with('\x07') => &command[end + 1..],
-            Some(end) => command[end + 1..].strip_prefix('\\').unwrap_or(&command[end + 1..]),
-            None => "",
-        };
-    }
-    let mut letters = after.chars();
-    // A choice of character set names the set with one more letter.
-    if matches!(letters.next(), Some('(' | ')')) {
-        letters.next();
-    }
-    letters.as_str()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sequences_are_taken_out_and_all_else_stays() {
-        assert_eq!(plain("no colour [31m"), "no colour [31m");
-        assert_eq!(plain("\x1b[1;31mred\x1b[0m and \x1b[Kmore"), "red and more");
-        assert_eq!(plain("\x1b]8;;http://x\x1b\\link\x1b]8;;\x07 end"), "link end");
-        assert_eq!(plain("cut \x1b[3"), "cut ");
-        assert_eq!(plain("\x1b(Bplain ä"), "plain ä");
-    }
 }

@@ -1,12 +1,16 @@
 //! Values that must not be shown, and how to take them out of a text.
 
+mod forms;
+mod search;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use forms::Forms;
+use search::Search;
 
 /// A value of a Kubernetes Secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,50 +26,11 @@ pub struct Secret {
 impl Secret {
     /// Shorter values would take too much out of a text.
     pub const SHORTEST: usize = 5;
-    /// A line of a longer value is taken out wherever it stands if it has so many bytes and no space: a piece of a key,
-    /// not a sentence or a setting.
-    const SHORTEST_LINE: usize = 16;
 
     /// What stands in its place.
     pub fn replacement(&self) -> String {
         format!("[redacted secret {}:{}]", self.name, self.key)
     }
-
-    /// How the value may stand in a text.
-    fn forms(&self) -> Vec<Vec<u8>> {
-        let mut forms = vec![self.encoded.clone().into_bytes(), self.value.clone()];
-        // A value often ends with a newline that a line of output does not have.
-        let trimmed = self.value.trim_ascii_end();
-        forms.push(trimmed.to_owned());
-        if trimmed.contains(&b'\n') {
-            // As JSON and shells quote it.
-            forms.push(join(lines_of(trimmed), b"\\n"));
-            forms.extend(
-                lines_of(trimmed).map(<[u8]>::trim_ascii).filter(|line| is_piece(line)).map(Vec::from),
-            );
-        }
-        forms.retain(|form| form.len() >= Self::SHORTEST);
-        forms
-    }
-
-    /// Its lines, if there are several.
-    fn block(&self) -> Option<Block> {
-        let lines: Vec<Vec<u8>> =
-            lines_of(self.value.trim_ascii()).map(|line| line.trim_ascii().to_vec()).collect();
-        (lines.len() > 1).then(|| Block { lines, replacement: self.replacement() })
-    }
-}
-
-fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-}
-
-fn join<'l>(lines: impl Iterator<Item = &'l [u8]>, between: &[u8]) -> Vec<u8> {
-    lines.collect::<Vec<_>>().join(between)
-}
-
-fn is_piece(line: &[u8]) -> bool {
-    line.len() >= Secret::SHORTEST_LINE && !line.iter().any(u8::is_ascii_whitespace)
 }
 
 /// Without the value: it must not come out by the way of a log of lilt's own.
@@ -83,13 +48,22 @@ pub struct Redactor {
     /// For one line: without the forms that have a line end in them.
     lines: Option<Arc<Search>>,
     blocks: Arc<[Block]>,
+    /// The places of blocks by the last byte of their first line, so that few are compared with a line.
+    blocks_by_byte: Arc<[Vec<usize>]>,
 }
 
 /// Without the values.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let forms = self.texts.as_ref().map_or(0, |search| search.forms.len());
+        let forms = self.texts.as_ref().map_or(0, |search| search.len());
         write!(f, "Redactor({forms} forms)")
+    }
+}
+
+/// Equal if they redact the same values.
+impl PartialEq for Redactor {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts.as_deref() == other.texts.as_deref()
     }
 }
 
@@ -99,11 +73,23 @@ impl Redactor {
         let mut blocks = Vec::new();
         for secret in secrets.into_iter().filter(|secret| secret.value.len() >= Secret::SHORTEST) {
             let replacement = secret.replacement();
-            forms.extend(secret.forms().into_iter().map(|form| (form, replacement.clone())));
-            blocks.extend(secret.block());
+            let Forms { texts, blocks: own } = Forms::of(secret);
+            forms.extend(texts.into_iter().map(|form| (form, replacement.clone())));
+            blocks.extend(own);
         }
         let lines: Vec<_> = forms.iter().filter(|(form, _)| !form.contains(&b'\n')).cloned().collect();
-        Self { texts: Search::new(forms), lines: Search::new(lines), blocks: blocks.into() }
+        let mut blocks_by_byte = vec![Vec::new(); if blocks.is_empty() { 0 } else { 256 }];
+        for (place, block) in blocks.iter().enumerate() {
+            if let Some(last) = block.lines[0].last() {
+                blocks_by_byte[usize::from(*last)].push(place);
+            }
+        }
+        Self {
+            texts: Search::new(forms),
+            lines: Search::new(lines),
+            blocks: blocks.into(),
+            blocks_by_byte: blocks_by_byte.into(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -141,8 +127,7 @@ impl Redactor {
     /// returned number of bytes may be shown yet.
     pub fn redact_beginning<'t>(&self, output: &'t [u8]) -> (Cow<'t, [u8]>, usize) {
         let Some(search) = &self.lines else { return (Cow::Borrowed(output), output.len()) };
-        let last = search.automaton.find_iter(output).last().map_or(0, |found| found.end());
-        let certain = last.max(output.len() - search.begun_at_end_of(output));
+        let certain = search.certain_length(output);
         (search.replace(&output[..certain]), certain)
     }
 
@@ -150,52 +135,12 @@ impl Redactor {
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
-}
 
-struct Search {
-    automaton: AhoCorasick,
-    forms: Vec<Vec<u8>>,
-    /// For each form what to put there.
-    replacements: Vec<String>,
-}
-
-impl Search {
-    /// None: there is nothing to look for.
-    fn new(forms: Vec<(Vec<u8>, String)>) -> Option<Arc<Self>> {
-        if forms.is_empty() {
-            return None;
-        }
-        let (forms, replacements): (Vec<_>, Vec<_>) = forms.into_iter().unzip();
-        // The longest, so that none is left in parts.
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms);
-        let automaton =
-            automaton.expect("invariant: secrets are far from the gigabytes that an automaton holds");
-        Some(Arc::new(Self { automaton, forms, replacements }))
-    }
-
-    fn replace<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        let mut found = self.automaton.find_iter(text).peekable();
-        if found.peek().is_none() {
-            return Cow::Borrowed(text);
-        }
-        let mut redacted = Vec::with_capacity(text.len());
-        let mut next = 0;
-        for place in found {
-            redacted.extend_from_slice(&text[next..place.start()]);
-            redacted.extend_from_slice(self.replacements[place.pattern()].as_bytes());
-            next = place.end();
-        }
-        redacted.extend_from_slice(&text[next..]);
-        Cow::Owned(redacted)
-    }
-
-    /// How many bytes at the end of a text are the beginning of a secret.
-    fn begun_at_end_of(&self, text: &[u8]) -> usize {
-        let begun = |form: &Vec<u8>| {
-            let longest = text.len().min(form.len() - 1);
-            (1..=longest).rev().find(|length| text.ends_with(&form[..*length]))
-        };
-        self.forms.iter().filter_map(begun).max().unwrap_or(0)
+    /// The places of the blocks whose first line may end this line of output, each with where in the line it begins.
+    pub fn blocks_begun_in(&self, line: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+        let last = line.trim_ascii_end().last().map(|byte| usize::from(*byte));
+        let places = last.and_then(|last| self.blocks_by_byte.get(last)).into_iter().flatten();
+        places.filter_map(move |place| Some((*place, self.blocks[*place].begins_in(line)?)))
     }
 }
 
@@ -213,6 +158,10 @@ impl std::fmt::Debug for Block {
 }
 
 impl Block {
+    fn new(lines: &[&[u8]], replacement: String) -> Self {
+        Self { lines: lines.iter().map(|line| line.to_vec()).collect(), replacement }
+    }
+
     /// Whether a line of output may be the first one of it; where in the line it begins.
     pub fn begins_in(&self, line: &[u8]) -> Option<usize> {
         let line = line.trim_ascii_end();
@@ -247,6 +196,84 @@ mod tests {
         assert_eq!(redactor.redact("a hunter2 b"), "a [redacted secret db:password] b");
         assert_eq!(redactor.redact("x=aHVudGVyMg=="), "x=[redacted secret db:password]");
         assert!(matches!(redactor.redact("nothing"), Cow::Borrowed(_)));
+    }
+
+    fn redactor_of(value: &str) -> Redactor {
+        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, value);
+        Redactor::new(&[secret("password", value, &encoded)])
+    }
+
+    const HIDDEN: &str = "[redacted secret db:password]";
+
+    #[test]
+    fn values_with_colour_codes_inside_are_redacted() {
+        let redactor = redactor_of("hunter2");
+        let grep = "pass=\x1b[01;31m\x1b[Khunt\x1b[m\x1b[Ker2 end";
+        let expected = format!("pass=\x1b[01;31m\x1b[K{HIDDEN}\x1b[m\x1b[K end");
+        assert_eq!(redactor.redact(grep), expected);
+        assert_eq!(redactor.redact_lines(grep.as_bytes()), expected.as_bytes());
+        let every_letter: String =
+            "hunter2".chars().map(|letter| format!("\x1b[3{letter}m{letter}")).collect();
+        assert!(!crate::escape::plain(&redactor.redact(&every_letter)).contains("hunter2"));
+        assert!(matches!(redactor.redact("\x1b[31mred\x1b[0m"), Cow::Borrowed(_)));
+        // A line that has not ended.
+        let (shown, certain) = redactor.redact_beginning(b"x \x1b[31mhun\x1b[0mte");
+        assert_eq!((&*shown, certain), (&b"x \x1b[31m"[..], 7));
+        let (shown, certain) = redactor.redact_beginning(b"hunter\x1b[0");
+        assert_eq!((&*shown, certain), (&b""[..], 0));
+    }
+
+    #[test]
+    fn quoted_values_are_redacted() {
+        let redactor = redactor_of("p\"a<ss\\wö/rd&1");
+        for quoted in [
+            r#"p\"a<ss\\wö/rd&1"#,
+            r#"p\"a\u003css\\wö/rd\u00261"#,
+            r#"p\"a<ss\\w\u00f6/rd&1"#,
+            r#"p\"a<ss\\wö\/rd&1"#,
+            r#"p\\\"a<ss\\\\wö/rd&1"#,
+            "p%22a%3Css%5Cw%C3%B6%2Frd%261",
+        ] {
+            assert_eq!(redactor.redact(&format!("x {quoted} y")), format!("x {HIDDEN} y"), "{quoted}");
+        }
+    }
+
+    #[test]
+    fn base64_variants_are_redacted() {
+        let redactor = redactor_of("subject?>>hunter2");
+        for encoded in [
+            "c3ViamVjdD8+Pmh1bnRlcjI=",
+            "c3ViamVjdD8+Pmh1bnRlcjI",
+            "c3ViamVjdD8-Pmh1bnRlcjI",
+            "c3ViamVjdD8+Pmh1bnRlcjIK",
+        ] {
+            assert_eq!(redactor.redact(&format!("<{encoded}>")), format!("<{HIDDEN}>"), "{encoded}");
+        }
+    }
+
+    #[test]
+    fn wrapped_base64_is_redacted() {
+        let value: String = (0..120u8).map(|number| char::from(b'a' + number % 23)).collect();
+        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &value);
+        let redactor = redactor_of(&value);
+        for (width, between) in [(76, "\n"), (64, "\r\n"), (76, "\\n")] {
+            let lines: Vec<&str> = encoded
+                .as_bytes()
+                .chunks(width)
+                .map(|line| std::str::from_utf8(line).expect("base64"))
+                .collect();
+            let redacted = redactor.redact(&lines.join(between)).into_owned();
+            assert!(lines.iter().all(|line| !redacted.contains(line)), "{redacted}");
+        }
+        // 160 letters: the last line of 76 has 8, which only the line before gives away.
+        let block =
+            redactor.blocks().iter().find(|block| block.begins_in(&encoded.as_bytes()[76..152]).is_some());
+        assert_eq!(block.and_then(|block| block.goes_on_in(&encoded.as_bytes()[152..], 1)), Some(8));
+    }
+
+    #[test]
+    fn blank_values_redact_nothing() {
+        assert_eq!(redactor_of("      ").redact("a        b"), "a        b");
     }
 
     #[test]

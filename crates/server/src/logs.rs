@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use lilt_model::log::plain;
+use lilt_model::escape::plain;
 use lilt_store::{Filter, LineRef, LogReader};
 use tokio_util::sync::CancellationToken;
 

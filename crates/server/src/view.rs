@@ -15,13 +15,14 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use lilt_model::api::UIResource;
 use lilt_model::log::{Level, Line};
+use lilt_model::secret::Redactor;
 use lilt_model::{ResourceName, Timestamp};
 use lilt_store::{ApiReader, Reader};
 use serde_json::{Value, json};
 
 use crate::Context;
 pub(crate) use snapshot::snapshot;
-pub use snapshot::{Beyond, Reports, SNAPSHOT_BEGIN, snapshot_end};
+pub use snapshot::{Beyond, Reports, SNAPSHOT_BEGIN, snapshot_end, snapshot_view};
 
 /// Lines in memory at once, however long the log is.
 const PAGE: usize = 1000;
@@ -54,10 +55,20 @@ fn rank(resource: &Arc<UIResource>) -> (bool, i32, String) {
 
 /// The view as JSON text, piece by piece: session, resources, buttons, clusters, and every line of log up to now.
 pub fn pieces(reader: Reader, objects: Option<&ApiReader>) -> impl Iterator<Item = String> + use<> {
-    let mut view = whole_state(&reader, objects).to_string();
+    redacted_pieces(reader, objects, Redactor::default())
+}
+
+fn redacted_pieces(
+    reader: Reader,
+    objects: Option<&ApiReader>,
+    redactor: Redactor,
+) -> impl Iterator<Item = String> + use<> {
+    let mut state = whole_state(&reader, objects);
+    snapshot::redact_values(&mut state, &redactor);
+    let mut view = state.to_string();
     // The brace that ends it.
     view.pop();
-    Pieces::new(reader, format!("{view},\"logList\":{{\"segments\":["), "}}")
+    Pieces { redactor, ..Pieces::new(reader, format!("{view},\"logList\":{{\"segments\":["), "}}") }
 }
 
 /// Kinds of the object API that Tilt's view has, under which names.
@@ -106,6 +117,8 @@ struct Pieces {
     begin: Option<String>,
     /// None once it was given.
     closing: Option<&'static str>,
+    /// Redacts lines that were kept before their secrets were known.
+    redactor: Redactor,
 }
 
 impl Iterator for Pieces {
@@ -118,6 +131,7 @@ impl Iterator for Pieces {
         let closing = self.closing?;
         let mut lines = self.reader.logs().read(self.next, PAGE);
         lines.retain(|line| line.seq < self.end);
+        lines.iter_mut().for_each(|line| self.redactor.redact_in_place(&mut line.text));
         match lines.last() {
             Some(last) => {
                 self.next = last.seq + 1;
@@ -135,7 +149,8 @@ impl Pieces {
     fn new(reader: Reader, begin: String, closing: &'static str) -> Self {
         let end = reader.logs().end();
         let (begin, closing) = (Some(begin), Some(closing));
-        Pieces { reader, next: 0, end, first: true, spans: BTreeMap::new(), begin, closing }
+        let redactor = Redactor::default();
+        Pieces { reader, next: 0, end, first: true, spans: BTreeMap::new(), begin, closing, redactor }
     }
 
     fn segments(&mut self, lines: &[Line]) -> String {

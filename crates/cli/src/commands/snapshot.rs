@@ -73,7 +73,7 @@ pub(crate) async fn run(command: Snapshot) -> anyhow::Result<ExitCode> {
 async fn create(create: Create) -> anyhow::Result<ExitCode> {
     let mut answer = instances::choose(&create.connect)?.get("/api/snapshot").await?;
     let mut file = match &create.file {
-        Some(path) => Some(files::create(path).map_err(|error| unwritten(path, &error))?),
+        Some(path) => Some(files::create_private(path).map_err(|error| unwritten(path, &error))?),
         None => None,
     };
     let mut put = |bytes: &[u8]| match (&mut file, &create.file) {
@@ -82,6 +82,9 @@ async fn create(create: Create) -> anyhow::Result<ExitCode> {
     };
     while let Some(piece) = answer.next().await? {
         put(&piece)?;
+    }
+    if let (Some(file), Some(path)) = (&mut file, &create.file) {
+        file.flush().map_err(|error| unwritten(path, &error))?;
     }
     Ok(ExitCode::SUCCESS)
 }

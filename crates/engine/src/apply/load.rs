@@ -9,6 +9,7 @@ use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource, TriggerMode};
+use lilt_model::secret::{Redactor, Secret};
 use lilt_model::{Failure, ImageName, ResourceName, yaml};
 use serde_json::Value;
 
@@ -189,7 +190,11 @@ pub(crate) fn forget(state: &mut State, name: &ResourceName) {
 
 fn hide_secrets(state: &mut State) {
     let secrets = state.all_tiltfiles().flat_map(|(_, tiltfile)| tiltfile.secrets.clone());
-    state.secrets = secrets.collect();
+    let secrets: Vec<Secret> = secrets.collect();
+    if secrets != state.secrets {
+        state.redactor = Redactor::new(&secrets);
+        state.secrets = secrets;
+    }
 }
 
 /// Makes the project the truth: new resources begin, missing ones end, changed ones are updated, the rest go on.

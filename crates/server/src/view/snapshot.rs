@@ -9,13 +9,14 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
+use lilt_model::secret::Redactor;
 use lilt_model::timeline::UpdateRecord;
 use lilt_model::{ResourceName, Timestamp};
 use lilt_store::{ApiReader, Reader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{objects_of, pieces};
+use super::{objects_of, redacted_pieces};
 use crate::Context;
 
 /// What stands before the view.
@@ -79,6 +80,49 @@ async fn collect<F: Future<Output = Option<Value>>>(
     found
 }
 
+/// The view as [`super::pieces`] gives it, redacted once more.
+///
+/// A value that became known as a secret during the session may stand in what was kept before.
+pub fn snapshot_view(reader: Reader, objects: Option<&ApiReader>) -> impl Iterator<Item = String> + use<> {
+    let redactor = reader.logs().redactor();
+    redacted_pieces(reader, objects, redactor)
+}
+
+/// Names and identities by which the parts of a snapshot refer to each other. They are not values, even if one of them
+/// happens to equal the value of a secret.
+const IDENTITIES: [&str; 14] = [
+    "name",
+    "namespace",
+    "uid",
+    "kind",
+    "apiVersion",
+    "labels",
+    "ownerReferences",
+    "resourceVersion",
+    "spanId",
+    "manifestName",
+    "resource",
+    "container",
+    "image",
+    "containerID",
+];
+
+/// Redacts all texts of a JSON value but for keys and identities.
+pub(super) fn redact_values(value: &mut Value, redactor: &Redactor) {
+    if redactor.is_empty() {
+        return;
+    }
+    match value {
+        Value::String(text) => redactor.redact_in_place(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_values(item, redactor)),
+        Value::Object(fields) => {
+            let values = fields.iter_mut().filter(|(key, _)| !IDENTITIES.contains(&key.as_str()));
+            values.for_each(|(_, value)| redact_values(value, redactor));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// What stands behind the view, and when it was made.
 pub fn snapshot_end(
     reader: &Reader,
@@ -92,7 +136,9 @@ pub fn snapshot_end(
         objects: KINDS.into_iter().map(of_kind).filter(|(_, found)| !found.is_empty()).collect(),
         reports,
     };
-    format!(",\"createdAt\":\"{now}\",\"lilt\":{}}}\n", json!(beyond))
+    let mut beyond = json!(beyond);
+    redact_values(&mut beyond, &reader.logs().redactor());
+    format!(",\"createdAt\":\"{now}\",\"lilt\":{beyond}}}\n")
 }
 
 /// `GET /api/snapshot`: what `lilt snapshot view` shows again, as a file. Tilt's address has an id behind it.
@@ -103,11 +149,41 @@ pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
     let reports = Reports::ask(&context.reader).await;
     let (reader, objects) = (context.reader.clone(), context.objects.clone());
     let whole = std::iter::once(SNAPSHOT_BEGIN.to_owned())
-        .chain(pieces(context.reader, context.objects.as_ref()))
+        .chain(snapshot_view(context.reader, context.objects.as_ref()))
         .chain(std::iter::once_with(move || snapshot_end(&reader, objects.as_ref(), reports, clock())));
     let headers = [
         (header::CONTENT_TYPE, "application/json"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"lilt-snapshot.json\""),
     ];
     (headers, Body::from_stream(stream::iter(whole.map(Ok::<_, Infallible>)))).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::secret::Secret;
+
+    use super::*;
+
+    #[test]
+    fn values_are_redacted_and_names_are_not() {
+        let secret = Secret {
+            name: "db".into(),
+            key: "pw".into(),
+            value: "postgres".into(),
+            encoded: "cG9zdGdyZXM=".into(),
+        };
+        let mut value = json!({
+            "postgres": [{"stages": [{"detail": "login postgres"}]}],
+            "objects": [{"metadata": {"name": "postgres", "annotations": {"a": "postgres"}}}],
+        });
+        redact_values(&mut value, &Redactor::new(&[secret]));
+        let hidden = "[redacted secret db:pw]";
+        assert_eq!(
+            value,
+            json!({
+                "postgres": [{"stages": [{"detail": format!("login {hidden}")}]}],
+                "objects": [{"metadata": {"name": "postgres", "annotations": {"a": hidden}}}],
+            })
+        );
+    }
 }

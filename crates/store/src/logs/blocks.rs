@@ -3,6 +3,9 @@
 //! The first line alone may be anything (`{`, say), so it is held back until the next line tells. One that is shown
 //! because none came for a while was no secret by itself.
 
+use std::borrow::Cow;
+
+use lilt_model::escape;
 use lilt_model::secret::{Block, Redactor};
 
 /// A secret whose lines up to one have come.
@@ -15,11 +18,19 @@ struct Begun {
     from: usize,
 }
 
+#[derive(Debug)]
+struct Held {
+    /// As it came.
+    line: Vec<u8>,
+    /// Without control sequences, if it has some.
+    plain: Option<Vec<u8>>,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     begun: Vec<Begun>,
     /// What may be the first line of the secrets that have begun.
-    held: Option<Vec<u8>>,
+    held: Option<Held>,
 }
 
 impl Blocks {
@@ -29,13 +40,16 @@ impl Blocks {
         let text = text.strip_suffix(b"\n").unwrap_or(text);
         for line in text.split(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if !self.go_on(line, redactor.blocks(), &mut passed) {
+            // Colours in a value must not hide it.
+            let plain = without_sequences(line);
+            if !self.go_on(&plain, redactor.blocks(), &mut passed) {
                 self.release(&mut passed);
-                self.begin(line, redactor.blocks());
+                self.begin(&plain, redactor);
                 if self.begun.is_empty() || shown {
                     put(&mut passed, &[line]);
                 } else {
-                    self.held = Some(line.to_owned());
+                    let plain = matches!(plain, Cow::Owned(_)).then(|| plain.into_owned());
+                    self.held = Some(Held { line: line.to_owned(), plain });
                 }
             }
             shown = false;
@@ -43,9 +57,10 @@ impl Blocks {
         passed
     }
 
-    fn begin(&mut self, line: &[u8], blocks: &[Block]) {
-        let begins = |(block, it): (usize, &Block)| Some(Begun { block, next: 1, from: it.begins_in(line)? });
-        self.begun = blocks.iter().enumerate().filter_map(begins).collect();
+    fn begin(&mut self, line: &[u8], redactor: &Redactor) {
+        let begun = redactor.blocks_begun_in(line).map(|(block, from)| Begun { block, next: 1, from });
+        self.begun.clear();
+        self.begun.extend(begun);
     }
 
     /// Whether the line is of a secret that has begun.
@@ -57,6 +72,7 @@ impl Blocks {
         };
         let replacement = blocks[first.block].replacement.as_bytes();
         if let Some(held) = self.held.take() {
+            let held = held.plain.unwrap_or(held.line);
             put(passed, &[&held[..first.from], replacement]);
         }
         put(passed, &[replacement, &line[end..]]);
@@ -72,10 +88,18 @@ impl Blocks {
     /// Gives up what was held back.
     pub(super) fn release(&mut self, passed: &mut Vec<u8>) {
         if let Some(held) = self.held.take() {
-            put(passed, &[&held]);
+            put(passed, &[&held.line]);
         }
         self.begun.clear();
     }
+}
+
+fn without_sequences(line: &[u8]) -> Cow<'_, [u8]> {
+    if !escape::may_have_sequences(line) {
+        return Cow::Borrowed(line);
+    }
+    let ranges = escape::plain_ranges(line);
+    Cow::Owned(ranges.into_iter().flat_map(|range| &line[range]).copied().collect())
 }
 
 fn put(passed: &mut Vec<u8>, parts: &[&[u8]]) {

@@ -1,6 +1,6 @@
 //! Fields of lines that are JSON objects, as programs with structured logs write them.
 
-use lilt_model::log::plain;
+use lilt_model::escape::plain;
 use serde_json::Value;
 
 /// Lines that are JSON objects with this value at this place.

@@ -1,6 +1,6 @@
 //! A text or regular expression to look for in lines.
 
-use lilt_model::log::plain;
+use lilt_model::escape::plain;
 use regex::{Regex, RegexBuilder};
 
 use crate::segments::segment::Segment;

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use lilt_model::log::{Level, Line, Source};
+use lilt_model::secret::Redactor;
 use lilt_model::{ResourceName, SpanId};
 
 use super::assembler::PATIENCE;
@@ -81,6 +82,11 @@ impl LogReader {
     /// The number that the next line will get.
     pub fn end(&self) -> u64 {
         self.shared.announce.borrow().end
+    }
+
+    /// Redacts the session's secrets as they are known now.
+    pub fn redactor(&self) -> Redactor {
+        lock(&self.shared.redactor).clone()
     }
 
     /// The number of the oldest line that is kept.

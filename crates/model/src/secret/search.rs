@@ -1,0 +1,158 @@
+//! Searches a text for many values at once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use crate::escape::{self, Sequence};
+
+/// An unfinished control sequence at the end of a text that is longer is not waited for.
+const LONGEST_UNFINISHED: usize = 4096;
+
+pub(super) struct Search {
+    automaton: AhoCorasick,
+    forms: Vec<Vec<u8>>,
+    /// For each form what to put there.
+    replacements: Vec<String>,
+}
+
+impl PartialEq for Search {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.forms, &self.replacements) == (&other.forms, &other.replacements)
+    }
+}
+
+impl Search {
+    /// None: there is nothing to look for.
+    pub(super) fn new(forms: Vec<(Vec<u8>, String)>) -> Option<Arc<Self>> {
+        if forms.is_empty() {
+            return None;
+        }
+        let (forms, replacements): (Vec<_>, Vec<_>) = forms.into_iter().unzip();
+        // The longest, so that none is left in parts.
+        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms);
+        let automaton =
+            automaton.expect("invariant: secrets are far from the gigabytes that an automaton holds");
+        Some(Arc::new(Self { automaton, forms, replacements }))
+    }
+
+    /// The number of forms.
+    pub(super) fn len(&self) -> usize {
+        self.forms.len()
+    }
+
+    pub(super) fn replace<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let replaced = self.replace_adjacent(text);
+        if !escape::may_have_sequences(&replaced) {
+            return replaced;
+        }
+        match self.replace_interrupted(&replaced) {
+            Some(replaced) => Cow::Owned(replaced),
+            None => replaced,
+        }
+    }
+
+    fn replace_adjacent<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let mut found = self.automaton.find_iter(text).peekable();
+        if found.peek().is_none() {
+            return Cow::Borrowed(text);
+        }
+        let mut redacted = Vec::with_capacity(text.len());
+        let mut next = 0;
+        for place in found {
+            redacted.extend_from_slice(&text[next..place.start()]);
+            redacted.extend_from_slice(self.replacements[place.pattern()].as_bytes());
+            next = place.end();
+        }
+        redacted.extend_from_slice(&text[next..]);
+        Cow::Owned(redacted)
+    }
+
+    /// Replaces values with control sequences between their bytes, as `grep --color` prints them. The sequences stay.
+    fn replace_interrupted(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let plain = Plain::of(text);
+        let mut found = self.automaton.find_iter(&plain.bytes).peekable();
+        found.peek()?;
+        let mut redacted = Vec::with_capacity(text.len());
+        let mut next = 0;
+        for place in found {
+            let begin = plain.position(place.start());
+            let end = plain.position(place.end() - 1) + 1;
+            redacted.extend_from_slice(&text[next..begin]);
+            redacted.extend_from_slice(self.replacements[place.pattern()].as_bytes());
+            plain.sequences(begin..end).for_each(|range| redacted.extend_from_slice(&text[range]));
+            next = end;
+        }
+        redacted.extend_from_slice(&text[next..]);
+        Some(redacted)
+    }
+
+    /// How much of the beginning of a line can be redacted already: a value, or a control sequence in one, may have begun
+    /// at its end.
+    pub(super) fn certain_length(&self, text: &[u8]) -> usize {
+        if !escape::may_have_sequences(text) {
+            return self.certain_plain_length(text);
+        }
+        let text = &text[..text.len() - unfinished_sequence(text)];
+        let plain = Plain::of(text);
+        let certain = self.certain_plain_length(&plain.bytes);
+        if certain == plain.bytes.len() { text.len() } else { plain.position(certain) }
+    }
+
+    fn certain_plain_length(&self, text: &[u8]) -> usize {
+        let last = self.automaton.find_iter(text).last().map_or(0, |found| found.end());
+        last.max(text.len() - self.begun_at_end_of(text))
+    }
+
+    /// How many bytes at the end of a text are the beginning of a secret.
+    fn begun_at_end_of(&self, text: &[u8]) -> usize {
+        let begun = |form: &Vec<u8>| {
+            let longest = text.len().min(form.len() - 1);
+            (1..=longest).rev().find(|length| text.ends_with(&form[..*length]))
+        };
+        self.forms.iter().filter_map(begun).max().unwrap_or(0)
+    }
+}
+
+/// How many bytes at the end of a line are a control sequence whose end has not come.
+fn unfinished_sequence(text: &[u8]) -> usize {
+    let tail = &text[text.len().saturating_sub(LONGEST_UNFINISHED)..];
+    let begin = tail.iter().rposition(|byte| matches!(byte, 0x1b | 0xc2));
+    match begin.map(|begin| (begin, escape::sequence_at(&tail[begin..]))) {
+        Some((begin, Sequence::Unfinished { .. })) => tail.len() - begin,
+        _ => 0,
+    }
+}
+
+/// A text without its control sequences, and where its parts were.
+struct Plain {
+    bytes: Vec<u8>,
+    /// Where each part begins in the plain and in the whole text.
+    parts: Vec<(usize, std::ops::Range<usize>)>,
+}
+
+impl Plain {
+    fn of(text: &[u8]) -> Self {
+        let mut plain = Self { bytes: Vec::with_capacity(text.len()), parts: Vec::new() };
+        for range in escape::plain_ranges(text) {
+            plain.parts.push((plain.bytes.len(), range.clone()));
+            plain.bytes.extend_from_slice(&text[range]);
+        }
+        plain
+    }
+
+    /// Where a byte of the plain text is in the whole.
+    fn position(&self, at: usize) -> usize {
+        let part = self.parts.partition_point(|(begin, _)| *begin <= at) - 1;
+        let (begin, range) = &self.parts[part];
+        range.start + at - begin
+    }
+
+    /// What of the whole text is not plain, in a range that begins and ends with plain bytes.
+    fn sequences(&self, within: std::ops::Range<usize>) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let parts = self.parts.iter().map(|(_, range)| range);
+        let pairs = parts.clone().zip(parts.skip(1)).map(|(one, next)| one.end..next.start);
+        pairs.filter(move |gap| gap.start >= within.start && gap.end <= within.end)
+    }
+}
