@@ -29,11 +29,11 @@ pub(super) fn failed(state: &mut State, name: &ClusterName, failure: Failure) {
     }
     // Before the first connection, the task that connects reports its failures itself.
     let lost = cluster.failure.is_none() && cluster.info.is_some();
-    let words = format!("ERROR: {failure}\nReconnecting until the cluster responds.");
+    let words = format!("WARNING: {failure}\nReconnecting until the cluster responds.");
     cluster.failure = Some(failure);
     cluster.failing_since.get_or_insert(now);
     if lost {
-        state.note(&ResourceName::tiltfile(), Level::Error, words);
+        state.note(&ResourceName::tiltfile(), Level::Warn, words);
     }
     touch_deployed(state, name);
     objects::cluster_connected(state);
