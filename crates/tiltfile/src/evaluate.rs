@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::source::{ASSERT, COMPARISONS, EQUAL, PERCENT, PLUS, SHIFT, Source, TIMES, UNEQUAL};
 use crate::values::limits::HEAP_SIZE;
 use crate::values::text;
-use crate::{builtins, extension, workload_function};
+use crate::{builtins, extension, resolve, workload_function};
 
 /// How deep calls may nest. Each takes a piece of the thread's stack: this and [`STACK_SIZE`] go together.
 pub(crate) const CALL_DEPTH: usize = if cfg!(debug_assertions) { 3_000 } else { 20_000 };
@@ -78,6 +78,10 @@ fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<Loaded
     replace_operators(&mut ast, &source);
     Module::with_temp_heap(|module| {
         builtins::predeclare(&module, session, &source);
+        let is_predeclared = |name: &str| module.names().any(|known| known.as_str() == name);
+        if let Some(problem) = resolve::use_before_binding(&ast, &source, is_predeclared) {
+            return Err(Trouble::in_text(&problem, &source));
+        }
         let loader = Loader(session);
         let mut eval = Evaluator::new(&module);
         eval.extra = Some(session);

@@ -22,6 +22,7 @@ mod image_index;
 mod kinds;
 mod outside;
 pub mod reference;
+mod resolve;
 mod result;
 mod said;
 mod secrets;

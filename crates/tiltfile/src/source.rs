@@ -100,6 +100,13 @@ impl Source {
         self.words.contains(name)
     }
 
+    /// Whether a position is in a line that begins without white space: such a line is in no function.
+    pub(crate) fn is_on_unindented_line(&self, offset: usize) -> bool {
+        let before = self.text.get(..offset).unwrap_or_default();
+        let line = &self.text[before.rfind('\n').map_or(0, |at| at + 1)..];
+        !line.starts_with([' ', '\t'])
+    }
+
     /// Whether this name is bound by lines without indentation only: then it is a variable of the whole file.
     pub(crate) fn binds_at_top_only(&self, name: &str) -> bool {
         let binds = |line: &str| {

@@ -281,6 +281,7 @@ cases! {
     error_trigger_mode
     error_type
     error_type_element
+    error_use_before_binding
     error_version
     error_watch_settings
     error_while

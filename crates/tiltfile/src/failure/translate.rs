@@ -101,7 +101,9 @@ fn value(message: &str, call: Option<&str>, place: Option<&Place>) -> Failure {
         return by(call.filter(|call| *call == "set"), format!("unhashable type: {first}"));
     }
     if begins("Local variable") {
-        let global = place.is_some_and(|place| place.source.binds_at_top_only(first));
+        let global = place.is_some_and(|place| {
+            place.source.is_on_unindented_line(place.start) || place.source.binds_at_top_only(first)
+        });
         let kind = if global { "global" } else { "local" };
         return Failure::user(format!("{kind} variable {first} referenced before assignment"));
     }
