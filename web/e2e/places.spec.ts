@@ -49,7 +49,7 @@ for i in range(60):
     await expect.poll(async () => (await names()).filter((name) => name === "r40")).toEqual([]);
     await list.getByRole("searchbox").fill("R4");
     await expect.poll(names).toEqual(["r40", "r41", "r42", "r43", "r44", "r45", "r46", "r47", "r48", "r49"]);
-    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
     await page.keyboard.press("j");
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("r40");
     // It is the same choice as in the overview.

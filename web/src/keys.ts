@@ -100,6 +100,7 @@ export const keys: readonly Key[] = [
 /** Those that are not one key alone. */
 export const chords: readonly { words: string; meaning: string }[] = [
   { words: "Ctrl K", meaning: "Commands" },
+  { words: "Enter", meaning: "In a filter of resources: leave the field and keep the filter" },
   { words: "Shift 1–9", meaning: "Open an endpoint of the resource" },
   { words: "Ctrl ⌫", meaning: "Clear the log" },
 ];
@@ -115,6 +116,9 @@ export function startKeys(): void {
     const target = event.target as HTMLElement;
     if (target.matches("input:not([type=checkbox]), textarea, select")) {
       if (event.key === "Escape") leaveField(event, target as HTMLInputElement);
+      // Keeps the filter, so that j and k go through what it left. The log's filter has its own use of Enter.
+      else if (event.key === "Enter" && target.matches("[type=search]") && !target.closest("dialog"))
+        target.blur();
       return;
     }
     // An open dialog deals with its own keys.
