@@ -5,6 +5,7 @@
 //! file: it runs once, its relative paths count from its own folder, its errors show its own lines.
 
 mod bundled;
+mod credentials;
 mod git;
 mod registered;
 mod repository;

@@ -143,7 +143,7 @@ impl<'a> Session<'a> {
         self.warnings.borrow_mut().push(message);
     }
 
-    fn warn_once(&self, message: String) {
+    pub(crate) fn warn_once(&self, message: String) {
         if !self.warnings.borrow().contains(&message) {
             self.warn(message);
         }

@@ -257,6 +257,90 @@ mod loading {
         assert_eq!(machine.load_text(&registered(", ref='v1'", GREET)).unwrap(), "hello 1\n");
     }
 
+    /// Passes everything on to git, and notes command lines and what git would send to the server.
+    const NOTING_GIT: &str = r#"#!/bin/sh
+PATH=${PATH#*:}
+echo "$*" >> "$HOME/command-lines"
+case "$*" in
+*" fetch "*)
+    (
+        left=$# keep=1
+        while [ $left -gt 0 ]; do
+            word=$1 left=$((left - 1))
+            shift
+            [ "$word" = fetch ] && keep=
+            [ -n "$keep" ] && set -- "$@" "$word"
+        done
+        printf 'protocol=https\nhost=git.example.test\n\n' | git "$@" credential fill >> "$HOME/sent"
+    )
+    ;;
+esac
+exec git "$@"
+"#;
+
+    #[test]
+    fn credentials_stay_out_of_command_lines_files_and_messages() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.git(&folder, &["tag", "v1"]);
+        machine.redirect(ADDRESS, &folder);
+        machine.program("git", NOTING_GIT);
+        let text = registered("", GREET).replace("https://", "https://me:s3cr%65t@");
+        let printed = machine.load_text(&text).unwrap();
+        assert_eq!(printed, format!("Fetching the extension repository {ADDRESS}\nhello 1\n"));
+        let sent = fs::read_to_string(machine.path("sent")).unwrap();
+        assert!(sent.contains("username=me\npassword=s3cret\n"), "{sent}");
+        let lines = fs::read_to_string(machine.path("command-lines")).unwrap();
+        assert!(lines.contains(" fetch ") && !lines.contains("s3cr"), "{lines}");
+        let clone = machine.path("data/tilt-dev/tilt_modules/git.example.test/team/extensions");
+        let configuration = fs::read_to_string(clone.join(".git/config")).unwrap();
+        assert!(configuration.contains(ADDRESS) && !configuration.contains("s3cr"), "{configuration}");
+        // A clone that has them loses them, also if nothing is fetched.
+        let full = ADDRESS.replace("https://", "https://me:s3cr%65t@");
+        machine.git(&clone, &["config", "remote.origin.url", &full]);
+        machine.load_text(&text).unwrap();
+        let configuration = fs::read_to_string(clone.join(".git/config")).unwrap();
+        assert!(configuration.contains(ADDRESS) && !configuration.contains("s3cr"), "{configuration}");
+        let pinned = registered(", ref='v9'", GREET).replace("https://", "https://me:s3cr%65t@");
+        let failure = machine.load_text(&pinned).unwrap_err().to_string();
+        assert!(failure.contains(ADDRESS) && !failure.contains("s3cr"), "{failure}");
+    }
+
+    #[test]
+    fn http_is_warned_of_and_kept_apart_from_https() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.redirect(ADDRESS, &folder);
+        let secure = registered("", GREET);
+        assert!(!machine.load_text(&secure).unwrap().contains("WARNING"));
+        let other = machine.path("other");
+        machine.write("other/greet/Tiltfile", "def greet(): print('plain')\n");
+        machine.git(&other, &["init", "--quiet", "--initial-branch=main"]);
+        commit(&machine, &other, "first");
+        machine.redirect(&ADDRESS.replace("https", "http"), &other);
+        let printed = machine.load_text(&secure.replace("https://", "http://")).unwrap();
+        let warning = "WARNING: the extension repository http://git.example.test/team/extensions is fetched without encryption";
+        assert!(printed.contains(warning), "{printed}");
+        assert_eq!(last_line(&printed), "plain");
+        assert_eq!(last_line(&machine.load_text(&secure).unwrap()), "hello 1");
+    }
+
+    #[test]
+    fn commit_that_another_program_checked_out_is_not_used() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.git(&folder, &["tag", "v1"]);
+        machine.write("repository/greet/words.star", "word = 'newer'\n");
+        commit(&machine, &folder, "second");
+        machine.redirect(ADDRESS, &folder);
+        let text = registered(", ref='v1'", GREET);
+        assert_eq!(last_line(&machine.load_text(&text).unwrap()), "hello 1");
+        let clone = machine.path("data/tilt-dev/tilt_modules/git.example.test/team/extensions@v1");
+        machine.git(&clone, &["checkout", "--quiet", "--detach", "origin/main"]);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(machine.load_text(&text).unwrap(), "hello 1\n", "checked out again without a fetch");
+    }
+
     #[test]
     fn a_ref_that_is_not_there_is_told() {
         let mut machine = Machine::new();

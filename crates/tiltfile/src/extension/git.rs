@@ -8,6 +8,7 @@ use std::path::Path;
 use lilt_model::Failure;
 use lilt_model::command::Command;
 
+use super::credentials::Credentials;
 use crate::failure::cancelled;
 use crate::session::Session;
 
@@ -15,9 +16,9 @@ use crate::session::Session;
 pub(super) struct Clone<'s, 'a> {
     pub(super) session: &'s Session<'a>,
     pub(super) folder: &'s Path,
-    pub(super) url: &'s str,
     /// The address without credentials.
     pub(super) shown: &'s str,
+    pub(super) credentials: Option<&'s Credentials>,
 }
 
 impl Clone<'_, '_> {
@@ -38,10 +39,15 @@ impl Clone<'_, '_> {
             })?;
             self.git(&["init", "--quiet"])?;
         }
-        self.git(&["config", "remote.origin.url", self.url])?;
+        self.set_address()?;
         self.git(&["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"])?;
         self.git(&["fetch", "--quiet", "--force", "--tags", "origin"])?;
         Ok(())
+    }
+
+    /// Writes the address, without credentials, into the configuration of the clone.
+    pub(super) fn set_address(&self) -> Result<(), Failure> {
+        self.git(&["config", "remote.origin.url", self.shown]).map(drop)
     }
 
     /// Puts the newest commit of the default branch into the working tree.
@@ -115,11 +121,13 @@ impl Clone<'_, '_> {
         // Told outright: lilt may run in a hook of git, which sets variables for these that mean another repository.
         let mut argv =
             vec!["git".to_owned(), format!("--git-dir={folder}/.git"), format!("--work-tree={folder}")];
+        argv.extend(self.credentials.iter().flat_map(|credentials| credentials.options()));
         argv.extend(words.iter().map(|word| (*word).to_owned()));
         let start = session.request.path.parent().unwrap_or(Path::new("/"));
         let dir = if session.outside.is_dir(self.folder) { self.folder } else { start };
         // Nobody could answer a question for a password.
-        let env = vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())];
+        let mut env = vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())];
+        env.extend(self.credentials.iter().flat_map(|credentials| credentials.environment()));
         let command = Command { argv, dir: dir.to_owned(), env, unset: Vec::new() };
         session.run(&command, None, &mut |_| {}).map_err(|error| match error.kind() {
             std::io::ErrorKind::Interrupted => cancelled(),

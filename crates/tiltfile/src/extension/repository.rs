@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lilt_model::{Class, Failure};
 
+use super::credentials::Credentials;
 use super::git::Clone;
 use super::registered::RepositoryFacts;
 use crate::session::{Session, clean};
@@ -15,7 +16,7 @@ pub(super) const OFFICIAL: &str = "https://github.com/tilt-dev/tilt-extensions";
 /// How old a copy of a repository without a ref may be before it is asked for news. Tilt asks at each start; reloads
 /// and restarts in a row shall not wait for the network.
 const FRESH: Duration = Duration::from_secs(60 * 60);
-/// Written when a repository was fetched, or its fetch was tried in vain.
+/// Written when a repository was fetched, or its fetch was tried in vain. For a ref it has the commit that was checked out.
 const STAMP: &str = ".git/lilt-fetched";
 
 #[derive(Debug)]
@@ -23,12 +24,13 @@ pub(super) struct Repository {
     facts: RepositoryFacts,
     /// The address without credentials.
     shown: String,
+    credentials: Option<Credentials>,
 }
 
 impl Repository {
     pub(super) fn new(facts: RepositoryFacts) -> Self {
-        let shown = without_credentials(&facts.url);
-        Self { facts, shown }
+        let (shown, credentials) = Credentials::split(&facts.url);
+        Self { facts, shown, credentials }
     }
 
     pub(super) fn shown(&self) -> &str {
@@ -55,6 +57,18 @@ impl Repository {
     /// The folder that holds its files; with why they may be outdated.
     pub(super) fn provide(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
         let url = &self.facts.url;
+        if self.credentials.as_ref().is_some_and(|credentials| !credentials.is_valid()) {
+            let message =
+                format!("the address of the extension repository {} has control characters", self.facts.name);
+            return Err(Failure::user(message).hint("check the user name and the password in it"));
+        }
+        if url.starts_with("http://") && !is_loopback(&self.shown) {
+            session.warn_once(format!(
+                "the extension repository {} is fetched without encryption: others on the network can change the code \
+                 that it runs here. Use https:// if the server has it.",
+                self.shown
+            ));
+        }
         match (url.strip_prefix("file://"), self.pinned()) {
             (Some(folder), None) => self.local_folder(session, folder).map(|folder| (folder, None)),
             (Some(_), _) => self.fetched(session),
@@ -88,19 +102,27 @@ impl Repository {
     ) -> Result<(Option<String>, Option<Duration>), Failure> {
         let stamp = folder.join(STAMP);
         let Some(age) = session.outside.age(&stamp) else { return Ok((None, session.outside.age(folder))) };
-        let clone = Clone { session, folder, url: &self.facts.url, shown: &self.shown };
+        let clone = self.clone_in(session, folder);
         Ok((Some(clone.head()?), Some(age)))
+    }
+
+    fn clone_in<'s, 'a>(&'s self, session: &'s Session<'a>, folder: &'s Path) -> Clone<'s, 'a> {
+        Clone { session, folder, shown: &self.shown, credentials: self.credentials.as_ref() }
     }
 
     fn fetched(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
         let folder = self.folder(session)?;
         let stamp = folder.join(STAMP);
-        let clone = Clone { session, folder: &folder, url: &self.facts.url, shown: &self.shown };
+        let clone = self.clone_in(session, &folder);
+        self.remove_written_credentials(session, &clone)?;
         if let Some(reference) = self.pinned() {
-            if !session.outside.exists(&stamp) {
-                clone.fetch()?;
-                clone.check_out(reference)?;
-                self.stamp(session, &stamp)?;
+            if !is_checked_out(session, &folder, reference) {
+                // Without the network, if what is wanted was fetched before.
+                if !session.outside.exists(&stamp) || clone.check_out(reference).is_err() {
+                    clone.fetch()?;
+                    clone.check_out(reference)?;
+                }
+                self.stamp(session, &stamp, &clone.head()?)?;
             }
             return Ok((folder, None));
         }
@@ -118,22 +140,48 @@ impl Repository {
             session.print(&format!("Going on with the copy in {}, which may be old", folder.display()));
         }
         // Also when it failed: an old copy that is used without a network shall not be waited for at each reload.
-        self.stamp(session, &stamp)?;
+        self.stamp(session, &stamp, "")?;
         Ok((folder, stale))
     }
 
-    fn stamp(&self, session: &Session<'_>, stamp: &Path) -> Result<(), Failure> {
+    /// Clones of Tilt and of older versions have the whole address in their configuration.
+    fn remove_written_credentials(
+        &self,
+        session: &Session<'_>,
+        clone: &Clone<'_, '_>,
+    ) -> Result<(), Failure> {
+        if self.credentials.is_none() {
+            return Ok(());
+        }
+        let configuration = session.outside.read_file(&clone.folder.join(".git/config")).unwrap_or_default();
+        if String::from_utf8_lossy(&configuration).contains(&self.facts.url) {
+            clone.set_address()?;
+        }
+        Ok(())
+    }
+
+    fn stamp(&self, session: &Session<'_>, stamp: &Path, commit: &str) -> Result<(), Failure> {
         session
             .outside
-            .write_file(stamp, b"")
+            .write_file(stamp, commit.as_bytes())
             .map_err(|error| Failure::environment(format!("cannot write {}: {error}", stamp.display())))
     }
 
-    /// Where Tilt keeps it, too; one of a ref has a folder of its own, so that two refs do not drive each other out.
+    /// The folder of the clone: for https:// the one where Tilt keeps it.
+    ///
+    /// Each ref has a folder of its own, so that two refs do not replace each other, and so has each scheme: what came
+    /// over http:// must not be used for https://.
     fn folder(&self, session: &Session<'_>) -> Result<PathBuf, Failure> {
         let modules = super::tilt_folder(session)?.join("tilt_modules");
-        let address = self.shown.split_once("://").map_or(self.shown.as_str(), |(_, address)| address);
-        let mut name = address.trim_matches('/').to_owned();
+        let (scheme, address) = self.shown.split_once("://").unwrap_or(("https", &self.shown));
+        // An `@` stands only before the ref and behind the scheme.
+        let mut name = address.trim_matches('/').replace('@', "%40");
+        if name.is_empty() {
+            return Err(Failure::user(format!("{:?} is no address of a repository", self.shown)));
+        }
+        if scheme != "https" {
+            name = format!("{scheme}@/{name}");
+        }
         if let Some(reference) = self.pinned() {
             name.push('@');
             name.push_str(&reference.replace('%', "%25").replace('/', "%2F"));
@@ -146,23 +194,36 @@ impl Repository {
     }
 }
 
+/// Whether the working tree has the commit that was checked out for a ref.
+fn is_checked_out(session: &Session<'_>, folder: &Path, reference: &str) -> bool {
+    let read = |path: &str| {
+        let content = session.outside.read_file(&folder.join(path)).unwrap_or_default();
+        String::from_utf8_lossy(&content).trim().to_owned()
+    };
+    let commit = read(STAMP);
+    let is_wanted = !is_commit(reference) || commit.eq_ignore_ascii_case(reference);
+    !commit.is_empty() && commit == read(".git/HEAD") && is_wanted
+}
+
 fn has_files(session: &Session<'_>, folder: &Path) -> bool {
     let entries = session.outside.list_directory(folder).unwrap_or_default();
     entries.iter().any(|entry| !entry.path.ends_with(".git"))
 }
 
-fn without_credentials(url: &str) -> String {
-    match url.split_once("://") {
-        Some((scheme, rest)) => {
-            let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            match path {
-                Some(path) => format!("{scheme}://{host}/{path}"),
-                None => format!("{scheme}://{host}"),
-            }
-        }
-        None => url.to_owned(),
-    }
+/// Whether an address is of this machine, so that nobody is between.
+fn is_loopback(url: &str) -> bool {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether a ref is a full commit hash.
+fn is_commit(reference: &str) -> bool {
+    matches!(reference.len(), 40 | 64) && reference.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -179,10 +240,13 @@ mod tests {
     }
 
     #[test]
-    fn hides_credentials() {
-        assert_eq!(without_credentials("https://me:secret@host/a@b"), "https://host/a@b");
-        assert_eq!(without_credentials("https://host"), "https://host");
-        assert_eq!(without_credentials("file:///a@b/c"), "file:///a@b/c");
+    fn loopback_addresses_are_recognized() {
+        assert!(
+            is_loopback("http://localhost:3000/x")
+                && is_loopback("http://[::1]:1/")
+                && is_loopback("http://127.0.0.9")
+        );
+        assert!(!is_loopback("http://localhost.example.test/") && !is_loopback("http://10.0.0.1/127.0.0.1"));
     }
 
     #[test]
