@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 use lilt_daemon::Transport;
 use lilt_engine::Mode;
-use lilt_store::Filter;
 
 use crate::arguments::{Demo, Project};
 use crate::face::Face;
 use crate::session::{self, Plan};
+use crate::stream::StreamOptions;
 use crate::terminal;
 use project::Unpacked;
 
@@ -31,7 +31,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         live_update: Some(Transport::Any),
         snapshot: None,
         face: Face::Stream,
-        lines: Filter::default(),
+        lines: StreamOptions::default(),
         ci_timeout: None,
         environment: Vec::new(),
     };

@@ -5,11 +5,12 @@ use std::io::IsTerminal as _;
 use lilt_host::environment;
 use lilt_model::Failure;
 use lilt_model::request::Request;
-use lilt_store::{Filter, Reader};
+use lilt_store::Reader;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::level_filters::LevelFilter;
 
+use crate::stream::StreamOptions;
 use crate::tui::tty::{self, Tty};
 use crate::{prompt, stream, terminal, tui};
 
@@ -46,7 +47,7 @@ pub(crate) struct Link {
     pub(crate) reader: Reader,
     pub(crate) requests: mpsc::Sender<Request>,
     /// Which lines of log to print.
-    pub(crate) lines: Filter,
+    pub(crate) lines: StreamOptions,
     /// Of the dashboard.
     pub(crate) address: String,
     /// What it asks for.

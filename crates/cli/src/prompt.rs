@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEventKind};
 use lilt_model::api::{UIResource, UpdateStatus};
+use lilt_model::escape;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::face::{Face, Link};
@@ -153,7 +154,7 @@ fn update_of(resource: &UIResource) -> UpdateStatus {
 
 /// Without what could steer the terminal.
 fn plain(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    escape::plain(text).chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
 /// Lines at the end of the screen that are written over.

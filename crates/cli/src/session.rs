@@ -11,7 +11,7 @@ use lilt_host::{environment, files};
 use lilt_model::Failure;
 use lilt_server::{ApiOptions, ProxiedApi};
 use lilt_server::{BindError, Listener, ServeOptions};
-use lilt_store::{DEFAULT_LIMIT, Filter, LogWriter, Reader};
+use lilt_store::{DEFAULT_LIMIT, LogWriter, Reader};
 use lilt_tiltfile::FrozenKubeconfig;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,7 @@ use crate::client::Client;
 use crate::face::{self, Face, Link};
 use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
 use crate::signals::Signals;
+use crate::stream::StreamOptions;
 use crate::{api, hosts, snapshot, terminal, token};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
@@ -36,7 +37,7 @@ pub(crate) struct Plan {
     pub(crate) snapshot: Option<PathBuf>,
     pub(crate) face: Face,
     /// Which lines of log to print.
-    pub(crate) lines: Filter,
+    pub(crate) lines: StreamOptions,
     /// How long `ci` may take if the Tiltfile does not say.
     pub(crate) ci_timeout: Option<std::time::Duration>,
     /// Given to commands and to the Tiltfile.

@@ -5,13 +5,13 @@ mod painter;
 
 use std::time::Duration;
 
-use lilt_store::{Filter, LogReader};
+use lilt_store::LogReader;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::terminal;
-pub(crate) use choice::{Levels, PrintedLines, Sources, levels, source};
+pub(crate) use choice::{Levels, PrintedLines, Sources, StreamOptions, levels, source};
 pub(crate) use painter::{Painter, colour_of, cut};
 
 /// Lines printed at once.
@@ -20,7 +20,7 @@ const PAGE: usize = 2000;
 const STUCK: Duration = Duration::from_secs(1);
 
 /// Prints the wanted lines until cancelled, then what is left.
-pub(crate) async fn follow(logs: LogReader, filter: Filter, cancel: CancellationToken) {
+pub(crate) async fn follow(logs: LogReader, options: StreamOptions, cancel: CancellationToken) {
     // On a thread of its own: a terminal that was stopped with Ctrl-S must not stop the session.
     let (progress, mut printed) = watch::channel(0);
     let runtime = Handle::current();
@@ -28,7 +28,7 @@ pub(crate) async fn follow(logs: LogReader, filter: Filter, cancel: Cancellation
     // Whoever gives this up does not want more of it, either.
     let _stops_when_dropped = stop.clone().drop_guard();
     let mut printing =
-        tokio::task::spawn_blocking(move || print_all(&runtime, &logs, &filter, &stop, &progress));
+        tokio::task::spawn_blocking(move || print_all(&runtime, &logs, &options, &stop, &progress));
     tokio::select! {
         _ = &mut printing => return,
         () = cancel.cancelled() => {}
@@ -49,11 +49,12 @@ fn dropped(lines: u64) -> String {
 fn print_all(
     runtime: &Handle,
     logs: &LogReader,
-    filter: &Filter,
+    options: &StreamOptions,
     cancel: &CancellationToken,
     progress: &watch::Sender<u64>,
 ) {
-    let mut painter = Painter::new(terminal::has_colours(), filter.resources.len() != 1);
+    let filter = &options.filter;
+    let mut painter = Painter::new(terminal::has_colours(), filter.resources.len() != 1).raw(options.raw);
     let mut text = String::new();
     let mut next = 0;
     loop {

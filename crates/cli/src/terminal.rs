@@ -2,7 +2,7 @@
 use std::io::{BufRead as _, IsTerminal as _, Read as _, Write as _};
 
 use lilt_host::environment;
-use lilt_model::Failure;
+use lilt_model::{Failure, escape};
 
 /// Whether a person reads what is printed.
 pub(crate) fn is_terminal() -> bool {
@@ -32,8 +32,18 @@ pub(crate) fn print(text: &str) {
     let _ = out.flush();
 }
 
-/// Prints bytes of a command that does nothing else: it ends when nobody reads any more.
+/// Prints text of a command that does nothing else: it ends when nobody reads any more.
+///
+/// Removes what would control a terminal: texts of objects may come from anywhere. Other readers get the bytes unchanged.
 pub(crate) fn write(bytes: &[u8]) -> anyhow::Result<()> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_terminal() => write_raw(escape::for_terminal(text).as_bytes()),
+        _ => write_raw(bytes),
+    }
+}
+
+/// The same, unchanged for a terminal, too.
+pub(crate) fn write_raw(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     Ok(out.write_all(bytes).and_then(|()| out.flush())?)
 }
@@ -41,8 +51,30 @@ pub(crate) fn write(bytes: &[u8]) -> anyhow::Result<()> {
 /// Prints a value as JSON that a person can read, as it comes: it may be large.
 pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
+    if is_terminal() {
+        let text = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
+        out.write_all(escape_in_json(text).as_bytes())?;
+    } else {
+        serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
+    }
     Ok(out.write_all(b"\n").and_then(|()| out.flush())?)
+}
+
+/// Escapes the control characters that JSON allows in strings: terminals act on some of them.
+pub(crate) fn escape_in_json(json: String) -> String {
+    let is_control = |letter: char| ('\u{7f}'..='\u{9f}').contains(&letter);
+    if !json.contains(is_control) {
+        return json;
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for letter in json.chars() {
+        if is_control(letter) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
 }
 
 /// Whether a command failed because nobody reads its output any more.
@@ -52,7 +84,7 @@ pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
 }
 
 pub(crate) fn line(text: &str) {
-    print(&format!("{text}\n"));
+    print(&format!("{}\n", escape::for_terminal(text)));
 }
 
 /// What comes in, to its end.
@@ -71,7 +103,7 @@ pub(crate) fn read_line() -> Option<String> {
 /// A line that must not get between the output.
 pub(crate) fn aside(text: &str) {
     // Nobody is left to be told.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", escape::for_terminal(text));
 }
 
 /// Tells why the command failed.
@@ -81,5 +113,5 @@ pub(crate) fn complain(error: &anyhow::Error) {
         None => format!("Error: {error:#}\n"),
     };
     // Nobody is left to be told.
-    let _ = std::io::stderr().write_all(words.as_bytes());
+    let _ = std::io::stderr().write_all(escape::for_terminal(&words).as_bytes());
 }

@@ -7,6 +7,8 @@ const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 /// How far a sequence without an end is searched for one. A longer one is a program's binary output.
 const LONGEST_SEQUENCE: usize = 64 * 1024;
+/// An unfinished sequence at the end of a piece of output is not waited for if it is longer.
+const LONGEST_UNFINISHED: usize = 4096;
 
 /// What a control sequence does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +184,28 @@ pub fn plain_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
     ranges
 }
 
+/// How many bytes at the end of a text are a control sequence whose end has not come yet.
+///
+/// Output comes in pieces. Who shows a piece keeps so many bytes back until the next piece.
+pub fn unfinished_length(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(next) = text[at..].iter().position(|byte| matches!(byte, &ESCAPE | 0xc2)) {
+        at += next;
+        match sequence_at(&text[at..]) {
+            Sequence::None => at += 1,
+            Sequence::Complete { length, .. } => at += length,
+            Sequence::Unfinished { introducer } => {
+                let rest = &text[at..];
+                if line_length(rest) == rest.len() {
+                    return if rest.len() > LONGEST_UNFINISHED { 0 } else { rest.len() };
+                }
+                at += introducer;
+            }
+        }
+    }
+    0
+}
+
 fn line_length(bytes: &[u8]) -> usize {
     bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len())
 }
@@ -233,7 +257,32 @@ mod tests {
         assert_eq!(for_terminal("a\x1b]0;b\nc\x07d"), "a0;b\ncd");
     }
 
+    #[test]
+    fn unfinished_sequences_are_found_at_the_end_only() {
+        for (text, unfinished) in [
+            ("plain é", ""),
+            ("a\x1b[31mb", ""),
+            ("a\x1b[31mb\x1b[3", "\x1b[3"),
+            ("a\x1b]52;c;YQ==\x1b", "\x1b]52;c;YQ==\x1b"),
+            ("a\u{9d}0;title", "\u{9d}0;title"),
+            ("a\x1b]0;title\nb", ""),
+            ("a\x1b]0;title\nb\x1b", "\x1b"),
+        ] {
+            assert_eq!(unfinished_length(text.as_bytes()), unfinished.len(), "{text:?}");
+        }
+        let long = format!("\x1b]{}", "x".repeat(5000));
+        assert_eq!(unfinished_length(long.as_bytes()), 0);
+    }
+
     proptest! {
+        #[test]
+        fn pieces_are_filtered_as_the_whole_is(text in "[a\x1b\\[\\];0-9m?\u{7}\u{9b}\u{9c}\u{9d}\\\\Pé]{0,40}", cut in 0usize..40) {
+            let cut = text.floor_char_boundary(cut.min(text.len()));
+            let first = cut - unfinished_length(&text.as_bytes()[..cut]);
+            let pieces = format!("{}{}", for_terminal(&text[..first]), for_terminal(&text[first..]));
+            prop_assert_eq!(pieces, for_terminal(&text));
+        }
+
         #[test]
         fn for_terminal_leaves_nothing_but_styles(text in "[a\x1b\\[\\];0-9m?\u{7}\u{9b}\u{9c}\u{9d}\\\\\nPé]{0,40}") {
             let clean = for_terminal(&text);

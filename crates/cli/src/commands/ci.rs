@@ -29,7 +29,7 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
         face: Face::Stream,
         live_update: Some(Transport::Any),
         snapshot: ci.output_snapshot_on_exit,
-        lines: ci.lines.filter(),
+        lines: ci.lines.options(),
         ci_timeout: Some(ci.timeout),
         environment: Vec::new(),
     };

@@ -47,7 +47,7 @@ pub(crate) fn run(completion: &Completion) -> anyhow::Result<ExitCode> {
     }
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut definition, arguments::program_name(), &mut text);
-    terminal::write(&text)?;
+    terminal::write_raw(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

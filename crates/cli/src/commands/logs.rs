@@ -55,6 +55,9 @@ pub(crate) struct Logs {
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
+    /// Print control sequences in logs unchanged; by default only colours are kept
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
     #[command(flatten)]
     connect: Connect,
 }
@@ -76,7 +79,7 @@ pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
     let printer = if logs.json {
         Printer::Json(Joined::default())
     } else {
-        Printer::Text(Painter::new(terminal::has_colours(), logs.resources.len() != 1))
+        Printer::Text(Painter::new(terminal::has_colours(), logs.resources.len() != 1).raw(logs.raw))
     };
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
@@ -137,11 +140,11 @@ async fn print(mut answer: Answer, mut printer: Printer, follow: bool) -> anyhow
             printer.put(line, &mut text);
         }
         rest.drain(..end);
-        terminal::write(text.as_bytes())?;
+        terminal::write_raw(text.as_bytes())?;
     }
     text.clear();
     printer.end(&mut text);
-    terminal::write(text.as_bytes())
+    terminal::write_raw(text.as_bytes())
 }
 
 enum Printer {
@@ -230,7 +233,7 @@ fn put_json(line: &Line, out: &mut String) {
         source: line.source.as_str(),
     };
     // Texts are always JSON.
-    out.push_str(&serde_json::to_string(&json).unwrap_or_default());
+    out.push_str(&terminal::escape_in_json(serde_json::to_string(&json).unwrap_or_default()));
     out.push('\n');
 }
 
@@ -274,6 +277,15 @@ mod tests {
              \"message\":\"Initial \\\"Build\\\"\",\"spanID\":\"build:web:1\",\"progressID\":\"\",\
              \"buildEvent\":\"init\",\"source\":\"build\"}\n"
         );
+    }
+
+    #[test]
+    fn json_has_no_control_characters() {
+        let mut out = String::new();
+        put_json(&line("a", "\x1b[2J\u{9b}2Jä"), &mut out);
+        assert!(!out.trim_end().contains(char::is_control), "{out:?}");
+        let read: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(read["message"], "\x1b[2J\u{9b}2Jä");
     }
 
     #[test]

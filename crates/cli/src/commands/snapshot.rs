@@ -78,7 +78,7 @@ async fn create(create: Create) -> anyhow::Result<ExitCode> {
     };
     let mut put = |bytes: &[u8]| match (&mut file, &create.file) {
         (Some(file), Some(path)) => file.write_all(bytes).map_err(|error| unwritten(path, &error).into()),
-        _ => terminal::write(bytes),
+        _ => terminal::write_raw(bytes),
     };
     while let Some(piece) = answer.next().await? {
         put(&piece)?;

@@ -26,7 +26,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         live_update,
         snapshot: up.output_snapshot_on_exit,
         face: Face::of(up.stream, up.legacy),
-        lines: up.lines.filter(),
+        lines: up.lines.options(),
         ci_timeout: None,
         environment: Vec::new(),
     };

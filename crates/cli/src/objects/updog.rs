@@ -50,7 +50,7 @@ pub(crate) async fn run(updog: Updog) -> anyhow::Result<ExitCode> {
         live_update: Some(Transport::Any),
         snapshot: None,
         face: Face::Stream,
-        lines: updog.lines.filter(),
+        lines: updog.lines.options(),
         ci_timeout: None,
         environment: Vec::new(),
     };

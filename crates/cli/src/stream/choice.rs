@@ -17,17 +17,29 @@ pub(crate) struct PrintedLines {
     /// Print only lines of these resources, for example web,api or "(Tiltfile)"
     #[arg(long, value_name = "RESOURCES", value_delimiter = ',')]
     pub(crate) log_resource: Vec<String>,
+    /// Print control sequences in logs unchanged; by default only colours are kept
+    #[arg(long)]
+    pub(crate) raw: bool,
 }
 
 impl PrintedLines {
-    pub(crate) fn filter(self) -> Filter {
-        Filter {
+    pub(crate) fn options(self) -> StreamOptions {
+        let filter = Filter {
             resources: self.log_resource.iter().map(ResourceName::new).collect(),
             source: self.log_source.0,
             levels: self.log_level.0,
             ..Filter::default()
-        }
+        };
+        StreamOptions { filter, raw: self.raw }
     }
+}
+
+/// Which lines of the log a session prints, and how.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamOptions {
+    pub(crate) filter: Filter,
+    /// Whether control sequences other than colours are printed, too.
+    pub(crate) raw: bool,
 }
 
 /// None: all of them.

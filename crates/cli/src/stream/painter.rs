@@ -1,7 +1,10 @@
 //! How a line looks. Scripts rely on the prefix.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use lilt_model::log::{Level, Line};
-use lilt_model::{ResourceName, SpanId};
+use lilt_model::{ResourceName, SpanId, escape};
 use lilt_store::LineRef;
 
 /// Names are cut to this width.
@@ -18,6 +21,10 @@ pub(crate) struct Painter {
     open: Option<SpanId>,
     /// The last name with its prefix: most lines have the name of the one before.
     prefix: (Option<ResourceName>, String),
+    /// Whether control sequences other than colours are printed, too.
+    raw: bool,
+    /// Control sequences that had begun at the end of an open line. The next piece of that line has the rest.
+    unfinished: HashMap<SpanId, String>,
 }
 
 /// What is painted of a line.
@@ -54,11 +61,25 @@ impl<'l> From<&'l Line> for Piece<'l> {
 
 impl Painter {
     pub(crate) fn new(colours: bool, names: bool) -> Self {
-        Self { colours, names, open: None, prefix: (None, String::new()) }
+        Self {
+            colours,
+            names,
+            open: None,
+            prefix: (None, String::new()),
+            raw: false,
+            unfinished: HashMap::new(),
+        }
+    }
+
+    /// Prints control sequences unchanged, if `raw`.
+    pub(crate) fn raw(self, raw: bool) -> Self {
+        Self { raw, ..self }
     }
 
     pub(crate) fn put<'l>(&mut self, line: impl Into<Piece<'l>>, out: &mut String) {
         let line = line.into();
+        let text = self.printable(&line);
+        let line = Piece { text: &text, ..line };
         let goes_on = line.continues && self.open.as_ref() == Some(line.span);
         if !goes_on {
             // The end of a line that others came between needs no line of its own.
@@ -90,6 +111,26 @@ impl Painter {
             self.prefix = (Some(name.clone()), prefix(name, self.colours));
         }
         out.push_str(&self.prefix.1);
+    }
+
+    /// The text without control sequences other than colours.
+    fn printable<'l>(&mut self, line: &Piece<'l>) -> Cow<'l, str> {
+        if self.raw {
+            return Cow::Borrowed(line.text);
+        }
+        let begun = self.unfinished.remove(line.span).filter(|_| line.continues);
+        let text = match begun {
+            Some(begun) => Cow::Owned(begun + line.text),
+            None => Cow::Borrowed(line.text),
+        };
+        let end = text.len() - if line.open { escape::unfinished_length(text.as_bytes()) } else { 0 };
+        if end < text.len() {
+            self.unfinished.insert(line.span.clone(), text[end..].to_owned());
+        }
+        match text {
+            Cow::Borrowed(text) => escape::for_terminal(&text[..end]),
+            Cow::Owned(text) => Cow::Owned(escape::for_terminal(&text[..end]).into_owned()),
+        }
     }
 
     fn put_text(&self, line: &Piece<'_>, out: &mut String) {
@@ -194,6 +235,25 @@ mod tests {
             painted(&mut painter, &ended),
             "            a │ Name? \n            b │ hello\n            a │ x\n"
         );
+    }
+
+    #[test]
+    fn control_sequences_are_removed_also_if_split() {
+        let clipboard = [
+            Line { open: true, ..line("a", "x\x1b]52;c;cGF") },
+            line("b", "between\x1b[2J"),
+            Line { open: true, continues: true, ..line("a", "zcw==") },
+            Line { continues: true, ..line("a", "\x07y\x1b[31mred\u{9b}H") },
+        ];
+        let mut painter = Painter::new(false, false);
+        assert_eq!(painted(&mut painter, &clipboard), "x\nbetween\ny\x1b[31mred\n");
+        assert_eq!(painted(&mut painter, &[line("a", "next")]), "next\n");
+        // A sequence that never ends hides nothing.
+        let endless =
+            [Line { open: true, ..line("a", "x\x1b]0;title") }, Line { continues: true, ..line("a", "") }];
+        assert_eq!(painted(&mut painter, &endless), "x0;title\n");
+        let mut raw = Painter::new(false, false).raw(true);
+        assert_eq!(painted(&mut raw, &[line("a", "\x1b[2Jx\x07")]), "\x1b[2Jx\x07\n");
     }
 
     #[test]

@@ -65,6 +65,32 @@ fn three() -> Live {
 }
 
 #[test]
+fn control_sequences_are_printed_only_with_raw() {
+    let live = Live::start(
+        "local_resource('web', r'printf \"\\033]52;c;cGFzcw==\\007\\033[2Jone \\033[31mred\\033[0m\\n\"; echo done')\n",
+    );
+    live.lilt.wait_for_line("web │ done");
+    let filtered = live.logs(&["web", "--match", "^one"]);
+    assert_eq!(filtered, "one \x1b[31mred\x1b[0m\n");
+    let raw = live.logs(&["web", "--match", "^one", "--raw"]);
+    assert_eq!(raw, "\x1b]52;c;cGFzcw==\x07\x1b[2Jone \x1b[31mred\x1b[0m\n");
+    let streamed = live.lilt.output();
+    live.lilt.quit();
+    assert!(streamed.contains("one \x1b[31mred\x1b[0m\n"), "{streamed:?}");
+    assert!(!streamed.contains("\x1b[2J") && !streamed.contains('\x07'), "{streamed:?}");
+}
+
+#[test]
+fn up_prints_control_sequences_with_raw() {
+    let tiltfile = "local_resource('web', r'printf \"\\033[2Jone\\n\"; echo done')\n";
+    let live = Live::start_with(tiltfile, |start| start.argument("--raw"));
+    live.lilt.wait_for_line("web │ done");
+    let streamed = live.lilt.output();
+    live.lilt.quit();
+    assert!(streamed.contains("\x1b[2Jone\n"), "{streamed:?}");
+}
+
+#[test]
 fn lines_are_found_by_resource_source_level_text_and_place() {
     let live = three();
     let web = live.logs(&["web"]);

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-use crate::escape::{self, Sequence};
-
-/// An unfinished control sequence at the end of a text that is longer is not waited for.
-const LONGEST_UNFINISHED: usize = 4096;
+use crate::escape;
 
 pub(super) struct Search {
     automaton: AhoCorasick,
@@ -94,7 +91,7 @@ impl Search {
         if !escape::may_have_sequences(text) {
             return self.certain_plain_length(text);
         }
-        let text = &text[..text.len() - unfinished_sequence(text)];
+        let text = &text[..text.len() - escape::unfinished_length(text)];
         let plain = Plain::of(text);
         let certain = self.certain_plain_length(&plain.bytes);
         if certain == plain.bytes.len() { text.len() } else { plain.position(certain) }
@@ -112,16 +109,6 @@ impl Search {
             (1..=longest).rev().find(|length| text.ends_with(&form[..*length]))
         };
         self.forms.iter().filter_map(begun).max().unwrap_or(0)
-    }
-}
-
-/// How many bytes at the end of a line are a control sequence whose end has not come.
-fn unfinished_sequence(text: &[u8]) -> usize {
-    let tail = &text[text.len().saturating_sub(LONGEST_UNFINISHED)..];
-    let begin = tail.iter().rposition(|byte| matches!(byte, 0x1b | 0xc2));
-    match begin.map(|begin| (begin, escape::sequence_at(&tail[begin..]))) {
-        Some((begin, Sequence::Unfinished { .. })) => tail.len() - begin,
-        _ => 0,
     }
 }
 
