@@ -30,6 +30,7 @@ use clap::error::ErrorKind;
 use arguments::{Alpha, Command};
 
 fn main() -> ExitCode {
+    lilt_host::signals::restore_interrupts();
     // Not a command for people, and it should take no time: see `lilt_host::process::Guardian`.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == lilt_host::process::GUARDIAN_ARGUMENT) {
         return guard();

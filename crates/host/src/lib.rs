@@ -15,4 +15,5 @@ pub mod ports;
 pub mod probe;
 pub mod process;
 pub mod session_dir;
+pub mod signals;
 pub mod watch;

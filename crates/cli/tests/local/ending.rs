@@ -2,6 +2,8 @@
 //!
 //! No times are measured here: what does not end by itself sleeps for longer than any test waits.
 
+use std::path::Path;
+
 use lilt_testbed_env::{Project, eventually};
 use nix::sys::signal::Signal;
 
@@ -58,6 +60,25 @@ fn sigterm_ends_it_too() {
 fn sighup_ends_it_too() {
     let (_project, lilt) = stubborn();
     lilt.signal(Signal::SIGHUP);
+    lilt.ended().clean(0);
+}
+
+/// A background job of a script ignores SIGINT and SIGQUIT, and `nohup` adds SIGHUP.
+#[test]
+fn ignored_sigint_ends_a_session_and_ignored_sighup_does_not() {
+    // The last digit of the mask is for SIGHUP, SIGINT and SIGQUIT.
+    let serve = "sed -n \\'s/^SigIgn:.*\\\\(.\\\\)$/mask \\\\1/p\\' /proc/self/status; sleep 987";
+    let project = Project::new(&[("Tiltfile", &format!("local_resource('server', serve_cmd='{serve}')\n"))]);
+    let lilt = env!("CARGO_BIN_EXE_lilt");
+    let arguments = ["--ignore-signal=HUP,INT,QUIT", lilt, "up", "--stream", "--port", "0"];
+    let lilt = Start::program(Path::new("env"), &project, &arguments).start();
+    // Commands have the default dispositions.
+    lilt.wait_for_words("server", "mask 0");
+    lilt.signal(Signal::SIGHUP);
+    let updates = |it: &serde_json::Value| it["status"]["buildHistory"].as_array().map_or(0, Vec::len);
+    lilt.click("server");
+    lilt.wait_until("server", "has run again", |it| updates(it) > 1);
+    lilt.ctrl_c();
     lilt.ended().clean(0);
 }
 
