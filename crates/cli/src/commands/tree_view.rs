@@ -78,19 +78,9 @@ impl Health {
         match (status.update_status, status.runtime_status) {
             (UpdateStatus::Error, _) | (_, RuntimeStatus::Error) => Health::Error,
             (UpdateStatus::InProgress, _) => Health::Building,
-            (UpdateStatus::Pending, _) | (_, RuntimeStatus::Pending | RuntimeStatus::Unknown) => {
-                Health::Pending
-            }
+            (UpdateStatus::Pending | UpdateStatus::None, _)
+            | (_, RuntimeStatus::Pending | RuntimeStatus::Unknown | RuntimeStatus::None) => Health::Pending,
             _ => Health::Ok,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Health::Ok => "ok",
-            Health::Pending => "pending",
-            Health::Building => "building",
-            Health::Error => "error",
         }
     }
 
@@ -100,6 +90,26 @@ impl Health {
             Health::Pending | Health::Building => 33,
             Health::Error => 31,
         }
+    }
+}
+
+/// Describes the statuses of a resource, in Tilt's words; only `disabled` is ours.
+fn status_text(resource: &UIResource) -> &'static str {
+    let status = &resource.status;
+    if status.disable_status.as_ref().is_some_and(|it| it.state == "Disabled") {
+        return "disabled";
+    }
+    match (status.update_status, status.runtime_status) {
+        (UpdateStatus::Error, RuntimeStatus::Error) => "error",
+        (UpdateStatus::Error, _) => "build error",
+        (_, RuntimeStatus::Error) => "runtime error",
+        (UpdateStatus::InProgress, _) => "building",
+        (UpdateStatus::Pending, RuntimeStatus::Pending) => "pending",
+        (UpdateStatus::Pending, _) => "build pending",
+        (_, RuntimeStatus::Pending) => "starting",
+        (_, RuntimeStatus::Unknown) => "unknown",
+        (UpdateStatus::None, _) | (_, RuntimeStatus::None) => "not started",
+        _ => "ok",
     }
 }
 
@@ -132,6 +142,10 @@ impl<'a> Graph<'a> {
 
     fn health(&self, name: &str) -> Health {
         self.by_name.get(name).map_or(Health::Ok, |resource| Health::of(resource))
+    }
+
+    fn status_text(&self, name: &str) -> &'static str {
+        self.by_name.get(name).map_or("ok", |resource| status_text(resource))
     }
 
     fn parents(&self, name: &str) -> &[String] {
@@ -191,7 +205,7 @@ impl Tree<'_> {
             let (branch, below) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
             let again = !self.expanded.insert(name.clone());
             let also = if self.dedupe && again { self.also(name, parent) } else { String::new() };
-            let words = self.painted(name, &format!("{name} ({})", self.graph.health(name).word()));
+            let words = self.painted(name, &format!("{name} ({})", self.graph.status_text(name)));
             self.out.push_str(&format!("{indent}{branch}{words}{also}\n"));
             if !(self.dedupe && again) {
                 let children = self.graph.children.get(name).cloned().unwrap_or_default();
@@ -211,5 +225,42 @@ impl Tree<'_> {
             return words.to_owned();
         }
         format!("\x1b[{}m{words}\x1b[0m", self.graph.health(name).colour())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::api::{API_VERSION, DisableResourceStatus, ObjectMeta, UIResourceStatus};
+
+    use super::*;
+
+    #[test]
+    fn resource_that_never_started_is_not_ok() {
+        let mut resource = UIResource {
+            api_version: API_VERSION.into(),
+            kind: "UIResource".into(),
+            metadata: ObjectMeta { name: "job".into(), ..ObjectMeta::default() },
+            status: UIResourceStatus {
+                update_status: UpdateStatus::None,
+                runtime_status: RuntimeStatus::NotApplicable,
+                ..UIResourceStatus::default()
+            },
+        };
+        let is = |resource: &UIResource, text: &str, health: Health| {
+            assert_eq!(status_text(resource), text);
+            assert!(Health::of(resource) == health, "{text}");
+        };
+        is(&resource, "not started", Health::Pending);
+        resource.status.runtime_status = RuntimeStatus::None;
+        is(&resource, "not started", Health::Pending);
+        resource.status.disable_status =
+            Some(DisableResourceStatus { state: "Disabled".into(), ..DisableResourceStatus::default() });
+        is(&resource, "disabled", Health::Pending);
+        resource.status.disable_status = None;
+        (resource.status.update_status, resource.status.runtime_status) =
+            (UpdateStatus::Ok, RuntimeStatus::NotApplicable);
+        is(&resource, "ok", Health::Ok);
+        resource.status.runtime_status = RuntimeStatus::Error;
+        is(&resource, "runtime error", Health::Error);
     }
 }

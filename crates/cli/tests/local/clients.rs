@@ -106,7 +106,7 @@ fn the_tree_shows_who_waits_for_whom() {
     assert_eq!(
         live.prints(&["alpha", "tree-view"]),
         "Tiltfile\n\
-         ├── broken (error)\n\
+         ├── broken (build error)\n\
          └── db (ok)\n    \
              ├── docs (ok)\n    \
              └── web (ok)\n        \
@@ -116,7 +116,7 @@ fn the_tree_shows_who_waits_for_whom() {
     assert_eq!(
         live.prints(&["alpha", "tree-view", "--dedupe"]),
         "Tiltfile\n\
-         ├── broken (error)\n\
+         ├── broken (build error)\n\
          └── db (ok)\n    \
              ├── docs (ok)\n    \
              └── web (ok)\n        \
@@ -126,7 +126,7 @@ fn the_tree_shows_who_waits_for_whom() {
     assert_eq!(
         live.prints(&["alpha", "tree-view", "--blockers"]),
         "Blocked resources (root blockers and their dependents):\n\
-         └── broken (error)\n\
+         └── broken (build error)\n\
          \n1 resources: 0 ok, 0 pending, 0 building, 1 error\n"
     );
     live.lilt.quit();
