@@ -90,12 +90,17 @@ fn folder(context: &Context) -> &std::path::Path {
 /// In Tilt's form, which scripts look for.
 fn show(mut span: Span, found: &Attempt) {
     let (word, level) = if found.succeeded() { ("success", Level::Info) } else { ("failure", Level::Warn) };
-    for line in found.output.lines().take(SHOWN_LINES) {
+    for line in shown_lines(found) {
         span.print(level, &format!("[readiness probe: {word}] {line}"));
     }
-    if let Some(cause) = &found.cause {
-        span.print(level, &format!("[readiness probe: {word}] {cause}"));
-    }
+}
+
+/// Returns the output of an attempt and the cause of its failure, without a cause that repeats the output.
+fn shown_lines(found: &Attempt) -> Vec<&str> {
+    let last = found.output.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let repeats = |cause: &&str| last.is_some_and(|last| cause.ends_with(last));
+    let cause = found.cause.as_deref().filter(|cause| !repeats(cause));
+    found.output.lines().take(SHOWN_LINES).chain(cause).collect()
 }
 
 /// When to try. Until the first success, the cheap kinds are also tried between their times, ever more seldom: the
@@ -153,6 +158,20 @@ mod tests {
             now = pace.next(index >= ready_from, now);
         }
         times
+    }
+
+    #[test]
+    fn failure_of_a_probe_is_logged_once() {
+        let attempt = |output: &str, cause: &str| Attempt {
+            cause: (!cause.is_empty()).then(|| cause.to_owned()),
+            output: output.to_owned(),
+        };
+        let said = attempt("not yet\n", "`sh` ended with exit status 1: not yet");
+        assert_eq!(shown_lines(&said), ["not yet"]);
+        assert_eq!(shown_lines(&attempt("", "connection refused")), ["connection refused"]);
+        let hangs = attempt("waiting\n", "`sh` did not end within 1s");
+        assert_eq!(shown_lines(&hangs), ["waiting", "`sh` did not end within 1s"]);
+        assert_eq!(shown_lines(&attempt("yes\n", "")), ["yes"]);
     }
 
     #[test]
