@@ -90,6 +90,11 @@ pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// The day on which it was built.
+pub(crate) fn build_date() -> &'static str {
+    env!("LILT_BUILD_DATE")
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(Up),

@@ -16,7 +16,7 @@ use lilt_tiltfile::FrozenKubeconfig;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{Port, Project, Web, WebMode, version};
+use crate::arguments::{Port, Project, Web, WebMode, build_date, version};
 use crate::client::Client;
 use crate::face::{self, Face, Link};
 use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
@@ -269,6 +269,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         },
         mode: plan.mode,
         version: version().to_owned(),
+        build_date: build_date().to_owned(),
         namespace: plan.project.namespace,
         environment,
         programs,
@@ -364,6 +365,7 @@ pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow
         subcommand: "down",
         mode: Mode::Up,
         version: version().to_owned(),
+        build_date: build_date().to_owned(),
         namespace: project.namespace,
         environment,
         programs,

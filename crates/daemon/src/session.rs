@@ -67,6 +67,7 @@ pub async fn run(
         tiltfile: settings.tiltfile.clone(),
         mode: settings.mode,
         version: settings.version.clone(),
+        build_date: settings.build_date.clone(),
         args: settings.args.clone(),
         pid: std::process::id(),
         cascade: settings.habits.cascade,

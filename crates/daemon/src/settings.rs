@@ -20,6 +20,8 @@ pub struct Settings {
     pub mode: Mode,
     /// lilt's own version.
     pub version: String,
+    /// The day on which lilt was built.
+    pub build_date: String,
     /// In place of the context's namespace.
     pub namespace: Option<String>,
     /// Given to every command that the session runs, on top of lilt's own environment.

@@ -138,6 +138,9 @@ fn set_serve(state: &mut State, name: &lilt_model::ResourceName, generation: u64
             serve.started = Some(*since);
             serve.pid = *pid;
         }
+        if let (ServeState::Running { probed, .. }, ServeState::Ended { .. }) = (&serve.state, &next) {
+            serve.was_ready = serve.probe.is_none() || probed.as_ref().is_some_and(|it| it.ready);
+        }
         serve.state = next;
         state.touch(name);
     }

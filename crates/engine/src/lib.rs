@@ -15,6 +15,7 @@ mod notices;
 mod objects;
 mod outage;
 mod plan;
+mod port_forward;
 mod project;
 mod prune;
 mod record;

@@ -4,22 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lilt_model::cluster::Pod;
 use lilt_model::files::{Contents, FileSet, IgnoreRule, Manner};
 use lilt_model::image::{ImageTarget, LiveUpdate};
-use lilt_model::kubernetes::{Forward, KubernetesResource, ObjectScope};
+use lilt_model::kubernetes::{KubernetesResource, ObjectScope};
 use lilt_model::resource::Body;
 use lilt_model::{ClusterName, ImageName, ResourceName};
 
 use crate::event::{ProgramId, WatchId};
 use crate::objects::plan_object;
-use crate::runtime::current_pods;
+use crate::port_forward::forward_target;
 use crate::schedule::live_updates_above;
 use crate::state::{
     BodyState, Cleanup, ClusterState, ImageState, KubernetesState, LocalState, ResourceState, RunningUpdate,
     ServeState, State, TiltfileState, UpdateKind,
 };
-use crate::task::{ForwardTarget, Inspection, SyncJob, SyncTask, TaskId, TaskSpec};
+use crate::task::{Inspection, SyncJob, SyncTask, TaskId, TaskSpec};
 
 pub type Plan = BTreeMap<TaskId, TaskSpec>;
 
@@ -193,7 +192,7 @@ fn plan_kubernetes(
     }
     plan.extend(inspection(state, resource, spec, kubernetes));
     for forward in &spec.forwards {
-        let target = best_pod(state, kubernetes, forward).map(|pod| forward_target(forward, pod));
+        let target = forward_target(state, kubernetes, forward);
         let cluster = spec.cluster.clone();
         let spec = TaskSpec::Forward { cluster, forward: forward.clone(), target };
         plan.insert(TaskId::Forward(name.clone(), forward.place()), spec);
@@ -229,48 +228,6 @@ fn inspection(
         merge: state.settings.server_side_apply,
     };
     Some((TaskId::Inspect(resource.spec.name.clone()), TaskSpec::Inspect(Box::new(inspection))))
-}
-
-/// Where a new connection should go: the newest pod of the newest deployment, ready ones first. Until one of those
-/// runs, the ones before it serve. Of pods that have nothing in common but the resource, those of what declares the port; where
-/// none does, the newest, whether it was deployed or found by a label, as under Tilt.
-fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState, forward: &Forward) -> Option<&'a Pod> {
-    let wanted = if forward.container_port == 0 { forward.local_port } else { forward.container_port };
-    let current: Vec<&str> = current_pods(state, kubernetes).map(|pod| pod.name.as_str()).collect();
-    let running = || {
-        let known = kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)).map(|pod| &**pod);
-        known.filter(|pod| pod.phase == lilt_model::cluster::PodPhase::Running)
-    };
-    // A rollout may be what declares it: the pods before it have it, too.
-    let declaring: Vec<&Pod> =
-        running().filter(|pod| declared_ports(pod).any(|port| port == wanted)).collect();
-    running()
-        // One that is told to end may still serve while nothing else does.
-        .max_by_key(|pod| {
-            let declares = declaring.iter().any(|other| is_akin(pod, other));
-            let current = current.contains(&pod.name.as_str());
-            (!pod.deleting, declares, pod.ready, current, pod.created)
-        })
-}
-
-/// Whether they are of one workload that was deployed. What an operator makes of an object may be all sorts.
-fn is_akin(one: &Pod, other: &Pod) -> bool {
-    let of = |pod: &Pod| pod.template_hash.as_ref().and_then(|_| pod.owners.last().cloned());
-    one.uid == other.uid || (of(one).is_some() && of(one) == of(other))
-}
-
-fn declared_ports(pod: &Pod) -> impl Iterator<Item = u16> + Clone {
-    pod.containers.iter().filter(|it| !it.init).flat_map(|it| &it.ports).copied()
-}
-
-fn forward_target(forward: &Forward, pod: &Pod) -> ForwardTarget {
-    let mut declared = declared_ports(pod);
-    let port = match forward.container_port {
-        0 if declared.clone().any(|port| port == forward.local_port) => forward.local_port,
-        0 => declared.next().unwrap_or(forward.local_port),
-        port => port,
-    };
-    ForwardTarget { pod: pod.reference(), port }
 }
 
 /// One task per container that takes changes in place, with the changes that the running update gives it.

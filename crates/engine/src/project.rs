@@ -10,6 +10,7 @@ use lilt_model::api::{
     UIResourceStatus, UISession, UISessionStatus, UpdateStatus, VersionSettings, Waiting, WaitingOn,
     annotation,
 };
+use lilt_model::cluster::Pod;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, TriggerMode};
 use lilt_model::settings::{FEATURES, Feature};
@@ -142,7 +143,8 @@ fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState
     let loading = tiltfile.loading.as_ref().map(|load| load.started);
     let last_change = loading.or(tiltfile.history.back().map(|last| last.finished));
     let status = UIResourceStatus {
-        last_deploy_time: tiltfile.history.iter().rev().find(|it| it.failure.is_none()).map(|it| it.finished),
+        // As under Tilt: whether the last load failed or not, and none while the next one runs.
+        last_deploy_time: tiltfile.history.back().filter(|_| loading.is_none()).map(|last| last.finished),
         trigger_mode: trigger_mode(state.trigger_modes.get(name).copied().unwrap_or_default(), true),
         has_pending_changes: matches!(tiltfile.hold, Some(Hold::Trigger { changed: true, .. })),
         build_history: history(name, tiltfile.history.iter().rev()),
@@ -192,7 +194,7 @@ pub fn project_session(state: &State) -> UISession {
             running_tilt_build: TiltBuild {
                 version: COMPATIBLE_TILT_VERSION.into(),
                 commit_sha: format!("lilt-{}", state.options.version),
-                date: String::new(),
+                date: state.options.build_date.clone(),
                 dev: false,
             },
             tilt_start_time: Some(state.started),
@@ -214,6 +216,11 @@ fn feature_flags(state: &State) -> Vec<FeatureFlag> {
 fn json_list<T: ToString>(list: &[T]) -> String {
     let list: Vec<String> = list.iter().map(ToString::to_string).collect();
     serde_json::json!(list).to_string()
+}
+
+/// The section of the log with what a pod and its containers write.
+fn pod_span(pod: &Pod) -> String {
+    format!("pod:{}:{}", pod.namespace, pod.name)
 }
 
 fn span(name: &ResourceName, update: u64) -> String {
@@ -300,7 +307,7 @@ fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<Kubernetes
         info.pod_status_message = pod.message.clone().unwrap_or_default();
         info.all_containers_ready = pod.containers.iter().filter(|it| !it.init).all(|it| it.ready);
         info.pod_restarts = i32::try_from(pod.restarts()).unwrap_or(i32::MAX);
-        info.span_id = format!("pod:{}:{}", pod.namespace, pod.name);
+        info.span_id = pod_span(pod);
     }
     Some(info)
 }

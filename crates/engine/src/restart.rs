@@ -43,6 +43,7 @@ pub(crate) fn restart_if_due(state: &mut State, name: &ResourceName) {
         serve.restarts = restarts.saturating_add(1);
         serve.started = None;
         serve.pid = 0;
+        serve.was_ready = false;
         serve.state = ServeState::Starting;
         state.touch(name);
     }

@@ -193,7 +193,7 @@ fn start(state: &mut State, name: &ResourceName) {
     resource.attempted = id;
     resource.started_once = true;
     resource.switched_on = false;
-    resource.triggered = None;
+    let was_triggered = resource.triggered.take().is_some();
     resource.reconfigured = None;
     resource.renewed_dependencies.clear();
     resource.hold = None;
@@ -216,6 +216,10 @@ fn start(state: &mut State, name: &ResourceName) {
         if known.len() > before {
             state.touch_session();
         }
+    }
+    if was_triggered {
+        // It has the list of those that were triggered.
+        state.touch_session();
     }
     record_start(state, name);
     state.touch(name);
@@ -243,11 +247,14 @@ fn start_live_update(
         before: resource.before(),
     }));
     resource.attempted = resource.attempted.max(snapshot);
-    resource.triggered = None;
+    let was_triggered = resource.triggered.take().is_some();
     resource.hold = None;
     resource.pending_since = None;
     if let BodyState::Kubernetes(kubernetes) = &mut resource.body {
         kubernetes.live_update = Some(run);
+    }
+    if was_triggered {
+        state.touch_session();
     }
     record_start(state, name);
     state.touch(name);

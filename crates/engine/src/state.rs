@@ -58,6 +58,9 @@ pub struct Options {
     pub tiltfile: PathBuf,
     pub mode: Mode,
     pub version: String,
+    /// The day on which lilt was built, such as `2026-11-18`.
+    #[serde(default)]
+    pub build_date: String,
     /// lilt's own process.
     pub pid: u32,
     /// For the Tiltfile.
@@ -83,6 +86,7 @@ impl Options {
             tiltfile: tiltfile.into(),
             mode,
             version: String::new(),
+            build_date: String::new(),
             args: Vec::new(),
             pid: 1,
             cascade: false,

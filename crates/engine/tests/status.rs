@@ -2,8 +2,8 @@
 
 mod support;
 
-use lilt_engine::{Event, TaskId, TaskSpec, project_resource};
-use lilt_model::api::RuntimeStatus;
+use lilt_engine::{Event, TaskId, TaskSpec, project_resource, project_resource_objects};
+use lilt_model::api::{Object, ObjectKey, RuntimeStatus};
 use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodCondition, PodPhase, PodRef, Subject};
 use lilt_model::kubernetes::{Forward, ObjectRef};
 use lilt_model::resource::{Body, Resource};
@@ -279,6 +279,48 @@ fn a_forward_leads_to_the_pod_that_declares_its_port() {
     script.pod(listening("registry-2", 3, 5000));
     // Nothing declares 9000: the newest pod gets it, although only a label makes it one of this resource.
     assert_eq!(targets(&script), [to("registry-2", 5000), to("web", 8080), to("registry-2", 9000)]);
+    assert_eq!(
+        objects(&script),
+        [
+            ("web-registry-2".to_owned(), "registry-2".to_owned(), vec![(5055, 5000), (9000, 9000)]),
+            ("web-web".to_owned(), "web".to_owned(), vec![(8080, 8080)]),
+        ]
+    );
+}
+
+/// Returns the name of each `PortForward` object, its pod, and its local and container ports.
+fn objects(script: &Script) -> Vec<(String, String, Vec<(u64, u64)>)> {
+    let objects = project_resource_objects(&script.state, &"web".into());
+    let forwards = objects.into_iter().filter(|(key, _)| key.kind == "PortForward");
+    let content = |(key, object): (ObjectKey, Object)| {
+        let port = |value: &serde_json::Value| value.as_u64().expect("a port");
+        let list = |pointer: &str| object.get(pointer).and_then(|it| it.as_array()).expect("a list").clone();
+        let ports = |of: &[serde_json::Value]| -> Vec<(u64, u64)> {
+            of.iter().map(|it| (port(&it["localPort"]), port(&it["containerPort"]))).collect()
+        };
+        let spec = ports(&list("/spec/forwards"));
+        assert_eq!(spec, ports(&list("/status/forwardStatuses")));
+        (key.name, object.text("/spec/podName").to_owned(), spec)
+    };
+    forwards.map(content).collect()
+}
+
+/// The registry of ocm-controller's `forward_registry`: a controller makes its pod, which declares no port, and
+/// `extra_pod_selectors` finds it.
+#[test]
+fn port_forward_object_names_the_pod_and_port_in_use() {
+    let mut script = Script::loaded(vec![forwarding(&[(5000, 0)])]);
+    script.connect().deploy("web", "1");
+    assert_eq!(objects(&script), [], "nothing is forwarded to yet");
+    let mut deployed = running("web", "web-1", "1", "c1");
+    deployed.containers[0].ports.clear();
+    let mut registry = running("web", "registry", "1", "c2");
+    registry.containers[0].ports.clear();
+    registry.template_hash = None;
+    registry.created = Timestamp(deployed.created.0 + 1_000_000);
+    script.pod(deployed).pod(registry);
+    assert_eq!(targets(&script), [Some(("registry".to_owned(), 5000))]);
+    assert_eq!(objects(&script), [("web-registry".to_owned(), "registry".to_owned(), vec![(5000, 5000)])]);
 }
 
 #[test]

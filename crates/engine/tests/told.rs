@@ -3,7 +3,8 @@
 mod support;
 
 use lilt_engine::{
-    Event, ForwardState, ServeExit, SyncFault, TaskId, UpdateOutcome, project_resource_objects,
+    Event, ForwardState, ServeExit, SyncFault, TaskId, TaskSpec, UpdateOutcome, plan, project_resource,
+    project_resource_objects, project_session_objects,
 };
 use lilt_model::api::Object;
 use lilt_model::cluster::ContainerState;
@@ -42,7 +43,10 @@ fn the_command_of_an_update_has_a_process_and_an_exit_code() {
     let update = script.update_of("a").expect("it runs");
     script.event(Event::UpdateCommandStarted { resource: "a".into(), update, image: None, pid: 42 });
     let since = command(&script, "a:update")["running"]["startedAt"].clone();
-    assert_eq!(command(&script, "a:update"), json!({"running": {"pid": 42, "startedAt": since}}));
+    assert_eq!(
+        command(&script, "a:update"),
+        json!({"ready": true, "running": {"pid": 42, "startedAt": since}})
+    );
     script.event(Event::UpdateCommandEnded {
         resource: "a".into(),
         update,
@@ -266,4 +270,106 @@ fn a_watch_tells_that_it_may_miss_something() {
     let watch = lilt_engine::WatchId::Local("a".into());
     script.event(Event::WatchTroubled { watch, failure: Failure::environment("too many watches") });
     assert_eq!(status(&script, "a", "FileWatch", "local:a")["error"], "too many watches");
+}
+
+#[test]
+fn finished_command_keeps_its_last_readiness() {
+    let mut script = Script::loaded(vec![local("a")]);
+    let update = script.update_of("a").expect("it runs");
+    let ended = |exit| Event::UpdateCommandEnded { resource: "a".into(), update, image: None, exit };
+    script.event(Event::UpdateCommandStarted { resource: "a".into(), update, image: None, pid: 42 });
+    script.event(ended(ServeExit::Code(3)));
+    assert_eq!(command(&script, "a:update")["ready"], true);
+    // A server without a probe is ready as soon as it runs, and stays so when it has ended.
+    let mut script = Script::loaded(vec![server("a")]);
+    script.succeed("a");
+    assert_eq!(command(&script, "a-serve")["ready"], Value::Null);
+    let generation = plan(&script.state).into_values().find_map(|spec| match spec {
+        TaskSpec::Serve { generation, .. } => Some(generation),
+        _ => None,
+    });
+    let generation = generation.expect("a server");
+    script.event(Event::ServeStarted { resource: "a".into(), generation, pid: 7 });
+    assert_eq!(command(&script, "a-serve")["ready"], true);
+    let exit = ServeExit::Code(1);
+    script.event(Event::ServeEnded { resource: "a".into(), generation, exit });
+    let status = command(&script, "a-serve");
+    assert_eq!((&status["ready"], &status["terminated"]["exitCode"]), (&json!(true), &json!(1)));
+}
+
+#[test]
+fn objects_name_the_log_span_that_tilt_names() {
+    let mut script = Script::loaded(vec![workload("w"), server("a"), local("b")]);
+    script.connect().deploy("w", "one");
+    script.pod(running("w", "p", "one", "c1"));
+    script.succeed("a");
+    let span = |resource: &str, kind: &str, name: &str| {
+        let object = told(&script, resource, kind, name).unwrap_or_else(|| panic!("{kind} {name}"));
+        object.annotation("tilt.dev/log-span-id").map(str::to_owned).unwrap_or_default()
+    };
+    for (kind, name, expected) in [
+        ("KubernetesApply", "w", "kubernetesapply:w"),
+        ("KubernetesDiscovery", "w", "kubernetesapply:w"),
+        ("PortForward", "w-p", "kubernetesapply:w"),
+        ("PodLogStream", "w-default-p", "pod:default:p"),
+        ("ImageMap", "w", "imagemap:w"),
+        ("DockerImage", "w:w", "dockerimage:w:w"),
+        ("LiveUpdate", "w:w", "liveupdate:w:w"),
+        ("UIButton", "w-stopbuild", ""),
+    ] {
+        assert_eq!(span("w", kind, name), expected, "{kind}");
+    }
+    assert_eq!(span("b", "Cmd", "b:update"), "cmd:b:update");
+    assert!(span("a", "Cmd", "a-serve").starts_with("localserve:a:"));
+}
+
+fn session_object(script: &Script, kind: &str, name: &str) -> Object {
+    let objects = project_session_objects(&script.state);
+    let found = objects.into_iter().find(|(key, _)| key.kind == kind && key.name == name);
+    found.unwrap_or_else(|| panic!("{kind} {name}")).1
+}
+
+#[test]
+fn trigger_queue_lists_triggers_in_order_until_they_are_served() {
+    let mut waiting = local("b");
+    waiting.resource_deps = vec!["a".into()];
+    let mut script = Script::loaded(vec![local("a"), waiting]);
+    let data = |script: &Script| {
+        session_object(script, "ConfigMap", "tilt-trigger-queue").content.get("data").cloned()
+    };
+    assert_eq!(data(&script), None);
+    script.trigger("b").trigger("a");
+    let expected = json!({"0-name": "b", "0-reason-code": "128", "1-name": "a", "1-reason-code": "128"});
+    assert_eq!(data(&script), Some(expected));
+    script.state.take_touched();
+    script.succeed("a");
+    assert!(script.state.take_touched().session, "readers must hear of it");
+    assert_eq!(data(&script), Some(json!({"0-name": "a", "0-reason-code": "128"})), "the other runs");
+    script.succeed("b");
+    assert_eq!(data(&script), None, "it runs, too");
+}
+
+#[test]
+fn session_shows_ci_settings_in_up_once_loaded() {
+    let mut script = Script::new();
+    let ci = |script: &Script| session_object(script, "Session", "Tiltfile").content["spec"]["ci"].clone();
+    assert_eq!(ci(&script), Value::Null);
+    script.load(vec![local("a")]);
+    assert_eq!(ci(&script), json!({"timeout": "30m0s"}));
+}
+
+#[test]
+fn failed_load_has_a_deploy_time_and_times_are_written_as_null() {
+    let mut script = Script::new();
+    let status = |script: &Script| {
+        let resource = project_resource(&script.state, &"(Tiltfile)".into()).expect("the Tiltfile");
+        serde_json::to_value(resource.status).expect("JSON")
+    };
+    let loading = status(&script);
+    assert!(loading["pendingBuildSince"].is_string());
+    assert_eq!(loading.get("lastDeployTime"), Some(&Value::Null));
+    script.load_fails("no such builtin");
+    let failed = status(&script);
+    assert_eq!(failed.get("pendingBuildSince"), Some(&Value::Null));
+    assert!(failed["lastDeployTime"].is_string());
 }

@@ -75,7 +75,8 @@ pub(crate) fn filter(query: &str) -> Result<Filter, Refusal> {
 
 /// A name that is not known is most likely mistyped, unless the Tiltfile that may declare it is still being loaded.
 pub(crate) fn check(reader: &Reader, name: &ResourceName) -> Result<(), Refusal> {
-    let loaded = |tiltfile: &UIResource| tiltfile.status.last_deploy_time.is_some();
+    let loaded =
+        |tiltfile: &UIResource| tiltfile.status.build_history.iter().any(|load| load.error.is_empty());
     if name.is_tiltfile()
         || reader.resource(name.as_str()).is_some()
         || reader.logs().knows(name)

@@ -84,7 +84,11 @@ export type ObjectMeta = { name: string, labels?: { [key in string]: string }, a
 
 export type UIResource = { apiVersion: string, kind: string, metadata: ObjectMeta, status: UIResourceStatus, };
 
-export type UIResourceStatus = { lastDeployTime?: Timestamp | null, 
+export type UIResourceStatus = { 
+/**
+ * Written as `null` where there is none, as Tilt does.
+ */
+lastDeployTime?: Timestamp | null, 
 /**
  * 0 auto; 1 manual with auto init; 2 manual; 3 auto without auto init.
  */
@@ -92,7 +96,11 @@ triggerMode?: number,
 /**
  * Newest first.
  */
-buildHistory?: Array<BuildTerminated>, currentBuild?: BuildRunning | null, pendingBuildSince?: Timestamp | null, hasPendingChanges?: boolean, endpointLinks?: Array<EndpointLink>, k8sResourceInfo?: KubernetesInfo | null, localResourceInfo?: LocalInfo | null, runtimeStatus: RuntimeStatus, updateStatus: UpdateStatus, specs?: Array<TargetSpec>, queued?: boolean, order?: number, disableStatus?: DisableResourceStatus | null, waiting?: Waiting | null, conditions?: Array<Condition>, };
+buildHistory?: Array<BuildTerminated>, currentBuild?: BuildRunning | null, 
+/**
+ * Written as `null` where there is none, as Tilt does.
+ */
+pendingBuildSince?: Timestamp | null, hasPendingChanges?: boolean, endpointLinks?: Array<EndpointLink>, k8sResourceInfo?: KubernetesInfo | null, localResourceInfo?: LocalInfo | null, runtimeStatus: RuntimeStatus, updateStatus: UpdateStatus, specs?: Array<TargetSpec>, queued?: boolean, order?: number, disableStatus?: DisableResourceStatus | null, waiting?: Waiting | null, conditions?: Array<Condition>, };
 
 /**
  * Is what runs healthy?

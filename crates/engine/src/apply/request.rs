@@ -47,6 +47,8 @@ fn trigger(state: &mut State, name: &ResourceName) {
         // A second click before the first was served changes nothing.
         resource.triggered.get_or_insert(sequence);
         state.touch(name);
+        // It has the list of those that were triggered.
+        state.touch_session();
     }
 }
 
@@ -66,6 +68,9 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
         let (triggered, again) = (resource.triggered.take(), resource.again.take());
         if triggered.is_some() || again.is_some() {
             state.touch(name);
+        }
+        if triggered.is_some() {
+            state.touch_session();
         }
         return;
     };

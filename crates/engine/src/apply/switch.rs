@@ -68,6 +68,9 @@ fn switch_off(state: &mut State, name: &ResourceName) {
         state.alarms.remove(&(at, Some(name.clone())));
         state.touch_session();
     }
+    if former.triggered.is_some() {
+        state.touch_session();
+    }
     state.behind_uncategorized.remove(name);
     state.updating.remove(name);
     if let Some(update) = &former.update {

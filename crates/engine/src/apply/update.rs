@@ -46,6 +46,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                     restarts: 0,
                     started: None,
                     pid: 0,
+                    was_ready: false,
                     state: ServeState::Starting,
                 };
                 local.serve = spec.serve.clone().map(start).map(Box::new);

@@ -30,6 +30,12 @@ pub use targets::project_targets;
 
 type Named = (ObjectKey, Object);
 
+/// Names the section of the log that an object writes to, as under Tilt.
+const LOG_SPAN: &str = "tilt.dev/log-span-id";
+
+/// Who acts on an object, where its writing alone does nothing.
+const MANAGED_BY: &str = "tilt.dev/managed-by";
+
 /// Which buttons are the page's own.
 const BUTTON_TYPE: &str = "tilt.dev/uibutton-type";
 
@@ -45,13 +51,32 @@ fn object(kind: &str, name: &str, content: Value) -> Named {
 fn owned(kind: &str, name: &str, resource: &ResourceName, content: Value) -> Named {
     let (key, mut object) = object(kind, name, content);
     object.metadata.insert("annotations".to_owned(), json!({RESOURCE: resource.as_str()}));
+    let span = match kind {
+        // What a deployment leads to writes to its section.
+        "KubernetesApply" | "KubernetesDiscovery" | "PortForward" => format!("kubernetesapply:{resource}"),
+        "DockerComposeService" => format!("dockercompose:{name}"),
+        "LiveUpdate" => format!("liveupdate:{name}"),
+        "DockerImage" => format!("dockerimage:{name}"),
+        "CmdImage" => format!("cmdimage:{name}"),
+        "ImageMap" => format!("imagemap:{name}"),
+        "Cmd" => format!("cmd:{name}"),
+        _ => return (key, object),
+    };
+    object.annotate_unless_said(LOG_SPAN, &span);
+    (key, object)
+}
+
+/// The same with a section of the log of its own.
+fn owned_with_span(kind: &str, name: &str, resource: &ResourceName, content: Value, span: &str) -> Named {
+    let (key, mut object) = owned(kind, name, resource, content);
+    object.metadata["annotations"][LOG_SPAN] = json!(span);
     (key, object)
 }
 
 /// And with the one that says that its writing alone does nothing.
 fn managed(kind: &str, name: &str, resource: &ResourceName, by: &str, content: Value) -> Named {
     let (key, mut object) = owned(kind, name, resource, content);
-    object.annotate_unless_said("tilt.dev/managed-by", by);
+    object.annotate_unless_said(MANAGED_BY, by);
     (key, object)
 }
 

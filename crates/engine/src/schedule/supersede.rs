@@ -35,6 +35,9 @@ pub(crate) fn give_up_outdated(state: &mut State, name: &ResourceName) {
     resource.superseded += 1;
     resource.restore(&update.before);
     state.updating.remove(name);
+    if update.before.triggered.is_some() {
+        state.touch_session();
+    }
     record_end(state, name, &update, Outcome::Superseded, None);
     state.note(name, Level::Info, "Update given up: newer changes came before anything was deployed");
     state.touch(name);

@@ -42,6 +42,8 @@ pub(crate) struct Serve {
     pub(crate) started: Option<Timestamp>,
     /// Of what runs or ran; 0: nothing did.
     pub(crate) pid: u32,
+    /// Whether it was ready when it ended.
+    pub(crate) was_ready: bool,
     pub(crate) state: ServeState,
 }
 

@@ -133,7 +133,7 @@ pub(crate) struct Before {
     attempted: u64,
     started_once: bool,
     switched_on: bool,
-    triggered: Option<u64>,
+    pub(crate) triggered: Option<u64>,
     reconfigured: Option<(u64, Vec<String>)>,
 }
 

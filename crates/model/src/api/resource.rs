@@ -19,7 +19,9 @@ pub struct UIResource {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UIResourceStatus {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Written as `null` where there is none, as Tilt does.
+    #[serde(default)]
+    #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub last_deploy_time: Option<Timestamp>,
     /// 0 auto; 1 manual with auto init; 2 manual; 3 auto without auto init.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -29,7 +31,9 @@ pub struct UIResourceStatus {
     pub build_history: Vec<BuildTerminated>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_build: Option<BuildRunning>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Written as `null` where there is none, as Tilt does.
+    #[serde(default)]
+    #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub pending_build_since: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub has_pending_changes: bool,

@@ -10,7 +10,7 @@ use lilt_model::{ContainerId, ImageName, Timestamp};
 use serde_json::{Value, json};
 
 use super::local::command_status;
-use super::{Named, managed, owned};
+use super::{MANAGED_BY, Named, managed, owned, owned_with_span};
 use crate::event::WatchId;
 use crate::runtime::current_pods;
 use crate::state::{ImageState, KubernetesState, Progress, ResourceState, State, UpdateKind};
@@ -48,7 +48,10 @@ pub(super) fn objects(
                 let command = json!({"args": build.command.argv, "dir": build.command.dir});
                 let run = known.and_then(|known| known.command.as_ref());
                 let content = json!({"spec": command, "status": command_status(resource, run)});
-                objects.push(managed("Cmd", &own, name, "cmd_image", content));
+                let (key, mut object) =
+                    owned_with_span("Cmd", &own, name, content, &format!("cmdimage:{own}"));
+                object.annotate_unless_said(MANAGED_BY, "cmd_image");
+                objects.push((key, object));
                 objects.push(owned("CmdImage", &own, name, json!({"spec": spec, "status": status})));
             }
             ImageBuild::Custom(_) | ImageBuild::Compose(_) | ImageBuild::LiveUpdateOnly => {}

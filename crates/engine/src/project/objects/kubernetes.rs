@@ -1,18 +1,21 @@
 //! The objects that tell of Kubernetes resources: what is applied, which pods came of it, their logs and forwards.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use lilt_model::Timestamp;
 use lilt_model::api::fields::Fields;
 use lilt_model::api::specs;
-use lilt_model::cluster::{ContainerState, Pod};
+use lilt_model::cluster::{ContainerState, Pod, PodRef};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::settings::ServerSideApply;
 use serde_json::{Value, json};
 
 use super::pods::pod_status;
-use super::{Named, disable_source, disable_status, managed, owned};
+use super::{Named, disable_source, disable_status, managed, owned, owned_with_span};
 use crate::event::ForwardState;
+use crate::port_forward::forward_target;
+use crate::project::pod_span;
 use crate::runtime::current_pods;
 use crate::state::{KubernetesState, ResourceState, State};
 
@@ -34,11 +37,19 @@ pub(super) fn objects(
     objects.push(owned("KubernetesDiscovery", name.as_str(), name, content));
     for pod in &pods {
         let stream = format!("{name}-{}-{}", pod.namespace, pod.name);
-        objects.push(owned("PodLogStream", &stream, name, log_stream(state, pod)));
+        let span = pod_span(pod);
+        objects.push(owned_with_span("PodLogStream", &stream, name, log_stream(state, pod), &span));
     }
-    let newest = pods.iter().max_by_key(|pod| pod.created).filter(|_| !spec.forwards.is_empty());
-    if let Some(pod) = newest {
-        let content = port_forward(pod, spec, kubernetes);
+    // One for each pod that is forwarded to: all of them mostly lead to the same.
+    let mut forwarded: BTreeMap<PodRef, Vec<Forward>> = BTreeMap::new();
+    for forward in &spec.forwards {
+        if let Some(target) = forward_target(state, kubernetes, forward) {
+            let resolved = Forward { container_port: target.port, ..forward.clone() };
+            forwarded.entry(target.pod).or_default().push(resolved);
+        }
+    }
+    for (pod, forwards) in forwarded {
+        let content = port_forward(&pod, &forwards, kubernetes);
         objects.push(owned("PortForward", &format!("{name}-{}", pod.name), name, content));
     }
 }
@@ -138,16 +149,15 @@ pub(crate) fn stream_statuses(pod: &Pod, is_shown: impl Fn(&str) -> bool) -> Vec
         .collect()
 }
 
-fn port_forward(pod: &Pod, spec: &KubernetesResource, kubernetes: &KubernetesState) -> Value {
-    let statuses: Vec<Value> = spec
-        .forwards
+fn port_forward(pod: &PodRef, forwards: &[Forward], kubernetes: &KubernetesState) -> Value {
+    let statuses: Vec<Value> = forwards
         .iter()
         .map(|forward| forward_content(forward, kubernetes.forwards.get(&forward.place())))
         .collect();
-    let mut written = specs::forwards(&spec.forwards).value();
+    let mut written = specs::forwards(forwards).value();
     written["podName"] = json!(pod.name);
     written["namespace"] = json!(pod.namespace);
-    written["cluster"] = json!(spec.cluster.object_name());
+    written["cluster"] = json!(pod.cluster.object_name());
     json!({"spec": written, "status": {"forwardStatuses": statuses}})
 }
 

@@ -7,7 +7,7 @@ use lilt_model::command::Command;
 use lilt_model::resource::LocalResource;
 use serde_json::{Value, json};
 
-use super::{Named, disable_source, disable_status, managed, owned};
+use super::{Named, disable_source, disable_status, managed, owned, owned_with_span};
 use crate::event::{ServeExit, clean_name};
 use crate::state::{CommandRun, LocalState, ResourceState, ServeState};
 
@@ -38,7 +38,14 @@ pub(super) fn objects(
         }
         let mut content = json!({"spec": written, "status": serve_command(local, ready)});
         content["status"]["disableStatus"] = disable_status(resource);
-        objects.push(owned("Cmd", &clean_name(&format!("{name}-serve")), name, content));
+        let own = clean_name(&format!("{name}-serve"));
+        objects.push(match &local.serve {
+            Some(serve) => {
+                let span = format!("localserve:{name}:{}", serve.generation);
+                owned_with_span("Cmd", &own, name, content, &span)
+            }
+            None => owned("Cmd", &own, name, content),
+        });
     }
 }
 
@@ -48,8 +55,9 @@ pub(super) fn command_status(resource: &ResourceState, last: Option<&CommandRun>
     // The next update has begun, and its command has not.
     let Some(run) = last.filter(of_update) else { return json!({"waiting": {}}) };
     match &run.ended {
-        None => json!({"running": {"pid": run.pid, "startedAt": run.since}}),
-        Some((at, exit)) => terminated(run.pid, run.since, *at, exit),
+        None => json!({"ready": true, "running": {"pid": run.pid, "startedAt": run.since}}),
+        // As under Tilt, `ready` stays as it was when the command ended: without a probe that is true once it ran.
+        Some((at, exit)) => terminated(run.pid != 0, run.pid, run.since, *at, exit),
     }
 }
 
@@ -61,12 +69,13 @@ fn serve_command(local: &LocalState, ready: bool) -> Value {
         }
         Some(ServeState::Ended { exit, at }) => {
             let (pid, started) = local.serve.as_ref().map_or((0, None), |serve| (serve.pid, serve.started));
-            terminated(pid, started.unwrap_or(*at), *at, exit)
+            let was_ready = local.serve.as_ref().is_some_and(|serve| serve.was_ready);
+            terminated(was_ready, pid, started.unwrap_or(*at), *at, exit)
         }
     }
 }
 
-fn terminated(pid: u32, started: Timestamp, finished: Timestamp, exit: &ServeExit) -> Value {
+fn terminated(ready: bool, pid: u32, started: Timestamp, finished: Timestamp, exit: &ServeExit) -> Value {
     let (code, reason) = exit.code_and_reason();
     let ended = Fields::new()
         .put("pid", pid)
@@ -74,5 +83,5 @@ fn terminated(pid: u32, started: Timestamp, finished: Timestamp, exit: &ServeExi
         .put("finishedAt", json!(finished))
         .put("exitCode", code)
         .put_unless_empty("reason", reason);
-    json!({"terminated": ended.value()})
+    Fields::new().put_unless_empty("ready", ready).put("terminated", ended.finish()).value()
 }

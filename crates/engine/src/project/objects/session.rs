@@ -14,6 +14,9 @@ use crate::objects::{show_notes, tiltfile_status};
 use crate::state::{ClusterState, Mode, State};
 use crate::verdict::{Verdict, verdict};
 
+/// The resources that were triggered and wait for their update.
+const TRIGGER_QUEUE: &str = "tilt-trigger-queue";
+
 /// The objects that tell of the session as a whole.
 pub fn project_session_objects(state: &State) -> Vec<Named> {
     let tiltfile = ResourceName::tiltfile();
@@ -33,8 +36,24 @@ pub fn project_session_objects(state: &State) -> Vec<Named> {
         let status = json!({"error": "Docker Compose is not supported yet"});
         objects.push(object("Cluster", "docker", json!({"spec": spec, "status": status})));
     }
+    objects.push(object("ConfigMap", TRIGGER_QUEUE, trigger_queue(state)));
     show_notes(state, &mut objects);
     objects
+}
+
+/// Lists the resources whose trigger has not been served, oldest first, in the form of Tilt's map.
+fn trigger_queue(state: &State) -> Value {
+    /// Tilt's code for a trigger whose sender it does not know.
+    const UNKNOWN_TRIGGER: &str = "128";
+    let queued = state.resources.values().filter_map(|it| Some((it.triggered?, &it.spec.name)));
+    let mut queued: Vec<_> = queued.collect();
+    queued.sort_unstable();
+    let mut data = Map::new();
+    for (index, (_, name)) in queued.into_iter().enumerate() {
+        data.insert(format!("{index}-name"), json!(name.as_str()));
+        data.insert(format!("{index}-reason-code"), json!(UNKNOWN_TRIGGER));
+    }
+    if data.is_empty() { json!({}) } else { json!({"data": data}) }
 }
 
 fn tiltfile_content(state: &State) -> Value {
@@ -121,12 +140,15 @@ fn session(state: &State) -> Named {
     };
     let mut spec = json!({"tiltfilePath": state.options.tiltfile, "exitCondition": condition});
     let mut status = json!({"pid": state.options.pid, "startTime": state.started, "done": false});
-    if state.options.mode == Mode::Ci {
+    // As under Tilt: `up` shows the settings once the Tiltfile has set them or left them at their defaults.
+    if state.options.mode == Mode::Ci || state.tiltfile.loaded {
         spec["ci"] = ci_content(state);
-        if let Some(verdict) = verdict(state) {
-            status["done"] = json!(true);
-            tell_verdict(verdict, &mut status);
-        }
+    }
+    if state.options.mode == Mode::Ci
+        && let Some(verdict) = verdict(state)
+    {
+        status["done"] = json!(true);
+        tell_verdict(verdict, &mut status);
     }
     // The last: what resources say is put in behind it.
     status["targets"] = json!([tiltfile_target(state)]);

@@ -1,0 +1,62 @@
+//! Chooses the pod and the container port of each port forward.
+//!
+//! The forwarding task and the `PortForward` object both come from here, so that the object names what is used.
+
+use lilt_model::cluster::{Pod, PodPhase};
+use lilt_model::kubernetes::Forward;
+
+use crate::runtime::current_pods;
+use crate::state::{KubernetesState, State};
+use crate::task::ForwardTarget;
+
+/// Returns where new connections of a forward go; none while no pod runs.
+pub(crate) fn forward_target(
+    state: &State,
+    kubernetes: &KubernetesState,
+    forward: &Forward,
+) -> Option<ForwardTarget> {
+    let pod = best_pod(state, kubernetes, forward)?;
+    Some(ForwardTarget { pod: pod.reference(), port: container_port(forward, pod) })
+}
+
+/// Picks the newest pod of the newest deployment, ready ones first.
+///
+/// Until one of those runs, the ones before it serve. Pods of a workload that declares the port come before other pods
+/// of the resource. Where none declares it, the newest wins, whether it was deployed or found by a label, as under Tilt.
+fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState, forward: &Forward) -> Option<&'a Pod> {
+    let wanted = if forward.container_port == 0 { forward.local_port } else { forward.container_port };
+    let current: Vec<&str> = current_pods(state, kubernetes).map(|pod| pod.name.as_str()).collect();
+    let running = || {
+        let known = kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)).map(|pod| &**pod);
+        known.filter(|pod| pod.phase == PodPhase::Running)
+    };
+    // Only the newest rollout may declare the port: its older pods count as declaring it, too.
+    let declaring: Vec<&Pod> =
+        running().filter(|pod| declared_ports(pod).any(|port| port == wanted)).collect();
+    running()
+        // A terminating pod may still serve while nothing else does.
+        .max_by_key(|pod| {
+            let declares = declaring.iter().any(|other| is_same_workload(pod, other));
+            let current = current.contains(&pod.name.as_str());
+            (!pod.deleting, declares, pod.ready, current, pod.created)
+        })
+}
+
+/// Whether both pods belong to one deployed workload. The pods that an operator makes of one object may differ.
+fn is_same_workload(one: &Pod, other: &Pod) -> bool {
+    let of = |pod: &Pod| pod.template_hash.as_ref().and_then(|_| pod.owners.last().cloned());
+    one.uid == other.uid || (of(one).is_some() && of(one) == of(other))
+}
+
+fn declared_ports(pod: &Pod) -> impl Iterator<Item = u16> + Clone {
+    pod.containers.iter().filter(|it| !it.init).flat_map(|it| &it.ports).copied()
+}
+
+fn container_port(forward: &Forward, pod: &Pod) -> u16 {
+    let mut declared = declared_ports(pod);
+    match forward.container_port {
+        0 if declared.clone().any(|port| port == forward.local_port) => forward.local_port,
+        0 => declared.next().unwrap_or(forward.local_port),
+        port => port,
+    }
+}
