@@ -1,28 +1,35 @@
 //! From kubeconfig to a client.
 //!
-//! The only module that reads kubeconfig files and the variable that names them. Connecting does not yet speak to
+//! The only module that reads kubeconfig files (in [`kubeconfig`]) and the variable that names them. Connecting does not yet speak to
 //! the API server: [`Cluster::probe`] does.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use lilt_model::Failure;
 use lilt_model::cluster::Product;
 
+use credentials::Origin;
 use door::Door;
+use kubeconfig::Merged;
 pub(crate) use login::LoginFailed;
+pub use login::PluginOutput;
 use proxy::Surroundings;
 
 use crate::kinds::Kinds;
 use crate::marks::Listings;
 
+mod credentials;
 mod door;
 mod identity;
+mod kubeconfig;
 mod login;
+mod normalize;
+mod oidc;
+mod persist;
 mod product;
 mod proxy;
 mod transport;
@@ -39,6 +46,8 @@ pub struct ConnectOptions {
     pub context: Option<String>,
     /// None: the context's namespace.
     pub namespace: Option<String>,
+    /// Where the stderr of exec plugins goes.
+    pub plugin_output: PluginOutput,
 }
 
 /// A connection to one cluster. Cheap to clone.
@@ -74,10 +83,13 @@ impl Cluster {
     /// Reads kubeconfig and builds a client. Without kubeconfig, a pod meets the cluster it runs in. Needs a tokio
     /// runtime.
     pub async fn connect(options: ConnectOptions) -> Result<Self, Failure> {
-        let Access { config, context, name, product } = access(&options).await?;
+        let Access { config, context, name, product, origin } = access(&options).await?;
         let namespace = options.namespace.unwrap_or_else(|| config.default_namespace.clone());
         let server = server_of(&config);
-        let door = Arc::new(Door::new(config).map_err(|error| unbuildable(&context, &error))?);
+        let door = Arc::new(
+            Door::new(config, origin, options.plugin_output)
+                .map_err(|error| unbuildable(&context, &error))?,
+        );
         let client = door.client(namespace.clone());
         Ok(Self {
             kinds: Kinds::new(client.clone()),
@@ -92,11 +104,11 @@ impl Cluster {
     /// leads elsewhere by now.
     pub async fn renew(&self, options: ConnectOptions) -> Result<(), Failure> {
         let options = ConnectOptions { context: Some(self.context().to_owned()), ..options };
-        let Access { config, context, .. } = access(&options).await?;
+        let Access { config, context, origin, .. } = access(&options).await?;
         if server_of(&config) != self.server() {
             return Err(Failure::environment(format!("the context {context} leads elsewhere by now")));
         }
-        self.door.renew(config).map_err(|error| unbuildable(&context, &error))
+        self.door.renew(config, origin).map_err(|error| unbuildable(&context, &error))
     }
 
     pub fn context(&self) -> &str {
@@ -130,29 +142,38 @@ struct Access {
     /// What kubeconfig calls it.
     name: String,
     product: Product,
+    origin: Origin,
 }
 
 async fn access(options: &ConnectOptions) -> Result<Access, Failure> {
-    let Some(Merged { kubeconfig, origins }) = read_kubeconfig(&options.kubeconfig)? else {
+    let Some(merged) = read_kubeconfig(&options.kubeconfig)? else {
         return access_from_within(options);
     };
-    let context =
-        options.context.clone().or_else(|| current_of(&kubeconfig)).ok_or_else(|| no_context(&kubeconfig))?;
-    if !kubeconfig.contexts.iter().any(|known| known.name == context) {
-        return Err(unknown_context(&context, &kubeconfig));
+    // As client-go does in a pod whose kubeconfig selects nothing.
+    if options.context.is_none() && merged.current().is_none() && is_within() {
+        return access_from_within(options);
     }
-    let origin = origins.get(&context).map(PathBuf::as_path);
-    let (name, product) = product::cluster_of(&kubeconfig, &context, origin, home().as_deref());
+    let context = options.context.clone().or_else(|| merged.current());
+    let context = context.ok_or_else(|| no_context(&merged.kubeconfig))?;
+    if merged.context(&context).is_none() {
+        return Err(unknown_context(&context, &merged.kubeconfig));
+    }
+    let user = merged.context(&context).and_then(|named| named.context.as_ref()?.user.clone());
+    let Merged { mut kubeconfig, contexts, mut users } = merged;
+    let origin = user.and_then(|user| Some((users.remove(&user)?, user)));
+    let file = contexts.get(&context).map(PathBuf::as_path);
+    let (name, product) = product::cluster_of(&kubeconfig, &context, file, home().as_deref());
+    normalize::normalize(&mut kubeconfig, &context).map_err(|cause| unusable(&context, cause))?;
     let own_proxy = own_proxy(&kubeconfig, &name);
     let selection = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &selection)
         .await
-        .map_err(|error| unusable(&context, &error))?;
+        .map_err(|error| unusable(&context, crate::error::causes(&error)))?;
     // kube matches NO_PROXY with the proxy's own name.
     if !own_proxy {
         config.proxy_url = surroundings().proxy_to(&config.cluster_url);
     }
-    Ok(Access { config, context, name, product })
+    Ok(Access { config, context, name, product, origin })
 }
 
 fn access_from_within(options: &ConnectOptions) -> Result<Access, Failure> {
@@ -165,7 +186,13 @@ fn access_from_within(options: &ConnectOptions) -> Result<Access, Failure> {
             .detail(crate::error::causes(&error))
             .hint("does the pod have a service account, and is its token mounted?")
     })?;
-    Ok(Access { config, context: WITHIN.to_owned(), name: WITHIN.to_owned(), product: Product::Unknown })
+    Ok(Access {
+        config,
+        context: WITHIN.to_owned(),
+        name: WITHIN.to_owned(),
+        product: Product::Unknown,
+        origin: None,
+    })
 }
 
 fn server_of(config: &Config) -> String {
@@ -180,7 +207,7 @@ fn unbuildable(context: &str, error: &kube::Error) -> Failure {
 
 /// The context that kubeconfig selects, without connecting; none if there is no kubeconfig or it selects none.
 pub fn current_context(kubeconfig: &[PathBuf]) -> Result<Option<String>, Failure> {
-    Ok(read_kubeconfig(kubeconfig)?.and_then(|merged| current_of(&merged.kubeconfig)))
+    Ok(read_kubeconfig(kubeconfig)?.and_then(|merged| merged.current()))
 }
 
 /// What kubeconfig says, as far as a running session must know when that changes.
@@ -196,7 +223,8 @@ pub struct Selection {
 
 /// What the files that `KUBECONFIG` names say about a context.
 pub fn selection(context: &str) -> Result<Selection, Failure> {
-    let Some(Merged { kubeconfig, .. }) = read_kubeconfig(&[])? else { return Ok(Selection::default()) };
+    let Some(merged) = read_kubeconfig(&[])? else { return Ok(Selection::default()) };
+    let (current, kubeconfig) = (merged.current(), merged.kubeconfig);
     let named = kubeconfig.contexts.iter().find(|known| known.name == context);
     let cluster = named.and_then(|it| it.context.as_ref()).map(|it| it.cluster.as_str());
     let cluster = kubeconfig.clusters.iter().find(|known| Some(known.name.as_str()) == cluster);
@@ -208,12 +236,30 @@ pub fn selection(context: &str) -> Result<Selection, Failure> {
         user.and_then(|it| it.auth_info.as_ref()),
         cluster.map(|it| [&it.certificate_authority, &it.certificate_authority_data]),
     ]));
-    Ok(Selection { current: current_of(&kubeconfig), server, login })
+    Ok(Selection { current, server, login })
 }
 
 /// The files that say it.
 pub fn kubeconfig_files() -> Vec<PathBuf> {
     default_paths()
+}
+
+/// Returns the kubeconfig files, and the certificates, keys and tokens that a context names; none: the current one.
+pub fn connection_files(context: Option<&str>) -> Vec<PathBuf> {
+    let mut files = default_paths();
+    let Ok(Some(merged)) = read_kubeconfig(&[]) else { return files };
+    let context = context.map(str::to_owned).or_else(|| merged.current());
+    let named = context.and_then(|name| merged.context(&name)?.context.as_ref());
+    let Some(named) = named else { return files };
+    let cluster = merged.kubeconfig.clusters.iter().find(|known| known.name == named.cluster);
+    let cluster = cluster.and_then(|it| it.cluster.as_ref());
+    files.extend(cluster.and_then(|it| it.certificate_authority.as_ref()).map(PathBuf::from));
+    let user = merged.kubeconfig.auth_infos.iter().find(|known| Some(&known.name) == named.user.as_ref());
+    if let Some(user) = user.and_then(|it| it.auth_info.as_ref()) {
+        let named = [&user.client_certificate, &user.client_key, &user.token_file];
+        files.extend(named.into_iter().flatten().map(PathBuf::from));
+    }
+    files
 }
 
 /// Whether the cluster's entry names its proxy.
@@ -223,49 +269,9 @@ fn own_proxy(kubeconfig: &Kubeconfig, cluster: &str) -> bool {
     proxy.is_some_and(|proxy| !proxy.is_empty())
 }
 
-/// Several kubeconfig files in one.
-struct Merged {
-    kubeconfig: Kubeconfig,
-    /// Which file has a context.
-    origins: BTreeMap<String, PathBuf>,
-}
-
-fn current_of(kubeconfig: &Kubeconfig) -> Option<String> {
-    kubeconfig.current_context.clone().filter(|name| !name.is_empty())
-}
-
-/// None if no file exists. As kubectl does, files of the list that do not exist are passed over.
+/// Reads these files, or else the default ones.
 fn read_kubeconfig(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
-    let defaults;
-    let paths = if paths.is_empty() {
-        defaults = default_paths();
-        &defaults
-    } else {
-        paths
-    };
-    let mut merged: Option<Kubeconfig> = None;
-    let mut origins = BTreeMap::new();
-    for path in paths {
-        let unreadable = |error: KubeconfigError| {
-            Failure::environment(format!("cannot read the kubeconfig {}", path.display()))
-                .detail(crate::error::causes(&error))
-                .hint("set KUBECONFIG to a valid file, or mend this one")
-        };
-        match Kubeconfig::read_from(path) {
-            Ok(config) => {
-                for context in &config.contexts {
-                    origins.entry(context.name.clone()).or_insert_with(|| path.clone());
-                }
-                merged = Some(match merged {
-                    Some(earlier) => earlier.merge(config).map_err(unreadable)?,
-                    None => config,
-                });
-            }
-            Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(unreadable(error)),
-        }
-    }
-    Ok(merged.map(|kubeconfig| Merged { kubeconfig, origins }))
+    if paths.is_empty() { kubeconfig::read(&default_paths()) } else { kubeconfig::read(paths) }
 }
 
 #[allow(clippy::disallowed_methods, reason = "the one place that reads which proxies there are")]
@@ -323,9 +329,9 @@ fn names(kubeconfig: &Kubeconfig) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-fn unusable(context: &str, error: &KubeconfigError) -> Failure {
+fn unusable(context: &str, cause: String) -> Failure {
     Failure::environment(format!("kubeconfig's context {context} cannot be used"))
-        .detail(crate::error::causes(error))
+        .detail(cause)
         .hint("`kubectl config view` shows what it says")
 }
 

@@ -27,7 +27,10 @@ mod watch;
 
 pub use apply::{Applied, ApplyOptions, Kept, Preview, Remark, is_create_once};
 pub use conditions::ObjectState;
-pub use connect::{Cluster, ConnectOptions, Selection, WITHIN, current_context, kubeconfig_files, selection};
+pub use connect::{
+    Cluster, ConnectOptions, PluginOutput, Selection, WITHIN, connection_files, current_context,
+    kubeconfig_files, selection,
+};
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
 pub use error::{is_forbidden, is_unreachable};

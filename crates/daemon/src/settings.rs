@@ -73,7 +73,7 @@ impl Settings {
             true => (self.kubeconfig.context().map(str::to_owned), self.namespace.clone()),
             false => (Some(cluster.to_string()), None),
         };
-        ConnectOptions { kubeconfig: Vec::new(), context, namespace }
+        ConnectOptions { context, namespace, ..ConnectOptions::default() }
     }
 }
 

@@ -228,7 +228,7 @@ impl Outside for RealOutside {
         let configs = kubeconfig::read()?;
         let mut context = match configs.is_empty() {
             true => kubeconfig::within(),
-            false => kubeconfig::context_of(&configs, self.kubeconfig.context()),
+            false => kubeconfig::context_of(&configs, self.kubeconfig.context()).or_else(kubeconfig::within),
         };
         if let (Some(context), Some(namespace)) = (&mut context, &self.namespace) {
             context.namespace.clone_from(namespace);

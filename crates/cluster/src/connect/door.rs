@@ -13,13 +13,13 @@ use http::header::AUTHORIZATION;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use kube::client::Body;
-use kube::config::ExecConfig;
 use kube::{Client, Config, Error};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceExt as _};
 
-use super::login::{self, Given, LoginFailed};
+use super::credentials::{Origin, Source};
+use super::login::{self, Given, LoginFailed, PluginOutput};
 use super::transport::{self, Way};
 
 /// A login command that failed is not run again for so long: many ask at once.
@@ -29,12 +29,13 @@ pub(super) struct Door {
     state: watch::Sender<State>,
     /// Of running the login command: who comes meanwhile waits for its answer.
     turn: Semaphore,
+    output: PluginOutput,
 }
 
 struct State {
-    /// Without its login command.
+    /// Without the source of its credentials.
     config: Config,
-    exec: Option<ExecConfig>,
+    source: Option<Source>,
     login: Login,
     way: Way,
 }
@@ -49,13 +50,13 @@ enum Login {
 
 impl Door {
     /// The login command is asked when the first request needs it.
-    pub(super) fn new(config: Config) -> Result<Self, Error> {
-        Ok(Self { state: watch::Sender::new(State::new(config)?), turn: Semaphore::new(1) })
+    pub(super) fn new(config: Config, origin: Origin, output: PluginOutput) -> Result<Self, Error> {
+        Ok(Self { state: watch::Sender::new(State::new(config, origin)?), turn: Semaphore::new(1), output })
     }
 
     /// From now on with this configuration.
-    pub(super) fn renew(&self, config: Config) -> Result<(), Error> {
-        self.state.send_replace(State::new(config)?);
+    pub(super) fn renew(&self, config: Config, origin: Origin) -> Result<(), Error> {
+        self.state.send_replace(State::new(config, origin)?);
         Ok(())
     }
 
@@ -87,10 +88,10 @@ impl Door {
         if let Some(open) = self.known() {
             return Ok(open?);
         }
-        let Some(exec) = self.state.borrow().exec.clone() else { return Ok((self.way(), None)) };
-        let given = login::run(&exec).await.and_then(|given| {
+        let Some(mut source) = self.state.borrow().source.clone() else { return Ok((self.way(), None)) };
+        let given = source.get(&self.output).await.and_then(|given| {
             // The error would show what it could not read, and that may be the key.
-            self.accept(given.clone()).map(|()| given).map_err(|_| login::unusable(&exec))
+            self.accept(given.clone(), &source).map(|()| given).map_err(|_| login::unusable())
         });
         match given {
             Ok(given) => Ok((self.way(), Some(given))),
@@ -105,7 +106,7 @@ impl Door {
     /// None: the login command must be asked.
     fn known(&self) -> Option<Result<(Way, Option<Given>), LoginFailed>> {
         let state = self.state.borrow();
-        match (&state.exec, &state.login) {
+        match (&state.source, &state.login) {
             (None, _) => Some(Ok((state.way.clone(), None))),
             (_, Login::Given(given)) if given.is_valid() => {
                 Some(Ok((state.way.clone(), Some(given.clone()))))
@@ -120,7 +121,7 @@ impl Door {
     }
 
     /// Another certificate is for connections that are made from now on.
-    fn accept(&self, given: Given) -> Result<(), Error> {
+    fn accept(&self, given: Given, source: &Source) -> Result<(), Error> {
         let before = match &self.state.borrow().login {
             Login::Given(before) => before.identity.clone(),
             _ => None,
@@ -134,6 +135,7 @@ impl Door {
         }
         self.state.send_modify(|state| {
             state.login = Login::Given(given);
+            state.source = Some(source.clone());
             if let Some(way) = way {
                 state.way = way;
             }
@@ -154,15 +156,9 @@ impl Door {
 }
 
 impl State {
-    fn new(mut config: Config) -> Result<Self, Error> {
-        let user = &config.auth_info;
-        // What is written down comes before what must be asked for.
-        let has_own = user.token.is_some()
-            || user.token_file.is_some()
-            || user.username.is_some()
-            || user.auth_provider.is_some();
-        let exec = config.auth_info.exec.take().filter(|_| !has_own);
-        Ok(Self { way: transport::way(config.clone())?, config, exec, login: Login::None })
+    fn new(mut config: Config, origin: Origin) -> Result<Self, Error> {
+        let source = Source::take_from(&mut config, origin);
+        Ok(Self { way: transport::way(config.clone())?, config, source, login: Login::None })
     }
 }
 

@@ -1,16 +1,22 @@
-//! The login command of a kubeconfig's user (`exec`): run without a terminal, which is lilt's own, and without holding up
-//! anything else. What it has to say against it becomes part of the failure.
+//! Exec plugins: commands of a kubeconfig that print credentials.
+//!
+//! They get a terminal only if they insist on one. What they print on stderr, such as a device code, is passed on at once
+//! and becomes part of the failure.
 #![expect(clippy::disallowed_methods, reason = "login commands are run here")]
 
 use std::fmt;
-use std::process::Stdio;
+use std::io::IsTerminal as _;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
 use jiff::Timestamp;
-use kube::config::ExecConfig;
+use kube::config::{ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
 
 /// People may have to log in in a browser meanwhile.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -18,6 +24,34 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const MARGIN: i64 = 10;
 /// How much of a command's complaints is shown.
 const SHOWN: usize = 10;
+/// A prompt has no line break: the beginning of a line is passed on when nothing follows for this long.
+const PROMPT_DELAY: Duration = Duration::from_millis(300);
+/// How long stderr is read after the plugin has ended, in case a process that it started holds it open.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// Receives what exec plugins print on stderr, line by line, as soon as it is printed.
+#[derive(Clone, Default)]
+pub struct PluginOutput(Option<Arc<ReceiveLine>>);
+
+type ReceiveLine = dyn Fn(&str) + Send + Sync;
+
+impl PluginOutput {
+    pub fn new(receive: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(receive)))
+    }
+
+    pub(super) fn send(&self, line: &str) {
+        if let Some(receive) = &self.0 {
+            receive(line.trim_end());
+        }
+    }
+}
+
+impl fmt::Debug for PluginOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PluginOutput").field(&self.0.is_some()).finish()
+    }
+}
 
 /// What a login command gave.
 #[derive(Clone, PartialEq)]
@@ -26,7 +60,7 @@ pub(super) struct Given {
     pub(super) token: Option<HeaderValue>,
     /// Certificate and key.
     pub(super) identity: Option<(String, String)>,
-    expires: Option<Timestamp>,
+    pub(super) expires: Option<Timestamp>,
 }
 
 impl Given {
@@ -68,23 +102,29 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-pub(super) async fn run(exec: &ExecConfig) -> Result<Given, LoginFailed> {
+pub(super) async fn run(exec: &ExecConfig, output: &PluginOutput) -> Result<Given, LoginFailed> {
     let program = exec.command.as_deref().unwrap_or_default();
     let failed = |words: String, said: &[u8]| LoginFailed {
         words: format!("the login command {program} of kubeconfig {words}"),
         said: last_lines(said),
         hint: "run it by hand to see why, or log in again; from lilt it gets no terminal".to_owned(),
     };
-    let mut command = tokio::process::Command::new(program);
+    let is_interactive = exec.interactive_mode == Some(ExecInteractiveMode::Always);
+    if is_interactive && !std::io::stdin().is_terminal() {
+        let mut failed = failed("needs a terminal (interactiveMode: Always)".to_owned(), b"");
+        failed.hint = "run lilt in a terminal, or log in with another kind of user".to_owned();
+        return Err(failed);
+    }
+    let mut command = Command::new(program);
     command.args(exec.args.iter().flatten());
     let pair = |entry: &std::collections::HashMap<String, String>| {
-        Some((entry.get("name")?.clone(), entry.get("value")?.clone()))
+        Some((entry.get("name")?.clone(), entry.get("value").cloned().unwrap_or_default()))
     };
     command.envs(exec.env.iter().flatten().filter_map(pair));
-    command.env("KUBERNETES_EXEC_INFO", question(exec));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let output = match tokio::time::timeout(PATIENCE, command.output()).await {
-        Ok(Ok(output)) => output,
+    command.env("KUBERNETES_EXEC_INFO", question(exec, is_interactive));
+    command.stdin(if is_interactive { Stdio::inherit() } else { Stdio::null() });
+    let ended = match tokio::time::timeout(PATIENCE, run_to_end(command, output)).await {
+        Ok(Ok(ended)) => ended,
         Ok(Err(error)) => {
             let mut failed = failed(format!("cannot be run: {error}"), b"");
             failed.hint = exec.install_hint.clone().unwrap_or(failed.hint);
@@ -94,27 +134,81 @@ pub(super) async fn run(exec: &ExecConfig) -> Result<Given, LoginFailed> {
             return Err(failed(format!("did not answer within {} seconds", PATIENCE.as_secs()), b""));
         }
     };
-    if !output.status.success() {
-        return Err(failed(format!("failed: {}", output.status), &output.stderr));
+    if !ended.status.success() {
+        return Err(failed(format!("failed: {}", ended.status), &ended.stderr));
     }
-    read(&output.stdout).map_err(|why| failed(format!("gave no login: {why}"), &output.stderr))
+    read(&ended.stdout).map_err(|why| failed(format!("gave no login: {why}"), &ended.stderr))
 }
 
-/// What it gave is no certificate with its key.
-pub(super) fn unusable(exec: &ExecConfig) -> LoginFailed {
-    let program = exec.command.as_deref().unwrap_or_default();
+struct Ended {
+    status: ExitStatus,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+async fn run_to_end(mut command: Command, output: &PluginOutput) -> std::io::Result<Ended> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn()?;
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let mut answer = child.stdout.take().expect("invariant: stdout is piped");
+    let complaints = child.stderr.take().expect("invariant: stderr is piped");
+    let status = {
+        let forwarded = forward(complaints, &mut stderr, output);
+        tokio::pin!(forwarded);
+        let ended = async {
+            answer.read_to_end(&mut stdout).await?;
+            child.wait().await
+        };
+        tokio::pin!(ended);
+        let status = tokio::select! {
+            status = &mut ended => {
+                let _ = tokio::time::timeout(DRAIN, forwarded).await;
+                status
+            }
+            () = &mut forwarded => ended.await,
+        };
+        status?
+    };
+    Ok(Ended { status, stdout, stderr })
+}
+
+/// Passes on each line as soon as it is complete, and prompts after a moment.
+async fn forward(mut from: impl AsyncRead + Unpin, all: &mut Vec<u8>, output: &PluginOutput) {
+    let mut sent = 0;
+    loop {
+        let is_partial = all.len() > sent;
+        let count = tokio::select! {
+            count = from.read_buf(all) => count,
+            () = tokio::time::sleep(PROMPT_DELAY), if is_partial => {
+                output.send(&String::from_utf8_lossy(&all[sent..]));
+                sent = all.len();
+                continue;
+            }
+        };
+        while let Some(end) = all[sent..].iter().position(|byte| *byte == b'\n') {
+            output.send(&String::from_utf8_lossy(&all[sent..sent + end]));
+            sent += end + 1;
+        }
+        if !count.is_ok_and(|count| count > 0) {
+            break;
+        }
+    }
+    if all.len() > sent {
+        output.send(&String::from_utf8_lossy(&all[sent..]));
+    }
+}
+
+/// The error for a certificate and a key that cannot be used. Only exec plugins give any.
+pub(super) fn unusable() -> LoginFailed {
     LoginFailed {
-        words: format!(
-            "the login command {program} of kubeconfig gave a certificate or a key that cannot be used"
-        ),
+        words: "the login command of kubeconfig gave a certificate or a key that cannot be used".to_owned(),
         said: String::new(),
         hint: "run it by hand: clientCertificateData and clientKeyData must be in PEM form".to_owned(),
     }
 }
 
 /// What is asked of it.
-fn question(exec: &ExecConfig) -> String {
-    let mut spec = json!({"interactive": false});
+fn question(exec: &ExecConfig, is_interactive: bool) -> String {
+    let mut spec = json!({"interactive": is_interactive});
     if let Some(cluster) = exec.cluster.as_ref().filter(|_| exec.provide_cluster_info) {
         spec["cluster"] = json!(cluster);
     }
@@ -126,9 +220,7 @@ fn read(answer: &[u8]) -> Result<Given, String> {
     let answer: Answer = serde_saphyr::from_slice(answer).map_err(|error| error.to_string())?;
     let status = answer.status.ok_or("its answer has no status")?;
     let token = status.token.filter(|token| !token.is_empty());
-    let header = |token: String| HeaderValue::try_from(format!("Bearer {token}"));
-    let mut token = token.map(header).transpose().map_err(|_| "its token is no text for a header")?;
-    token.iter_mut().for_each(|token| token.set_sensitive(true));
+    let token = token.map(|token| bearer(&token)).transpose()?;
     let identity = status.client_certificate_data.zip(status.client_key_data);
     if token.is_none() && identity.is_none() {
         return Err("its answer has neither a token nor a certificate with its key".to_owned());
@@ -136,6 +228,14 @@ fn read(answer: &[u8]) -> Result<Given, String> {
     let expires = status.expiration_timestamp.map(|time| time.parse::<Timestamp>()).transpose();
     let expires = expires.map_err(|error| format!("its expirationTimestamp cannot be read: {error}"))?;
     Ok(Given { token, identity, expires })
+}
+
+/// Returns the header for a token.
+pub(super) fn bearer(token: &str) -> Result<HeaderValue, String> {
+    let header = HeaderValue::try_from(format!("Bearer {token}"));
+    let mut header = header.map_err(|_| "its token contains control characters".to_owned())?;
+    header.set_sensitive(true);
+    Ok(header)
 }
 
 fn last_lines(said: &[u8]) -> String {
@@ -161,29 +261,64 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_that_reads_gets_nothing_and_what_it_says_is_kept() {
-        let failed = run(&shell("cat; echo $GREETING no ticket >&2; exit 3")).await.err().unwrap();
+        let failed = run(&shell("cat; echo $GREETING no ticket >&2; exit 3"), &PluginOutput::default())
+            .await
+            .err()
+            .unwrap();
         assert!(failed.words.contains("login command sh of kubeconfig failed: exit status: 3"), "{failed}");
         assert_eq!(failed.said, "hello no ticket");
         let mut absent = shell("");
         absent.command = Some("no-such-login-command".to_owned());
-        assert_eq!(run(&absent).await.err().unwrap().hint, "buy a shell");
+        assert_eq!(run(&absent, &PluginOutput::default()).await.err().unwrap().hint, "buy a shell");
     }
 
     #[tokio::test]
     async fn answers_are_read() {
-        let given = run(&shell(&answer(r#"{"token": "abc"}"#))).await.ok().unwrap();
+        let given = run(&shell(&answer(r#"{"token": "abc"}"#)), &PluginOutput::default()).await.ok().unwrap();
         assert_eq!(given.token, Some(HeaderValue::from_static("Bearer abc")));
         assert!(given.is_valid(), "without a time it is good until it is refused");
         let old = answer(r#"{"token": "abc", "expirationTimestamp": "2020-01-01T00:00:00Z"}"#);
-        assert!(!run(&shell(&old)).await.ok().unwrap().is_valid());
+        assert!(!run(&shell(&old), &PluginOutput::default()).await.ok().unwrap().is_valid());
         let identity = answer(r#"{"clientCertificateData": "C", "clientKeyData": "K"}"#);
-        let identity = run(&shell(&identity)).await.ok().unwrap().identity;
+        let identity = run(&shell(&identity), &PluginOutput::default()).await.ok().unwrap().identity;
         assert_eq!(identity, Some(("C".to_owned(), "K".to_owned())));
-        assert!(run(&shell(&answer("{}"))).await.is_err());
+        assert!(run(&shell(&answer("{}")), &PluginOutput::default()).await.is_err());
         assert!(
-            run(&shell("echo $KUBERNETES_EXEC_INFO | grep -q interactive.:false && exit 5"))
-                .await
-                .is_err_and(|failed| failed.words.ends_with("exit status: 5"))
+            run(
+                &shell("echo $KUBERNETES_EXEC_INFO | grep -q interactive.:false && exit 5"),
+                &PluginOutput::default()
+            )
+            .await
+            .is_err_and(|failed| failed.words.ends_with("exit status: 5"))
         );
+    }
+    /// A device code is of use only while the plugin waits for it.
+    #[tokio::test]
+    async fn stderr_is_passed_on_while_the_plugin_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("go");
+        let script = format!(
+            "echo visit the page >&2; printf 'enter code 42: ' >&2; until [ -e {} ]; do sleep 0.05; done; {}",
+            file.display(),
+            answer(r#"{"token": "abc"}"#)
+        );
+        let (sender, mut lines) = tokio::sync::mpsc::unbounded_channel();
+        let output = PluginOutput::new(move |line| sender.send(line.to_owned()).unwrap());
+        let plugin = tokio::spawn(async move { run(&shell(&script), &output).await });
+        assert_eq!(lines.recv().await.as_deref(), Some("visit the page"));
+        assert_eq!(lines.recv().await.as_deref(), Some("enter code 42:"));
+        std::fs::write(&file, "").unwrap();
+        assert!(plugin.await.unwrap().is_ok_and(|given| given.token.is_some()));
+    }
+
+    #[tokio::test]
+    async fn plugin_that_insists_on_a_terminal_fails_without_one() {
+        if std::io::stdin().is_terminal() {
+            return;
+        }
+        let mut exec = shell(&answer(r#"{"token": "abc"}"#));
+        exec.interactive_mode = Some(ExecInteractiveMode::Always);
+        let failed = run(&exec, &PluginOutput::default()).await.err().unwrap();
+        assert!(failed.words.contains("needs a terminal"), "{failed}");
     }
 }

@@ -47,7 +47,7 @@ async fn look(source: &ClusterSource) -> Result<FoundCluster, Failure> {
         ClusterSource::Kubernetes { context, namespace } => {
             let (context, namespace) = (context.clone(), namespace.clone());
             let cluster =
-                Cluster::connect(ConnectOptions { kubeconfig: Vec::new(), context, namespace }).await?;
+                Cluster::connect(ConnectOptions { context, namespace, ..ConnectOptions::default() }).await?;
             Ok(FoundCluster::Kubernetes(Box::new(cluster.probe().await?)))
         }
         ClusterSource::Docker { host } => {

@@ -142,10 +142,10 @@ fn paths() -> Vec<PathBuf> {
 pub(super) fn context_of(configs: &[Config], wanted: Option<&str>) -> Option<KubeContext> {
     let current = || configs.iter().filter_map(|config| config.content.get("current-context")?.as_str());
     let name = wanted.or_else(|| current().find(|name| !name.is_empty()))?;
-    let own = named(configs, "contexts", name).collect::<Vec<_>>();
-    let said = |pointer: &str| own.iter().find_map(|(_, context)| context.pointer(pointer)?.as_str());
+    let own = named(configs, "contexts", name).next();
+    let said = |pointer: &str| own.and_then(|(_, context)| context.pointer(pointer)?.as_str());
     let cluster = said("/context/cluster").unwrap_or_default();
-    let origin = own.first().map(|(config, _)| config.path.as_path());
+    let origin = own.map(|(config, _)| config.path.as_path());
     Some(KubeContext {
         name: name.to_owned(),
         cluster: cluster.to_owned(),
@@ -264,7 +264,11 @@ fn frozen(
 fn complete_user(mut user: Value, folder: &Path) -> Result<Value, Failure> {
     if let Some(fields) = user.get_mut("user").and_then(Value::as_object_mut) {
         inline(fields, folder, "client-certificate")?;
-        inline(fields, folder, "client-key")?;
+        // A key without a certificate is not used, and its file may be missing.
+        match fields.contains_key("client-certificate-data") {
+            true => inline(fields, folder, "client-key")?,
+            false => drop(fields.remove("client-key")),
+        }
         if let Some(file) = fields.get_mut("tokenFile") {
             make_absolute(file, folder);
         }
@@ -360,12 +364,14 @@ mod tests {
             ],
             "contexts": [
                 {"name": "other", "context": {"cluster": "d", "user": "d"}},
+                {"name": "keyed", "context": {"cluster": "d", "user": "k"}},
                 {"name": "mine", "context": {"cluster": "c", "user": "u", "namespace": "n"}},
             ],
             "users": [
                 {"name": "u", "user": {"client-key-data": "S0VZ", "client-key": "gone", "tokenFile": "t",
                     "exec": {"command": "./login"}}},
                 {"name": "d", "user": {}},
+                {"name": "k", "user": {"token": "t", "client-key": "gone"}},
             ],
         });
         let configs = [config(folder.path(), content)];
@@ -382,6 +388,8 @@ mod tests {
                 "exec": {"command": here("./login")}}}],
         });
         assert_eq!(found, expected);
+        let keyed = frozen(&configs, Some("keyed"), None).unwrap().unwrap();
+        assert_eq!(keyed["users"], json!([{"name": "k", "user": {"token": "t"}}]));
         assert_eq!(frozen(&configs, Some("unknown"), None).unwrap(), None);
         assert_eq!(frozen(&[], None, None).unwrap(), None);
     }
