@@ -15,6 +15,7 @@ mod engine;
 mod help;
 mod instances;
 mod interactive;
+mod kubeconfig;
 mod logs;
 mod objects;
 mod orphans;

@@ -1,33 +1,57 @@
 //! Reaches a cluster, however long it takes.
+//!
+//! A cluster that does not respond is asked again and again. A kubeconfig that cannot be used is read again only when it,
+//! or a file that it names, changes.
 
 mod place;
 mod sharing;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_cluster::Cluster;
+use lilt_cluster::{Cluster, ConnectOptions, PluginOutput};
 use lilt_docker::Engine;
 use lilt_engine::Event;
 use lilt_host::process::Guardian;
+use lilt_host::watch::Subscription;
 use lilt_model::cluster::ClusterInfo;
+use lilt_model::files::FileSet;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::context::{Connection, Context};
 use crate::settings::Settings;
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
 const LONGEST_DELAY: Duration = Duration::from_secs(3);
+/// Between two reads of a kubeconfig that cannot be used and cannot be watched.
+const UNWATCHED_DELAY: Duration = Duration::from_secs(30);
+/// Between two log lines of an exec plugin that are the same.
+const REPEAT_DELAY: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(context: Context, name: ClusterName) {
     let mut delay = FIRST_DELAY;
     let mut told: Option<Failure> = None;
+    let mut changes = None;
+    let output = plugin_output(&context, &name);
     let docker = context.edges.docker.as_deref().ok();
     loop {
+        let attempt = async {
+            let options =
+                ConnectOptions { plugin_output: output.clone(), ..context.settings.connection(&name) };
+            let cluster = Cluster::connect(options).await.map_err(|failure| (failure, true))?;
+            let found = examine(cluster, &context.settings, &context.edges.guardian, docker, &name).await;
+            found.map_err(|failure| (failure, false))
+        };
         let attempt = tokio::select! {
-            attempt = reach(&context.settings, &context.edges.guardian, docker, &name) => attempt,
+            attempt = attempt => attempt,
             () = context.cancel.cancelled() => return,
         };
+        let is_misconfigured;
         match attempt {
             Ok((connection, info, warnings)) => {
                 announce(&context, &name, &info, told.is_some());
@@ -40,10 +64,14 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
                 context.tell(Event::ClusterConnected { cluster: name, info: Box::new(info) }).await;
                 return;
             }
-            Err(failure) => {
+            Err((failure, in_kubeconfig)) => {
+                is_misconfigured = in_kubeconfig;
                 if told.as_ref() != Some(&failure) {
-                    span(&context, &name)
-                        .print(Level::Error, &format!("ERROR: {failure}\nTrying again until it answers."));
+                    let next = match is_misconfigured {
+                        true => "Connecting again when the kubeconfig changes.",
+                        false => "Trying again until it answers.",
+                    };
+                    span(&context, &name).print(Level::Error, &format!("ERROR: {failure}\n{next}"));
                     let (cluster, failure) = (name.clone(), failure.clone());
                     context.tell(Event::ClusterFailed { cluster, failure }).await;
                 }
@@ -51,8 +79,37 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
             }
         }
         tokio::select! {
-            () = tokio::time::sleep(delay) => delay = (delay * 2).min(LONGEST_DELAY),
+            () = kubeconfig_changed(&context, &name, &mut changes), if is_misconfigured => {}
+            () = tokio::time::sleep(delay), if !is_misconfigured => delay = (delay * 2).min(LONGEST_DELAY),
             () = context.cancel.cancelled() => return,
+        }
+    }
+}
+
+/// Waits for a change of the kubeconfig files or of a file that they name.
+///
+/// Returns at once whenever the set of files differs from the one that is watched: what changed before its watch began
+/// would be missed.
+async fn kubeconfig_changed(
+    context: &Context,
+    name: &ClusterName,
+    changes: &mut Option<(Vec<PathBuf>, Subscription)>,
+) {
+    let options = context.settings.connection(name);
+    let files = lilt_cluster::connection_files(options.context.as_deref());
+    match changes {
+        Some((watched, subscription)) if *watched == files => {
+            if subscription.next().await.is_none() {
+                *changes = None;
+            }
+        }
+        _ => {
+            let set = FileSet { roots: files.clone(), ignores: Vec::new() };
+            match context.edges.watcher.subscribe(set) {
+                Ok(subscription) => *changes = Some((files, subscription)),
+                // Files that cannot be watched are read now and then.
+                Err(_) => tokio::time::sleep(UNWATCHED_DELAY).await,
+            }
         }
     }
 }
@@ -67,6 +124,16 @@ pub(crate) async fn reach(
     name: &ClusterName,
 ) -> Result<Reached, Failure> {
     let cluster = Cluster::connect(settings.connection(name)).await?;
+    examine(cluster, settings, guardian, docker, name).await
+}
+
+async fn examine(
+    cluster: Cluster,
+    settings: &Settings,
+    guardian: &Guardian,
+    docker: Option<&Engine>,
+    name: &ClusterName,
+) -> Result<Reached, Failure> {
     let mut info = cluster.probe().await?;
     let kubeconfig = if name.is_session() { None } else { settings.kubeconfig.of(name.as_str())? };
     let pinned = settings.kubeconfig.known().filter(|_| name.is_session());
@@ -76,9 +143,39 @@ pub(crate) async fn reach(
     Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }
 
+/// Logs what an exec plugin prints, such as a device code, while it runs.
+///
+/// A plugin that fails is run again and again: what it repeats is logged once in a while.
+fn plugin_output(context: &Context, name: &ClusterName) -> PluginOutput {
+    // Not the context: the connection outlives this task, and the loop waits for all who may send events.
+    let (logs, name) = (context.logs.clone(), name.clone());
+    let logged = watch::Sender::new(BTreeMap::new());
+    PluginOutput::new(move |line| {
+        if logged.send_if_modified(|logged| note(logged, line, Instant::now())) {
+            cluster_span(&logs, &name).info(line);
+        }
+    })
+}
+
+/// Notes a line and returns whether it was not logged lately.
+fn note(logged: &mut BTreeMap<String, Instant>, line: &str, now: Instant) -> bool {
+    logged.retain(|_, at| now - *at < REPEAT_DELAY);
+    match logged.entry(line.to_owned()) {
+        Entry::Occupied(_) => false,
+        Entry::Vacant(entry) => {
+            entry.insert(now);
+            true
+        }
+    }
+}
+
 fn span(context: &Context, name: &ClusterName) -> lilt_store::Span {
+    cluster_span(&context.logs, name)
+}
+
+fn cluster_span(logs: &lilt_store::LogWriter, name: &ClusterName) -> lilt_store::Span {
     let id = if name.is_session() { "cluster".to_owned() } else { format!("cluster:{name}") };
-    context.logs.span(SpanId::from(id), Some(ResourceName::tiltfile()), Source::Build)
+    logs.span(SpanId::from(id), Some(ResourceName::tiltfile()), Source::Build)
 }
 
 fn announce(context: &Context, name: &ClusterName, info: &ClusterInfo, after_failure: bool) {
@@ -88,5 +185,21 @@ fn announce(context: &Context, name: &ClusterName, info: &ClusterInfo, after_fai
     }
     if let Some(registry) = &info.registry {
         span.info(&format!("Auto-detected local registry from environment: {}", registry.host));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn repeated_line_of_a_plugin_is_logged_once_a_minute() {
+        let (mut logged, start) = (BTreeMap::new(), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        assert!(note(&mut logged, "no ticket", start));
+        assert!(!note(&mut logged, "no ticket", after(3)));
+        assert!(note(&mut logged, "enter ABCD", after(3)));
+        assert!(note(&mut logged, "no ticket", after(61)));
+        assert_eq!(logged.len(), 2);
     }
 }

@@ -1,0 +1,75 @@
+//! Kubeconfigs that cannot be used, and exec plugins that take their time. Nothing listens at the server's address.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use lilt_testbed_env::Project;
+
+use crate::support::lilt::{Lilt, Start};
+
+const POD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n";
+
+fn kubeconfig(user: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: kind-mine\n\
+         clusters:\n- {{name: kind-mine, cluster: {{server: 'https://127.0.0.1:1'}}}}\n\
+         contexts:\n- {{name: kind-mine, context: {{cluster: kind-mine, user: me}}}}\n\
+         users:\n- {{name: me, user: {user}}}\n"
+    )
+}
+
+fn project(user: &str) -> Project {
+    Project::new(&[
+        ("Tiltfile", "k8s_yaml('settings.yaml')\n"),
+        ("settings.yaml", POD),
+        ("config", &kubeconfig(user)),
+    ])
+}
+
+fn up(project: &Project) -> Lilt {
+    Start::up(project).variable("KUBECONFIG", project.file("config")).start()
+}
+
+/// An unusable kubeconfig is read again when it, or a file that it names, changes: not before.
+#[test]
+fn unusable_kubeconfig_is_read_again_when_it_changes() {
+    let project = project("{token: t, username: me}");
+    let lilt = up(&project);
+    lilt.wait_for_line("ERROR: kubeconfig's context kind-mine cannot be used");
+    lilt.wait_for_line("a token and a username cannot be combined");
+    lilt.wait_for_line("Connecting again when the kubeconfig changes.");
+    assert_eq!(lilt.count("Trying again"), 0, "{}", lilt.output());
+
+    project.write("config", &kubeconfig("{tokenFile: token}"));
+    lilt.wait_for_line("cannot read the tokenFile");
+    assert_eq!(lilt.count("Trying again"), 0, "{}", lilt.output());
+
+    project.write("token", "t\n");
+    lilt.wait_for_line("ERROR: cannot reach the cluster kind-mine");
+    lilt.wait_for_line("Trying again until it answers.");
+    assert_eq!(lilt.count("Connecting again when the kubeconfig changes."), 2, "{}", lilt.output());
+    lilt.quit();
+}
+
+/// A device code is of use only while the plugin waits for it.
+#[test]
+fn exec_plugin_stderr_is_logged_while_it_runs() {
+    let user =
+        "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: Never}}";
+    let project = project(user);
+    let answer = r#"{"kind": "ExecCredential", "status": {"token": "t"}}"#;
+    project.write(
+        "login",
+        &format!(
+            "#!/bin/sh\ncd \"$(dirname \"$0\")\"\necho 'enter the code ABCD-42' >&2\n\
+             until [ -e entered ]; do sleep 0.1; done\necho '{answer}'\n"
+        ),
+    );
+    std::fs::set_permissions(project.file("login"), std::fs::Permissions::from_mode(0o755))
+        .expect("it is there");
+    let lilt = up(&project);
+    lilt.wait_for_line("enter the code ABCD-42");
+    assert_eq!(lilt.count("cannot reach"), 0, "the plugin still waits: {}", lilt.output());
+    project.write("entered", "");
+    lilt.wait_for_line("ERROR: cannot reach the cluster kind-mine");
+    lilt.quit();
+}
