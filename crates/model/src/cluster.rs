@@ -1,5 +1,6 @@
 //! Facts that a cluster tells: connection, pods and their containers.
 
+mod address;
 mod delivery;
 mod product;
 
@@ -13,6 +14,7 @@ use crate::kubernetes::ObjectRef;
 use crate::names::{ClusterName, ContainerId, Uid};
 use crate::time::Timestamp;
 
+pub use address::{Reach, is_public};
 pub use delivery::{Delivery, Nodes};
 pub use product::{Product, Runtime};
 

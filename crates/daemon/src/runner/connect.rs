@@ -4,6 +4,7 @@
 //! or a file that it names, changes.
 
 mod place;
+mod remote;
 mod sharing;
 
 use std::collections::BTreeMap;
@@ -139,7 +140,8 @@ async fn examine(
     let pinned = settings.kubeconfig.known().filter(|_| name.is_session());
     info.config_path = kubeconfig.clone().or_else(|| pinned.map(|pinned| pinned.path.clone()));
     info.node_commands = settings.habits.node_commands_of(name, &info.context);
-    let place::Found { engine, warnings } = place::complete(guardian, docker, &mut info).await?;
+    let place::Found { engine, mut warnings } = place::complete(guardian, docker, &mut info).await?;
+    warnings.extend(remote::warning(&info, cluster.server()).await);
     Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }
 
