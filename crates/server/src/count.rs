@@ -7,6 +7,7 @@ use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use lilt_store::{Filter, LogReader};
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use crate::Context;
 use crate::question::{self, Refusal, blocking, no_such_parameter, not_understood};
@@ -36,7 +37,10 @@ pub(crate) async fn count(
 ) -> Result<Json<LineCount>, Response> {
     let (filter, from, until) = read(&parameters).map_err(IntoResponse::into_response)?;
     let logs = context.reader.logs().clone();
-    Ok(Json(blocking(move || look(&logs, &filter, from, until)).await?))
+    let gone = CancellationToken::new();
+    // A client that disconnects drops this future.
+    let _guard = gone.clone().drop_guard();
+    Ok(Json(blocking(move || look(&logs, &filter, from, until, &gone)).await?))
 }
 
 fn read(parameters: &[(String, String)]) -> Result<(Filter, u64, u64), Refusal> {
@@ -54,13 +58,13 @@ fn read(parameters: &[(String, String)]) -> Result<(Filter, u64, u64), Refusal> 
     Ok((filter, from, until))
 }
 
-fn look(logs: &LogReader, filter: &Filter, from: u64, until: u64) -> LineCount {
+fn look(logs: &LogReader, filter: &Filter, from: u64, until: u64, gone: &CancellationToken) -> LineCount {
     let end = logs.end().min(until);
     let by_text = filter.text.is_some() || !filter.fields.is_empty();
     let mut count = 0;
     let mut next = from;
     for _ in 0..LOOKS {
-        if next >= end {
+        if next >= end || gone.is_cancelled() {
             break;
         }
         let Some(found) = logs.take(filter, next, TAKEN) else {
@@ -72,4 +76,24 @@ fn look(logs: &LogReader, filter: &Filter, from: u64, until: u64) -> LineCount {
         next = found.next;
     }
     LineCount { count, next: next.min(end), done: next >= end }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::log::Source;
+    use lilt_model::{SpanId, Timestamp};
+    use lilt_store::LogWriter;
+
+    use super::*;
+
+    #[test]
+    fn counting_stops_when_the_client_is_gone() {
+        let (writer, reader) = LogWriter::open(None, || Timestamp(7));
+        writer.span(SpanId::new("a"), None, Source::Runtime).write(b"one\ntwo\n");
+        let gone = CancellationToken::new();
+        let count = |gone: &CancellationToken| look(&reader, &Filter::default(), 0, u64::MAX, gone);
+        assert_eq!((count(&gone).count, count(&gone).done), (2, true));
+        gone.cancel();
+        assert_eq!((count(&gone).count, count(&gone).next, count(&gone).done), (0, 0, false));
+    }
 }

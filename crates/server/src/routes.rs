@@ -8,7 +8,7 @@ use axum::{Router, middleware};
 
 use crate::origin_check::{self, Allowed};
 use crate::pass::{self, Pass};
-use crate::{Context, assets, count, inspect, lines, logs, requests, sessions, socket, view};
+use crate::{Context, assets, connections, count, inspect, lines, logs, requests, sessions, socket, view};
 
 pub(crate) fn router(context: Context, allowed: Allowed, pass: Pass, api: Option<Router>) -> Router {
     let files = Router::new()
@@ -47,6 +47,7 @@ pub(crate) fn router(context: Context, allowed: Allowed, pass: Pass, api: Option
     session
         // A stranger does not learn what there is.
         .fallback(elsewhere)
+        .layer(middleware::from_fn(connections::admit))
         .layer(middleware::from_fn_with_state(pass, pass::check))
         .merge(files)
         .layer(middleware::from_fn_with_state(allowed, origin_check::check))

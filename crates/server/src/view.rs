@@ -17,27 +17,38 @@ use lilt_model::api::UIResource;
 use lilt_model::log::{Level, Line};
 use lilt_model::secret::Redactor;
 use lilt_model::{ResourceName, Timestamp};
-use lilt_store::{ApiReader, Reader};
+use lilt_store::{ApiReader, Filter, Reader};
 use serde_json::{Value, json};
 
 use crate::Context;
+use crate::question::blocking;
 pub(crate) use snapshot::snapshot;
 pub use snapshot::{Beyond, Reports, SNAPSHOT_BEGIN, snapshot_end, snapshot_view};
 
-/// Lines in memory at once, however long the log is.
+/// Lines taken from the log at once.
 const PAGE: usize = 1000;
+/// Bytes after which a piece of the view is sent. No more than that and a line is in memory, however long the log is.
+const PIECE: usize = 64 * 1024;
 
 /// `GET /api/view`
 pub(crate) async fn view(State(context): State<Context>) -> Response {
-    let pieces = stream::iter(pieces(context.reader, context.objects.as_ref()).map(Ok::<_, Infallible>));
-    ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
+    let pieces = pieces(context.reader, context.objects.as_ref());
+    ([(header::CONTENT_TYPE, "application/json")], body(pieces)).into_response()
 }
 
 /// `GET /api/dump/logstore`: every line of log up to now.
 pub(crate) async fn logs(State(context): State<Context>) -> Response {
     let pieces = Pieces::new(context.reader, "{\"segments\":[".to_owned(), "}");
-    let pieces = stream::iter(pieces.map(Ok::<_, Infallible>));
-    ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(pieces)).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], body(pieces)).into_response()
+}
+
+/// Sends pieces as the client takes them. The next one is made when the last one was taken, on a thread that may read
+/// files; a client that disconnects ends that.
+fn body(pieces: impl Iterator<Item = String> + Send + 'static) -> Body {
+    Body::from_stream(stream::unfold(pieces, |mut pieces| async move {
+        let next = blocking(move || pieces.next().map(|piece| (piece, pieces)));
+        next.await.ok().flatten().map(|(piece, pieces)| (Ok::<_, Infallible>(piece), pieces))
+    }))
 }
 
 /// `GET /api/resources`: those that are there now, in the Tiltfile's order.
@@ -129,19 +140,12 @@ impl Iterator for Pieces {
             return Some(begin);
         }
         let closing = self.closing?;
-        let mut lines = self.reader.logs().read(self.next, PAGE);
-        lines.retain(|line| line.seq < self.end);
-        lines.iter_mut().for_each(|line| self.redactor.redact_in_place(&mut line.text));
-        match lines.last() {
-            Some(last) => {
-                self.next = last.seq + 1;
-                Some(self.segments(&lines))
-            }
-            None => {
-                self.closing = None;
-                Some(self.ending(closing))
-            }
+        let segments = self.segments();
+        if !segments.is_empty() {
+            return Some(segments);
         }
+        self.closing = None;
+        Some(self.ending(closing))
     }
 }
 
@@ -153,18 +157,31 @@ impl Pieces {
         Pieces { reader, next: 0, end, first: true, spans: BTreeMap::new(), begin, closing, redactor }
     }
 
-    fn segments(&mut self, lines: &[Line]) -> String {
+    /// The next lines, about [`PIECE`] bytes of them; empty if there are no more.
+    fn segments(&mut self) -> String {
         let mut text = String::new();
-        for line in lines {
-            if !std::mem::take(&mut self.first) {
-                text.push(',');
+        while text.len() < PIECE && self.next < self.end {
+            let Some(lines) = self.reader.logs().take(&Filter::default(), self.next, PAGE) else { break };
+            for line in lines.iter() {
+                if line.seq >= self.end || text.len() >= PIECE {
+                    self.next = line.seq.min(self.end);
+                    return text;
+                }
+                self.push(line.to_line(), &mut text);
             }
-            let segment = segment(line);
-            text.push_str(&segment.to_string());
-            let resource = || line.resource.as_ref().map(ToString::to_string).unwrap_or_default();
-            self.spans.entry(line.span.to_string()).or_insert_with(resource);
+            self.next = lines.next;
         }
         text
+    }
+
+    fn push(&mut self, mut line: Line, text: &mut String) {
+        self.redactor.redact_in_place(&mut line.text);
+        if !std::mem::take(&mut self.first) {
+            text.push(',');
+        }
+        text.push_str(&segment(&line).to_string());
+        let resource = || line.resource.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.spans.entry(line.span.to_string()).or_insert_with(resource);
     }
 
     fn ending(&self, closing: &str) -> String {
@@ -189,5 +206,29 @@ fn level(level: Level) -> &'static str {
         Level::Info => "INFO",
         Level::Warn => "WARN",
         Level::Error => "ERROR",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::SpanId;
+    use lilt_model::log::Source;
+    use lilt_store::LogWriter;
+
+    use super::*;
+
+    #[test]
+    fn pieces_are_bounded_by_bytes_and_have_every_line() {
+        let (writer, logs) = LogWriter::open(None, || Timestamp(7));
+        let (_objects, reader) = lilt_store::open(logs);
+        let mut span = writer.span(SpanId::new("a"), None, Source::Runtime);
+        for _ in 0..50 {
+            span.write(&[&[b'x'; 50_000][..], b"\n"].concat());
+        }
+        let pieces: Vec<String> = pieces(reader, None).collect();
+        let longest = pieces.iter().map(String::len).max();
+        assert!(longest.is_some_and(|longest| longest < PIECE + 60_000), "{longest:?}");
+        let view: Value = serde_json::from_str(&pieces.concat()).expect("JSON");
+        assert_eq!(view["logList"]["segments"].as_array().map(Vec::len), Some(50));
     }
 }

@@ -79,6 +79,7 @@ pub(crate) async fn serve(
 ) -> Result<(), Failure> {
     let acceptor = credentials.acceptor()?;
     let token = Arc::clone(&credentials.token);
+    let router = router.layer(middleware::from_fn(connections::admit));
     let router = router.layer(middleware::from_fn(move |request: Request, next: Next| {
         let token = Arc::clone(&token);
         async move { check(&token, request, next).await }

@@ -1,10 +1,8 @@
 //! A session's state as a file: Tilt's view, and behind it what Tilt's form has no place for and the page shows.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,7 +14,7 @@ use lilt_store::{ApiReader, Reader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{objects_of, redacted_pieces};
+use super::{body, objects_of, redacted_pieces};
 use crate::Context;
 
 /// What stands before the view.
@@ -155,7 +153,7 @@ pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
         (header::CONTENT_TYPE, "application/json"),
         (header::CONTENT_DISPOSITION, "attachment; filename=\"lilt-snapshot.json\""),
     ];
-    (headers, Body::from_stream(stream::iter(whole.map(Ok::<_, Infallible>)))).into_response()
+    (headers, body(whole)).into_response()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use futures_util::StreamExt;
 use lilt_model::{Class, Failure};
 use lilt_server::bind;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -50,6 +51,34 @@ async fn cancelling_closes_pages_and_the_port() {
     assert_eq!(last.map(|frame| frame.code), Some(CloseCode::Away));
     assert!(TcpStream::connect(("127.0.0.1", server.port)).await.is_err());
     drop(silent);
+}
+
+#[tokio::test]
+async fn oldest_unauthenticated_connections_are_closed_beyond_the_cap() {
+    let server = Server::start_guarded(&[], Some("token")).await;
+    let connect = || async { TcpStream::connect(("127.0.0.1", server.port)).await.expect("connect") };
+    let request = format!(
+        "GET /api/resources HTTP/1.1\r\nHost: localhost:{}\r\nX-Tilt-Token: token\r\n\r\n",
+        server.port
+    );
+    let answered = async |stream: &mut TcpStream| {
+        stream.write_all(request.as_bytes()).await.expect("send");
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.expect("an answer");
+        String::from_utf8_lossy(&status).into_owned()
+    };
+    let mut authenticated = connect().await;
+    assert_eq!(within("an answer", answered(&mut authenticated)).await, "HTTP/1.1 200");
+    let mut oldest = connect().await;
+    let mut others = Vec::new();
+    for _ in 0..256 {
+        others.push(connect().await);
+    }
+    let closed = within("the oldest to be closed", oldest.read(&mut [0])).await;
+    assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+    // One with a token stays, and new ones get in.
+    authenticated.write_all(request.as_bytes()).await.expect("it is still open");
+    assert_eq!(within("an answer", answered(&mut connect().await)).await, "HTTP/1.1 200");
 }
 
 #[tokio::test]
