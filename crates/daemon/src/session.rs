@@ -77,7 +77,11 @@ pub async fn run(
         context: settings.kubeconfig.context().map(str::to_owned),
         namespace: settings.namespace.clone(),
     };
-    let guardian = Guardian::of_this_program()?;
+    let open_files = lilt_host::limits::raise_open_files().unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot raise the limit of open files");
+        None
+    });
+    let guardian = Guardian::of_this_program()?.with_open_files(open_files);
     let recording =
         settings.habits.record.as_ref().map(|path| Recording::begin(path, &options)).transpose()?;
     let context = Context {

@@ -1,6 +1,30 @@
-//! Limits that the kernel sets to watching files.
+//! Limits that the kernel sets to watching files and to open files.
 
-use std::fs;
+use std::{fs, io};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// More than a session needs, and less than what makes programs slow that close every possible descriptor.
+const MOST_OPEN_FILES: u64 = 1 << 20;
+
+/// Raises the soft limit of open files to the hard limit, and returns the soft limit as it was.
+///
+/// Every forwarded connection takes two descriptors, and the usual soft limit is 1024. Commands should get the former
+/// limit: see [`set_open_files`].
+pub fn raise_open_files() -> io::Result<Option<u64>> {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(MOST_OPEN_FILES, |maximum| maximum.min(MOST_OPEN_FILES));
+    if limit.current.is_some_and(|current| current < wanted) {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit })?;
+    }
+    Ok(limit.current)
+}
+
+/// Sets the soft limit of open files of this process, and of those it starts.
+pub(crate) fn set_open_files(soft: u64) -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(soft), ..limit })?)
+}
 
 /// How much of inotify each user has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

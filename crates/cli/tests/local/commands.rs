@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use lilt_testbed_env::Project;
@@ -202,4 +203,17 @@ fn down_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
     let project = Project::new(&[("Tiltfile", "k8s_yaml('missing.yaml')")]);
     let ended = Start::new(&project, &["down"]).run().clean(1);
     assert!(ended.stderr().contains("Tiltfile:1:1: no such file: missing.yaml"), "{}", ended.output());
+}
+
+#[test]
+fn session_raises_its_open_file_limit_and_commands_keep_the_former() {
+    let project = Project::new(&[("Tiltfile", "local_resource('web', 'echo limit $(ulimit -Sn)')\n")]);
+    let shell = format!("ulimit -Sn 256; exec {} up --stream --port 0", env!("CARGO_BIN_EXE_lilt"));
+    let lilt = Start::program(Path::new("/bin/sh"), &project, &["-c", &shell]).start();
+    lilt.wait_for_line("web │ limit 256");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", lilt.pid())).expect("its limits");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the limit");
+    let numbers: Vec<&str> = line.trim_start_matches("Max open files").split_whitespace().collect();
+    assert_ne!(numbers[0], "256", "{line}");
+    lilt.quit();
 }

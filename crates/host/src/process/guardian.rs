@@ -30,6 +30,9 @@ use wire::{Reply, Request};
 /// What lilt's program is called with to be a guardian.
 pub const ARGUMENT: &str = "__guardian";
 
+/// Argument with the soft limit of open files that commands get.
+pub(super) const OPEN_FILES: &str = "--open-files=";
+
 /// Longer than the guardian itself takes for its last work.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -82,6 +85,15 @@ impl Guardian {
     pub fn new(program: PathBuf, arguments: Vec<String>) -> Guardian {
         let shared = Shared { program, arguments, line: OnceLock::new(), next: AtomicU64::new(1) };
         Guardian { shared: Arc::new(shared) }
+    }
+
+    /// Commands get this soft limit of open files.
+    pub fn with_open_files(mut self, limit: Option<u64>) -> Guardian {
+        // Nobody has a clone yet, or it runs already.
+        if let (Some(limit), Some(shared)) = (limit, Arc::get_mut(&mut self.shared)) {
+            shared.arguments.push(format!("{OPEN_FILES}{limit}"));
+        }
+        self
     }
 
     /// With lilt's own program.

@@ -38,6 +38,10 @@ pub fn guard() -> io::Result<()> {
     nix::sys::prctl::set_name(c"lilt-guardian")?;
     nix::sys::prctl::set_child_subreaper(true)?;
     nix::unistd::setsid()?;
+    let limit = std::env::args().find_map(|argument| argument.strip_prefix(super::OPEN_FILES)?.parse().ok());
+    if let Some(limit) = limit {
+        crate::limits::set_open_files(limit)?;
+    }
     // No folder is held busy.
     std::env::set_current_dir("/")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
