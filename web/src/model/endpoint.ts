@@ -1,15 +1,24 @@
 import type { EndpointLink } from "../generated/protocol";
 
-/** What these open is a page of this browser with words of the Tiltfile in it, or files of this machine. */
-const dangerous = /^(?:javascript|vbscript|data|blob|file|filesystem|about|view-source|chrome|resource):/;
+/** Schemes that a click may open: pages, editors, clients of servers and chats. Any other is shown as text. */
+const ALLOWED = new Set([
+  ..."http https ws wss ftp ftps sftp ssh git".split(" "),
+  ..."vscode vscode-insiders vscodium cursor windsurf zed jetbrains idea goland pycharm webstorm subl txmt".split(
+    " ",
+  ),
+  ..."postgres postgresql mysql mariadb redis rediss mongodb mongodb+srv amqp amqps nats kafka grpc grpcs".split(
+    " ",
+  ),
+  ..."tcp rdp vnc slack msteams zoommtg figma notion linear docker-desktop".split(" "),
+]);
 
-/** The address, if a click on it can only open a page or another program: a Tiltfile must not be able to run script here. */
+/** The address, if a click on it can only open a page or a known program: a Tiltfile must not be able to run script here. */
 export function safeAddress(link: EndpointLink): string | undefined {
   const said = link.url ?? "";
   // `localhost:80` is no scheme of that name.
   if (!/^\s*[a-z][a-z\d+.-]*:\/\//i.test(said) || !URL.canParse(said)) return undefined;
   const url = new URL(said);
-  return dangerous.test(url.protocol) ? undefined : url.href;
+  return ALLOWED.has(url.protocol.slice(0, -1)) ? url.href : undefined;
 }
 
 /** Else another program shows it, and there is no page to be opened beside this one. */

@@ -72,7 +72,7 @@ describe("routes", () => {
 
 test("endpoints lead to pages and other programs, and run nothing here", () => {
   expect(safeAddress({ url: "http://localhost:8000" })).toBe("http://localhost:8000/");
-  for (const url of ["vscode://file/src/main.go", "postgres://me@localhost:5432/db", "grpc+tls://x:1/"]) {
+  for (const url of ["vscode://file/src/main.go", "postgres://me@localhost:5432/db", "mongodb+srv://x/"]) {
     expect(safeAddress({ url })).toBe(url);
     expect(isPage(url)).toBe(false);
   }
@@ -86,6 +86,9 @@ test("endpoints lead to pages and other programs, and run nothing here", () => {
     "data:text/html,x",
     "data://text/html,x",
     "blob://x",
+    "ms-msdt://x",
+    "search-ms://x",
+    "view-source://x",
     "file:///etc/passwd",
     "localhost:80",
     "",
