@@ -41,7 +41,7 @@ async fn a_watch_begins_and_ends_with_a_bookmark_for_those_who_want_it() {
     let made = maps.create(&PostParams::default(), &object(kind, "mine", &json!({"data": {}}))).await;
     let made = version(&made.expect("a creation"));
     let (names, bookmarks) = watch(&maps, WatchParams::default().initial_events(), "0").await;
-    assert_eq!(names, ["mine", "one-disable"]);
+    assert_eq!(names, ["mine", "one-disable", "tilt-trigger-queue"]);
     let [(begin, true), (end, false)] = bookmarks[..] else { panic!("{bookmarks:?}") };
     assert!(begin >= made && end >= begin, "{made} {bookmarks:?}");
     // From there it goes on: nothing is told twice, nothing is missed.
