@@ -35,7 +35,8 @@ fn objects_are_listed_and_named_in_many_ways() {
     let several = session.prints(&["get", "cm,uisession", "-o", "name"]);
     assert_eq!(
         several,
-        "configmap.tilt.dev/one-disable\nconfigmap.tilt.dev/two-disable\nuisession.tilt.dev/Tiltfile\n"
+        "configmap.tilt.dev/one-disable\nconfigmap.tilt.dev/tilt-trigger-queue\n\
+         configmap.tilt.dev/two-disable\nuisession.tilt.dev/Tiltfile\n"
     );
     let everything = session.prints(&["get", "all", "-o", "name"]);
     assert!(
