@@ -25,6 +25,7 @@ mod reading;
 mod report;
 mod serve;
 mod sync;
+mod telemetry;
 mod wake;
 mod watch;
 
@@ -80,6 +81,7 @@ pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) 
             outage::run(context, outage, id, attempts, immediate).await;
         }
         (TaskId::Prune, TaskSpec::Prune(job)) => prune::run(context, &job).await,
+        (TaskId::Telemetry, TaskSpec::Telemetry(job)) => telemetry::run(context, &job).await,
         (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
         (TaskId::Connect(name), TaskSpec::Connect { .. }) => connect::run(context, name).await,
         (TaskId::Kubeconfig(name), TaskSpec::Kubeconfig) => kubeconfig::run(context, name).await,

@@ -21,6 +21,7 @@ use crate::outage;
 use crate::prune;
 use crate::state::{BodyState, Probed, ServeState, State};
 use crate::task::{Leftovers, TaskId};
+use crate::telemetry;
 use crate::timeline;
 
 pub(crate) use drift::{ask_for_base, corrects as corrects_drift, lacks_base};
@@ -101,6 +102,8 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             load::cleaned_up(state, cleanup);
         }
         Event::Pruned => prune::ended(state),
+        Event::TelemetryDue { run } => telemetry::due(state, run),
+        Event::TelemetrySent { run, delivered } => telemetry::sent(state, run, delivered),
         Event::ObjectPut { key, object, uid } => objects::written(state, key, *object, uid),
         Event::ObjectNoted { key, of, notes } => objects::noted(state, key, &of, *notes),
         Event::ObjectDeleted { key, keep_owned } => objects::delete(state, &key, keep_owned),
@@ -198,6 +201,7 @@ fn broke(state: &mut State, task: TaskId, failure: lilt_model::Failure) {
         TaskId::Kubeconfig(_) => {}
         TaskId::Outage(outage) => outage::broke(state, &outage),
         TaskId::Prune => prune::ended(state),
+        TaskId::Telemetry => telemetry::broke(state),
         TaskId::Command(name) => objects::command_broke(state, &name, failure),
         TaskId::ObjectForward(name, _, place) => {
             objects::forward_changed(state, &name, place, 0, ForwardState::Failed(failure));

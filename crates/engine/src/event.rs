@@ -199,6 +199,15 @@ pub enum Event {
     },
     /// Old images were removed, or could not be.
     Pruned,
+    /// The next batch of telemetry may be sent.
+    TelemetryDue {
+        run: u64,
+    },
+    /// The telemetry command has ended; `delivered`: with success.
+    TelemetrySent {
+        run: u64,
+        delivered: bool,
+    },
     /// An object of the API was written from outside; the uid counts if it is new.
     ObjectPut {
         key: ObjectKey,

@@ -24,6 +24,7 @@ mod runtime;
 mod schedule;
 mod state;
 mod task;
+mod telemetry;
 mod timeline;
 mod verdict;
 
@@ -51,4 +52,5 @@ pub use task::{
     ApplyJob, ApplySource, CleanupReason, ClusterSource, DeployJob, ForwardTarget, ImageJob, Inspection,
     Leftovers, LocalJob, RepositorySource, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
 };
+pub use telemetry::{TelemetryJob, UsageSpan};
 pub use verdict::{Verdict, verdict};

@@ -19,6 +19,7 @@ use crate::state::{
     ServeState, State, TiltfileState, UpdateKind,
 };
 use crate::task::{Inspection, SyncJob, SyncTask, TaskId, TaskSpec};
+use crate::telemetry;
 
 pub type Plan = BTreeMap<TaskId, TaskSpec>;
 
@@ -55,6 +56,7 @@ pub fn plan_session(state: &State) -> Plan {
     if let Some(job) = &state.prune.running {
         plan.insert(TaskId::Prune, TaskSpec::Prune(Box::new(job.clone())));
     }
+    plan.extend(telemetry::task(state));
     for (outage, awaited) in &state.outages {
         let spec =
             TaskSpec::Outage { id: awaited.id, attempts: awaited.attempts, immediate: awaited.immediate };

@@ -33,6 +33,7 @@ use crate::notices::Notices;
 use crate::objects::{FileEvents, Objects};
 use crate::outage::{Awaited, Outage};
 use crate::prune::PruneState;
+use crate::telemetry::TelemetryState;
 pub(crate) use clusters::{ClusterState, Clusters};
 pub(crate) use kubernetes::{
     BuiltImage, ContainerJob, Destination, ImageState, InitialSync, KubernetesState, LiveUpdateRun, Progress,
@@ -182,6 +183,7 @@ pub struct State {
     pub(crate) timed_out: bool,
     pub(crate) settled: Settled,
     pub(crate) prune: PruneState,
+    pub(crate) telemetry: TelemetryState,
     /// To be kept out of all that is shown.
     #[serde(skip)]
     pub(crate) secrets: Vec<Secret>,
@@ -296,6 +298,7 @@ impl State {
             timed_out: false,
             settled: Settled::default(),
             prune: PruneState::default(),
+            telemetry: TelemetryState::default(),
             secrets: Vec::new(),
             redactor: Redactor::default(),
             touched: Touched::default(),

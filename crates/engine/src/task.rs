@@ -23,6 +23,7 @@ use crate::event::{ProgramId, WatchId};
 use crate::notices::Notices;
 use crate::outage::Outage;
 use crate::prune::PruneJob;
+use crate::telemetry::TelemetryJob;
 
 /// A place for one task at a time. When the plan puts another specification into it, the old task ends first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,6 +67,8 @@ pub enum TaskId {
     /// The end of an outage.
     Outage(Outage),
     Prune,
+    /// Spans for `experimental_telemetry_cmd`.
+    Telemetry,
     Wake,
 }
 
@@ -117,6 +120,8 @@ pub enum TaskSpec {
     Cleanup { resource: ResourceName, leftovers: Leftovers, reason: CleanupReason },
     /// Remove old images from the engine.
     Prune(Box<PruneJob>),
+    /// Wait until a batch of spans is due, or send it.
+    Telemetry(Box<TelemetryJob>),
     /// Say when something answers that did not. It has seemed to answer so many times before.
     /// `immediate`: the first probe comes without a pause.
     Outage { id: u64, attempts: u32, immediate: bool },

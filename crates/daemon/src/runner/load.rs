@@ -137,6 +137,9 @@ pub(super) fn outside(settings: &Settings, guardian: &Guardian) -> RealOutside {
 
 /// What the Tiltfile set in its environment reaches the commands it declared, under what they set themselves.
 fn hand_down(environment: &[(String, Option<String>)], project: &mut Project) {
+    if let Some(telemetry) = &mut project.settings.telemetry {
+        hand_to(environment, &mut telemetry.command);
+    }
     for resource in &mut project.resources {
         for command in commands(&mut resource.body) {
             hand_to(environment, command);
@@ -211,16 +214,10 @@ fn missing(project: &Project) -> Vec<String> {
     let mut objects: Vec<&str> = objects.filter(idle).collect();
     objects.sort_unstable();
     objects.dedup();
-    let settings = &project.settings;
-    let missing = [
-        (!objects.is_empty(), format!("objects of v1alpha1 have no effect ({})", objects.join(", "))),
-        (settings.telemetry.is_some(), "experimental_telemetry_cmd: the command is not run".to_owned()),
-    ];
-    missing
-        .into_iter()
-        .filter(|(asked, _)| *asked)
-        .map(|(_, words)| format!("not supported yet: {words}"))
-        .collect()
+    if objects.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("not supported yet: objects of v1alpha1 have no effect ({})", objects.join(", "))]
 }
 
 pub(super) struct RaiseOnDrop(pub(super) Arc<AtomicBool>);

@@ -22,6 +22,7 @@ use crate::outage;
 use crate::schedule::give_up_outdated;
 use crate::state::{Cleanup, FinishedUpdate, ImageState, Load, ResourceState, State, TiltfileState, Watch};
 use crate::task::{CleanupReason, Leftovers};
+use crate::telemetry;
 use crate::timeline;
 
 /// Starts a load. One that runs is given up: it reads what is outdated.
@@ -209,6 +210,7 @@ fn adopt(state: &mut State, tiltfile: &ResourceName, mut project: Project, chang
         project.enabled.map(|enabled| enabled.into_iter().collect());
     if tiltfile.is_tiltfile() {
         state.settings = project.settings;
+        telemetry::configured(state);
     }
     let named: BTreeSet<&ResourceName> = project.resources.iter().map(|resource| &resource.name).collect();
     let own = state.resources.iter().filter(|(_, resource)| resource.tiltfile == *tiltfile);

@@ -92,7 +92,7 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
         }
     }
     state.note(name, Level::Error, format!("ERROR: Build Failed: {CANCELLED}"));
-    update::finish(state, name, cancelled, Some(failure), Vec::new());
+    update::finish(state, name, cancelled, false, Some(failure), Vec::new());
 }
 
 fn set_trigger_mode(state: &mut State, name: &ResourceName, mode: TriggerMode) {

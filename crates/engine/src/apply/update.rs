@@ -18,6 +18,7 @@ use crate::state::{
     ServeState, State, UpdateKind,
 };
 use crate::task::{CleanupReason, Leftovers};
+use crate::telemetry;
 use crate::timeline::{self, Outcome, container_missed};
 
 /// Tilt's words: scripts look for them.
@@ -94,7 +95,7 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
         _ => {}
     }
     outage::note(state, name, &update, outcome.failure.as_ref());
-    finish(state, name, update, outcome.failure, outcome.warnings);
+    finish(state, name, update, !built.is_empty(), outcome.failure, outcome.warnings);
     for image in &built {
         objects::image_changed(state, image);
     }
@@ -176,6 +177,7 @@ pub(super) fn finish(
     state: &mut State,
     name: &ResourceName,
     update: RunningUpdate,
+    has_built: bool,
     failure: Option<Failure>,
     warnings: Vec<String>,
 ) {
@@ -186,6 +188,7 @@ pub(super) fn finish(
         Some(_) => Outcome::Failed,
     };
     timeline::record_end(state, name, &update, outcome, failure.as_ref());
+    telemetry::record_update(state, name, &update, has_built, failure.is_none());
     if let Some(resource) = state.resources.get_mut(name) {
         resource.superseded = 0;
         resource.renewed |= failure.is_none();
@@ -354,7 +357,7 @@ fn finish_live_update(state: &mut State, name: &ResourceName) {
     if let Some(run) = kubernetes.live_update.take_if(|run| run.jobs.is_empty())
         && let Some(update) = id.and_then(|id| take(state, name, id))
     {
-        finish(state, name, update, run.failure, Vec::new());
+        finish(state, name, update, false, run.failure, Vec::new());
     }
 }
 

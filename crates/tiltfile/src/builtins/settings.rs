@@ -196,13 +196,15 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         Ok(NoneType)
     }
 
-    /// A command that gets what the session measured on its stdin, from time to time. Can be called once.
+    /// Runs a command that receives what was updated since its last run: on its stdin, one JSON line per update.
+    /// It runs only if there was an update. Lines that it does not take, because it fails, come again with the next
+    /// ones. Can be called once.
     ///
     /// # Arguments
     /// * `cmd`: a shell line or a list of words
     /// * `cmd_bat`: in its place on Windows
     /// * `period`: how often, as `'30s'` or `'5m'`; a minute unless given
-    /// * `dir`: where it runs, relative to this file
+    /// * `dir`: accepted for compatibility: it runs in the folder of this file
     fn experimental_telemetry_cmd<'v>(
         cmd: Value<'v>,
         cmd_bat: Option<Value<'v>>,
