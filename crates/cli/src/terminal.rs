@@ -110,7 +110,7 @@ pub(crate) fn aside(text: &str) {
 pub(crate) fn complain(error: &anyhow::Error) {
     let words = match error.downcast_ref::<Failure>() {
         Some(failure) => format!("Error: {failure}\n"),
-        None => format!("Error: {error:#}\n"),
+        None => lilt_model::os_error::plain(&format!("Error: {error:#}\n")),
     };
     // Nobody is left to be told.
     let _ = std::io::stderr().write_all(escape::for_terminal(&words).as_bytes());

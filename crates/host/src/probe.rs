@@ -83,7 +83,7 @@ fn words(error: &io::Error) -> String {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
         io::ErrorKind::ConnectionReset => "connection reset".into(),
         io::ErrorKind::UnexpectedEof => "it closed the connection without an answer".into(),
-        _ => error.to_string(),
+        _ => lilt_model::os_error::plain(&error.to_string()),
     }
 }
 

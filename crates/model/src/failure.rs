@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::os_error;
 use crate::reference::Reference;
 
 /// Who can mend it. Decides the wording.
@@ -86,12 +87,13 @@ impl Failure {
         Self::new(Class::User, message)
     }
 
+    /// Takes texts with an `io::Error` in them: its number is left out.
     pub fn environment(message: impl Into<String>) -> Self {
-        Self::new(Class::Environment, message)
+        Self::new(Class::Environment, os_error::plain(&message.into()))
     }
 
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Class::Internal, message)
+        Self::new(Class::Internal, os_error::plain(&message.into()))
     }
 
     fn new(class: Class, message: impl Into<String>) -> Self {

@@ -21,6 +21,7 @@ pub mod locator;
 pub mod log;
 pub mod names;
 pub mod nearest;
+pub mod os_error;
 pub mod probe;
 pub mod project;
 pub mod reference;

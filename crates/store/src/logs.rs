@@ -236,6 +236,7 @@ impl Shared {
                 Err(error) => {
                     file::remove(&path);
                     lock(&self.segments).stop_writing();
+                    let error = lilt_model::os_error::plain(&error.to_string());
                     self.tell(&format!(
                         "cannot keep the log on disk any longer ({error}); only recent lines stay readable"
                     ));

@@ -20,7 +20,7 @@ pub(crate) enum Problem {
 
 impl Problem {
     pub(crate) fn words(text: impl Into<String>) -> Self {
-        Problem::Words(text.into())
+        Problem::Words(lilt_model::os_error::plain(&text.into()))
     }
 
     /// One problem of many, nothing of none.

@@ -57,6 +57,20 @@ struct Port {
     forward: Forward,
 }
 
+/// Says why a local port cannot be listened on, and who has it.
+async fn unavailable(port: u16, error: &std::io::Error) -> Failure {
+    if error.kind() != std::io::ErrorKind::AddrInUse {
+        return Failure::environment(format!("cannot forward local port {port}: {error}"));
+    }
+    // Reads all of /proc.
+    let holder = tokio::task::spawn_blocking(move || lilt_host::ports::holder(port)).await;
+    let by = match holder.ok().flatten() {
+        Some(holder) => format!(" by {} (pid {})", holder.program, holder.pid),
+        None => String::new(),
+    };
+    Failure::environment(format!("cannot forward local port {port}: it is in use{by}"))
+}
+
 impl Port {
     async fn serve(&mut self, spec: Receiver<TaskSpec>) {
         if !self.context.settings.forwards {
@@ -101,11 +115,7 @@ impl Port {
                 Ok(listeners) => return listeners,
                 Err(error) if !told => {
                     told = true;
-                    let failure = Failure::environment(format!(
-                        "cannot forward local port {}: {error}",
-                        self.forward.local_port
-                    ))
-                    .hint("end the program that has the port, or choose another one in port_forwards; trying again meanwhile");
+                    let failure = unavailable(self.forward.local_port, &error).await.hint("end the program that has the port, or choose another one in port_forwards; trying again meanwhile");
                     self.complain(&failure);
                     self.tell(ForwardState::Failed(failure)).await;
                 }

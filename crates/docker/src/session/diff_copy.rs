@@ -199,7 +199,12 @@ fn send_content(
             }
             Content::Below(root) => {
                 let path = root.join(&stat.path);
-                let unreadable = |error| format!("cannot read {} for the build: {error}", path.display());
+                let unreadable = |error| {
+                    lilt_model::os_error::plain(&format!(
+                        "cannot read {} for the build: {error}",
+                        path.display()
+                    ))
+                };
                 // A file that vanished since it was listed arrives empty; its disappearance starts the next update.
                 let mut file = match std::fs::File::open(&path) {
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,

@@ -217,7 +217,7 @@ fn go_permissions(mode: u32) -> u32 {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> String {
-    format!("cannot read {} for the build: {error}", path.display())
+    lilt_model::os_error::plain(&format!("cannot read {} for the build: {error}", path.display()))
 }
 
 #[cfg(test)]

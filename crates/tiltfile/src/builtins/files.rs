@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use lilt_model::os_error;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
@@ -107,7 +108,8 @@ fn list(
         if !entry.is_dir {
             files.push(entry.path.display().to_string());
         } else if recursive && let Err(error) = list(session, &entry.path, true, files)? {
-            session.print(&format!("listdir: cannot read {}: {error}", entry.path.display()));
+            let line = format!("listdir: cannot read {}: {error}", entry.path.display());
+            session.print(&os_error::plain(&line));
         }
     }
     Ok(Ok(()))

@@ -355,7 +355,7 @@ fn execute(
         std::io::ErrorKind::NotFound if !session.outside.is_dir(&command.dir) => {
             raise(Failure::user(format!("local: no such directory: {}", command.dir.display())))
         }
-        _ => raise(Failure::user(format!("local: cannot run {shown}: {error}"))),
+        _ => raise(Failure::environment(format!("local: cannot run {shown}: {error}"))),
     })?;
     if output.exit_code != Some(0) {
         let how = output

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lilt_model::Failure;
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
@@ -11,7 +12,7 @@ use starlark::values::tuple::UnpackTuple;
 
 use crate::arguments::Function;
 use crate::environment;
-use crate::failure::refuse;
+use crate::failure::{raise, refuse};
 use crate::session::session;
 use crate::values::text::represent;
 
@@ -116,7 +117,9 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
         let path = Function("os.path.realpath").argument("path", path).path_or_here(session)?;
         match session.outside.real_path(&path) {
             Ok(real) => Ok(real.display().to_string()),
-            Err(error) => Err(refuse(format!("os.path.realpath: {}: {error}", path.display()))),
+            Err(error) => {
+                Err(raise(Failure::environment(format!("os.path.realpath: {}: {error}", path.display()))))
+            }
         }
     }
 

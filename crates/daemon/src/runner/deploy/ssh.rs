@@ -62,7 +62,9 @@ fn look_at(path: &str, base: &Path) -> Result<(PathBuf, bool), String> {
         return Err("a path is empty".to_owned());
     }
     let path = base.join(path);
-    let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+    let unreadable = |error: std::io::Error| {
+        lilt_model::os_error::plain(&format!("{} cannot be read: {error}", path.display()))
+    };
     let real = path.canonicalize().map_err(unreadable)?;
     match files::look_at(&real).map_err(unreadable)? {
         Found::File { .. } => Ok((real, false)),
