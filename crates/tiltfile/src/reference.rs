@@ -4,12 +4,15 @@
 //! others: pages, editors.
 
 mod bundled;
+mod stubs;
 
 use starlark::docs::{DocFunction, DocItem, DocMember, DocModule, DocParam, DocString};
 use starlark::environment::{GlobalsBuilder, LibraryExtension};
 
 use crate::builtins::{self, TOPICS};
 use crate::source::is_internal;
+
+pub use stubs::stubs;
 
 /// What belongs together.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! `lilt dump`: what lilt knows, for people who look into it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -17,6 +17,7 @@ pub(crate) enum Dump {
     Logstore(LogStore),
     Openapi(OpenApi),
     CliDocs(CliDocs),
+    ApiDocs(ApiDocs),
     ImageDeployRef(ImageDeployRef),
 }
 
@@ -58,6 +59,15 @@ pub(crate) struct CliDocs {
     dir: PathBuf,
 }
 
+/// Write Python stub files with the builtins of Tiltfiles, for editors
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  lilt dump api-docs --dir stubs")]
+pub(crate) struct ApiDocs {
+    /// The folder to write to; it must exist
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+}
+
 /// Print the name and content tag under which an image of the Docker engine is deployed
 ///
 /// For scripts of custom_build that have built the image $EXPECTED_REF.
@@ -79,7 +89,13 @@ pub(crate) async fn run(dump: Dump) -> anyhow::Result<ExitCode> {
             terminal::write(format!("{document}\n").as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
-        Dump::CliDocs(docs) => write(&docs),
+        Dump::CliDocs(docs) => {
+            for (name, text) in reference::pages() {
+                write(&docs.dir.join(name), &text)?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Dump::ApiDocs(docs) => write_stubs(&docs.dir),
         Dump::ImageDeployRef(image) => {
             let reference = lilt_daemon::deploy_reference(&image.reference).await?;
             // Without a line end, as scripts know it.
@@ -99,11 +115,20 @@ async fn print(connect: &Connect, path: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(docs: &CliDocs) -> anyhow::Result<ExitCode> {
-    for (name, text) in reference::pages() {
-        let path = docs.dir.join(name);
-        files::save(&path, text.as_bytes())
-            .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))?;
+fn write_stubs(folder: &Path) -> anyhow::Result<ExitCode> {
+    if !folder.is_dir() {
+        let message = format!("{} does not exist or is not a folder", folder.display());
+        return Err(Failure::user(message).into());
+    }
+    for (name, text) in lilt_tiltfile::reference::stubs() {
+        let path = folder.join(name);
+        write(&path, &text)?;
+        terminal::line(&format!("wrote {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    files::save(path, text.as_bytes())
+        .map_err(|error| Failure::environment(format!("cannot write {}: {error}", path.display())))
 }

@@ -35,7 +35,7 @@ fn through_a_link_named_tilt_it_is_the_same() {
     symlink(env!("CARGO_BIN_EXE_lilt"), &link).expect("a link can be made");
     let version = |program| Start::program(program, &project, &["version"]).run().clean(0).stdout();
     assert_eq!(version(&link), version(env!("CARGO_BIN_EXE_lilt").as_ref()));
-    Start::program(&link, &project, &["ci", "--port", "0"]).run().clean(0).says("Running cmd: true");
+    Start::program(&link, &project, &["ci", "--port", "random"]).run().clean(0).says("Running cmd: true");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn help_is_no_error() {
 #[test]
 fn a_reader_that_went_away_is_no_reason_to_panic() {
     let project = Project::new(NOTHING);
-    for arguments in [&["version"][..], &["ci", "--port", "0"]] {
+    for arguments in [&["version"][..], &["ci", "--port", "random"]] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_lilt"))
             .args(arguments)
             .current_dir(project.path())
@@ -216,4 +216,17 @@ fn session_raises_its_open_file_limit_and_commands_keep_the_former() {
     let numbers: Vec<&str> = line.trim_start_matches("Max open files").split_whitespace().collect();
     assert_ne!(numbers[0], "256", "{line}");
     lilt.quit();
+}
+
+#[test]
+fn api_docs_are_stub_files_of_all_builtins() {
+    let project = Project::new(&[("stubs/.keep", "")]);
+    let ended = Start::new(&project, &["dump", "api-docs", "--dir", "stubs"]).run().clean(0);
+    ended.says("wrote stubs/api/__init__.py");
+    assert!(project.read("stubs/api/__init__.py").contains("def k8s_yaml("));
+    assert!(project.read("stubs/api/os/path.py").contains("def join("));
+    Start::new(&project, &["dump", "api-docs", "--dir", "nowhere"])
+        .run()
+        .clean(1)
+        .says("nowhere does not exist");
 }

@@ -76,11 +76,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     /// # Arguments
     /// * `command`: a list of words; there is no shell unless it is one of them
     fn exec_action<'v>(command: Value<'v>) -> starlark::Result<ActionValue> {
-        let argument = Function("exec_action").argument("command", command);
-        let command = argument.string_list()?;
-        if command.is_empty() {
-            return Err(argument.refuse("a command is needed"));
-        }
+        // An empty command is accepted, as by Tilt: the probe fails then.
+        let command = Function("exec_action").argument("command", command).string_list()?;
         Ok(ActionValue { action: ProbeAction::Exec { command }, scheme: String::new() })
     }
 
