@@ -67,7 +67,7 @@ kubectl("config", "set-context", "--current", "--namespace", namespace);
 writeFileSync(join(folder, "Tiltfile"), TILTFILE);
 writeFileSync(join(folder, "shop.yaml"), YAML);
 
-const lilt = spawn(binary, ["up", "--stream", "--port", "0"], { cwd: folder, env });
+const lilt = spawn(binary, ["up", "--stream", "--port", "random"], { cwd: folder, env });
 // Whatever goes wrong here, nothing stays behind.
 process.once("exit", () => {
   lilt.kill();

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two looks at a running command.
 const LOOK: Duration = Duration::from_millis(5);
 
-const CI: [&str; 3] = ["ci", "--port", "0"];
+const CI: [&str; 3] = ["ci", "--port", "random"];
 
 #[derive(Debug)]
 pub(crate) struct Lilt {

@@ -194,8 +194,8 @@ pub(crate) struct Web {
     /// Others can reach it there: only change it if you mean that
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Port of the dashboard: a number, auto for the next free one from 10350 on, 0 for any that is free; else
-    /// TILT_PORT, else 10350
+    /// Port of the dashboard: a number, auto for the next free one from 10350 on, random for any that is free, 0 for no
+    /// dashboard; else TILT_PORT, else 10350
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<Port>,
     /// Where the page comes from: lilt carries it. local is for those who work on the page
@@ -220,10 +220,14 @@ pub(crate) enum WebMode {
 /// Which port to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Port {
-    /// 0 lets the system choose.
+    /// Never 0.
     Number(u16),
     /// The next free one.
     Auto,
+    /// Any free one, chosen by the system.
+    Random,
+    /// None, as Tilt's 0: a session without dashboard.
+    Disabled,
 }
 
 impl std::str::FromStr for Port {
@@ -232,10 +236,12 @@ impl std::str::FromStr for Port {
     fn from_str(text: &str) -> Result<Port, String> {
         match text {
             "auto" => Ok(Port::Auto),
-            _ => text
-                .parse()
-                .map(Port::Number)
-                .map_err(|_| "a port is a number up to 65535, or auto".to_owned()),
+            "random" => Ok(Port::Random),
+            _ => match text.parse() {
+                Ok(0) => Ok(Port::Disabled),
+                Ok(number) => Ok(Port::Number(number)),
+                Err(_) => Err("expected a number up to 65535, `auto` or `random`".to_owned()),
+            },
         }
     }
 }
@@ -346,6 +352,19 @@ pub(crate) struct Demo {
     /// Do the whole tour by itself, then exit
     #[arg(long)]
     pub(crate) once: bool,
+    /// Run this Tiltfile in place of the sample project; needs --no-cluster
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) file: Option<PathBuf>,
+    /// Clone this repository and run its Tiltfile in place of the sample project, for example
+    /// github.com/tilt-dev/tilt-avatars; needs --no-cluster
+    #[arg(short, long, value_name = "REPO")]
+    pub(crate) repo: Option<String>,
+    /// Use the current Kubernetes context for --file and --repo. The sample project needs no cluster
+    #[arg(long)]
+    pub(crate) no_cluster: bool,
+    /// Remove clusters left over from earlier demos and exit. lilt creates none
+    #[arg(long)]
+    pub(crate) teardown: bool,
 }
 
 /// Print the version of Tilt that lilt is compatible with, and lilt's own

@@ -162,6 +162,10 @@ impl Client {
     }
 
     fn silent(&self, error: &std::io::Error) -> Failure {
+        if self.port == 0 {
+            return Failure::user("the session has no port for this command: it was started with port 0")
+                .hint("commands for objects, such as `lilt get`, work; start it with another --port for all others");
+        }
         Failure::environment(format!("no session answers on {}: {error}", self.address()))
             .hint("`lilt up` starts one; --port and --host, or TILT_PORT and TILT_HOST, say where it is")
     }

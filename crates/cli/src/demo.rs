@@ -1,5 +1,6 @@
 //! `lilt demo`: a small project, carried in the binary, brought up with neither cluster nor Docker.
 
+mod custom;
 mod project;
 pub(crate) mod server;
 mod tour;
@@ -17,13 +18,20 @@ use crate::terminal;
 use project::Unpacked;
 
 pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
+    if demo.teardown {
+        terminal::line("Nothing to remove: lilt demo creates no cluster.");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(code) = custom::run(&demo).await? {
+        return Ok(code);
+    }
     // Without a terminal nobody could press Ctrl-C or edit a file.
     let once = demo.once || !terminal::is_terminal();
     let bound = session::bind(&demo.web).await?;
     let unpacked = Unpacked::create().await?;
     let tiltfile = unpacked.folder().join("Tiltfile");
     bound.announce("demo", &tiltfile)?;
-    introduce(&unpacked, &bound.link(), once);
+    introduce(&unpacked, bound.link().as_deref(), once);
     let plan = Plan {
         project: Project { file: tiltfile, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,
@@ -54,19 +62,21 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn introduce(unpacked: &Unpacked, dashboard: &str, once: bool) {
+fn introduce(unpacked: &Unpacked, dashboard: Option<&str>, once: bool) {
     let folder = unpacked.folder();
     let folder = folder.display();
-    terminal::line(&format!("\nThe demo project is in {folder}, the dashboard on {dashboard}"));
+    let page = dashboard.map(|page| format!(", the dashboard on {page}")).unwrap_or_default();
+    terminal::line(&format!("\nThe demo project is in {folder}{page}"));
     if once {
         terminal::line(
             "This is the tour: everything comes up, a file is edited, what depends on it follows.\n",
         );
         return;
     }
+    let watch = dashboard.map_or("watch the lines here".to_owned(), |page| format!("open {page}"));
     terminal::line(&format!(
         "Try this:\n  \
-         1. open {dashboard}\n  \
+         1. {watch}\n  \
          2. mend the failing check: put teal into {folder}/src/theme.txt and save\n  \
          3. change {folder}/src/greeting.txt and look at the site again: http://localhost:{}/\n  \
          4. press the button of reset-visits\n  \

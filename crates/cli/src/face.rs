@@ -48,8 +48,8 @@ pub(crate) struct Link {
     pub(crate) requests: mpsc::Sender<Request>,
     /// Which lines of log to print.
     pub(crate) lines: StreamOptions,
-    /// Of the dashboard.
-    pub(crate) address: String,
+    /// Of the dashboard, if there is one.
+    pub(crate) address: Option<String>,
     /// What it asks for.
     pub(crate) token: Option<std::sync::Arc<str>>,
     /// Ends the session.
@@ -57,6 +57,9 @@ pub(crate) struct Link {
     /// The session has ended, and its last words are in the store.
     pub(crate) over: CancellationToken,
 }
+
+/// Shown where the dashboard is asked for and there is none.
+pub(crate) const NO_DASHBOARD: &str = "There is no browser UI: the session was started with port 0";
 
 /// How long a terminal that takes no output may hold up the end.
 const GOODBYE: std::time::Duration = std::time::Duration::from_secs(1);

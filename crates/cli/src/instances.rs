@@ -108,7 +108,8 @@ pub(crate) fn running() -> Vec<RunningSession> {
         link: token::link(&Client::new(&instance.host, instance.port).address(), instance.token.as_deref()),
         current: false,
     };
-    all().into_iter().map(entry).collect()
+    // Port 0: it has no page.
+    all().into_iter().filter(|instance| instance.port != 0).map(entry).collect()
 }
 
 /// The session that a command means.
@@ -116,7 +117,7 @@ pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
     let host = connect.host.clone().or_else(|| environment::variable(environment::TILT_HOST));
     let port = match connect.port {
         Some(port) => Some(port),
-        None => environment::variable(environment::TILT_PORT).map(|text| number(&text)).transpose()?,
+        None => environment::variable(environment::TILT_PORT).map_or(Ok(None), |text| number(&text))?,
     };
     let mut instances = all();
     if let Some(host) = &host {
@@ -144,8 +145,15 @@ pub(crate) fn is_here(host: &str) -> bool {
     bare == DEFAULT_HOST || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
-fn number(text: &str) -> Result<u16, Failure> {
-    text.parse().map_err(|_| Failure::user(format!("TILT_PORT={text} is no port number")))
+/// The port of TILT_PORT; none if it lets `up` choose one.
+fn number(text: &str) -> Result<Option<u16>, Failure> {
+    match text {
+        "auto" | "random" => Ok(None),
+        _ => match text.parse() {
+            Ok(port) => Ok(Some(port)),
+            Err(_) => Err(Failure::user(format!("invalid TILT_PORT {text:?} (expected a port number)"))),
+        },
+    }
 }
 
 /// The nearest one above a folder, else the only one. Several that are equally near: the one on the default port.

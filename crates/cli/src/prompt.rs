@@ -8,7 +8,7 @@ use lilt_model::api::{UIResource, UpdateStatus};
 use lilt_model::escape;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::face::{Face, Link};
+use crate::face::{Face, Link, NO_DASHBOARD};
 use crate::tui::overview::Overview;
 use crate::tui::status::{Kind, Overall, messages, overall};
 use crate::tui::tty::{self, Sign, Tty};
@@ -22,14 +22,15 @@ const TROUBLES: usize = 5;
 /// Lines of the Tiltfile's error.
 const ERROR_LINES: usize = 8;
 
-const KEYS: &str = "\n(space) to open the browser\n\
-                    (s) to stream logs (--stream=true)\n\
+const BROWSER_KEY: &str = "(space) to open the browser\n";
+const KEYS: &str = "(s) to stream logs (--stream=true)\n\
                     (t) to open the terminal UI (--legacy=true)\n\
                     (ctrl-c) to exit\n\n";
 
 /// Shows the prompt until a key is pressed that leaves it, or the session is over.
 pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
-    terminal::print(KEYS);
+    let browser_key = if link.address.is_some() { BROWSER_KEY } else { "" };
+    terminal::print(&format!("\n{browser_key}{KEYS}"));
     let mut prompt = Prompt { overview: Overview::default(), notice: None, block: Block::new() };
     let mut revision = 0;
     let mut opening: Option<std::pin::Pin<Box<dyn Future<Output = String> + Send>>> = None;
@@ -60,8 +61,11 @@ pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
                     KeyCode::Char('s') => return Ok(Face::Stream),
                     KeyCode::Char('t' | 'h') => return Ok(Face::Ui),
                     KeyCode::Char(' ') => {
-                        prompt.notice = Some(format!("Opening browser: {}", link.address));
-                        let address = link.address.clone();
+                        let Some(address) = link.address.clone() else {
+                            prompt.notice = Some(NO_DASHBOARD.to_owned());
+                            continue;
+                        };
+                        prompt.notice = Some(format!("Opening browser: {address}"));
                         opening = Some(Box::pin(browser::try_open(address, link.token.clone())));
                     }
                     // Most terminals send a signal instead.

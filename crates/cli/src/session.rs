@@ -46,8 +46,10 @@ pub(crate) struct Plan {
 
 /// A port that is held, so that its number can be told before anything runs. From here on Ctrl-C is heard.
 pub(crate) struct Bound {
-    listener: Listener,
+    /// None: the session has no dashboard.
+    listener: Option<Listener>,
     pub(crate) host: String,
+    /// 0 without dashboard, as under Tilt: it names the session's API context.
     pub(crate) port: u16,
     /// What the port asks for.
     token: Option<Arc<str>>,
@@ -57,9 +59,10 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Where a browser finds the page, and is let in.
-    pub(crate) fn link(&self) -> String {
-        token::link(&Client::new(&self.host, self.port).address(), self.token.as_deref())
+    /// Where a browser finds the page, and is let in; none without dashboard.
+    pub(crate) fn link(&self) -> Option<String> {
+        self.listener.as_ref()?;
+        Some(token::link(&Client::new(&self.host, self.port).address(), self.token.as_deref()))
     }
 
     /// Lets other commands find the session, and says the first lines on the terminal.
@@ -73,11 +76,13 @@ impl Bound {
             started: lilt_host::clock::now(),
             version: version().to_owned(),
             token: self.token.as_deref().map(str::to_owned),
-            addresses: self.listener.addresses().to_vec(),
+            addresses: self.listener.as_ref().map(|it| it.addresses().to_vec()).unwrap_or_default(),
         };
         instance.announce(&self.folder)?;
-        terminal::line(&format!("Tilt started on {}", self.link()));
-        if let Some(words) = reachable(&self.host, self.token.is_some()) {
+        let status = self.link().map_or("(without browser UI)".to_owned(), |link| format!("on {link}"));
+        terminal::line(&format!("Tilt started {status}"));
+        let has_dashboard = self.listener.is_some();
+        if let Some(words) = reachable(&self.host, self.token.is_some()).filter(|_| has_dashboard) {
             terminal::line(&words);
         }
         let compatible = lilt_model::COMPATIBLE_TILT_VERSION;
@@ -88,10 +93,10 @@ impl Bound {
 
 pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
     let (listener, host, chosen) = open(web).await?;
-    let port = listener.port();
+    let port = listener.as_ref().map_or(0, Listener::port);
     let cancel = CancellationToken::new();
     let signals = Signals::cancel(cancel.clone())?;
-    let token = token::of_session(port, chosen)?;
+    let token = if listener.is_some() { token::of_session(port, chosen)? } else { None };
     Ok(Bound { listener, host, port, token, folder: SessionDir::create()?, cancel, _signals: signals })
 }
 
@@ -108,8 +113,8 @@ fn reachable(host: &str, asks: bool) -> Option<String> {
     })
 }
 
-/// Opens the port that was asked for, or the next free one; the last says whether it was not just any.
-async fn open(web: &Web) -> Result<(Listener, String, bool), Failure> {
+/// Opens the port that was asked for, or the next free one, or none; the last says whether it was not just any.
+async fn open(web: &Web) -> Result<(Option<Listener>, String, bool), Failure> {
     if web.web_mode == WebMode::Local {
         let message = "--web-mode=local: lilt carries its page and starts no server for it";
         let hint = format!(
@@ -132,10 +137,12 @@ async fn open(web: &Web) -> Result<(Listener, String, bool), Failure> {
     let number = match port {
         Port::Number(number) => number,
         Port::Auto => DEFAULT_PORT,
+        Port::Random => 0,
+        Port::Disabled => return Ok((None, host, false)),
     };
     for number in number..=u16::MAX {
         match lilt_server::bind(&host, number).await {
-            Ok(listener) => return Ok((listener, host, number != 0)),
+            Ok(listener) => return Ok((Some(listener), host, number != 0)),
             Err(BindError::InUse(_)) if port == Port::Auto => {}
             Err(BindError::InUse(address)) => return Err(port_in_use(address)),
             Err(BindError::Failed(failure)) => return Err(failure),
@@ -195,12 +202,20 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         lines: plan.lines.clone(),
         reader: reader.clone(),
         requests: requests.clone(),
-        address: Client::new(&bound.host, bound.port).address(),
+        address: bound.listener.as_ref().map(|_| Client::new(&bound.host, bound.port).address()),
         token: bound.token.clone(),
         cancel: cancel.clone(),
         over: outputs.clone(),
     };
-    let server = lilt_server::serve(bound.listener, options, reader.clone(), requests, outputs.clone());
+    let server = {
+        let (listener, reader, outputs) = (bound.listener, reader.clone(), outputs.clone());
+        async move {
+            match listener {
+                Some(listener) => lilt_server::serve(listener, options, reader, requests, outputs).await,
+                None => outputs.cancelled().await,
+            }
+        }
+    };
     let api_options = ApiOptions {
         credentials: announced.credentials.clone(),
         clock: lilt_host::clock::now,

@@ -86,19 +86,6 @@ fn undelivered_spans_are_sent_again_before_newer_ones() {
 }
 
 #[test]
-fn queue_keeps_the_newest_1024_spans() {
-    let mut script = loaded();
-    script.succeed("l");
-    for _ in 0..1030 {
-        script.trigger("l").succeed("l");
-    }
-    script.event(Event::TelemetryDue { run: 0 });
-    let batch = job(&script).and_then(|job| job.batch).expect("a batch");
-    assert_eq!(batch.len(), 1024);
-    assert!(batch.windows(2).all(|pair| pair[0].ended < pair[1].ended));
-}
-
-#[test]
 fn without_a_command_nothing_is_collected() {
     let mut script = Script::loaded(vec![local("l")]);
     script.succeed("l");

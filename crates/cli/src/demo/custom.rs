@@ -8,11 +8,11 @@ use lilt_engine::Mode;
 use lilt_host::process;
 use lilt_host::session_dir::SessionDir;
 use lilt_model::Failure;
-use lilt_store::Filter;
 
 use crate::arguments::{Demo, Project};
 use crate::face::Face;
 use crate::session::{self, Plan};
+use crate::stream::StreamOptions;
 use crate::terminal;
 
 /// Which project to run.
@@ -57,7 +57,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<Option<ExitCode>> {
         live_update: Some(Transport::Any),
         snapshot: None,
         face: Face::of(false, false),
-        lines: Filter::default(),
+        lines: StreamOptions::default(),
         ci_timeout: None,
         environment: Vec::new(),
     };

@@ -135,10 +135,11 @@ fn header(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
             column = canvas.put(column + 2, 0, &words, paint.shape(overall.shape()));
         }
     }
-    let width = u16::try_from(model.address.width()).unwrap_or(u16::MAX);
+    let Some(address) = &model.address else { return };
+    let width = u16::try_from(address.width()).unwrap_or(u16::MAX);
     let place = canvas.width().saturating_sub(width.saturating_add(1));
     if place > column + 1 {
-        canvas.put(place, 0, &model.address, paint.dim());
+        canvas.put(place, 0, address, paint.dim());
     }
 }
 

@@ -84,12 +84,12 @@ pub(crate) struct Model {
     pub(crate) now: Timestamp,
     pub(crate) colours: bool,
     /// Of the dashboard.
-    pub(crate) address: String,
+    pub(crate) address: Option<String>,
     size: (u16, u16),
 }
 
 impl Model {
-    pub(crate) fn new(address: String, colours: bool) -> Model {
+    pub(crate) fn new(address: Option<String>, colours: bool) -> Model {
         Model {
             overview: Overview::default(),
             list: List::default(),

@@ -28,7 +28,7 @@ struct Desk {
 
 impl Desk {
     fn new(columns: u16, rows: u16) -> Desk {
-        let mut model = Model::new("http://localhost:10350/".into(), false);
+        let mut model = Model::new(Some("http://localhost:10350/".into()), false);
         model.update(Input::Resized(columns, rows));
         model.update(Input::Time(Timestamp(60_000_000)));
         Desk { model, lines: Vec::new() }

@@ -139,7 +139,7 @@ fn its_whole_story() {
     let kubeconfig = example.namespace.kubeconfig();
     let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig is there");
     std::fs::write(kubeconfig, text.replace("kind-lilt", "shared-cluster")).expect("it can be written");
-    let refused = operator.start(&["ci", "--port", "0"]).run().clean(1);
+    let refused = operator.start(&["ci", "--port", "random"]).run().clean(1);
     assert!(refused.output().contains("shared-cluster"), "{}", refused.output());
     assert!(refused.output().contains("allow_k8s_contexts"), "{}", refused.output());
     let settings =
@@ -147,7 +147,7 @@ fn its_whole_story() {
     with_certificates_of_ones_own(&operator, settings);
     example.project.write("tilt-settings.yaml", settings);
 
-    let lilt = operator.start(&["up", "--stream", "--port", "0"]).start();
+    let lilt = operator.start(&["up", "--stream", "--port", "random"]).start();
     let shown = lilt.wait_until_ready("operator");
     assert_eq!(shown["metadata"]["labels"]["operator"], "operator", "{shown}");
     let links = shown["status"]["endpointLinks"].to_string();
@@ -191,7 +191,7 @@ fn with_certificates_of_ones_own(operator: &Operator, settings: &str) {
     let given = format!("{settings}helm_values: {{webhook: {{certificates: given}}}}\n");
     example.project.write("tilt-settings.yaml", &given.replace("registry: nowhere.example.com/team\n", ""));
     let start = |words: &[&str]| operator.start(words).without("REGISTRY").run();
-    start(&["ci", "--port", "0"]).clean(0).says("SUCCESS. All workloads are healthy.");
+    start(&["ci", "--port", "random"]).clean(0).says("SUCCESS. All workloads are healthy.");
     let announced = "go-template={{range .webhooks}}{{.clientConfig.caBundle | base64decode}}{{end}}";
     let whole = format!("validatingwebhookconfiguration/{}-dynamo-operator", example.namespace.name());
     let announced = example.namespace.kubectl(&["get", &whole, "-o", announced]);

@@ -55,14 +55,15 @@ fn its_whole_story() {
         example.namespace.kubectl(&["get", object, "-o", &format!("jsonpath={{{path}}}")])
     };
     let image = |object: &str, path: &str| read(object, &format!(".spec{path}"));
-    let wrong = start(&example, &["ci", "--port", "0", "--", "--validator=oldest"]).run().clean(1);
+    let wrong = start(&example, &["ci", "--port", "random", "--", "--validator=oldest"]).run().clean(1);
     assert!(wrong.output().contains("validator must be 'native' or 'commit'"), "{}", wrong.output());
 
-    let other = start(&example, &["ci", "--port", "0", "--", "--allowed_contexts=another"]).run().clean(1);
+    let other =
+        start(&example, &["ci", "--port", "random", "--", "--allowed_contexts=another"]).run().clean(1);
     assert!(other.output().contains("shared-cluster"), "{}", other.output());
 
     // As it was done before: a second tag, which the policy names.
-    start(&example, &["ci", "--port", "0", "--", "--validator=commit"])
+    start(&example, &["ci", "--port", "random", "--", "--validator=commit"])
         .run()
         .clean(0)
         .says("SUCCESS. All workloads are healthy.");
@@ -73,7 +74,8 @@ fn its_whole_story() {
     let before = meant();
 
     // As any image, without a second tag.
-    let lilt = start(&example, &["up", "--stream", "--port", "0", "--", "--container_runtime=crio"]).start();
+    let lilt =
+        start(&example, &["up", "--stream", "--port", "random", "--", "--container_runtime=crio"]).start();
     lilt.wait_until_ready("cluster-policy");
     example.serves("/", "The node is fit for GPUs, with crio.");
     let deployed = image("deployment/gpu-operator", ".template.spec.containers[0].image");

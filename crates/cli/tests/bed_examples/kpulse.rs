@@ -21,7 +21,7 @@ fn start(example: &Example, arguments: &[&str]) -> Start {
 #[test]
 fn its_whole_story() {
     let example = Example::new("kpulse", "KPULSE_PORT");
-    let unknown = start(&example, &["ci", "--port", "0", "--", "nonsense"]).run().clean(1);
+    let unknown = start(&example, &["ci", "--port", "random", "--", "nonsense"]).run().clean(1);
     assert!(
         unknown.output().contains("there is no part nonsense; there is: triggers"),
         "{}",
@@ -32,12 +32,12 @@ fn its_whole_story() {
         let start = example.script(&[&["kpulse"], words].concat());
         example.with_go(start.variable("KPULSE_SINK_PORT", free_port().to_string())).run()
     };
-    script(&["ci", "--port", "0"]).clean(0).says("SUCCESS. All workloads are healthy.");
+    script(&["ci", "--port", "random"]).clean(0).says("SUCCESS. All workloads are healthy.");
     script(&["down"]).clean(0);
     example.leaves_nothing();
 
     let sink = free_port();
-    let lilt = start(&example, &["up", "--stream", "--port", "0", "--", "triggers"])
+    let lilt = start(&example, &["up", "--stream", "--port", "random", "--", "triggers"])
         .variable("KPULSE_SINK_PORT", sink.to_string())
         .start();
     lilt.wait_until_ready("kpulse");
@@ -113,7 +113,7 @@ fn its_whole_story() {
 }
 
 fn the_next_session_has_the_credentials(example: &Example) {
-    let lilt = start(example, &["up", "--stream", "--port", "0"]).start();
+    let lilt = start(example, &["up", "--stream", "--port", "random"]).start();
     lilt.wait_until_ready("kpulse");
     example.serves("/credentials", "true");
     // Disabling is not meant for them either.

@@ -9,8 +9,8 @@ use crate::support::page::get;
 
 fn session() -> (Example, Lilt) {
     let example = Example::new("myapp", "MYAPP_PORT");
-    example.start(&["ci", "--port", "0"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
-    let lilt = example.start(&["up", "--stream", "--port", "0"]).start();
+    example.start(&["ci", "--port", "random"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
+    let lilt = example.start(&["up", "--stream", "--port", "random"]).start();
     for resource in ["db", "greeter", "myapp"] {
         lilt.wait_until_ready(resource);
     }
@@ -94,7 +94,7 @@ fn steps_in_a_wrong_order_are_told(example: &Example, lilt: &Lilt) {
 
 /// What everybody wants in a day of many edits.
 fn all_but_one_by_hand(example: &Example) {
-    let lilt = example.start(&["up", "--stream", "--port", "0", "--", "--manual"]).start();
+    let lilt = example.start(&["up", "--stream", "--port", "random", "--", "--manual"]).start();
     for resource in ["db", "greeter", "myapp"] {
         lilt.wait_until_ready(resource);
     }

@@ -25,11 +25,11 @@ fn its_whole_story() {
     let example = Example::new("ocm-controller", "OCM_REGISTRY_PORT");
     let kind = Kind::new(&example, "components.ocm.example.com");
     what_is_wrong_is_told_before_anything_happens(&example);
-    start(&example, &["ci", "--port", "0"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
+    start(&example, &["ci", "--port", "random"]).run().clean(0).says("SUCCESS. All workloads are healthy.");
 
     example.project.write(SETTINGS, "forward_registry: true\n");
     let debugger = free_port();
-    let lilt = start(&example, &["up", "--stream", "--port", "0"])
+    let lilt = start(&example, &["up", "--stream", "--port", "random"])
         .variable("OCM_DEBUGGER_PORT", debugger.to_string())
         .start();
     lilt.wait_until_ready("ocm-controller");

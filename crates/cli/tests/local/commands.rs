@@ -208,7 +208,7 @@ fn down_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
 #[test]
 fn session_raises_its_open_file_limit_and_commands_keep_the_former() {
     let project = Project::new(&[("Tiltfile", "local_resource('web', 'echo limit $(ulimit -Sn)')\n")]);
-    let shell = format!("ulimit -Sn 256; exec {} up --stream --port 0", env!("CARGO_BIN_EXE_lilt"));
+    let shell = format!("ulimit -Sn 256; exec {} up --stream --port random", env!("CARGO_BIN_EXE_lilt"));
     let lilt = Start::program(Path::new("/bin/sh"), &project, &["-c", &shell]).start();
     lilt.wait_for_line("web │ limit 256");
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", lilt.pid())).expect("its limits");

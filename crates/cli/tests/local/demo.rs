@@ -11,7 +11,7 @@ use crate::support::page::get;
 #[test]
 fn the_tour_goes_by_itself_and_leaves_nothing() {
     let project = Project::new(&[]);
-    let ended = Start::new(&project, &["demo", "--once", "--port", "0"]).run().clean(0);
+    let ended = Start::new(&project, &["demo", "--once", "--port", "random"]).run().clean(0);
     let printed = ended.output();
     // In this order.
     let story = [
@@ -38,7 +38,7 @@ fn the_tour_goes_by_itself_and_leaves_nothing() {
 #[test]
 fn without_a_terminal_it_is_the_tour() {
     let project = Project::new(&[]);
-    Start::new(&project, &["demo", "--port", "0"]).run().clean(0).says("The tour is over");
+    Start::new(&project, &["demo", "--port", "random"]).run().clean(0).says("The tour is over");
 }
 
 /// In a real terminal: `script` makes one, and what it reads is typed there.
@@ -46,7 +46,7 @@ fn without_a_terminal_it_is_the_tour() {
 fn in_a_terminal_it_runs_until_ctrl_c_and_leaves_nothing() {
     let project = Project::new(&[]);
     // `exec`: a shell that stays between says 130 by itself when Ctrl-C is typed.
-    let command = format!("exec '{}' demo --port 0", env!("CARGO_BIN_EXE_lilt"));
+    let command = format!("exec '{}' demo --port random", env!("CARGO_BIN_EXE_lilt"));
     let mut demo = Start::program(Path::new("script"), &project, &["-qefc", &command, "/dev/null"])
         .variable("NO_COLOR", "1")
         .typing()
@@ -59,4 +59,29 @@ fn in_a_terminal_it_runs_until_ctrl_c_and_leaves_nothing() {
     demo.typed().write_all(b"\x03").expect("the terminal takes what is typed");
     demo.ended().clean(0);
     assert_eq!(get(port, "/"), None);
+}
+
+#[test]
+fn demo_runs_another_tiltfile_or_repository() {
+    let project = Project::new(&[("other/Tiltfile", "local_resource('one', 'echo from $PWD')\n")]);
+    let refused = Start::new(&project, &["demo", "-f", "other/Tiltfile", "--port=random"]).run().clean(1);
+    refused.says("add --no-cluster");
+    let lilt =
+        Start::new(&project, &["demo", "--no-cluster", "-f", "other/Tiltfile", "--port=random"]).start();
+    lilt.wait_for_line("one │ from ");
+    lilt.quit();
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=n", "-c", "user.email=e"]).args(arguments);
+        assert!(command.current_dir(project.file("other")).status().expect("git runs").success());
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "one"]);
+    let repository = format!("file://{}", project.file("other").display());
+    let arguments = ["demo", "--no-cluster", "--repo", &repository, "--port=random"];
+    let lilt = Start::new(&project, &arguments).start();
+    lilt.wait_for_line("one │ from ");
+    lilt.quit();
+    Start::new(&project, &["demo", "--teardown"]).run().clean(0).says("Nothing to remove");
 }

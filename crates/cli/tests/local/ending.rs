@@ -70,7 +70,7 @@ fn ignored_sigint_ends_a_session_and_ignored_sighup_does_not() {
     let serve = "sed -n \\'s/^SigIgn:.*\\\\(.\\\\)$/mask \\\\1/p\\' /proc/self/status; sleep 987";
     let project = Project::new(&[("Tiltfile", &format!("local_resource('server', serve_cmd='{serve}')\n"))]);
     let lilt = env!("CARGO_BIN_EXE_lilt");
-    let arguments = ["--ignore-signal=HUP,INT,QUIT", lilt, "up", "--stream", "--port", "0"];
+    let arguments = ["--ignore-signal=HUP,INT,QUIT", lilt, "up", "--stream", "--port", "random"];
     let lilt = Start::program(Path::new("env"), &project, &arguments).start();
     // Commands have the default dispositions.
     lilt.wait_for_words("server", "mask 0");
@@ -106,7 +106,9 @@ fn ctrl_c_ends_a_command_that_the_tiltfile_runs() {
     let stubborn =
         "trap '' TERM INT\nsh -c 'sleep 987; sleep 987' &\ntouch begun\nwhile true; do sleep 987; done\n";
     let project = Project::new(&[("stubborn.sh", stubborn), ("Tiltfile", "local('exec sh stubborn.sh')\n")]);
-    for (arguments, code) in [(&["up", "--port=0"][..], 0), (&["ci", "--port=0"], 1), (&["down"], 1)] {
+    for (arguments, code) in
+        [(&["up", "--port=random"][..], 0), (&["ci", "--port=random"], 1), (&["down"], 1)]
+    {
         let lilt = Start::new(&project, arguments).start();
         eventually("the command runs", || {
             (project.exists("begun") && lilt.processes().len() >= 4).then_some(())
@@ -120,7 +122,7 @@ fn ctrl_c_ends_a_command_that_the_tiltfile_runs() {
 #[test]
 fn ctrl_c_ends_endless_evaluations_of_ci_and_down() {
     let project = Project::new(&[("Tiltfile", "print('begun')\nwhile True:\n    pass\n")]);
-    for arguments in [&["ci", "--port", "0"][..], &["down"]] {
+    for arguments in [&["ci", "--port", "random"][..], &["down"]] {
         let lilt = Start::new(&project, arguments).start();
         lilt.wait_for_line("begun");
         lilt.ctrl_c();

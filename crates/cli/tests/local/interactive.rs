@@ -8,7 +8,7 @@ use crate::support::tty::Terminal;
 #[test]
 fn up_offers_a_tiltfile_where_there_is_none() {
     let project = Project::new(&[]);
-    let terminal = Terminal::start(&project, &["up", "--stream", "--port", "0"]);
+    let terminal = Terminal::start(&project, &["up", "--stream", "--port", "random"]);
     terminal.wait_for("Create a starter Tiltfile? (y/n)");
     terminal.types("what?\n");
     terminal.types("yes\n");
@@ -21,7 +21,7 @@ fn up_offers_a_tiltfile_where_there_is_none() {
 #[test]
 fn up_without_a_tiltfile_waits_for_it_or_ends() {
     let project = Project::new(&[]);
-    let terminal = Terminal::start(&project, &["up", "--stream", "--port", "0"]);
+    let terminal = Terminal::start(&project, &["up", "--stream", "--port", "random"]);
     terminal.wait_for("Create a starter Tiltfile? (y/n)");
     terminal.types("n\n");
     terminal.wait_for_written("Tilt started on");
@@ -32,7 +32,7 @@ fn up_without_a_tiltfile_waits_for_it_or_ends() {
     assert!(terminal.ends_clean().success());
 
     let project = Project::new(&[]);
-    let terminal = Terminal::start(&project, &["up", "--port", "0"]);
+    let terminal = Terminal::start(&project, &["up", "--port", "random"]);
     terminal.wait_for("Create a starter Tiltfile? (y/n)");
     terminal.types("\x04");
     assert!(terminal.ends_clean().success());

@@ -9,7 +9,7 @@ const TILTFILE: &str = "local_resource('build', 'echo built')\n\
                         local_resource('server', serve_cmd='echo serving; exec sleep 987')\n";
 
 fn up(project: &Project) -> Terminal {
-    let terminal = Terminal::start(project, &["up", "--port", "0"]);
+    let terminal = Terminal::start(project, &["up", "--port", "random"]);
     terminal.wait_for("(ctrl-c) to exit");
     terminal
 }
@@ -81,7 +81,7 @@ fn space_opens_the_users_browser() {
     project.write("browse", &format!("#!/bin/sh\necho \"$1\" > {}\n", project.file("opened").display()));
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let variables = [("BROWSER", script.to_str().unwrap())];
-    let terminal = Terminal::start_with(&project, &["up", "--port", "0"], &variables);
+    let terminal = Terminal::start_with(&project, &["up", "--port", "random"], &variables);
     terminal.wait_for("(ctrl-c) to exit");
     terminal.types(" ");
     terminal.wait_for("opened http://localhost:");
@@ -97,7 +97,7 @@ fn space_opens_the_users_browser() {
 fn without_a_browser_the_address_is_said() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
     let variables = [("BROWSER", ""), ("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")];
-    let terminal = Terminal::start_with(&project, &["up", "--port", "0"], &variables);
+    let terminal = Terminal::start_with(&project, &["up", "--port", "random"], &variables);
     terminal.wait_for("(ctrl-c) to exit");
     terminal.types(" ");
     terminal.wait_for("no browser here; open http://localhost:");
@@ -108,7 +108,8 @@ fn without_a_browser_the_address_is_said() {
 #[test]
 fn a_dumb_terminal_gets_the_stream() {
     let project = Project::new(&[("Tiltfile", TILTFILE)]);
-    let terminal = Terminal::start_with(&project, &["up", "--legacy", "--port", "0"], &[("TERM", "dumb")]);
+    let terminal =
+        Terminal::start_with(&project, &["up", "--legacy", "--port", "random"], &[("TERM", "dumb")]);
     terminal.wait_for("│ serving");
     assert!(!terminal.is_raw());
     terminal.types("\x03");

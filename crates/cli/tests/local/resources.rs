@@ -313,7 +313,7 @@ fn what_lilt_writes_into_a_watched_folder_is_no_change() {
         ("word", "one"),
         ("up.log", ""),
     ]);
-    let command = format!("exec {} up --stream --port 0 2>up.log", env!("CARGO_BIN_EXE_lilt"));
+    let command = format!("exec {} up --stream --port random 2>up.log", env!("CARGO_BIN_EXE_lilt"));
     let lilt = Start::program(Path::new("/bin/sh"), &project, &["-c", &command]).start();
     lilt.wait_until_ready("all");
     project.write("up.log", "a line\n");

@@ -22,7 +22,7 @@ fn start(project: &Project, port: &str) -> (Lilt, String) {
 #[test]
 fn the_printed_link_and_the_own_commands_come_in_and_nobody_else() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'echo hello')\n")]);
-    let (lilt, token) = start(&project, "0");
+    let (lilt, token) = start(&project, "random");
     let port = lilt.port();
     assert_eq!(ask(port, "GET", "/", "", "").0, 401);
     assert_eq!(ask(port, "GET", RESOURCES, "", "").0, 403);
@@ -92,7 +92,7 @@ fn a_port_keeps_its_token_so_that_a_browser_stays_in() {
 #[test]
 fn who_listens_to_other_machines_is_told_what_that_means() {
     let project = Project::new(&[("Tiltfile", "local_resource('one', 'true')\n")]);
-    let open = Start::new(&project, &["up", "--stream", "--port", "0", "--host", "0.0.0.0"]);
+    let open = Start::new(&project, &["up", "--stream", "--port", "random", "--host", "0.0.0.0"]);
     let lilt = open.variable("TILT_DEV_DIR", project.file("dev")).without("TILT_DISABLE_HUD_AUTH").start();
     let words =
         lilt.wait_for_line("--host 0.0.0.0: the page can be reached from other machines, unencrypted");
@@ -101,7 +101,7 @@ fn who_listens_to_other_machines_is_told_what_that_means() {
     assert_eq!(ask(lilt.port(), "GET", RESOURCES, "", "").0, 403);
     lilt.quit();
     // Nobody else is told: it listens to this machine alone.
-    let (lilt, _) = start(&project, "0");
+    let (lilt, _) = start(&project, "random");
     assert!(!lilt.output().contains("other machines"), "{}", lilt.output());
     lilt.quit();
 }

@@ -11,7 +11,7 @@ const TILTFILE: &str = "local_resource('build', 'echo built', deps=['input'], la
                         local_resource('button', 'echo pressed', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)\n";
 
 fn ui(project: &Project) -> Terminal {
-    let terminal = Terminal::start(project, &["up", "--legacy", "--port", "0"]);
+    let terminal = Terminal::start(project, &["up", "--legacy", "--port", "random"]);
     terminal.wait_until("is whole", vt100::Screen::alternate_screen);
     terminal
 }
@@ -177,7 +177,7 @@ fn colours_only_where_wanted() {
     let project = project();
     for (value, coloured) in [("", true), ("1", false)] {
         let terminal =
-            Terminal::start_with(&project, &["up", "--hud", "--port", "0"], &[("NO_COLOR", value)]);
+            Terminal::start_with(&project, &["up", "--hud", "--port", "random"], &[("NO_COLOR", value)]);
         terminal.wait_for("✓ Running");
         let has = |code: &str| terminal.written().contains(code);
         // Green, as crossterm writes it.
@@ -222,7 +222,7 @@ fn a_shell_can_move_it_about() {
         let start = || {
             shell.types("clear\n");
             shell.wait_until("is clear", |screen| screen.contents().trim() == "PROMPT>");
-            shell.types(&format!("{} up --port 0 {flags}\n", env!("CARGO_BIN_EXE_lilt")));
+            shell.types(&format!("{} up --port random {flags}\n", env!("CARGO_BIN_EXE_lilt")));
             shell.wait_for(if flags.is_empty() { "2 ready" } else { "✓ Running" });
             shell.types("\x1a");
             shell.wait_for("Stopped");

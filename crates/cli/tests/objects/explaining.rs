@@ -32,7 +32,7 @@ fn fields_are_explained() {
 fn a_session_needs_no_tiltfile() {
     let command = "apiVersion: tilt.dev/v1alpha1\nkind: Cmd\nmetadata: {name: hello}\nspec: {args: [echo, hello from updog]}\n";
     let project = Project::new(&[("objects.yaml", &format!("{MAP}---\n{command}"))]);
-    let lilt = Start::new(&project, &["alpha", "updog", "-f", "objects.yaml", "--port", "0"]).start();
+    let lilt = Start::new(&project, &["alpha", "updog", "-f", "objects.yaml", "--port", "random"]).start();
     lilt.wait_for_line("loaded configmap/values");
     lilt.wait_for_line("loaded cmd/hello");
     let port = lilt.port().to_string();
@@ -42,7 +42,8 @@ fn a_session_needs_no_tiltfile() {
     let none = Start::new(&project, &["alpha", "updog"]).run().clean(1);
     assert_eq!(none.stderr(), "error: Expected source files with -f\n");
     project.write("wrong.yaml", "{apiVersion: tilt.dev/v1alpha1, kind: UIButton, metadata: {name: b}}");
-    let refused = Start::new(&project, &["alpha", "updog", "-f", "wrong.yaml", "--port", "0"]).run().clean(1);
+    let refused =
+        Start::new(&project, &["alpha", "updog", "-f", "wrong.yaml", "--port", "random"]).run().clean(1);
     assert!(refused.stderr().contains("The UIButton \"b\" is invalid: "), "{}", refused.stderr());
 }
 

@@ -65,12 +65,12 @@ impl Start {
 
     /// `lilt up --stream` on any free port.
     pub(crate) fn up(project: &Project) -> Start {
-        Start::new(project, &["up", "--stream", "--port", "0"])
+        Start::new(project, &["up", "--stream", "--port", "random"])
     }
 
     /// `lilt ci` on any free port.
     pub(crate) fn ci(project: &Project) -> Start {
-        Start::new(project, &["ci", "--port", "0"])
+        Start::new(project, &["ci", "--port", "random"])
     }
 
     /// On the bed, in this namespace.

@@ -7,6 +7,7 @@ use lilt_model::request::Request;
 use lilt_model::resource::TriggerMode;
 
 use super::{Effect, Focus, Mode, Model};
+use crate::face::NO_DASHBOARD;
 use crate::tui::pane::Direction;
 use crate::tui::status::{is_disabled, is_manual};
 
@@ -271,9 +272,10 @@ fn web_address(resource: &UIResource) -> Option<&str> {
 }
 
 fn open_page(model: &mut Model) -> Option<Effect> {
+    let Some(page) = model.address.clone() else { return refuse(model, NO_DASHBOARD.to_owned()) };
     let address = match model.list.chosen() {
-        Some(name) if !model.all => format!("{}r/{}/overview", model.address, encoded(name.as_str())),
-        _ => model.address.clone(),
+        Some(name) if !model.all => format!("{page}r/{}/overview", encoded(name.as_str())),
+        _ => page,
     };
     Some(Effect::Open(address))
 }
