@@ -95,6 +95,6 @@ fn mistakes_delete_nothing() {
         &["delete", "--raw", "/apis/tilt.dev/v1alpha1/configmaps/none"],
     ]);
     insta::assert_snapshot!(told);
-    assert_eq!(session.prints(&["get", "cm", "-o", "name"]).lines().count(), 2);
+    assert_eq!(session.prints(&["get", "cm", "-o", "name"]).lines().count(), 3);
     session.lilt.quit();
 }

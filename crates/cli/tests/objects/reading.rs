@@ -117,7 +117,7 @@ fn every_form_can_be_asked_for() {
     assert!(session.fails(&["get", "uiresource", "-o", "xml"]).contains("unable to match a printer"));
     let list = session.object("cm");
     assert_eq!(list["kind"], "List");
-    assert_eq!(list["items"].as_array().map(Vec::len), Some(2));
+    assert_eq!(list["items"].as_array().map(Vec::len), Some(3));
     assert!(session.prints(&["get", "--raw", "/apis/tilt.dev"]).contains("\"APIGroup\""));
     assert_eq!(session.object("uiresource/one")["metadata"].get("managedFields"), None);
     let status = session.says(&[
