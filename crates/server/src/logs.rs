@@ -21,6 +21,8 @@ const PIECE: usize = 64 * 1024;
 const PAGE: usize = 1000;
 /// How many lines from the beginning are no longer kept, in an answer that would begin with them.
 pub const MISSING: &str = "lilt-lines-missing";
+/// How many lines between others could not be written to disk. A line of the answer says where.
+pub const LOST: &str = "lilt-lines-lost";
 
 /// Which lines (see [`question::narrow`]), and `from=N&tail=N&follow=true&format=text&download=NAME`, all of them optional.
 #[derive(Debug, Default)]
@@ -68,7 +70,7 @@ impl Question {
         Ok(question)
     }
 
-    fn headers(&self, missing: u64) -> HeaderMap {
+    fn headers(&self, missing: u64, lost: u64) -> HeaderMap {
         let kind = match self.format {
             Format::Json => "application/x-ndjson",
             Format::Text => "text/plain; charset=utf-8",
@@ -76,6 +78,7 @@ impl Question {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(HeaderName::from_static(MISSING), HeaderValue::from(missing));
+        headers.insert(HeaderName::from_static(LOST), HeaderValue::from(lost));
         if let Some(name) = &self.download {
             // Nothing in a file's name may end the header's text.
             let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
@@ -126,7 +129,7 @@ pub(crate) async fn logs(
         answer
     });
     let answer = answer.await?;
-    let headers = answer.question.headers(answer.missing());
+    let headers = answer.question.headers(answer.missing(), answer.logs.lost());
     let pieces = stream::unfold((answer, guard), |(answer, guard)| async move {
         let (piece, answer) = answer.next_piece().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), (answer, guard)))

@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lilt_model::Timestamp;
-use lilt_model::log::Level;
+use lilt_model::log::{Level, Source};
+use lilt_model::{SpanId, Timestamp};
 
 use crate::logs::batch::Batch;
 use owners::Owners;
-use segment::{Entry, Marks, Segment, SpanOwner};
+use segment::{Entry, Marks, Owner, Segment, SpanOwner};
 use summary::{OwnerNumber, Summary};
 
 /// Where segments end and what may be of them.
@@ -58,6 +58,16 @@ struct Sealed {
     memory: Option<Arc<Segment>>,
     /// The size of its file; none if it has none.
     disk: Option<u64>,
+    /// It stands for lines that are lost.
+    lost: Option<Lost>,
+}
+
+/// Lines between others that could not be written to disk.
+#[derive(Debug)]
+struct Lost {
+    count: u64,
+    /// A line, in the place of the last of them, that says so.
+    notice: Arc<Segment>,
 }
 
 /// Where the lines of a page are.
@@ -94,6 +104,7 @@ pub(crate) struct Segments {
     read_back: VecDeque<Arc<Segment>>,
     pub(crate) owners: Owners,
     gave_up: bool,
+    lost: u64,
 }
 
 impl Segments {
@@ -111,6 +122,7 @@ impl Segments {
             read_back: VecDeque::new(),
             owners: Owners::default(),
             gave_up: false,
+            lost: 0,
         }
     }
 
@@ -188,7 +200,7 @@ impl Segments {
         if self.writes {
             self.unwritten.push_back(segment.first);
         }
-        self.sealed.push_back(Sealed { summary, memory: Some(Arc::new(segment)), disk: None });
+        self.sealed.push_back(Sealed { summary, memory: Some(Arc::new(segment)), disk: None, lost: None });
         self.shrink();
     }
 
@@ -202,10 +214,43 @@ impl Segments {
             }
             self.in_memory -= sealed.memory.take().map_or(0, |segment| segment.size());
             if sealed.disk.is_none() {
-                self.sealed.remove(oldest);
-                self.gave_up = true;
+                self.give_up(oldest);
             }
         }
+    }
+
+    /// Removes a segment that is kept nowhere. If lines before it are kept, a notice takes its place.
+    fn give_up(&mut self, index: usize) {
+        let Some(gone) = self.sealed.remove(index) else { return };
+        self.gave_up = true;
+        let Some(before) = index.checked_sub(1) else { return };
+        let mut count = gone.summary.end - gone.summary.first;
+        self.lost += count;
+        let mut place = index;
+        if let Some(lost) = self.sealed.get(before).and_then(|sealed| sealed.lost.as_ref()) {
+            count += lost.count;
+            self.sealed.remove(before);
+            place = before;
+        }
+        let span =
+            SpanOwner { id: SpanId::new("log"), owner: Owner { resource: None, source: Source::Runtime } };
+        let number = self.owners.number(&span.owner);
+        let text = format!("WARNING: {count} lines are missing here: they could not be written to disk\n");
+        let entry = Entry {
+            time: gone.summary.latest,
+            end: text.len() as u32,
+            span: 0,
+            marks: Marks::of(Level::Warn).and(Marks::FIRST),
+        };
+        let notice = Segment { first: gone.summary.end - 1, entries: vec![entry], text, spans: vec![span] };
+        let summary = Summary::of(&notice, &[number]);
+        let lost = Some(Lost { count, notice: Arc::new(notice) });
+        self.sealed.insert(place, Sealed { summary, memory: None, disk: None, lost });
+    }
+
+    /// How many lines could not be written to disk. Those before the first line that is kept do not count.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// How many segments wait to be written.
@@ -269,7 +314,8 @@ impl Segments {
     pub(crate) fn segment(&self, index: usize) -> Option<Place> {
         let sealed = self.sealed.get(index)?;
         let first = sealed.summary.first;
-        let known = sealed.memory.as_ref().or_else(|| self.read_back.iter().find(|it| it.first == first));
+        let own = sealed.memory.as_ref().or(sealed.lost.as_ref().map(|lost| &lost.notice));
+        let known = own.or_else(|| self.read_back.iter().find(|it| it.first == first));
         match known {
             Some(segment) => Some(Place::Memory(Arc::clone(segment))),
             None => Some(Place::Disk(file::path(self.folder.as_deref()?, first))),

@@ -76,6 +76,9 @@ pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
     if let Some(missing) = answer.header(lilt_server::logs::MISSING).filter(|missing| *missing != "0") {
         terminal::aside(&format!("{missing} older lines are no longer kept (LILT_LOG_LIMIT_GB)"));
     }
+    if let Some(lost) = answer.header(lilt_server::logs::LOST).filter(|lost| *lost != "0") {
+        terminal::aside(&format!("{lost} lines are missing: they could not be written to disk"));
+    }
     let printer = if logs.json {
         Printer::Json(Joined::default())
     } else {

@@ -94,6 +94,11 @@ impl LogReader {
         lock(&self.shared.segments).begin()
     }
 
+    /// How many lines are missing among those that are kept, because they could not be written to disk.
+    pub fn lost(&self) -> u64 {
+        lock(&self.shared.segments).lost()
+    }
+
     /// Waits until there are lines past this end.
     pub async fn grown(&self, end: u64) -> u64 {
         let mut announced = self.shared.announce.subscribe();
@@ -279,7 +284,8 @@ impl LogReader {
         let mut behind = segments.index_of(before - 1) + 1;
         while behind > 0 {
             let Some(summary) = segments.summary(behind - 1) else { break };
-            if resolved.may_match(filter, summary) {
+            // Of lost lines only the last number has a segment, which may be behind this one.
+            if summary.first < before && resolved.may_match(filter, summary) {
                 let first = summary.first;
                 let place = segments.segment(behind - 1);
                 drop(segments);
