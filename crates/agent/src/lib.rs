@@ -5,6 +5,8 @@
 
 pub mod chunks;
 pub mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod protocol;
 pub mod transfer;
 

@@ -15,7 +15,8 @@ pub fn pieces<'a>(
     chunks: &[Chunk],
     has: &[Chunk],
 ) -> impl Iterator<Item = Piece> + 'a {
-    let parts = if has.is_empty() { whole(content.len()) } else { parts(chunks, has) };
+    // Short contents have no chunks.
+    let parts = if has.is_empty() || chunks.is_empty() { whole(content.len()) } else { parts(chunks, has) };
     let mut rest = content;
     parts.into_iter().map(move |part| {
         let length = match &part {
