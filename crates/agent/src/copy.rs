@@ -90,10 +90,12 @@ pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<(), Problem> {
 }
 
 /// One that everybody may write: the container may run as somebody else than the one who copies.
+///
+/// Sticky, so that nobody can replace the files of others. See [`crate::home::protect`] for what becomes of it.
 pub(crate) fn make_open_directory(path: &Path) -> Result<(), Problem> {
     if !path.is_dir() {
         fs::create_dir_all(path).about(path)?;
-        set_mode(path, 0o777)?;
+        set_mode(path, 0o1777)?;
     }
     Ok(())
 }

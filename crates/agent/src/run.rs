@@ -76,6 +76,7 @@ impl<'a> Supervisor<'a> {
         let signals = SignalFd::with_flags(&all, flags).map_err(failed("cannot wait for signals"))?;
         // With a process namespace for the whole pod, this is not its first process, and orphans would go elsewhere.
         nix::sys::prctl::set_child_subreaper(true).map_err(failed("cannot collect orphans"))?;
+        home::protect();
         let list = home::kept_list();
         fs::write(&list, options.kept.join("\n")).about(&list)?;
         let restart_file = match &options.restart_file {
@@ -287,6 +288,8 @@ fn listen() -> Result<UnixListener, Problem> {
         _ => {}
     }
     let listener = UnixListener::bind(path).about(path)?;
+    // Whatever the container's umask is.
+    crate::copy::set_mode(path, 0o600)?;
     listener.set_nonblocking(true).about(path)?;
     Ok(listener)
 }

@@ -46,6 +46,25 @@ fn exit_codes_and_deaths_are_those_of_the_process() {
 }
 
 #[test]
+fn other_users_cannot_write_to_the_home_once_the_process_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    let program = home.join("agent");
+    let installed = Command::new(env!("CARGO_BIN_EXE_lilt-agent")).arg("install").arg(&program).status();
+    assert!(installed.unwrap().success());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    // The container's user is not known yet.
+    assert_eq!((mode(&home), mode(&program)), (0o1777, 0o755));
+    let ready = folder.path().join("ready");
+    let line = format!("umask 0; echo ready > {}; exec sleep 987", ready.display());
+    let mut child = start(&program, &[], &["sh", "-c", &line]);
+    eventually("it runs", || read(&ready));
+    assert_eq!((mode(&home), mode(&home.join("control"))), (0o755, 0o600));
+    kill(pid_of(&child), Signal::SIGKILL).unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn stdin_and_output_are_the_process_s_own() {
     let (_home, program) = home();
     let mut child = start(&program, &[], &["cat"]);

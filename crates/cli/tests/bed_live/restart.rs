@@ -71,6 +71,36 @@ fn updated_in_place(site: &Site) -> (Lilt, String) {
     (lilt, pod)
 }
 
+/// Whatever lies in the agent's directory runs as the container's user, so nobody else may put something there.
+#[test]
+fn other_users_of_a_container_cannot_write_to_the_agents_directory() {
+    let site = scripted(
+        "live-users",
+        "docker_build('IMAGE', 'app', live_update=[sync('app/app', '/app'), restart_process()])\n",
+    );
+    let (lilt, pod) = updated_in_place(&site);
+    let exec = |line: &str| site.namespace.kubectl(&["exec", &pod, "-c", "main", "--", "sh", "-c", line]);
+    let as_nobody = |line: &str| exec(&format!("su -s /bin/sh nobody -c '{line}' 2>&1 || echo refused"));
+    assert_eq!(as_nobody("id -un").trim(), "nobody");
+    for line in [
+        "touch /.lilt/new",
+        "rm -f /.lilt/agent",
+        "mv /.lilt/agent /.lilt/other",
+        "echo >> /.lilt/agent",
+        "echo >> /.lilt/kept-list",
+        "rm -f /.lilt/control",
+    ] {
+        let printed = as_nobody(line);
+        assert!(printed.ends_with("refused\n"), "{line}: {printed}");
+    }
+    assert_eq!(exec("stat -c %a:%u /.lilt").trim(), "755:0");
+    // The container's own user still can.
+    site.project.write("app/app/start.sh", &script("three"));
+    site.serves("three");
+    assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod.clone(), "0".to_owned()));
+    lilt.quit();
+}
+
 #[test]
 fn a_crash_after_an_update_is_shown_and_the_next_save_recovers() {
     let site = scripted(
