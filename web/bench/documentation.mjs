@@ -76,9 +76,12 @@ process.once("exit", () => {
 });
 let output = "";
 lilt.stdout.on("data", (data) => (output += data));
-const link = () => /http:\/\/localhost:\d+\/\?token=\w+/.exec(output)?.[0];
-while (!link() && lilt.exitCode === null) await new Promise((done) => setTimeout(done, 50));
-const { origin } = new URL(link());
+const printed = () => /http:\/\/localhost:(\d+)\/\?code=[\w-]+/.exec(output);
+while (!printed() && lilt.exitCode === null) await new Promise((done) => setTimeout(done, 50));
+const [first, port] = printed();
+const { origin } = new URL(first);
+// Each link works once.
+const link = () => execFileSync(binary, ["open", "--print", "--port", port], { env, encoding: "utf8" }).trim();
 
 const browser = await launch();
 async function picture(name, { width = 1440, height = 900, colorScheme = "light" }, path, prepare) {

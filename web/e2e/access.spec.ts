@@ -5,37 +5,57 @@ import { expect, test } from "./lilt";
 
 test.use({ tiltfile: "local_resource('hello', cmd='echo hello')\n" });
 
-test("a stranger is asked for the token, and comes in with it", async ({ lilt, browser }) => {
+test("a browser without a cookie is asked to sign in, and does with a link", async ({ lilt, browser }) => {
   const context = await browser.newContext();
   const page = await context.newPage();
   const answer = await page.goto(`${lilt.address}/r/hello/overview?term=hello&level=info`);
   expect(answer?.status()).toBe(401);
-  await expect(page.getByRole("heading", { level: 1 })).toHaveText("This session asks for its token");
-  expect(await violations(page, "the token")).toEqual([]);
-  await page.getByLabel("Or paste the token").fill("wrong");
-  await page.getByRole("button", { name: "Come in" }).click();
-  await expect(page.getByRole("alert")).toHaveText("That was not this session's token.");
-  await page.getByLabel("Or paste the token").fill(lilt.token);
-  await page.getByRole("button", { name: "Come in" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Sign in to this lilt session");
+  expect(await violations(page, "sign in")).toEqual([]);
+  await page.getByLabel("Or paste the link").fill("wrong");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await expect(page.getByRole("alert")).toHaveText("That link is not one of this session.");
+  await page.getByLabel("Or paste the link").fill(lilt.link());
+  await page.getByRole("button", { name: "Continue" }).click();
   // It leads on to what was asked for.
   await expect(page.getByRole("log").locator("mark").first()).toHaveText("hello");
   expect(new URL(page.url()).pathname).toBe("/r/hello/overview");
-  // The token is not left in the address, and scripts do not see the cookie.
-  expect(page.url()).not.toContain(lilt.token);
+  // The code is not left in the address, and scripts do not see the cookie.
+  expect(page.url()).not.toContain("code=");
   expect(await page.evaluate(() => document.cookie)).toBe("");
   await context.close();
 });
 
-test("the printed link lets in, bookmarks work, also with the next session", async ({ lilt, browser }) => {
+test("a link works once, bookmarks work, with a kept token also in the next session", async ({
+  lilt,
+  browser,
+}) => {
   const context = await browser.newContext();
   const page = await context.newPage();
-  await page.goto(`${lilt.address}/r/hello/overview?token=${lilt.token}&term=hello`);
+  const link = lilt.link("/r/hello/overview?term=hello");
+  await page.goto(link);
   await expect(page.getByRole("log").locator("mark").first()).toHaveText("hello");
+  await page.goto(link);
+  await expect(page.getByRole("log").locator("mark").first()).toHaveText("hello");
+  const other = await browser.newContext();
+  expect((await other.request.get(link)).status()).toBe(401);
+  await other.close();
   await lilt.kill("SIGTERM");
   await lilt.up();
   await page.goto(`${lilt.address}/r/hello/overview`);
   await expect(page.getByRole("log")).toContainText("hello");
   await context.close();
+});
+
+test("an open page whose token was replaced asks to sign in", async ({ lilt, page, complaints }) => {
+  await page.goto(`${lilt.address}/r/hello/overview`);
+  await expect(page.getByRole("log")).toContainText("hello");
+  lilt.command("token", "--rotate");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Sign in to this lilt session");
+  await page.goto(lilt.link("/r/hello/overview"));
+  await expect(page.getByRole("log")).toContainText("hello");
+  // The browser logs each refused request.
+  complaints.length = 0;
 });
 
 test("a link on another site's page leads in who was let in once", async ({ lilt, browser }) => {
@@ -51,7 +71,7 @@ test("a link on another site's page leads in who was let in once", async ({ lilt
   const address = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`;
   const context = await browser.newContext();
   const page = await context.newPage();
-  await page.goto(`${lilt.address}/?token=${lilt.token}`);
+  await page.goto(lilt.link());
   await page.goto(address);
   await page.getByRole("link", { name: "our log" }).click();
   await expect(page.getByRole("log")).toContainText("hello");

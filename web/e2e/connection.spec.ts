@@ -188,7 +188,7 @@ test("a session with another token asks for it", async ({ lilt, page, complaints
   await lilt.kill("SIGTERM");
   rmSync(join(lilt.folder, ".dev/tokens"), { recursive: true });
   await lilt.up();
-  await expect(page.getByRole("heading", { level: 1 })).toHaveText("This session asks for its token");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Sign in to this lilt session");
   // The browser itself tells that it was refused.
   expect(complaints.filter((words) => !/40[13]/.test(words))).toEqual([]);
   complaints.length = 0;

@@ -1,6 +1,6 @@
 /** A real `lilt up` in a folder of its own, for one test. */
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -52,8 +52,9 @@ export class Lilt {
 
   static async #prepared(variables: NodeJS.ProcessEnv): Promise<Lilt> {
     const folder = mkdtempSync(join(tmpdir(), "lilt-e2e-"));
-    // Tokens are kept there, by port.
-    const environment = { ...process.env, TILT_DEV_DIR: join(folder, ".dev"), ...variables };
+    // Tokens are kept there, by port, so that a page stays signed in when a test restarts its session.
+    const kept = { TILT_DEV_DIR: join(folder, ".dev"), LILT_KEEP_TOKEN: "1" };
+    const environment = { ...process.env, ...kept, ...variables };
     return new Lilt(folder, await freePort(), environment);
   }
 
@@ -66,18 +67,26 @@ export class Lilt {
     return `http://localhost:${this.port}`;
   }
 
-  /** What the printed link has to let a browser in. */
+  /** For the header of scripts. */
   get token(): string {
-    const found = /\?token=(\w+)/.exec(this.#output)?.[1];
-    if (found === undefined) throw new Error(`lilt printed no token:\n${this.#output}`);
-    return found;
+    return this.command("token").trim();
   }
 
-  /** Lets a browser in, as the printed link does. */
+  /** A new link, which lets a browser in once. */
+  link(path = "/"): string {
+    const code = new URL(this.command("open", "--print").trim()).searchParams.get("code");
+    return `${this.address}${path}${path.includes("?") ? "&" : "?"}code=${code}`;
+  }
+
+  /** What a command that talks to this session prints. */
+  command(...words: string[]): string {
+    const options = { cwd: this.folder, env: this.environment, encoding: "utf8" } as const;
+    return execFileSync(binary, [...words, "--port", String(this.port)], options);
+  }
+
+  /** Signs a browser in. */
   async admit(context: BrowserContext): Promise<void> {
-    await context.addCookies([
-      { name: `lilt-token-${this.port}`, value: this.token, url: this.address, sameSite: "Strict" },
-    ]);
+    await context.request.get(this.link());
   }
 
   write(name: string, text: string): void {
@@ -109,7 +118,7 @@ export class Lilt {
     child.once("error", (error) => (failure = error.message));
     const deadline = Date.now() + 20_000;
     // The port may answer before the link to it is printed.
-    while (!(await this.#answers()) || !this.#output.includes("?token=")) {
+    while (!(await this.#answers()) || !this.#output.includes("?code=")) {
       if (child.exitCode !== null) failure = `exit code ${child.exitCode}`;
       if (failure !== undefined || Date.now() > deadline) {
         throw new Error(`lilt did not come up: ${failure ?? "no answer"}\n${this.#output}`);

@@ -12,7 +12,7 @@ test("two sessions of this machine lead to one another", async ({ lilt, page }) 
   // The link lets this browser in there.
   await expect(row(page, "there")).toContainText("Up to date");
   expect(new URL(page.url()).port).toBe(String(other.port));
-  expect(page.url()).not.toContain("token");
+  expect(page.url()).not.toContain("code=");
   await page.locator(".sessions summary").click();
   await page.getByRole("link", { name: `port ${lilt.port}` }).click();
   await expect(row(page, "hello")).toBeVisible();

@@ -67,8 +67,8 @@ function receive(message: ServerMessage): void {
   }
 }
 
-/** Who removed the token's file, or has a new one, is asked for it as anybody who comes anew. */
-async function askForToken(): Promise<void> {
+/** Shows the sign-in page if the session's token is another one now. */
+async function signIn(): Promise<void> {
   try {
     const { status } = await fetch("/overview", { cache: "no-store" });
     if (status === 401) location.reload();
@@ -77,7 +77,7 @@ async function askForToken(): Promise<void> {
   }
 }
 
-export const connection = new Connection(receive, () => void askForToken());
+export const connection = new Connection(receive, () => void signIn());
 export const log = new LiveLog((message) => connection.send(message));
 
 export function notify(text: string): void {

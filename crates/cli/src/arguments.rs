@@ -105,6 +105,8 @@ pub(crate) enum Command {
     Enable(Enable),
     Disable(Disable),
     Args(commands::args::Args),
+    Open(commands::open::Open),
+    Token(commands::token::Token),
     Get(Box<Get>),
     Describe(Describe),
     Wait(Box<Wait>),
@@ -204,6 +206,14 @@ pub(crate) struct Web {
     /// Port of the page's development server, for --web-mode=local
     #[arg(long, value_name = "PORT", default_value_t = 46764)]
     pub(crate) webdev_port: u16,
+    /// Name of a proxy or tunnel through which browsers reach the page, with a port if it is an unusual one; repeatable,
+    /// beside the names in LILT_ALLOWED_HOSTS
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allowed_host: Vec<String>,
+    /// Keep the token of the page for the next session on this port, so that browsers stay signed in. Otherwise it ends
+    /// with the session
+    #[arg(long)]
+    pub(crate) keep_token: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,37 +1,50 @@
 //! Opening an address in the user's browser, where there is one.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use lilt_host::environment;
 use lilt_host::process::{Launch, detached};
+use lilt_server::{Auth, BROWSER_LIFETIME, CodeLifetime};
 
 use crate::token;
 
 /// A program that hands the address on to a running browser ends by then; one that is the browser stays.
 const HAND_OVER: Duration = Duration::from_secs(3);
 
-/// Opens an address. If that cannot be done, the user is told the address.
+/// Opens an address, or says why it cannot be opened.
 pub(crate) async fn open(address: &str) -> Result<(), String> {
     let Some(argv) = command(address, &environment::variable) else {
-        return Err(format!("no browser here; open {address} where you have one"));
+        return Err("no browser here".to_owned());
     };
     let program = argv[0].clone();
     let launch = Launch { argv, dir: PathBuf::from("/"), env: Vec::new(), unset: Vec::new() };
     match tokio::time::timeout(HAND_OVER, detached(&launch)).await {
-        Ok(Ok(exit)) if !exit.success() => Err(format!("cannot open {address}: {program} ended with {exit}")),
-        Ok(Err(failure)) => Err(format!("cannot open {address}: {}", failure.message)),
+        Ok(Ok(exit)) if !exit.success() => {
+            Err(format!("cannot open the browser: {program} ended with {exit}"))
+        }
+        Ok(Err(failure)) => Err(format!("cannot open the browser: {}", failure.message)),
         // It has handed the address over, or is the browser itself, which goes on without us.
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }
 
-/// Opens an address with what lets the browser in, and says what came of it.
-pub(crate) async fn try_open(address: String, token: Option<Arc<str>>) -> String {
-    match open(&token::link(&address, token.as_deref())).await {
+/// Opens an address, signing the browser in where `auth` is given, and returns what to show the user.
+///
+/// Other users can read the link in the list of processes: its code works once, and not for long.
+pub(crate) async fn try_open(address: String, auth: Option<Auth>) -> String {
+    let keys = auth.map(|auth| auth.keys());
+    let link = |lifetime| token::link(&address, keys.as_deref(), lifetime);
+    let opened = match link(BROWSER_LIFETIME) {
+        Ok(link) => open(&link).await,
+        Err(failure) => Err(failure.message),
+    };
+    match opened {
         Ok(()) => format!("opened {address}"),
-        Err(words) => words,
+        Err(reason) => {
+            let link = link(CodeLifetime::UntilSessionEnds).unwrap_or_else(|_| address.clone());
+            format!("{reason}; open {link} where you have one")
+        }
     }
 }
 

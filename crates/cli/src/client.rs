@@ -5,14 +5,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use lilt_model::Failure;
+use lilt_server::{AuthKeys, CodeLifetime};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
+
+/// More than a proof has, in bytes.
+const LONGEST_PROOF: usize = 1024;
 
 /// Where a session answers. Every request is a connection of its own: commands ask once or twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +26,16 @@ pub(crate) struct Client {
     port: u16,
     /// Where to connect. Empty: whatever the name stands for.
     addresses: Vec<SocketAddr>,
-    /// What the session asks for, if it is known.
-    token: Option<Arc<str>>,
+    /// Of the session, if it is known.
+    token: Option<ClientToken>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ClientToken {
+    /// Of a session that runs and listens on the port.
+    Running(Arc<str>),
+    /// Kept for the port, which may belong to anybody by now. It is sent after the session has proved that it knows it.
+    Kept(Arc<str>),
 }
 
 /// An answer that may go on for long; read it piece by piece.
@@ -69,9 +82,11 @@ impl Client {
         };
         // Not by the resolver: what answers to `localhost` must be this machine.
         let addresses = match host {
-            "localhost" => [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]
-                .map(|address| SocketAddr::new(address, port))
-                .to_vec(),
+            host if lilt_server::is_localhost(host) => {
+                [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]
+                    .map(|address| SocketAddr::new(address, port))
+                    .to_vec()
+            }
             _ => Vec::new(),
         };
         Client { host: host.to_owned(), port, addresses, token: None }
@@ -88,8 +103,26 @@ impl Client {
         Client { addresses: vec![SocketAddr::new(address, first.port())], ..self }
     }
 
+    /// With the token of the session that is known to run there.
     pub(crate) fn with_token(self, token: Option<Arc<str>>) -> Client {
-        Client { token, ..self }
+        Client { token: token.map(ClientToken::Running), ..self }
+    }
+
+    /// With a token of an earlier session on this port.
+    pub(crate) fn with_kept_token(self, token: Option<Arc<str>>) -> Client {
+        Client { token: token.map(ClientToken::Kept), ..self }
+    }
+
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_ref().map(|token| match token {
+            ClientToken::Running(token) | ClientToken::Kept(token) => &**token,
+        })
+    }
+
+    /// The address of the page with a new one-time code.
+    pub(crate) fn link(&self, lifetime: CodeLifetime) -> Result<String, Failure> {
+        let keys = self.token().map(|token| AuthKeys::new(Arc::from(token)));
+        crate::token::link(&self.address(), keys.as_ref(), lifetime)
     }
 
     /// Where the page is.
@@ -135,22 +168,52 @@ impl Client {
         let connection = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ = connection.await;
         }));
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::HOST, self.host())
-            .header(header::CONTENT_TYPE, "application/json");
-        if let Some(token) = &self.token {
-            request = request.header("X-Tilt-Token", &**token);
-        }
-        let request = request
-            .body(Full::new(body))
-            .map_err(|error| Failure::internal(format!("a request for {path}: {error}")))?;
+        let token = match &self.token {
+            None => None,
+            Some(ClientToken::Running(token)) => Some(token),
+            Some(ClientToken::Kept(token)) => self.proves(&mut sender, token).await?.then_some(token),
+        };
+        let request = self.request(method, path, token, body)?;
         let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
         let status = response.status();
         let (head, body) = response.into_parts();
         let answer = Answer { headers: head.headers, body, _connection: connection };
         if status.is_success() { Ok(answer) } else { Err(refused(status, path, answer).await) }
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&Arc<str>>,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, Failure> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, self.host())
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(token) = token {
+            request = request.header("X-Tilt-Token", &**token);
+        }
+        request
+            .body(Full::new(body))
+            .map_err(|error| Failure::internal(format!("a request for {path}: {error}")))
+    }
+
+    /// Whether the process at the other end of this connection knows the token.
+    async fn proves(&self, sender: &mut SendRequest<Full<Bytes>>, token: &Arc<str>) -> Result<bool, Failure> {
+        let challenge = lilt_server::new_token()?;
+        let path = format!("/api/proof?challenge={challenge}");
+        let request = self.request(Method::GET, &path, None, Bytes::new())?;
+        let response = sender.send_request(request).await.map_err(|error| broken(&error))?;
+        let is_success = response.status().is_success();
+        let proof = Limited::new(response.into_body(), LONGEST_PROOF).collect().await;
+        let Ok(proof) = proof else { return Ok(false) };
+        sender.ready().await.map_err(|error| broken(&error))?;
+        let proof = proof.to_bytes();
+        let keys = AuthKeys::new(Arc::clone(token));
+        Ok(is_success && std::str::from_utf8(&proof).is_ok_and(|proof| keys.is_proof(&challenge, proof)))
     }
 
     async fn connect(&self) -> std::io::Result<TcpStream> {

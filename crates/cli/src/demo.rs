@@ -31,7 +31,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
     let unpacked = Unpacked::create().await?;
     let tiltfile = unpacked.folder().join("Tiltfile");
     bound.announce("demo", &tiltfile)?;
-    introduce(&unpacked, bound.link().as_deref(), once);
+    introduce(&unpacked, bound.link()?.as_deref(), once);
     let plan = Plan {
         project: Project { file: tiltfile, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,

@@ -50,8 +50,8 @@ pub(crate) struct Link {
     pub(crate) lines: StreamOptions,
     /// Of the dashboard, if there is one.
     pub(crate) address: Option<String>,
-    /// What it asks for.
-    pub(crate) token: Option<std::sync::Arc<str>>,
+    /// What lets a browser in there.
+    pub(crate) auth: Option<lilt_server::Auth>,
     /// Ends the session.
     pub(crate) cancel: CancellationToken,
     /// The session has ended, and its last words are in the store.

@@ -6,12 +6,13 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use lilt_host::session_dir::{self, SessionDir};
-use lilt_host::{environment, files};
+use lilt_host::{environment, files, private_file};
 use lilt_model::{Failure, Timestamp};
-use lilt_server::RunningSession;
+use lilt_server::{AuthKeys, CodeLifetime, RunningSession};
 use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
@@ -22,6 +23,9 @@ pub(crate) const DEFAULT_PORT: u16 = 10350;
 pub(crate) const DEFAULT_HOST: &str = "localhost";
 
 const FILE: &str = "session.json";
+
+/// How long the links of [`running`] work: a menu of the page may stay open for a while.
+const MENU_LIFETIME: CodeLifetime = CodeLifetime::Limited(Duration::from_secs(600));
 
 /// For commands that speak to a session.
 #[derive(Args, Clone, Debug, Default)]
@@ -92,7 +96,13 @@ fn age(seconds: u64) -> String {
 
 /// All that run now, the oldest first.
 pub(crate) fn all() -> Vec<Instance> {
-    let texts = session_dir::living().into_iter().filter_map(|folder| files::read(&folder.join(FILE)));
+    let texts = session_dir::living().into_iter().filter_map(|folder| {
+        let read = private_file::read(&folder.join(FILE));
+        read.unwrap_or_else(|failure| {
+            tracing::warn!(%failure, "a running session is ignored");
+            None
+        })
+    });
     // One that is just starting or of another version is not known; its port can still be named.
     let mut instances: Vec<Instance> = texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect();
     instances.sort_by_key(|instance| (instance.started, instance.pid));
@@ -105,11 +115,37 @@ pub(crate) fn running() -> Vec<RunningSession> {
         name: instance.folder().file_name().unwrap_or_default().to_string_lossy().into_owned(),
         tiltfile: instance.tiltfile.display().to_string(),
         port: instance.port,
-        link: token::link(&Client::new(&instance.host, instance.port).address(), instance.token.as_deref()),
+        link: link(&instance),
         current: false,
     };
     // Port 0: it has no page.
     all().into_iter().filter(|instance| instance.port != 0).map(entry).collect()
+}
+
+/// The page of a session, with a code that lets this user's browser in.
+fn link(instance: &Instance) -> String {
+    let address = Client::new(&instance.host, instance.port).address();
+    let keys = instance.token.as_deref().map(|token| AuthKeys::new(Arc::from(token)));
+    token::link(&address, keys.as_ref(), MENU_LIFETIME).unwrap_or(address)
+}
+
+/// Writes the new token of the session in this folder to where commands find it.
+pub(crate) fn replace_token(folder: &Path, token: &str) -> Result<(), Failure> {
+    let path = folder.join(FILE);
+    let unwritten = |error: &dyn std::fmt::Display| {
+        Failure::environment(format!("cannot write {}: {error}", path.display()))
+    };
+    let text = private_file::read(&path)?.unwrap_or_default();
+    let instance: Instance = serde_json::from_slice(&text).map_err(|error| unwritten(&error))?;
+    let instance = Instance { token: Some(token.to_owned()), ..instance };
+    let text = serde_json::to_vec(&instance).map_err(|error| unwritten(&error))?;
+    files::save_private(&path, &text).map_err(|error| unwritten(&error))
+}
+
+/// The sessions of `up` that run with this Tiltfile now.
+pub(crate) fn of_tiltfile(tiltfile: &Path) -> Vec<Instance> {
+    let is_same = |instance: &Instance| instance.command == "up" && instance.tiltfile == tiltfile;
+    all().into_iter().filter(is_same).collect()
 }
 
 /// The session that a command means.
@@ -132,17 +168,20 @@ pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
     };
     let default_host = || found.map_or(DEFAULT_HOST.to_owned(), |instance| instance.host.clone());
     let port = port.or(found.map(|instance| instance.port)).unwrap_or(DEFAULT_PORT);
-    let token = found.and_then(|instance| instance.token.as_deref().map(Arc::from));
     let addresses = found.map(|instance| instance.addresses.as_slice()).unwrap_or_default();
     let client = Client::new(&host.unwrap_or_else(default_host), port).with_addresses(addresses);
-    Ok(client.with_token(token.or_else(|| token::kept(port))))
+    Ok(match found {
+        Some(instance) => client.with_token(instance.token.as_deref().map(Arc::from)),
+        None => client.with_kept_token(token::kept(port)?),
+    })
 }
 
 /// Whether a host is this machine in any case.
 pub(crate) fn is_here(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let address = bare.parse::<std::net::IpAddr>();
-    bare == DEFAULT_HOST || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+    lilt_server::is_localhost(bare)
+        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 /// The port of TILT_PORT; none if it lets `up` choose one.
@@ -227,7 +266,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_several_names() {
-        for host in ["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::"] {
+        for host in ["localhost", "lilt.localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::"] {
             assert!(is_here(host), "{host}");
         }
         assert!(!is_here("devbox") && !is_here("192.0.2.1"));

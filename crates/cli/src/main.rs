@@ -52,6 +52,8 @@ fn main() -> ExitCode {
         Command::Enable(enable) => block_on(commands::switch::enable(enable)),
         Command::Disable(disable) => block_on(commands::switch::disable(disable)),
         Command::Args(args) => block_on(commands::args::run(args)),
+        Command::Open(open) => block_on(commands::open::run(open)),
+        Command::Token(token) => block_on(commands::token::run(token)),
         Command::Docker(docker) => block_on(commands::docker::run(docker)),
         Command::DockerPrune(prune) => block_on(commands::docker_prune::run(prune)),
         Command::Doctor(doctor) => block_on(commands::doctor::run(doctor)),

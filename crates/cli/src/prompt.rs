@@ -66,7 +66,7 @@ pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
                             continue;
                         };
                         prompt.notice = Some(format!("Opening browser: {address}"));
-                        opening = Some(Box::pin(browser::try_open(address, link.token.clone())));
+                        opening = Some(Box::pin(browser::try_open(address, link.auth.clone())));
                     }
                     // Most terminals send a signal instead.
                     KeyCode::Char('c') if key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL) => {

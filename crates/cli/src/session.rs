@@ -2,14 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use lilt_daemon::{Ended, Habits, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
 use lilt_model::Failure;
-use lilt_server::{ApiOptions, ProxiedApi};
+use lilt_server::{ApiOptions, Auth, AuthOwner, CodeLifetime, ProxiedApi};
 use lilt_server::{BindError, Listener, ServeOptions};
 use lilt_store::{DEFAULT_LIMIT, LogWriter, Reader};
 use lilt_tiltfile::FrozenKubeconfig;
@@ -51,18 +50,28 @@ pub(crate) struct Bound {
     pub(crate) host: String,
     /// 0 without dashboard, as under Tilt: it names the session's API context.
     pub(crate) port: u16,
-    /// What the port asks for.
-    token: Option<Arc<str>>,
+    /// Owns the token that the port asks for.
+    owner: Option<AuthOwner>,
+    /// Names of proxies and tunnels before the port.
+    further_hosts: Vec<String>,
     folder: SessionDir,
     cancel: CancellationToken,
     _signals: Signals,
 }
 
 impl Bound {
-    /// Where a browser finds the page, and is let in; none without dashboard.
-    pub(crate) fn link(&self) -> Option<String> {
-        self.listener.as_ref()?;
-        Some(token::link(&Client::new(&self.host, self.port).address(), self.token.as_deref()))
+    fn auth(&self) -> Option<Auth> {
+        self.owner.as_ref().map(AuthOwner::auth)
+    }
+
+    /// Where a browser finds the page, and is let in once; none without dashboard.
+    pub(crate) fn link(&self) -> Result<Option<String>, Failure> {
+        if self.listener.is_none() {
+            return Ok(None);
+        }
+        let keys = self.auth().map(|auth| auth.keys());
+        let address = Client::new(&self.host, self.port).address();
+        token::link(&address, keys.as_deref(), CodeLifetime::UntilSessionEnds).map(Some)
     }
 
     /// Lets other commands find the session, and says the first lines on the terminal.
@@ -75,14 +84,14 @@ impl Bound {
             tiltfile: absolute(tiltfile.to_owned())?,
             started: lilt_host::clock::now(),
             version: version().to_owned(),
-            token: self.token.as_deref().map(str::to_owned),
+            token: self.auth().map(|auth| auth.keys().token().to_string()),
             addresses: self.listener.as_ref().map(|it| it.addresses().to_vec()).unwrap_or_default(),
         };
         instance.announce(&self.folder)?;
-        let status = self.link().map_or("(without browser UI)".to_owned(), |link| format!("on {link}"));
+        let status = self.link()?.map_or("(without browser UI)".to_owned(), |link| format!("on {link}"));
         terminal::line(&format!("Tilt started {status}"));
         let has_dashboard = self.listener.is_some();
-        if let Some(words) = reachable(&self.host, self.token.is_some()).filter(|_| has_dashboard) {
+        if let Some(words) = reachable(&self.host, self.owner.is_some()).filter(|_| has_dashboard) {
             terminal::line(&words);
         }
         let compatible = lilt_model::COMPATIBLE_TILT_VERSION;
@@ -91,20 +100,48 @@ impl Bound {
     }
 }
 
-pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
+/// An open port that nobody is served at yet. Ctrl-C still ends the process at once.
+pub(crate) struct OpenPort {
+    /// None: the session has no dashboard.
+    listener: Option<Listener>,
+    host: String,
+    further_hosts: Vec<String>,
+    keeps_token: bool,
+}
+
+impl OpenPort {
+    /// Creates the session's token and folder, and begins to handle signals.
+    pub(crate) fn start(self) -> anyhow::Result<Bound> {
+        let OpenPort { listener, host, further_hosts, keeps_token } = self;
+        let port = listener.as_ref().map_or(0, Listener::port);
+        let cancel = CancellationToken::new();
+        let signals = Signals::cancel(cancel.clone())?;
+        let folder = SessionDir::create()?;
+        let owner = match &listener {
+            Some(_) => token::of_session(port, keeps_token, folder.path())?,
+            None => None,
+        };
+        Ok(Bound { listener, host, port, owner, further_hosts, folder, cancel, _signals: signals })
+    }
+}
+
+pub(crate) async fn open_port(web: &Web) -> Result<OpenPort, Failure> {
+    let further_hosts = hosts::further(&web.allowed_host)?;
     let (listener, host, chosen) = open(web).await?;
-    let port = listener.as_ref().map_or(0, Listener::port);
-    let cancel = CancellationToken::new();
-    let signals = Signals::cancel(cancel.clone())?;
-    let token = if listener.is_some() { token::of_session(port, chosen)? } else { None };
-    Ok(Bound { listener, host, port, token, folder: SessionDir::create()?, cancel, _signals: signals })
+    let keeps_token = web.keep_token || environment::variable(environment::LILT_KEEP_TOKEN).is_some();
+    Ok(OpenPort { listener, host, further_hosts, keeps_token: keeps_token && chosen })
+}
+
+pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
+    open_port(web).await?.start()
 }
 
 /// What it means to listen where others can reach it.
 fn reachable(host: &str, asks: bool) -> Option<String> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let loopback =
-        bare.parse::<std::net::IpAddr>().map_or(bare == DEFAULT_HOST, |address| address.is_loopback());
+    let loopback = bare
+        .parse::<std::net::IpAddr>()
+        .map_or(lilt_server::is_localhost(bare), |address| address.is_loopback());
     let who = if asks { "who has the link above" } else { "everybody there" };
     (!loopback).then(|| {
         format!(
@@ -173,9 +210,9 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     bound: Bound,
     beside: impl FnOnce(Reader, CancellationToken) -> F,
 ) -> anyhow::Result<Ended> {
+    let auth = bound.auth();
     let cancel = bound.cancel;
     let limit = log_limit()?;
-    let further_hosts = hosts::further()?;
     // Nothing on disk: only what is in memory is kept.
     let logs_folder = (limit > 0).then(|| bound.folder.path().to_owned());
     let (logs, log_reader) = LogWriter::open_limited(logs_folder, limit, lilt_host::clock::now);
@@ -187,14 +224,14 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let outputs = CancellationToken::new();
     let options = ServeOptions {
         allowed_hosts: vec![bound.host.clone()],
-        further_hosts,
+        further_hosts: bound.further_hosts,
         version: version().to_owned(),
         api: Some(ProxiedApi {
             reader: api_reader.clone(),
             writes: writes.clone(),
             clock: lilt_host::clock::now,
         }),
-        token: bound.token.clone(),
+        auth: bound.owner,
         sessions: Some(instances::running),
         snapshot: None,
     };
@@ -203,7 +240,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         reader: reader.clone(),
         requests: requests.clone(),
         address: bound.listener.as_ref().map(|_| Client::new(&bound.host, bound.port).address()),
-        token: bound.token.clone(),
+        auth,
         cancel: cancel.clone(),
         over: outputs.clone(),
     };
@@ -291,7 +328,8 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         kubeconfig,
         forwards: plan.forwards,
         live_update: plan.live_update,
-        forward_host: host.to_owned(),
+        // Other programs may not know the names below localhost.
+        forward_host: if lilt_server::is_localhost(host) { DEFAULT_HOST } else { host }.to_owned(),
         ci_timeout: plan.ci_timeout,
         output: files::own_output(),
         habits: Habits::from_environment(),

@@ -195,10 +195,10 @@ impl View<'_> {
             }
             Effect::Open(address) => {
                 self.model.update(Input::Notice(format!("opening {address}")));
-                // An endpoint belongs to somebody else, who must not get the token.
+                // An endpoint belongs to somebody else, who must not get a code.
                 let is_dashboard = self.link.address.as_ref().is_some_and(|page| address.starts_with(page));
-                let token = self.link.token.clone().filter(|_| is_dashboard);
-                self.opening = Some(Box::pin(browser::try_open(address, token)));
+                let auth = self.link.auth.clone().filter(|_| is_dashboard);
+                self.opening = Some(Box::pin(browser::try_open(address, auth)));
             }
             Effect::Copy(what, text) => {
                 self.copy(&text)?;

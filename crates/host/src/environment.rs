@@ -15,6 +15,8 @@ pub const TILT_CONFIG: &str = "TILT_CONFIG";
 pub const TILT_DISABLE_HUD_AUTH: &str = "TILT_DISABLE_HUD_AUTH";
 /// Names of proxies and tunnels before the web port, with commas between them.
 pub const LILT_ALLOWED_HOSTS: &str = "LILT_ALLOWED_HOSTS";
+/// If set, the token of the web port is kept for the next session on the port.
+pub const LILT_KEEP_TOKEN: &str = "LILT_KEEP_TOKEN";
 /// The folder of Tilt's own settings, under its names of three times.
 pub const TILT_DEV_DIR: &str = "TILT_DEV_DIR";
 pub const WMDAEMON_HOME: &str = "WMDAEMON_HOME";
@@ -79,6 +81,7 @@ pub const ALL: &[&str] = &[
     TILT_CONFIG,
     TILT_DISABLE_HUD_AUTH,
     LILT_ALLOWED_HOSTS,
+    LILT_KEEP_TOKEN,
     TILT_DEV_DIR,
     WMDAEMON_HOME,
     WINDMILL_DIR,

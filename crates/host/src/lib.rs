@@ -12,6 +12,7 @@ pub mod files;
 pub mod limits;
 pub mod memory;
 pub mod ports;
+pub mod private_file;
 pub mod probe;
 pub mod process;
 pub mod session_dir;

@@ -2,20 +2,21 @@
 //!
 //! Reads the store and sends [`Request`]s; knows nothing of how they are carried out. Every route is behind
 //! [`origin_check`], so that a page of another site cannot read or steer a session, and all but the page's files are behind
-//! [`pass`]. A slow reader costs nothing: it gets the newest state when it can take it, never a queue of changes.
+//! [`auth`]. A slow reader costs nothing: it gets the newest state when it can take it, never a queue of changes.
 
 mod api;
 mod assets;
+mod auth;
 mod connections;
 pub mod count;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod html;
 mod inspect;
 pub mod lines;
 mod listen;
 pub mod logs;
 mod origin_check;
-mod pass;
 pub mod protocol;
 mod proxy;
 mod question;
@@ -38,14 +39,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use api::{Credentials, new_token, openapi};
+pub use auth::keys::{AuthKeys, BROWSER_LIFETIME, CodeLifetime};
+pub use auth::owner::{Auth, AuthOwner, SaveToken};
 pub use inspect::{ResourceTimeline, Timeline};
 pub use listen::{BindError, Listener, bind};
-pub use origin_check::is_further_host;
+pub use origin_check::{is_further_host, is_localhost};
 pub use proxy::ProxiedApi;
 pub use sessions::RunningSession;
 
 /// Who may come in.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct ServeOptions {
     /// Names by which browsers may address the server besides `localhost`, `127.0.0.1` and `[::1]`: the `--host` given
     /// by the user, say. `name` means this server's own port.
@@ -55,8 +58,9 @@ pub struct ServeOptions {
     pub further_hosts: Vec<String>,
     /// lilt's own version, shown on the page.
     pub version: String,
-    /// What a browser or script must show to come in; none: nothing, for those who have a guard of their own before it.
-    pub token: Option<Arc<str>>,
+    /// Owns the token that browsers and scripts need; none: they need nothing, for those who have access control of their
+    /// own before it.
+    pub auth: Option<AuthOwner>,
     /// The object API, for the page.
     pub api: Option<ProxiedApi>,
     /// The sessions of this user that run now.
@@ -74,13 +78,12 @@ struct Context {
     /// The host's; a snapshot needs none.
     clock: Option<fn() -> Timestamp>,
     sessions: Option<fn() -> Vec<RunningSession>>,
+    auth: Option<Auth>,
     port: u16,
     requests: mpsc::Sender<Request>,
     version: Arc<str>,
     /// Tells pages that reconnect whether what they know is still of this session.
     session_id: Arc<str>,
-    /// Lets scripts of Tilt's in at `/ws/view`; none if the machine gives no random numbers.
-    socket_token: Option<Arc<str>>,
     snapshot: Option<Timestamp>,
     /// Ends the WebSockets.
     closing: CancellationToken,
@@ -102,25 +105,33 @@ pub async fn serve(
     let port = listener.port();
     let allowed = origin_check::Allowed::new(&options.allowed_hosts, &options.further_hosts, port);
     let version: Arc<str> = options.version.into();
-    let socket_token = api::new_token().ok();
     let context = Context {
         reader,
         objects: options.api.as_ref().map(|api| api.reader.clone()),
         clock: options.api.as_ref().map(|api| api.clock),
         sessions: options.sessions,
+        auth: options.auth.as_ref().map(AuthOwner::auth),
         port,
         requests,
         version: Arc::clone(&version),
         session_id: random_id().into(),
-        socket_token: socket_token.clone(),
         snapshot: options.snapshot,
         closing: closing.clone(),
         sockets: sockets.clone(),
     };
-    let pass = pass::Pass::new(options.token, socket_token, port);
+    let auth = auth::AuthCheck::new(context.auth.clone(), port);
     let api = options.api.map(|api| proxy::routes(api, version, closing));
-    let router = routes::router(context, allowed, pass, api);
-    connections::accept(listener, router, cancel).await;
+    let router = routes::router(context, allowed, auth, api);
+    let owner = async {
+        match options.auth {
+            Some(owner) => owner.run().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = connections::accept(listener, router, cancel) => {}
+        () = owner => {}
+    }
     sockets.close();
     sockets.wait().await;
 }

@@ -12,6 +12,8 @@ use std::task::Poll;
 use lilt_model::Failure;
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::origin_check::is_localhost;
+
 /// How often a random port is chosen before giving up: another process may hold the chosen one on one of the addresses.
 const RANDOM_PORT_ATTEMPTS: usize = 20;
 
@@ -95,7 +97,7 @@ pub async fn bind(host: &str, port: u16) -> Result<Listener, BindError> {
 /// includes `[::1]`.
 async fn addresses(host: &str) -> io::Result<Vec<IpAddr>> {
     let loopbacks = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-    if matches!(host, "" | "localhost") {
+    if host.is_empty() || is_localhost(host) {
         return Ok(loopbacks);
     }
     match host.trim_start_matches('[').trim_end_matches(']').parse() {

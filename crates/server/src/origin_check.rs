@@ -4,17 +4,23 @@
 //! ours means DNS rebinding, an origin that is not ours another site's page; both are refused on every route. An origin is
 //! ours if it is the very host that the request was sent to: other ports and addresses of this machine are other sites.
 //!
+//! Names below `localhost` are ours, too: browsers resolve them to this machine by themselves, and keep their cookies apart
+//! from those of `localhost`.
+//!
 //! Browsers also send `Sec-Fetch-Site`. Requests from another site or another port are refused, also those without an
 //! `Origin` (images, scripts), except that a link may lead to a page.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
+use serde_json::json;
 
+use crate::html::escape;
 use crate::routes::is_page;
 
 /// The names this server answers to, each with a port.
@@ -77,7 +83,15 @@ impl Allowed {
             return true;
         }
         let Some((name, port)) = host.rsplit_once(':') else { return false };
-        self.any_address && port == self.port.to_string() && bare_address(name).is_some()
+        let is_ours = is_localhost(name) || (self.any_address && bare_address(name).is_some());
+        is_ours && port == self.port.to_string()
+    }
+
+    /// What to give to `--allowed-host` for this host or origin; none if it cannot be named there.
+    fn to_allow(&self, host: &str) -> Option<String> {
+        let read = Further::read(host)?;
+        let port = read.port.filter(|port| ![self.port, 80, 443].contains(port));
+        Some(port.map_or(read.name.clone(), |port| format!("{}:{port}", read.name)))
     }
 
     /// Of a name with its port.
@@ -104,6 +118,11 @@ impl Allowed {
     }
 }
 
+/// Whether a name stands for this machine in every browser: `localhost` and the names below it.
+pub fn is_localhost(name: &str) -> bool {
+    name == "localhost" || name.strip_suffix(".localhost").is_some_and(|rest| !rest.is_empty())
+}
+
 /// An address without port, IPv6 with or without brackets.
 fn bare_address(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
@@ -123,7 +142,7 @@ fn with_port(host: &str, port: u16) -> String {
 pub(crate) async fn check(State(allowed): State<Allowed>, request: Request, next: Next) -> Response {
     let is_private = is_private(request.uri().path());
     let mut response = match refusal(&allowed, &request) {
-        Some(reason) => (StatusCode::FORBIDDEN, reason).into_response(),
+        Some(refusal) => refusal.response(&allowed, request.headers()),
         None => next.run(request).await,
     };
     harden(response.headers_mut());
@@ -153,24 +172,73 @@ fn is_cross_site(request: &Request) -> bool {
     !is_visit
 }
 
-fn refusal(allowed: &Allowed, request: &Request) -> Option<&'static str> {
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// It was sent to a name that is not ours.
+    Host(String),
+    /// A page that is not ours sent it. Empty: it is not known which one.
+    Origin(String),
+}
+
+fn refusal(allowed: &Allowed, request: &Request) -> Option<Refusal> {
     let headers = request.headers();
-    let host = only_value(headers, &header::HOST).ok().flatten();
-    let Some(host) = host.filter(|host| allowed.has_host(host)) else {
-        return Some(
-            "This server does not answer to that name. Open it as localhost, start lilt with --host NAME, or name what \
-             stands before it in LILT_ALLOWED_HOSTS.\n",
-        );
-    };
+    let host = only_value(headers, &header::HOST).ok().flatten().unwrap_or_default();
+    if !allowed.has_host(host) {
+        return Some(Refusal::Host(host.to_owned()));
+    }
     if is_cross_site(request) {
-        return Some("Pages of other sites may not use this server.\n");
+        return Some(Refusal::Origin(String::new()));
     }
     match only_value(headers, &header::ORIGIN) {
         Ok(None) => None,
         Ok(Some(origin)) if allowed.has_origin(origin, host) => None,
-        _ => Some("Pages of other sites may not use this server.\n"),
+        Ok(Some(origin)) => Some(Refusal::Origin(origin.to_owned())),
+        Err(()) => Some(Refusal::Origin(String::new())),
     }
 }
+
+impl Refusal {
+    /// Says what to do, as a page for people and as text or JSON for programs.
+    fn response(&self, allowed: &Allowed, headers: &HeaderMap) -> Response {
+        let (name, message) = match self {
+            Refusal::Host(host) => {
+                (host, format!("This lilt session does not answer to the host name \"{host}\"."))
+            }
+            Refusal::Origin(origin) if origin.is_empty() => {
+                (origin, "Pages of other sites may not use this lilt session.".to_owned())
+            }
+            Refusal::Origin(origin) => {
+                (origin, format!("Pages of other sites ({origin}) may not use this lilt session."))
+            }
+        };
+        let command = allowed.to_allow(name).map(|name| format!("lilt up --allowed-host {name}"));
+        let advice = "If that is the name of your proxy, tunnel or dev box, start lilt with";
+        let accepts = |kind: &str| {
+            let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+            accepted.is_some_and(|accepted| accepted.contains(kind))
+        };
+        if accepts("text/html") {
+            let advice = command.map(|command| format!("<p>{advice}</p><pre>{}</pre>", escape(&command)));
+            let page = REFUSED
+                .replace("{message}", &escape(&message))
+                .replace("{advice}", &advice.unwrap_or_default());
+            return (StatusCode::FORBIDDEN, Html(page)).into_response();
+        }
+        if accepts("application/json") {
+            let body = json!({ "error": message, "command": command });
+            return (StatusCode::FORBIDDEN, Json(body)).into_response();
+        }
+        let advice = command.map(|command| format!("{advice}: {command}\n")).unwrap_or_default();
+        (StatusCode::FORBIDDEN, format!("{message}\n{advice}")).into_response()
+    }
+}
+
+/// Without a stylesheet, which would be refused as well.
+const REFUSED: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\" />\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\" />\
+    <meta name=\"color-scheme\" content=\"light dark\" /><title>Not allowed · lilt</title></head>\
+    <body><main><h1>Not allowed</h1><p>{message}</p>{advice}</main></body></html>\n";
 
 /// A header that may be there once. Twice, or not text, is an attempt to be clever.
 fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ()> {
@@ -260,6 +328,42 @@ mod tests {
             "",
         ] {
             assert!(!allowed.has_host(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn names_below_localhost_pass_with_the_own_port_only() {
+        let allowed = allowed(&[]);
+        for host in ["lilt.localhost:10350", "a.b.LOCALHOST:10350"] {
+            assert!(allowed.has_host(host), "{host}");
+        }
+        for host in [
+            "lilt.localhost",
+            "lilt.localhost:1",
+            ".localhost:10350",
+            "evillocalhost:10350",
+            "localhost.evil:10350",
+        ] {
+            assert!(!allowed.has_host(host), "{host}");
+        }
+        assert!(allowed.has_origin("http://lilt.localhost:10350", "lilt.localhost:10350"));
+        assert!(!allowed.has_origin("http://localhost:10350", "lilt.localhost:10350"));
+    }
+
+    #[test]
+    fn refusal_names_what_allows_the_host() {
+        let allowed = allowed(&[]);
+        for (host, name) in [
+            ("dev.example", Some("dev.example")),
+            ("DEV.example:10350", Some("dev.example")),
+            ("dev.example:8443", Some("dev.example:8443")),
+            ("https://dev.example", Some("dev.example")),
+            ("null", Some("null")),
+            ("a b;rm -rf", None),
+            ("<b>", None),
+            ("", None),
+        ] {
+            assert_eq!(allowed.to_allow(host).as_deref(), name, "{host}");
         }
     }
 

@@ -1,4 +1,5 @@
-//! The table of routes. Whatever is added here is behind the origin check, and behind the token unless it is a file of the page.
+//! The table of routes. Whatever is added here is behind the origin check, and behind the token unless it is a file of the
+//! page or the proof that clients ask for before they send the token.
 
 use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
@@ -6,15 +7,16 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{any, get, post};
 use axum::{Router, middleware};
 
+use crate::auth::{self, AuthCheck};
 use crate::origin_check::{self, Allowed};
-use crate::pass::{self, Pass};
 use crate::{Context, assets, connections, count, inspect, lines, logs, requests, sessions, socket, view};
 
-pub(crate) fn router(context: Context, allowed: Allowed, pass: Pass, api: Option<Router>) -> Router {
+pub(crate) fn router(context: Context, allowed: Allowed, check: AuthCheck, api: Option<Router>) -> Router {
     let files = Router::new()
         .route("/favicon.svg", get(assets::icon))
         .route("/login.css", get(assets::login_style))
-        .route("/assets/{file}", get(assets::asset));
+        .route("/assets/{file}", get(assets::asset))
+        .route("/api/proof", get(auth::proof));
     let mut session: Router<Context> = Router::new()
         .route("/", get(assets::page))
         .route("/overview", get(assets::page))
@@ -35,6 +37,7 @@ pub(crate) fn router(context: Context, allowed: Allowed, pass: Pass, api: Option
         .route("/api/notices", get(inspect::notices))
         .route("/api/objects", get(inspect::objects))
         .route("/api/dump/engine", get(inspect::engine))
+        .route("/api/token/rotate", post(auth::rotate))
         .route("/api/request", post(requests::request))
         .route("/api/trigger", post(requests::trigger))
         .route("/api/override/trigger_mode", post(requests::override_trigger_mode))
@@ -48,7 +51,7 @@ pub(crate) fn router(context: Context, allowed: Allowed, pass: Pass, api: Option
         // A stranger does not learn what there is.
         .fallback(elsewhere)
         .layer(middleware::from_fn(connections::admit))
-        .layer(middleware::from_fn_with_state(pass, pass::check))
+        .layer(middleware::from_fn_with_state(check, auth::check))
         .merge(files)
         .layer(middleware::from_fn_with_state(allowed, origin_check::check))
         .with_state(context)

@@ -13,7 +13,7 @@ pub struct RunningSession {
     pub name: String,
     pub tiltfile: String,
     pub port: u16,
-    /// Its page, with what lets this user's browser in.
+    /// Its page, with a one-time code that lets this user's browser in.
     pub link: String,
     /// It is the one that answers.
     pub current: bool,

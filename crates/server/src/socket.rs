@@ -8,14 +8,16 @@ mod following;
 
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Extension, State};
 use axum::response::Response;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use crate::auth::Authorization;
 use crate::protocol::{PageMessage, QUIET, ServerMessage};
 use crate::question::blocking;
 use crate::{Context, requests};
@@ -31,27 +33,33 @@ const GOODBYE: Duration = Duration::from_millis(200);
 /// The page's messages are small.
 const LONGEST_REQUEST: usize = 64 * 1024;
 
-pub(crate) async fn upgrade(State(context): State<Context>, upgrade: WebSocketUpgrade) -> Response {
+pub(crate) async fn upgrade(
+    State(context): State<Context>,
+    authorization: Option<Extension<Authorization>>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let revoked = authorization.map(|Extension(authorization)| authorization.revoked).unwrap_or_default();
     // From here on, not from the first poll: the server waits for sockets that are just being opened, too.
     let counted = context.sockets.token();
     upgrade.max_message_size(LONGEST_REQUEST).on_upgrade(async move |socket| {
-        converse(context, socket).await;
+        converse(context, &revoked, socket).await;
         drop(counted);
     })
 }
 
 /// axum runs this as a task of its own; it ends with the token, which the server's future holds and waits for.
-async fn converse(context: Context, socket: WebSocket) {
+async fn converse(context: Context, revoked: &CancellationToken, socket: WebSocket) {
     let (mut sink, stream) = socket.split();
     // The receiver waits when the sender has not yet dealt with its last turns: that is the page's own doing.
     let (turns, pending) = mpsc::channel(8);
     let mut sender = Sender::new(&context, &mut sink);
-    tokio::select! {
-        () = context.closing.cancelled() => {}
+    let reason = tokio::select! {
+        () = context.closing.cancelled() => "the session is ending",
+        () = revoked.cancelled() => "the token was replaced",
         () = receive(&context, stream, turns) => return,
         _gone = sender.run(pending) => return,
-    }
-    let frame = CloseFrame { code: close_code::AWAY, reason: "the session is ending".into() };
+    };
+    let frame = CloseFrame { code: close_code::AWAY, reason: reason.into() };
     // A page that does not take it sees the connection end instead.
     let _ = tokio::time::timeout(GOODBYE, sink.send(Message::Close(Some(frame)))).await;
 }

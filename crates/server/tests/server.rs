@@ -9,6 +9,7 @@ mod server {
     mod lines;
     mod listening;
     mod logs;
+    mod sign_in;
     mod socket;
     mod view;
 }

@@ -145,7 +145,7 @@ test("drawings with colours of their own keep them", () => {
 });
 
 test("sessions of another machine are not looked for on this one", () => {
-  expect(fromHere("http://localhost:10351/?token=a", "box.lan")).toBe("http://box.lan:10351/?token=a");
-  expect(fromHere("http://localhost:10351/?token=a", "localhost")).toBe("http://localhost:10351/?token=a");
+  expect(fromHere("http://localhost:10351/?code=a", "box.lan")).toBe("http://box.lan:10351/?code=a");
+  expect(fromHere("http://localhost:10351/?code=a", "localhost")).toBe("http://localhost:10351/?code=a");
   expect(fromHere("http://other:1/", "box.lan")).toBe("http://other:1/");
 });

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use lilt_host::{environment, files};
 use lilt_model::Failure;
-use lilt_server::{ProxiedApi, ServeOptions};
+use lilt_server::{Auth, AuthOwner, BROWSER_LIFETIME, CodeLifetime, ProxiedApi, ServeOptions};
 use lilt_store::{Refusal, WriteRequest};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -61,6 +61,9 @@ pub(crate) struct View {
     /// Port to listen on; 0 for any that is free
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
+    /// Name of a proxy or tunnel through which browsers reach the page, with a port if it is an unusual one; repeatable
+    #[arg(long, value_name = "HOST")]
+    allowed_host: Vec<String>,
 }
 
 pub(crate) async fn run(command: Snapshot) -> anyhow::Result<ExitCode> {
@@ -94,26 +97,31 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     let stored = stored::open(&text).map_err(|failure| describe(failure, &view.file))?;
     let host = view.host.or_else(|| environment::variable(environment::TILT_HOST));
     let host = host.unwrap_or_else(|| DEFAULT_HOST.to_owned());
+    let further_hosts = hosts::further(&view.allowed_host)?;
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;
     let listener = lilt_server::bind(&host, view.port).await.map_err(Failure::from)?;
     let port = listener.port();
-    let token = token::of_session(port, view.port != 0)?;
-    let address = token::link(&Client::new(&host, port).address(), token.as_deref());
-    terminal::line(&format!("Serving snapshot at {address}\nCtrl-C ends it"));
-    if !view.no_open
-        && let Err(words) = browser::open(&address).await
-    {
-        terminal::aside(&words);
+    let owner = token::of_viewer()?;
+    let auth = owner.as_ref().map(AuthOwner::auth);
+    let address = Client::new(&host, port).address();
+    let keys = auth.as_ref().map(Auth::keys);
+    let link = token::link(&address, keys.as_deref(), CodeLifetime::UntilSessionEnds)?;
+    terminal::line(&format!("Serving snapshot at {link}\nCtrl-C ends it"));
+    if !view.no_open {
+        let link = token::link(&address, keys.as_deref(), BROWSER_LIFETIME)?;
+        if let Err(reason) = browser::open(&link).await {
+            terminal::aside(&format!("{reason}; open the link above where you have one"));
+        }
     }
     // Who writes waits for the answer.
     let (writes, incoming) = mpsc::channel(1);
     let api = ProxiedApi { reader: stored.objects.clone(), writes, clock: lilt_host::clock::now };
     let options = ServeOptions {
         allowed_hosts: vec![host],
-        further_hosts: hosts::further()?,
+        further_hosts,
         version: arguments::version().to_owned(),
-        token,
+        auth: owner,
         api: Some(api),
         sessions: None,
         snapshot: Some(stored.made),

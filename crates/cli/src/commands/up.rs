@@ -1,5 +1,6 @@
 //! `lilt up`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use lilt_daemon::{Extent, Transport};
@@ -9,14 +10,19 @@ use crate::arguments::{Up, UpdateMode};
 use crate::commands::{down, starter};
 use crate::face::Face;
 use crate::session::{self, Plan};
-use crate::terminal;
+use crate::tui::tty;
+use crate::{instances, terminal};
 
 pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     let live_update = transport(up.update_mode);
     if !starter::offer(&up.project.file)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let bound = session::bind(&up.web).await?;
+    let port = session::open_port(&up.web).await?;
+    if !confirm_second_session(&up.project.file)? {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let bound = port.start()?;
     bound.announce("up", &up.project.file)?;
     let project = up.cleanup.then(|| up.project.clone());
     let plan = Plan {
@@ -38,6 +44,38 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     }
     ended?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names the sessions of the same Tiltfile that run already, and asks whether to start another one beside them. Scripts,
+/// which cannot be asked, are warned.
+fn confirm_second_session(tiltfile: &Path) -> anyhow::Result<bool> {
+    let running = instances::of_tiltfile(&session::absolute(tiltfile.to_owned())?);
+    if running.is_empty() {
+        return Ok(true);
+    }
+    let list: Vec<String> = running
+        .iter()
+        .map(|instance| match instance.port {
+            // It has no page.
+            0 => instance.describe(),
+            _ => format!("{} ({})", instance.describe(), instance.client().address()),
+        })
+        .collect();
+    if !terminal::is_interactive() || !tty::is_foreground() {
+        terminal::aside(&format!("warning: this Tiltfile is already running: {}", list.join("; ")));
+        return Ok(true);
+    }
+    terminal::line(&format!("This Tiltfile is already running:\n  {}", list.join("\n  ")));
+    terminal::print("Two sessions build and deploy the same resources. Start another one? [y/N] ");
+    let answer = terminal::read_line().unwrap_or_else(|| {
+        terminal::line("");
+        String::new()
+    });
+    let is_confirmed = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    if !is_confirmed {
+        terminal::line("Not started. `lilt open` opens the page of the running session.");
+    }
+    Ok(is_confirmed)
 }
 
 /// How changed files are put into running containers, if they are.

@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::support::lilt::{Lilt, Start};
+use crate::support::tty::Terminal;
 
 fn project(name: &str) -> Project {
     let tiltfile = format!(
@@ -163,6 +164,56 @@ fn a_second_session_on_the_port_is_told_whose_it_is_and_may_take_the_next() {
         lilt.wait_until_ready("one");
         lilt.quit();
     }
+    first.quit();
+}
+
+#[test]
+fn second_up_of_a_tiltfile_warns_a_script_and_starts() {
+    let one = project("one");
+    let first = up(&one, None);
+    let second = Start::up(&one).beside(&first).start();
+    let warning = second.wait_for_line("warning: this Tiltfile is already running");
+    assert!(warning.contains(&format!("port {}, process {}", first.port(), first.pid())), "{warning}");
+    assert!(warning.contains(&format!("(http://localhost:{}/)", first.port())), "{warning}");
+    second.wait_until_ready("second");
+    second.quit();
+    // Another Tiltfile of the same folder is another project.
+    one.write("other.star", "local_resource('one', 'true')\n");
+    let other = Start::up(&one).beside(&first).argument("-f").argument("other.star").start();
+    other.wait_until_ready("one");
+    assert!(!other.output().contains("already running"), "{}", other.output());
+    other.quit();
+    first.quit();
+}
+
+#[test]
+fn second_up_of_a_tiltfile_asks_in_a_terminal() {
+    let one = project("one");
+    let first = up(&one, None);
+    let home = first.home().display().to_string();
+    let cache = first.home().join("cache").display().to_string();
+    let variables = [("HOME", home.as_str()), ("XDG_CACHE_HOME", cache.as_str())];
+    let ask = || {
+        let terminal = Terminal::start_with(&one, &["up", "--port", "random"], &variables);
+        terminal.wait_for("Start another one? [y/N]");
+        assert!(terminal.shows().contains(&format!("port {}", first.port())), "{}", terminal.shows());
+        terminal
+    };
+    for answer in ["\n", "no\n"] {
+        let terminal = ask();
+        terminal.types(answer);
+        terminal.wait_for("Not started. `lilt open` opens the page");
+        assert_eq!(terminal.ends_clean().code(), Some(0));
+    }
+    // Nothing has to be stopped yet.
+    let terminal = ask();
+    terminal.types("\x03");
+    assert!(!terminal.ends_clean().success());
+    let terminal = ask();
+    terminal.types("y\n");
+    terminal.wait_for("(ctrl-c) to exit");
+    terminal.types("\x03");
+    assert_eq!(terminal.ends_clean().code(), Some(0));
     first.quit();
 }
 

@@ -1,23 +1,25 @@
 //! `GET /ws/view`: Tilt's WebSocket, for its scripts. First the whole view, then what changed, at most five times a second.
 //!
 //! The first message has the newest lines only, as many as Tilt keeps; every line is at `/api/view` and `/api/logs`. Who
-//! has no token to send in a header shows the one of `/api/websocket_token` in the address (see [`crate::pass`]).
+//! has no token to send in a header shows the one of `/api/websocket_token` in the address (see [`crate::auth`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::http::{StatusCode, header};
+use axum::extract::{Extension, State};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
 use lilt_model::Timestamp;
 use lilt_model::log::Line;
 use lilt_store::{ApiReader, Filter, Happening};
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{KINDS, segment, started, whole_state};
 use crate::Context;
+use crate::auth::Authorization;
 use crate::question::blocking;
 
 /// As often as Tilt sends.
@@ -37,22 +39,26 @@ const LONGEST_MESSAGE: usize = 64 * 1024;
 
 /// `GET /api/websocket_token`
 pub(crate) async fn token(State(context): State<Context>) -> Response {
-    match context.socket_token {
-        Some(token) => ([(header::CONTENT_TYPE, "text/plain")], token.to_string()).into_response(),
-        None => (StatusCode::SERVICE_UNAVAILABLE, "this machine gives no random numbers\n").into_response(),
-    }
+    // A session without a token takes any.
+    let token = context.auth.map_or_else(|| "none".to_owned(), |auth| auth.keys().socket_token().to_owned());
+    ([(header::CONTENT_TYPE, "text/plain")], token).into_response()
 }
 
-pub(crate) async fn upgrade(State(context): State<Context>, upgrade: WebSocketUpgrade) -> Response {
+pub(crate) async fn upgrade(
+    State(context): State<Context>,
+    authorization: Option<Extension<Authorization>>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
     let counted = context.sockets.token();
+    let revoked = authorization.map(|Extension(authorization)| authorization.revoked).unwrap_or_default();
     upgrade.max_message_size(LONGEST_MESSAGE).on_upgrade(async move |socket| {
-        tell(&context, socket).await;
+        tell(&context, &revoked, socket).await;
         drop(counted);
     })
 }
 
-/// Ends with the client or with the session.
-async fn tell(context: &Context, socket: WebSocket) {
+/// Ends with the client, with the session, or when the token is replaced.
+async fn tell(context: &Context, revoked: &CancellationToken, socket: WebSocket) {
     let (mut sink, mut stream) = socket.split();
     let gone = async { while let Some(Ok(_)) = stream.next().await {} };
     let told = async {
@@ -75,6 +81,7 @@ async fn tell(context: &Context, socket: WebSocket) {
     };
     tokio::select! {
         () = context.closing.cancelled() => {}
+        () = revoked.cancelled() => {}
         () = gone => {}
         () = told => {}
     }

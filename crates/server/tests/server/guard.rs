@@ -4,7 +4,7 @@ use super::harness::Server;
 
 /// Every route of `routes.rs` as it is named there, an address of it, and what those who may come in get; and some that do
 /// not exist. The server has an object API, and no engine behind it.
-const ROUTES: [(&str, &str, &str, u16); 35] = [
+const ROUTES: [(&str, &str, &str, u16); 37] = [
     ("GET", "/", "/", PAGE),
     ("GET", "/overview", "/overview", PAGE),
     ("GET", "/r/{resource}", "/r/web", PAGE),
@@ -12,6 +12,8 @@ const ROUTES: [(&str, &str, &str, u16); 35] = [
     ("GET", "/favicon.svg", "/favicon.svg", FILE),
     ("GET", "/login.css", "/login.css", FILE),
     ("GET", "/assets/{file}", "/assets/nothing.js", 404),
+    ("GET", "/api/proof", PROOF, 200),
+    ("POST", "/api/token/rotate", ROTATE, 409),
     ("GET", "/api/view", "/api/view", 200),
     ("GET", "/api/snapshot", "/api/snapshot", 200),
     ("GET", "/api/snapshot/{id}", "/api/snapshot/local", 200),
@@ -49,7 +51,10 @@ const PAGE: u16 = 1;
 const FILE: u16 = 2;
 
 /// What everybody gets: without these the page that asks for the token would not look like one.
-const FILES: [&str; 3] = ["/favicon.svg", "/login.css", "/assets/nothing.js"];
+const FILES: [&str; 4] = ["/favicon.svg", "/login.css", "/assets/nothing.js", PROOF];
+const PROOF: &str = "/api/proof?challenge=a";
+/// Would replace the token that the tests use; has tests of its own in `sign_in.rs`.
+const ROTATE: &str = "/api/token/rotate";
 /// Answered by the engine, which is not there.
 const ENGINE: &str = "/api/dump/engine";
 /// Where people may come by who are asked for the token.
@@ -139,7 +144,9 @@ async fn every_route_checks_host_and_origin() {
         ),
     ];
     for (method, _, path, wanted) in ROUTES {
-        for (case, headers, welcome) in cases.iter().filter(|case| !case.2 || path != ENGINE) {
+        for (case, headers, welcome) in
+            cases.iter().filter(|case| !case.2 || ![ENGINE, ROTATE].contains(&path))
+        {
             let found = status(&server, method, path, &format!("{headers}{token}")).await;
             if *welcome {
                 assert!(same(found, wanted), "{method} {path}, {case}: {found}");
@@ -152,12 +159,28 @@ async fn every_route_checks_host_and_origin() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_a_plain_sentence() {
+async fn refusal_says_what_to_run() {
     let server = Server::start().await;
-    let answer = server.raw("GET / HTTP/1.1\r\nHost: evil.example\r\n", "").await;
-    assert_eq!(answer.status, 403);
-    assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
-    assert!(answer.body.contains("does not answer to that name"), "{}", answer.body);
+    let ask = async |host: &str, accept: &str| {
+        let answer = server.raw(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n{accept}"), "").await;
+        assert_eq!(answer.status, 403);
+        (answer.header("content-type").unwrap_or_default().to_owned(), answer.body)
+    };
+    let (kind, text) = ask("dev.example", "").await;
+    assert_eq!(kind, "text/plain; charset=utf-8");
+    assert!(text.contains("does not answer to the host name \"dev.example\""), "{text}");
+    assert!(text.contains(": lilt up --allowed-host dev.example\n"), "{text}");
+    let (kind, page) = ask("dev.example:8443", "Accept: text/html,*/*\r\n").await;
+    assert_eq!(kind, "text/html; charset=utf-8");
+    assert!(page.contains("<pre>lilt up --allowed-host dev.example:8443</pre>"), "{page}");
+    let (kind, body) = ask("dev.example", "Accept: application/json\r\n").await;
+    let body: serde_json::Value = serde_json::from_str(&body).expect("JSON");
+    assert_eq!(
+        (kind.as_str(), &body["command"]),
+        ("application/json", &"lilt up --allowed-host dev.example".into())
+    );
+    let (_, page) = ask("a\"><script>", "Accept: text/html\r\n").await;
+    assert!(!page.contains("<script") && !page.contains("--allowed-host"), "{page}");
     let foreign = "GET / HTTP/1.1\r\nHost: {host}\r\nOrigin: http://evil.example\r\n";
     let answer = server.raw(foreign, "").await;
     assert!(answer.body.contains("other sites"), "{}", answer.body);
@@ -186,21 +209,25 @@ async fn every_answer_is_hardened() {
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// Who comes with what, and whether it reads and changes.
-fn visitors(port: u16) -> Vec<(&'static str, String, bool, bool)> {
+fn visitors(port: u16, cookie: &str) -> Vec<(&'static str, String, bool, bool)> {
     let own = format!("Origin: http://localhost:{port}\r\n");
     let foreign = "Origin: http://evil.example\r\n";
     let header = format!("X-Tilt-Token: {TOKEN}\r\n");
-    let cookie = format!("Cookie: other=1; lilt-token-{port}={TOKEN}\r\n");
+    let (name, value) = cookie.split_once('=').expect("name and value");
+    let cookie = format!("Cookie: other=1; {cookie}\r\n");
     let tilts = format!("Cookie: Tilt-Token={TOKEN}\r\n");
     let wrong = "0123456789abcdef0123456789abcdee";
     vec![
         ("nothing", String::new(), false, false),
         ("only an origin", own.clone(), false, false),
         ("a wrong header", format!("X-Tilt-Token: {wrong}\r\n{own}"), false, false),
-        ("a wrong cookie", format!("Cookie: lilt-token-{port}={wrong}\r\n{own}"), false, false),
+        ("a wrong cookie", format!("Cookie: {name}={wrong}\r\n{own}"), false, false),
+        ("the token as cookie", format!("Cookie: {name}={TOKEN}\r\n{own}"), false, false),
+        ("the cookie as header", format!("X-Tilt-Token: {value}\r\n{own}"), false, false),
+        ("the cookie as bearer", format!("Authorization: Bearer {value}\r\n{own}"), false, false),
         ("half a token", format!("X-Tilt-Token: {}\r\n", &TOKEN[..16]), false, false),
-        ("an empty token", format!("X-Tilt-Token: \r\nCookie: lilt-token-{port}=\r\n"), false, false),
-        ("another port's cookie", format!("Cookie: lilt-token-1={TOKEN}\r\n{own}"), false, false),
+        ("an empty token", format!("X-Tilt-Token: \r\nCookie: {name}=\r\n"), false, false),
+        ("another port's cookie", format!("Cookie: lilt-session-1={value}\r\n{own}"), false, false),
         (
             "a wrong header beside a right cookie",
             format!("X-Tilt-Token: {wrong}\r\n{cookie}{own}"),
@@ -221,10 +248,11 @@ fn visitors(port: u16) -> Vec<(&'static str, String, bool, bool)> {
 #[tokio::test]
 async fn nobody_comes_in_without_the_token() {
     let mut server = Server::start_with_api(&[], Some(TOKEN)).await;
-    for (who, headers, reads, changes) in visitors(server.port) {
+    let cookie = server.cookie().await;
+    for (who, headers, reads, changes) in visitors(server.port, &cookie) {
         for (method, _, path, welcome) in ROUTES {
             let allowed = if method == "GET" && !SOCKETS.contains(&path) { reads } else { changes };
-            if allowed && path == ENGINE {
+            if allowed && [ENGINE, ROTATE].contains(&path) {
                 continue;
             }
             let head = format!("Host: {{host}}\r\n{headers}");
@@ -247,7 +275,7 @@ async fn nobody_comes_in_without_the_token() {
 #[tokio::test]
 async fn a_link_of_another_site_leads_in_and_nothing_else_of_it_does() {
     let server = Server::start_with_api(&[], Some(TOKEN)).await;
-    let cookie = format!("Host: {{host}}\r\nCookie: lilt-token-{}={TOKEN}\r\n", server.port);
+    let cookie = format!("Host: {{host}}\r\nCookie: {}\r\n", server.cookie().await);
     for site in ["cross-site", "same-site"] {
         let site = format!("{cookie}Sec-Fetch-Site: {site}\r\n");
         let followed = format!("{site}Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n");
@@ -292,43 +320,6 @@ async fn an_address_with_a_slash_too_many_or_a_mistake_is_one_of_the_page() {
         let answer = server.raw(&typed(path), "").await;
         assert_eq!((answer.status, answer.body.as_str()), (404, ""), "{path}");
     }
-}
-
-#[tokio::test]
-async fn the_token_of_a_link_becomes_a_cookie() {
-    let server = Server::start_guarded(&[], Some(TOKEN)).await;
-    let answer = server.get(&format!("/r/web/overview?term=a%26b&token={TOKEN}&level=error")).await;
-    assert_eq!(answer.status, 303);
-    assert_eq!(answer.header("location"), Some("/r/web/overview?term=a%26b&level=error"));
-    let cookie = answer.header("set-cookie").expect("a cookie").to_owned();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
-    assert!(cookie.contains("Max-Age="), "it outlives the browser: {cookie}");
-    let pair = cookie.split(';').next().expect("name and value");
-    let head = format!("GET /api/resources HTTP/1.1\r\nHost: {{host}}\r\nCookie: {pair}\r\n");
-    assert_eq!(server.raw(&head, "").await.status, 200);
-    let answer = server.get(&format!("/?token={TOKEN}")).await;
-    assert_eq!(answer.header("location"), Some("/"));
-}
-
-#[tokio::test]
-async fn the_page_that_asks_gives_nothing_away() {
-    let server = Server::start_guarded(&[], Some(TOKEN)).await;
-    for path in ["/", "/?token=", "/?token=wrong", "/overview?tokens=x"] {
-        let answer = server.get(path).await;
-        assert_eq!(answer.status, 401, "{path}");
-        assert!(answer.header("set-cookie").is_none(), "{path}");
-        assert!(answer.body.contains("<form") && !answer.body.contains(TOKEN), "{path}");
-        assert_eq!(answer.body.contains("not this session"), path.contains("token="), "{path}");
-    }
-    // Who pastes the token gets to see what was asked for, and nobody's markup.
-    let asked = server.get("/r/web/overview?term=%22%3E%3Cb%3E&token=wrong&level=error").await;
-    assert!(asked.body.contains("<form method=\"get\">"), "to the same address: {}", asked.body);
-    assert!(asked.body.contains("name=\"term\" value=\"&quot;&gt;&lt;b&gt;\""), "{}", asked.body);
-    assert!(asked.body.contains("name=\"level\" value=\"error\"") && !asked.body.contains("wrong"));
-    // An open page asks whether it was the token that was refused.
-    assert_eq!(server.raw("HEAD /overview HTTP/1.1\r\nHost: {host}\r\n", "").await.status, 401);
-    // Only pages take it from the address: what is fetched comes with the cookie.
-    assert_eq!(server.get(&format!("/api/view?token={TOKEN}")).await.status, 403);
 }
 
 /// As Tilt's scripts do: the token of the socket, got with that of the session, is enough for the one socket.

@@ -8,7 +8,7 @@ use lilt_model::log::Source;
 use lilt_model::request::Request;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_server::protocol::ServerMessage;
-use lilt_server::{ProxiedApi, ServeOptions, bind, serve};
+use lilt_server::{Auth, AuthOwner, CodeLifetime, ProxiedApi, ServeOptions, bind, serve};
 use lilt_store::{ApiWriter, Commit, LogWriter, Span, WriteRequest, Writer, open, open_api};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -21,6 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Nothing here takes a fraction of this; it is where a test says what it waits for in vain.
 const DEADLINE: Duration = Duration::from_secs(20);
+
+/// The time at which every server of these tests was started.
+pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000_000_000);
 
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, future).await.unwrap_or_else(|_| panic!("in vain: {what}"))
@@ -35,6 +38,8 @@ pub(crate) struct Server {
     pub(crate) objects: Option<ApiWriter>,
     /// Of objects; none if it has no object API.
     pub(crate) writes: Option<mpsc::Receiver<WriteRequest>>,
+    /// None if it asks for no token.
+    pub(crate) auth: Option<Auth>,
     pub(crate) cancel: CancellationToken,
     pub(crate) task: JoinHandle<()>,
 }
@@ -78,15 +83,30 @@ impl Server {
         // More than any test sends.
         let (sender, requests) = mpsc::channel(16);
         let cancel = CancellationToken::new();
+        let owner = token.map(|token| AuthOwner::new(token.into(), || NOW, Box::new(|_| Ok(()))));
+        let auth = owner.as_ref().map(AuthOwner::auth);
         let options = ServeOptions {
             allowed_hosts: allowed_hosts.iter().map(|&host| host.to_owned()).collect(),
             version: "1.2.3".to_owned(),
-            token: token.map(std::sync::Arc::from),
+            auth: owner,
             api,
             ..ServeOptions::default()
         };
         let task = tokio::spawn(serve(listener, options, reader, sender, cancel.clone()));
-        Self { port, writer, logs, requests, objects: None, writes: None, cancel, task }
+        Self { port, writer, logs, requests, objects: None, writes: None, auth, cancel, task }
+    }
+
+    /// A code as a printed link has it.
+    pub(crate) fn code(&self) -> String {
+        let keys = self.auth.as_ref().expect("it asks for a token").keys();
+        keys.mint_code(NOW, CodeLifetime::UntilSessionEnds).expect("random numbers")
+    }
+
+    /// The cookie of a browser that opened a link, as `name=value`.
+    pub(crate) async fn cookie(&self) -> String {
+        let answer = self.get(&format!("/?code={}", self.code())).await;
+        let cookie = answer.header("set-cookie").expect("a cookie");
+        cookie.split(';').next().expect("name and value").to_owned()
     }
 
     pub(crate) fn put(&self, names: &[&str]) {

@@ -1,0 +1,42 @@
+//! `lilt open`: the page of a running session in a browser.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lilt_server::{BROWSER_LIFETIME, CodeLifetime};
+
+use crate::instances::{self, Connect};
+use crate::{browser, terminal};
+
+/// Open the page of a running session in a browser
+///
+/// Signs the browser in with a link that works once. Where there is no browser the link is printed.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  lilt open                 the session of this folder
+  lilt open --print         only print the link, for a browser on another machine")]
+pub(crate) struct Open {
+    /// Print the link instead of opening it
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+pub(crate) async fn run(open: Open) -> anyhow::Result<ExitCode> {
+    let client = instances::choose(&open.connect)?;
+    // A link to a session that does not respond, or is somebody else's, helps nobody.
+    client.get("/api/websocket_token").await?;
+    if !open.print {
+        match browser::open(&client.link(BROWSER_LIFETIME)?).await {
+            Ok(()) => {
+                terminal::line(&format!("Opened {} in the browser", client.address()));
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(reason) => terminal::aside(&format!("{reason}; this link works once:")),
+        }
+    }
+    terminal::line(&client.link(CodeLifetime::UntilSessionEnds)?);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,47 @@
+//! `lilt token`: the token of a running session, for scripts.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use lilt_model::Failure;
+use serde_json::json;
+
+use crate::instances::{self, Connect};
+use crate::terminal;
+
+/// Print or replace the token of a running session
+///
+/// Scripts send it in the header X-Tilt-Token. Whoever has it can run commands as you.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  curl -H \"X-Tilt-Token: $(lilt token)\" http://localhost:10350/api/resources
+  lilt token --rotate       sign every browser and script out")]
+pub(crate) struct Token {
+    /// Replace the token: the old one, links and the cookies of browsers stop working
+    #[arg(long)]
+    rotate: bool,
+    #[command(flatten)]
+    connect: Connect,
+}
+
+pub(crate) async fn run(token: Token) -> anyhow::Result<ExitCode> {
+    let client = instances::choose(&token.connect)?;
+    // A session that does not respond has no token.
+    client.get("/api/websocket_token").await?;
+    let Some(current) = client.token() else {
+        return Err(Failure::user(format!("the session on {} has no token", client.address()))
+            .hint("it was started with TILT_DISABLE_HUD_AUTH=1")
+            .into());
+    };
+    if token.rotate {
+        client.post_json("/api/token/rotate", &json!({})).await?;
+        terminal::line(&format!(
+            "Replaced the token of {}; sign in again with `lilt open`",
+            client.address()
+        ));
+    } else {
+        terminal::line(current);
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,80 @@
+//! Reading files that hold secrets of the user.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use lilt_model::Failure;
+
+/// Permissions of other users.
+const OTHERS: u32 = 0o077;
+
+/// Reads a file that only the user may read and write; none if there is no such file. A file that others could have read
+/// or written is refused: what is in it is no secret any more, or not the user's.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    let unread = |error: io::Error| Failure::environment(format!("cannot read {}: {error}", path.display()));
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unread(error)),
+    };
+    // Of the open file: its name could lead elsewhere by now.
+    let about = file.metadata().map_err(unread)?;
+    check(path, about.uid(), about.mode(), rustix::process::geteuid().as_raw())?;
+    let mut content = Vec::new();
+    file.read_to_end(&mut content).map_err(unread)?;
+    Ok(Some(content))
+}
+
+fn check(path: &Path, owner: u32, mode: u32, user: u32) -> Result<(), Failure> {
+    let shown = path.display();
+    if owner != user {
+        return Err(Failure::environment(format!("{shown} belongs to another user (id {owner})"))
+            .hint(format!("remove it: `rm {shown}`; lilt creates a new one")));
+    }
+    if mode & OTHERS != 0 {
+        let mode = mode & 0o777;
+        return Err(Failure::environment(format!("{shown} is open to other users (mode {mode:o})"))
+            .hint(format!("`chmod 600 {shown}`, or remove it if others may have read it")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn file_of_the_user_alone_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        assert_eq!(read(&path), Ok(None));
+        crate::files::save_private(&path, b"secret").unwrap();
+        assert_eq!(read(&path), Ok(Some(b"secret".to_vec())));
+    }
+
+    #[test]
+    fn file_that_others_can_open_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "secret").unwrap();
+        for mode in [0o644, 0o640, 0o620, 0o602] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let failure = read(&path).unwrap_err().to_string();
+            assert!(failure.contains(&format!("{} is open to other users (mode {mode:o})", path.display())));
+            assert!(failure.contains(&format!("chmod 600 {}", path.display())), "{failure}");
+        }
+    }
+
+    #[test]
+    fn file_of_another_user_is_refused() {
+        let path = Path::new("/home/me/token");
+        let failure = check(path, 1001, 0o100_600, 1000).unwrap_err().to_string();
+        assert!(failure.contains("/home/me/token belongs to another user (id 1001)"), "{failure}");
+        assert!(failure.contains("rm /home/me/token"), "{failure}");
+        assert!(check(path, 1000, 0o100_600, 1000).is_ok());
+    }
+}

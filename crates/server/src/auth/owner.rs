@@ -1,0 +1,195 @@
+//! The owner of a session's token: accepts each code once, and replaces the token.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lilt_model::{Failure, Timestamp};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::keys::{AuthKeys, Nonce};
+use crate::api::new_token;
+
+/// Requests that may wait for the owner, which answers each within microseconds.
+const WAITING: usize = 16;
+
+/// Stores a new token where other processes of the user find it.
+pub type SaveToken = Box<dyn Fn(&str) -> Result<(), Failure> + Send>;
+
+/// Why a code does not let a browser in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodeRefusal {
+    /// Made with another token, or not a code.
+    Unknown,
+    Used,
+    Expired,
+}
+
+enum Command {
+    Redeem { code: String, reply: oneshot::Sender<Result<(), CodeRefusal>> },
+    Rotate { reply: oneshot::Sender<Result<Arc<str>, Failure>> },
+}
+
+/// Access to a session's token for the routes and for those who make links.
+#[derive(Clone, Debug)]
+pub struct Auth {
+    keys: watch::Receiver<Arc<AuthKeys>>,
+    commands: mpsc::Sender<Command>,
+}
+
+impl Auth {
+    /// The keys that are valid now.
+    pub fn keys(&self) -> Arc<AuthKeys> {
+        Arc::clone(&self.keys.borrow())
+    }
+
+    /// Accepts a code if it is valid, and never again.
+    pub(crate) async fn redeem(&self, code: &str) -> Result<(), CodeRefusal> {
+        let (reply, answer) = oneshot::channel();
+        // An owner that has ended accepts nothing.
+        let sent = self.commands.send(Command::Redeem { code: code.to_owned(), reply }).await;
+        sent.map_err(|_| CodeRefusal::Unknown)?;
+        answer.await.unwrap_or(Err(CodeRefusal::Unknown))
+    }
+
+    /// Replaces the token and returns the new one.
+    pub(crate) async fn rotate(&self) -> Result<Arc<str>, Failure> {
+        let ending = || Failure::environment("the session is ending");
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(Command::Rotate { reply }).await.map_err(|_| ending())?;
+        answer.await.map_err(|_| ending())?
+    }
+}
+
+/// Owns the token while the session runs.
+pub struct AuthOwner {
+    auth: Auth,
+    keys: watch::Sender<Arc<AuthKeys>>,
+    incoming: mpsc::Receiver<Command>,
+    clock: fn() -> Timestamp,
+    save: SaveToken,
+    /// Codes made before were for an earlier session with the same token.
+    started: Timestamp,
+    /// Codes that were accepted, with the time at which they expire.
+    used: BTreeMap<Nonce, Option<Timestamp>>,
+}
+
+impl std::fmt::Debug for AuthOwner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuthOwner").finish_non_exhaustive()
+    }
+}
+
+impl AuthOwner {
+    pub fn new(token: Arc<str>, clock: fn() -> Timestamp, save: SaveToken) -> Self {
+        let (keys, current) = watch::channel(Arc::new(AuthKeys::new(token)));
+        let (commands, incoming) = mpsc::channel(WAITING);
+        let auth = Auth { keys: current, commands };
+        Self { auth, keys, incoming, clock, save, started: clock(), used: BTreeMap::new() }
+    }
+
+    pub fn auth(&self) -> Auth {
+        self.auth.clone()
+    }
+
+    /// Answers requests; never ends.
+    pub(crate) async fn run(mut self) {
+        while let Some(command) = self.incoming.recv().await {
+            // Who asked may be gone.
+            match command {
+                Command::Redeem { code, reply } => drop(reply.send(self.redeem(&code))),
+                Command::Rotate { reply } => drop(reply.send(self.rotate())),
+            }
+        }
+    }
+
+    fn redeem(&mut self, text: &str) -> Result<(), CodeRefusal> {
+        let now = (self.clock)();
+        let is_over = |expires: Option<Timestamp>| expires.is_some_and(|at| at <= now);
+        self.used.retain(|_, expires| !is_over(*expires));
+        let code = self.keys.borrow().read_code(text).ok_or(CodeRefusal::Unknown)?;
+        if code.issued < self.started || is_over(code.expires()) {
+            return Err(CodeRefusal::Expired);
+        }
+        match self.used.insert(code.nonce, code.expires()) {
+            None => Ok(()),
+            Some(_) => Err(CodeRefusal::Used),
+        }
+    }
+
+    fn rotate(&mut self) -> Result<Arc<str>, Failure> {
+        let token = new_token()?;
+        (self.save)(&token)?;
+        let old = self.keys.send_replace(Arc::new(AuthKeys::new(Arc::clone(&token))));
+        self.used.clear();
+        old.revoked.cancel();
+        Ok(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::keys::CodeLifetime;
+    use super::*;
+
+    const STARTED: Timestamp = Timestamp(1_000_000_000);
+
+    fn owner() -> AuthOwner {
+        AuthOwner::new(Arc::from("token"), || STARTED, Box::new(|_| Ok(())))
+    }
+
+    fn code(owner: &AuthOwner, issued: Timestamp, lifetime: CodeLifetime) -> String {
+        owner.auth().keys().mint_code(issued, lifetime).unwrap()
+    }
+
+    #[test]
+    fn code_is_accepted_once() {
+        let mut owner = owner();
+        for lifetime in [CodeLifetime::UntilSessionEnds, CodeLifetime::Limited(Duration::from_secs(60))] {
+            let code = code(&owner, STARTED, lifetime);
+            assert_eq!(owner.redeem(&code), Ok(()));
+            assert_eq!(owner.redeem(&code), Err(CodeRefusal::Used));
+        }
+        assert_eq!(owner.redeem("wrong"), Err(CodeRefusal::Unknown));
+    }
+
+    #[test]
+    fn code_expires() {
+        let mut owner = owner();
+        let limited = CodeLifetime::Limited(Duration::from_secs(60));
+        let fresh = code(&owner, STARTED, limited);
+        assert_eq!(owner.redeem(&fresh), Ok(()));
+        let other = code(&owner, STARTED, limited);
+        owner.clock = || STARTED.plus(Duration::from_secs(60));
+        assert_eq!(owner.redeem(&other), Err(CodeRefusal::Expired));
+        assert_eq!(owner.redeem(&fresh), Err(CodeRefusal::Expired));
+        assert!(owner.used.is_empty(), "expired codes are not remembered");
+    }
+
+    #[test]
+    fn code_of_an_earlier_session_is_refused() {
+        let mut owner = owner();
+        let earlier = code(&owner, Timestamp(STARTED.0 - 1), CodeLifetime::UntilSessionEnds);
+        assert_eq!(owner.redeem(&earlier), Err(CodeRefusal::Expired));
+    }
+
+    #[test]
+    fn rotation_revokes_token_and_codes() {
+        let mut owner = owner();
+        let old = owner.auth().keys();
+        let code = code(&owner, STARTED, CodeLifetime::UntilSessionEnds);
+        let token = owner.rotate().unwrap();
+        assert!(old.revoked.is_cancelled() && !owner.auth().keys().revoked.is_cancelled());
+        assert_eq!(*owner.auth().keys().token(), token);
+        assert_eq!(owner.redeem(&code), Err(CodeRefusal::Unknown));
+    }
+
+    #[test]
+    fn token_stays_if_the_new_one_cannot_be_saved() {
+        let mut owner = owner();
+        owner.save = Box::new(|_| Err(Failure::environment("no space")));
+        assert!(owner.rotate().is_err());
+        assert_eq!(&**owner.auth().keys().token(), "token");
+    }
+}
