@@ -141,3 +141,20 @@ pub(crate) fn task(state: &State) -> Option<(TaskId, TaskSpec)> {
     let job = TelemetryJob { run: telemetry.run, settings, due, batch: telemetry.batch.clone() };
     Some((TaskId::Telemetry, TaskSpec::Telemetry(Box::new(job))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queue_keeps_the_newest_1024_spans() {
+        let mut queue = VecDeque::new();
+        for id in 0..1030 {
+            let (started, ended) = (Timestamp::ZERO, Timestamp::ZERO);
+            let target_names = "local:l".to_owned();
+            enqueue(&mut queue, UsageSpan { id, started, ended, target_names, build_types: Vec::new() });
+        }
+        let ids: Vec<u64> = queue.iter().map(|span| span.id).collect();
+        assert_eq!(ids, (6..1030).collect::<Vec<u64>>());
+    }
+}

@@ -32,7 +32,8 @@ fn uncapitalize_cause(text: &mut String) {
     let mut letters = text[start..].chars();
     if let (Some(first), Some(second)) = (letters.next(), letters.next())
         && first.is_ascii_uppercase()
-        && !second.is_uppercase()
+        // Not of `I/O error`.
+        && (second.is_ascii_lowercase() || second == ' ')
     {
         text.replace_range(start..=start, &first.to_ascii_lowercase().to_string());
     }
