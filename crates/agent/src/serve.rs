@@ -3,6 +3,7 @@
 mod memory;
 mod place;
 mod read;
+mod repeat;
 mod update;
 
 use std::io::{self, BufRead as _, Write as _};
@@ -22,6 +23,7 @@ use crate::run::STARTED;
 use memory::Memory;
 use place::Places;
 use read::Requests;
+use repeat::Repeat;
 use update::Transaction;
 
 /// What a shell answers for a command that is not there.
@@ -47,8 +49,9 @@ pub(crate) fn serve(guest: Option<&Path>) -> Result<(), Problem> {
     say(&Answer::Hello { version: VERSION })?;
     let mut requests = Requests::new(io::stdin().lock());
     let mut memory = Memory::default();
+    let mut repeat = Repeat::new();
     let mut open: Option<Transaction> = None;
-    while let Some(request) = requests.next()? {
+    while let Some(request) = requests.next(|| repeat.until_readable(io::stdin(), &mut memory))? {
         match request {
             Request::Update(update) => {
                 let (transaction, wants) = Transaction::begin(&update, &places, &memory);
@@ -64,8 +67,10 @@ pub(crate) fn serve(guest: Option<&Path>) -> Result<(), Problem> {
             Request::Commit => {
                 let committed = open.take().map_or(Ok(Vec::new()), Transaction::commit);
                 // Before the answer: whoever hears it may change a file, and what they make of it must not be taken for ours.
-                let committed =
-                    committed.map(|files| files.into_iter().for_each(|it| memory.keep(it.0, it.1)));
+                let committed = committed.map(|files| {
+                    repeat.updated(files.iter().map(|(path, _)| path.as_path()));
+                    files.into_iter().for_each(|(path, digest)| memory.keep(path, digest));
+                });
                 say(&outcome(committed))?;
             }
             Request::Run(argv) => run(&argv)?,

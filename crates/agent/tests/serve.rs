@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lilt_agent::protocol::{Answer, Entry, Kind, Request, Update};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use proptest::prelude::*;
 use support::noise::noise;
-use support::{Serving, file, home, one, tree};
+use support::{Serving, eventually, file, home, one, tree};
 use tempfile::TempDir;
 
 #[test]
@@ -101,6 +102,51 @@ fn a_file_is_right_whoever_changed_it() {
     // The same once more, when it is not the same.
     fs::write(&path, noise(2 << 20, 6)).unwrap();
     save(&mut agent, &content);
+}
+
+/// Python takes bytecode for current if the file has the same size and its time is in the same second.
+#[test]
+fn saves_in_one_second_get_times_in_different_seconds() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("main.py");
+    let mut agent = Serving::start(&program);
+    let mut seconds = BTreeSet::new();
+    for content in ["one", "two", "six"] {
+        let (update, contents) = one(&path, content.as_bytes());
+        agent.update(&update, &contents).unwrap();
+        seconds.insert(fs::metadata(&path).unwrap().mtime());
+    }
+    assert_eq!(seconds.into_iter().collect::<Vec<_>>(), [1_700_000_000, 1_700_000_001, 1_700_000_002]);
+    // The same content once more changes nothing, and least of all goes back in time.
+    let (update, contents) = one(&path, b"six");
+    agent.update(&update, &contents).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mtime(), 1_700_000_002);
+}
+
+/// As uvicorn without watchfiles does it: what was saved while it restarted it takes for the program that runs.
+#[test]
+fn quick_saves_get_a_later_time_once_more_unless_somebody_watches() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let (polled, watched) = (folder.path().join("polled"), folder.path().join("watched"));
+    for place in [&polled, &watched] {
+        fs::create_dir(place).unwrap();
+    }
+    let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
+    inotify.add_watch(&watched, AddWatchFlags::IN_ATTRIB).unwrap();
+    let (mut first, mut second) = (Serving::start(&program), Serving::start(&program));
+    // The watched one is saved first: when the other was touched, its own time has come, too.
+    for (agent, place) in [(&mut second, &watched), (&mut first, &polled)] {
+        let (update, contents) = one(&place.join("main.py"), b"saved");
+        agent.update(&update, &contents).unwrap();
+    }
+    let path = polled.join("main.py");
+    eventually("the polled file is touched", || {
+        (fs::metadata(&path).unwrap().mtime() > 1_700_000_000).then_some(())
+    });
+    drop((first, second));
+    assert_eq!(fs::metadata(watched.join("main.py")).unwrap().mtime(), 1_700_000_000);
 }
 
 /// More than files may be open: containers often allow a thousand.

@@ -19,8 +19,8 @@ impl<R: Read> Requests<R> {
         Self { from, buffer: Vec::new(), used: 0 }
     }
 
-    /// None when the other side is gone.
-    pub(super) fn next(&mut self) -> Result<Option<Request>, Problem> {
+    /// None when the other side is gone. Calls `wait` before it reads more bytes.
+    pub(super) fn next(&mut self, mut wait: impl FnMut()) -> Result<Option<Request>, Problem> {
         let malformed = |error: lilt_agent::protocol::Malformed| Problem::new("stdin", error.to_string());
         loop {
             if let Some((message, length)) = frame::unwrap(&self.buffer[self.used..]).map_err(malformed)? {
@@ -32,6 +32,7 @@ impl<R: Read> Requests<R> {
             self.used = 0;
             let known = self.buffer.len();
             self.buffer.resize(known + (256 << 10), 0);
+            wait();
             let count = self.from.read(&mut self.buffer[known..]);
             let count = count.map_err(|error| Problem::new("stdin", cause(&error)))?;
             self.buffer.truncate(known + count);

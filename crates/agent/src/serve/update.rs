@@ -21,6 +21,7 @@ use super::memory::Memory;
 use super::place::Places;
 use crate::problem::{About, Problem};
 use aside::Aside;
+pub(super) use aside::set_time;
 use going::Going;
 use look::{Found, digest_of};
 use reach::Reach;

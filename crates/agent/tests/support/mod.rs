@@ -154,7 +154,7 @@ pub(crate) fn one(path: &Path, content: &[u8]) -> (Update, Vec<Vec<u8>>) {
     (Update { removals: Vec::new(), entries: vec![file(path, 0o644, content)] }, vec![content.to_vec()])
 }
 
-/// What lies below a directory, but for the times of directories, in order.
+/// What lies below a directory, but for the times of files and directories, in order.
 pub(crate) fn tree(root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     walk(root, root, &mut lines);
@@ -175,12 +175,7 @@ fn walk(root: &Path, folder: &Path, lines: &mut Vec<String>) {
             walk(root, &path, lines);
         } else {
             let digest = lilt_agent::digest(&std::fs::read(&path).unwrap());
-            lines.push(format!(
-                "{name} {:o} at {} {:x?}",
-                about.mode() & 0o7777,
-                about.mtime(),
-                &digest[..4]
-            ));
+            lines.push(format!("{name} {:o} {:x?}", about.mode() & 0o7777, &digest[..4]));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Content that is on its way, in a file beside its place.
 
-use std::fs::{self, File, FileTimes, OpenOptions, Permissions};
+use std::fs::{self, File, FileTimes, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,11 @@ use crate::problem::{About, Problem};
 
 /// As much as is copied at once.
 const BLOCK: usize = 512 << 10;
+
+/// How far a modification time may be ahead of the clock.
+const FURTHEST_AHEAD: Duration = Duration::from_secs(10);
+/// A difference that every program sees: some count milliseconds.
+const JUST_LATER: Duration = Duration::from_millis(1);
 
 /// What is written aside for a path: the same name each time, so that what a killed agent left is used again.
 pub(super) fn name(path: &Path) -> String {
@@ -117,7 +122,7 @@ impl Aside {
             let words = "its content did not arrive whole";
             return Err(Problem::new(self.path.display().to_string(), words));
         }
-        let times = FileTimes::new().set_modified(time(self.modified));
+        let times = FileTimes::new().set_modified(newer_than_replaced(&self.path, self.modified));
         self.file.set_times(times).about(&self.path)?;
         let about = self.file.metadata().about(&self.path)?;
         if about.permissions().mode() & 0o7777 == self.mode & 0o7777 {
@@ -145,7 +150,7 @@ pub(super) fn link(aside: &Path, path: &Path, target: &str, modified: i64) -> Re
 }
 
 /// Of a link itself, not of what it leads to.
-pub(super) fn set_time(path: &Path, modified: i64) -> nix::Result<()> {
+pub(in crate::serve) fn set_time(path: &Path, modified: i64) -> nix::Result<()> {
     let time = TimeSpec::new(modified.div_euclid(1_000_000), modified.rem_euclid(1_000_000) * 1000);
     utimensat(nix::fcntl::AT_FDCWD, path, &time, &time, UtimensatFlags::NoFollowSymlink)
 }
@@ -155,6 +160,28 @@ fn clear(aside: &Path) -> io::Result<()> {
     match fs::remove_file(aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// Returns the modification time of a file that replaces the one at `path`: its own, or a later one if programs could not
+/// tell the two by it.
+///
+/// Reloaders that poll look for a later time, and Python takes bytecode compiled from a file of the same size and the
+/// same second for current. So the new time is in a later second than the old one. After many saves in a second it is
+/// only just later, so that it does not run far ahead of the clock.
+fn newer_than_replaced(path: &Path, modified: i64) -> SystemTime {
+    let wanted = time(modified);
+    let replaced = fs::symlink_metadata(path).ok().filter(Metadata::is_file);
+    let Some(replaced) = replaced.and_then(|about| about.modified().ok()) else { return wanted };
+    let second = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    if second(wanted) > second(replaced) {
+        return wanted;
+    }
+    let next_second = UNIX_EPOCH + Duration::from_secs(second(replaced) + 1);
+    if next_second <= wanted.max(SystemTime::now()) + FURTHEST_AHEAD {
+        next_second
+    } else {
+        wanted.max(replaced + JUST_LATER)
     }
 }
 
