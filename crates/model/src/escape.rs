@@ -189,15 +189,23 @@ pub fn plain_ranges(bytes: &[u8]) -> Vec<Range<usize>> {
 /// Output comes in pieces. Who shows a piece keeps so many bytes back until the next piece.
 pub fn unfinished_length(text: &[u8]) -> usize {
     let mut at = 0;
+    // Sequences that follow each other: one may be broken off by the next, and without that it would be unfinished.
+    let mut run = 0..0;
     while let Some(next) = text[at..].iter().position(|byte| matches!(byte, &ESCAPE | 0xc2)) {
         at += next;
+        if run.end != at {
+            run = at..at;
+        }
         match sequence_at(&text[at..]) {
             Sequence::None => at += 1,
-            Sequence::Complete { length, .. } => at += length,
+            Sequence::Complete { length, .. } => {
+                at += length;
+                run.end = at;
+            }
             Sequence::Unfinished { introducer } => {
-                let rest = &text[at..];
-                if line_length(rest) == rest.len() {
-                    return if rest.len() > LONGEST_UNFINISHED { 0 } else { rest.len() };
+                if line_length(&text[at..]) == text.len() - at {
+                    let length = text.len() - run.start;
+                    return if length > LONGEST_UNFINISHED { 0 } else { length };
                 }
                 at += introducer;
             }
@@ -263,6 +271,7 @@ mod tests {
             ("plain é", ""),
             ("a\x1b[31mb", ""),
             ("a\x1b[31mb\x1b[3", "\x1b[3"),
+            ("a\x1b[0\x1b", "\x1b[0\x1b"),
             ("a\x1b]52;c;YQ==\x1b", "\x1b]52;c;YQ==\x1b"),
             ("a\u{9d}0;title", "\u{9d}0;title"),
             ("a\x1b]0;title\nb", ""),
