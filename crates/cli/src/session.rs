@@ -166,7 +166,7 @@ async fn open(web: &Web) -> Result<(Option<Listener>, String, bool), Failure> {
         Some(port) => *port,
         None => match environment::variable(environment::TILT_PORT) {
             Some(text) => {
-                text.parse().map_err(|error| Failure::user(format!("TILT_PORT={text}: {error}")))?
+                text.parse().map_err(|error| Failure::user(format!("invalid TILT_PORT {text:?}: {error}")))?
             }
             None => Port::Number(DEFAULT_PORT),
         },
