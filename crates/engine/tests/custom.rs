@@ -132,3 +132,36 @@ fn images_from_elsewhere_only_take_live_updates() {
     script.pod(running("web", "web-1", "1", "c2"));
     assert!(shows(&script, "sync web c2: [\"/p/web/src/a\"]"), "{}", script.show());
 }
+
+#[test]
+fn save_in_two_watches_runs_the_deploy_command_once() {
+    let mut script = Script::loaded(vec![not_built(deployed_by_command("web"))]);
+    script.connect().deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+    for image_first in [false, true] {
+        // `deps` of k8s_custom_deploy are the files of the image, too.
+        if image_first {
+            script.save_image("web", "web", "/p/web.yaml");
+        }
+        save_deployment(&mut script, "web");
+        assert!(shows(&script, "1 File Changed: [web.yaml] (deploy)"), "{}", script.show());
+        if !image_first {
+            script.save_image("web", "web", "/p/web.yaml");
+        }
+        script.deploy("web", "1");
+        assert_eq!(script.update_of("web"), None, "{}", script.show());
+    }
+}
+
+#[test]
+fn deploy_command_includes_changes_that_were_synced_before() {
+    let mut script = Script::loaded(vec![not_built(deployed_by_command("web"))]);
+    script.connect().deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+    script.save_image("web", "web", "/p/web/src/a");
+    script.synced("web", "c1", Ok(()));
+    save_deployment(&mut script, "web");
+    // Saved while the command runs: it may have missed this one.
+    script.save_image("web", "web", "/p/web/src/b");
+    script.deploy("web", "1").pod(running("web", "web-2", "1", "c2")).synced("web", "c1", Ok(()));
+    assert!(shows(&script, "sync web c2: [\"/p/web/src/b\"]"), "{}", script.show());
+    assert!(!shows(&script, "/p/web/src/a"), "{}", script.show());
+}

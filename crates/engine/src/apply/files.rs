@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use lilt_model::api::ObjectKey;
 use lilt_model::files::ChangedPath;
-use lilt_model::{Failure, Timestamp};
+use lilt_model::resource::Body;
+use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 
 use crate::apply::{images, load};
 use crate::event::WatchId;
@@ -28,6 +29,13 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     let now = state.now;
     note_loop(state, &watch, &paths, written);
     note_event(state, &watch, &paths);
+    let paths = match &watch {
+        WatchId::Image(name, image) => without_dependencies_of_command(state, name, image, paths),
+        _ => paths,
+    };
+    if paths.is_empty() {
+        return;
+    }
     let changes = paths.into_iter().map(|path| (ChangedPath::from(path), sequence));
     if let WatchId::Image(name, image) = &watch {
         images::tell_blind(state, name, image, changes.clone());
@@ -60,6 +68,27 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     if outdates {
         give_up_outdated(state, &name);
     }
+}
+
+/// Leaves out the files that only concern the command which deploys the containers of an image that is not built here.
+///
+/// The image and the command watch the same files. The command's own watch reports these, too: counted twice, one save
+/// would run the command twice.
+fn without_dependencies_of_command(
+    state: &State,
+    name: &ResourceName,
+    image: &ImageName,
+    mut paths: Vec<PathBuf>,
+) -> Vec<PathBuf> {
+    let resource = state.resources.get(name);
+    let Some(Body::Kubernetes(spec)) = resource.map(|resource| &resource.spec.body) else { return paths };
+    let target = spec.image(image).filter(|target| spec.custom_deploy.is_some() && !target.is_built());
+    if let Some(live_update) = target.and_then(|target| target.live_update.as_ref()) {
+        let synced = live_update.syncs.iter().map(|sync| &sync.local);
+        let taken: Vec<&PathBuf> = synced.chain(&live_update.stop_paths).collect();
+        paths.retain(|path| taken.iter().any(|taken| path.starts_with(taken)));
+    }
+    paths
 }
 
 /// A directory may lack files that containers still have: they are built anew.
