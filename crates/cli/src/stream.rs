@@ -1,6 +1,7 @@
 //! The session's log on the terminal, line by line.
 
 mod choice;
+mod name_column;
 mod painter;
 
 use std::time::Duration;
@@ -12,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::terminal;
 pub(crate) use choice::{Levels, PrintedLines, Sources, StreamOptions, levels, source};
-pub(crate) use painter::{Painter, colour_of, cut};
+pub(crate) use name_column::{NAME_WIDTH, NameColumn};
+pub(crate) use painter::{Painter, colour_of};
 
 /// Lines printed at once.
 const PAGE: usize = 2000;

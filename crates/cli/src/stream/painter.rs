@@ -7,8 +7,8 @@ use lilt_model::log::{Level, Line};
 use lilt_model::{ResourceName, SpanId, escape};
 use lilt_store::LineRef;
 
-/// Names are cut to this width.
-const WIDTH: usize = 13;
+use super::name_column::NameColumn;
+
 const RESET: &str = "\x1b[0m";
 
 /// Puts lines one under the other; pieces of one line that follow each other stay one line.
@@ -19,6 +19,7 @@ pub(crate) struct Painter {
     names: bool,
     /// The span of the last piece, if its line has not ended.
     open: Option<SpanId>,
+    labels: NameColumn,
     /// The last name with its prefix: most lines have the name of the one before.
     prefix: (Option<ResourceName>, String),
     /// Whether control sequences other than colours are printed, too.
@@ -65,6 +66,7 @@ impl Painter {
             colours,
             names,
             open: None,
+            labels: NameColumn::default(),
             prefix: (None, String::new()),
             raw: false,
             unfinished: HashMap::new(),
@@ -108,7 +110,7 @@ impl Painter {
     fn put_prefix(&mut self, resource: Option<&ResourceName>, out: &mut String) {
         let Some(name) = resource.filter(|name| self.names && !name.is_tiltfile()) else { return };
         if self.prefix.0.as_ref() != Some(name) {
-            self.prefix = (Some(name.clone()), prefix(name, self.colours));
+            self.prefix = (Some(name.clone()), prefix(name, self.labels.label(name), self.colours));
         }
         out.push_str(&self.prefix.1);
     }
@@ -153,14 +155,13 @@ impl Painter {
     }
 }
 
-fn prefix(name: &ResourceName, colours: bool) -> String {
-    let cut = cut(name.as_str());
+fn prefix(name: &ResourceName, label: &str, colours: bool) -> String {
     if !colours {
-        return format!("{cut} │ ");
+        return format!("{label} │ ");
     }
     let colour = colour_of(name.as_str());
     let code = if colour < 8 { 30 + colour } else { 82 + colour };
-    format!("\x1b[{code}m{cut}{RESET} │ ")
+    format!("\x1b[{code}m{label}{RESET} │ ")
 }
 
 /// The terminal's colour for a name, always the same.
@@ -171,29 +172,12 @@ pub(crate) fn colour_of(name: &str) -> u8 {
     COLOURS[sum % COLOURS.len()]
 }
 
-/// Right-aligned in its column; a longer name keeps its beginning.
-pub(crate) fn cut(name: &str) -> String {
-    let length = name.chars().count();
-    if length <= WIDTH {
-        return format!("{name:>WIDTH$}");
-    }
-    let begin: String = name.chars().take(WIDTH - 1).collect();
-    format!("{begin}…")
-}
-
 #[cfg(test)]
 mod tests {
     use lilt_model::Timestamp;
     use lilt_model::log::Source;
 
     use super::*;
-
-    #[test]
-    fn prefixes_have_the_form_that_scripts_match() {
-        assert_eq!(cut("loc"), "          loc");
-        assert_eq!(cut("thirteenchars"), "thirteenchars");
-        assert_eq!(cut("web-with-a-very-long-name"), "web-with-a-v…");
-    }
 
     fn line(resource: &str, text: &str) -> Line {
         Line {
@@ -254,6 +238,16 @@ mod tests {
         assert_eq!(painted(&mut painter, &endless), "x0;title\n");
         let mut raw = Painter::new(false, false).raw(true);
         assert_eq!(painted(&mut raw, &[line("a", "\x1b[2Jx\x07")]), "\x1b[2Jx\x07\n");
+    }
+
+    #[test]
+    fn resources_with_equal_beginnings_are_told_apart() {
+        let lines =
+            ["payments-api-server", "payments-api-worker", "payments-api-server"].map(|name| line(name, "x"));
+        assert_eq!(
+            painted(&mut Painter::new(false, true), &lines),
+            "payments-api… │ x\npaymen…worker │ x\npayments-api… │ x\n"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use lilt_model::ResourceName;
 use lilt_model::log::{Level, Line, Source};
 
 use super::ansi::Styled;
+use crate::stream::NameColumn;
 
 /// Far more than a screen shows.
 const MOST_LINES: usize = 2000;
@@ -38,6 +39,8 @@ impl Scope {
 pub(crate) struct Shown {
     pub(crate) seq: u64,
     pub(crate) resource: Option<ResourceName>,
+    /// The resource's name as wide as its column.
+    pub(crate) label: String,
     pub(crate) level: Level,
     pub(crate) styled: Styled,
 }
@@ -72,6 +75,7 @@ pub(crate) struct Window {
     /// How far the log goes.
     grown: u64,
     colours: bool,
+    labels: NameColumn,
 }
 
 impl Window {
@@ -93,7 +97,8 @@ impl Window {
     pub(crate) fn restart_at(&mut self, seq: u64) {
         let scope = std::mem::take(&mut self.scope);
         let at = seq.min(self.grown);
-        *self = Window { scope, begin: at, end: at, grown: self.grown, ..Window::new(self.colours) };
+        let labels = std::mem::take(&mut self.labels);
+        *self = Window { scope, begin: at, end: at, grown: self.grown, labels, ..Window::new(self.colours) };
     }
 
     pub(crate) fn is_far_behind(&self) -> bool {
@@ -160,7 +165,9 @@ impl Window {
     fn add(&mut self, line: Line, push: fn(&mut VecDeque<Shown>, Shown)) {
         let styled = Styled::parse(&line.text, self.colours);
         self.bytes += styled.text.len();
-        push(&mut self.lines, Shown { seq: line.seq, resource: line.resource, level: line.level, styled });
+        let label = line.resource.as_ref().map(|name| self.labels.label(name).to_owned()).unwrap_or_default();
+        let Line { seq, resource, level, .. } = line;
+        push(&mut self.lines, Shown { seq, resource, label, level, styled });
     }
 
     fn forget(&mut self, pop: fn(&mut VecDeque<Shown>) -> Option<Shown>) {

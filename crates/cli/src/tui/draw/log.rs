@@ -4,7 +4,7 @@ use lilt_model::log::{Level, Source};
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{Canvas, Paint};
-use crate::stream;
+use crate::stream::{self, NAME_WIDTH};
 use crate::tui::model::{Focus, Model, PREFIX};
 use crate::tui::window::Shown;
 
@@ -21,8 +21,9 @@ pub(super) fn draw(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     for (row, (line, part, first)) in (1..canvas.height()).zip(pane.visible()) {
         mark(model, line, first, paint, canvas, row);
         if model.has_prefix() {
-            let name = line.resource.as_ref().filter(|_| first).map_or("", |name| name.as_str());
-            let after = canvas.put(1, row, &stream::cut(name), name_style(name, paint));
+            let name = line.resource.as_ref().map_or("", |name| name.as_str());
+            let label = if first { line.label.as_str() } else { "" };
+            let after = canvas.put(1, row, &format!("{label:>NAME_WIDTH$}"), name_style(name, paint));
             canvas.put(after, row, " │ ", paint.dim());
         }
         let mut column = text;
