@@ -1,12 +1,27 @@
-//! The one door to YAML, read as Kubernetes tools read it: `yes` and `on` are booleans, `0755` is octal, the last
-//! of two equal keys wins, the order of keys is kept.
+//! Reads and writes YAML as Kubernetes tools do: `yes` and `on` are booleans, `0755` is octal, the last of two equal
+//! keys wins. The order of keys is kept.
+//!
+//! The reader follows go-yaml v2 below `sigs.k8s.io/yaml`, which Tilt, kubectl and Helm use. YAML 1.2 parsers refuse
+//! files that those read, and read others differently.
+
+use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use serde_saphyr::Options;
-use serde_saphyr::options::DuplicateKeyPolicy;
+use serde_saphyr::DoubleQuoted;
 
-/// What is wrong with a YAML text, and in which of its lines.
+mod compose;
+#[cfg(test)]
+mod go_cases;
+mod resolve;
+mod scalars;
+mod scanner;
+mod stream;
+
+pub use resolve::json_number;
+pub use stream::decode;
+
+/// Why a YAML text could not be read or written. Shown as `line 3: message`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YamlError {
     pub message: String,
@@ -15,19 +30,21 @@ pub struct YamlError {
     pub column: Option<u32>,
 }
 
+impl fmt::Display for YamlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for YamlError {}
+
 /// Every document that is not empty.
 pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
-    let documents = serde_saphyr::from_multiple_with_options::<Value>(text, options()).map_err(|error| {
-        let error = error.without_snippet();
-        let location = error.location();
-        let number = |position: u64| u32::try_from(position).ok().filter(|position| *position > 0);
-        YamlError {
-            message: first_line(&error.to_string()),
-            line: location.and_then(|location| number(location.line())),
-            column: location.and_then(|location| number(location.column())),
-        }
-    })?;
-    Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+    let documents = stream::documents(text, 0)?;
+    Ok(documents.into_iter().map(|document| document.value).collect())
 }
 
 /// One document; null if there is none.
@@ -47,35 +64,17 @@ pub fn document(text: &str) -> Result<Value, YamlError> {
 /// Kubernetes objects with the line that their document begins in, and with the items of `List` kinds in place of the
 /// lists.
 pub fn objects(text: &str) -> Result<Vec<(u32, Value)>, YamlError> {
-    let documents = documents(text)?;
-    let lines = first_lines(text);
-    // Rather no line than a wrong one, should we count documents otherwise than the parser.
-    let known = lines.len() == documents.len();
-    let line = |index: usize| if known { lines[index] } else { 1 };
+    let documents = match stream::json_documents(text)? {
+        Some(documents) => documents,
+        None => stream::documents(text, 0)?,
+    };
     let mut objects = Vec::new();
-    for (index, document) in documents.into_iter().enumerate() {
+    for document in documents {
         let mut flat = Vec::new();
-        flatten(document, &mut flat);
-        objects.extend(flat.into_iter().map(|object| (line(index), object)));
+        flatten(document.value, &mut flat);
+        objects.extend(flat.into_iter().map(|object| (document.line, object)));
     }
     Ok(objects)
-}
-
-/// The first line of every document that is not empty.
-fn first_lines(text: &str) -> Vec<u32> {
-    let mut lines = Vec::new();
-    let mut inside = false;
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.starts_with("---") || line.starts_with("...") {
-            inside = false;
-        }
-        let content = line.strip_prefix("---").unwrap_or(line).trim();
-        if !inside && !content.is_empty() && !content.starts_with(['#', '%']) && !line.starts_with("...") {
-            inside = true;
-            lines.push(number);
-        }
-    }
-    lines
 }
 
 fn flatten(mut object: Value, into: &mut Vec<Value>) {
@@ -125,39 +124,22 @@ struct Plain<'v>(&'v Value);
 impl Serialize for Plain<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
-                (Some(number), _, _) => serializer.serialize_i64(number),
-                (None, Some(number), _) => serializer.serialize_u64(number),
-                (None, None, number) => serializer.serialize_f64(number.unwrap_or(f64::NAN)),
+            Value::Number(number) => match (number.as_i64(), number.to_string().parse::<i128>()) {
+                (Some(number), _) => serializer.serialize_i64(number),
+                (None, Ok(number)) => serializer.serialize_i128(number),
+                (None, Err(_)) => serializer.serialize_f64(number.as_f64().unwrap_or(f64::NAN)),
             },
             Value::Array(items) => serializer.collect_seq(items.iter().map(Plain)),
             Value::Object(fields) => {
                 serializer.collect_map(fields.iter().map(|(key, value)| (key, Plain(value))))
             }
+            // As a block scalar it could not be read: the tab looks like indentation.
+            Value::String(text) if text.contains('\n') && text.trim_start_matches('\n').starts_with('\t') => {
+                DoubleQuoted(text).serialize(serializer)
+            }
             other => other.serialize(serializer),
         }
     }
-}
-
-fn options() -> Options {
-    serde_saphyr::options! {
-        // A Tiltfile may well carry thousands of objects; what stays bounded is what can blow up: depth and aliases.
-        budget: serde_saphyr::budget! {
-            max_documents: 1_000_000,
-            max_events: 100_000_000,
-            max_nodes: 50_000_000,
-            max_total_scalar_bytes: 1 << 30,
-            max_depth: 512,
-        },
-        duplicate_keys: DuplicateKeyPolicy::LastWins,
-        legacy_octal_numbers: true,
-        strict_booleans: false,
-        with_snippet: false,
-    }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -174,11 +156,11 @@ mod tests {
             ("a: 1\na: 2", json!({"a": 2})),
             ("z: 1\na: 2", json!({"z": 1, "a": 2})),
             (
-                "base: &b {x: 1}\nother:\n  <<: *b\n  y: 2",
-                json!({"base": {"x": 1}, "other": {"x": 1, "y": 2}}),
+                "base: &b {x: 1}\nother:\n  <<: *b\n  z: 2",
+                json!({"base": {"x": 1}, "other": {"x": 1, "z": 2}}),
             ),
-            ("v: 1.10\nw: 1e3\nn: ~\ns: 1.2.3", json!({"v": 1.1, "w": 1000.0, "n": null, "s": "1.2.3"})),
-            ("big: 12345678901234567890", json!({"big": 12345678901234567890_u64})),
+            ("v: 1.10\nw: 1e3\nx: ~\ns: 1.2.3", json!({"v": 1.1, "w": 1000, "x": null, "s": "1.2.3"})),
+            ("big: 12345678901234567890", json!({"big": 12345678901234567890.0})),
         ];
         for (text, expected) in cases {
             assert_eq!(document(text).as_ref(), Ok(&expected), "{text}");
@@ -212,6 +194,15 @@ mod tests {
         let error = documents("a: 1\n---\nb: [1, 2\nc: 3\n").unwrap_err();
         assert!(error.line.is_some_and(|line| (3..=5).contains(&line)), "{error:?}");
         assert!(!error.message.is_empty());
+    }
+
+    #[test]
+    fn texts_that_begin_with_a_tab_can_be_read_again() {
+        for text in ["\t%YAML 1.2\n", "\n\n\tx\ny", "\tx", " \tx\ny", "x\n\ty\n"] {
+            let value = json!({"a": [text]});
+            let written = encode(&value).unwrap();
+            assert_eq!(document(&written), Ok(value), "{written}");
+        }
     }
 
     #[test]

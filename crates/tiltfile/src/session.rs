@@ -231,7 +231,7 @@ impl<'a> Session<'a> {
 
     pub(crate) fn read_text(&self, path: &Path) -> Result<String, Failure> {
         let content = self.read(path).map_err(|error| self.unreadable(path, &error))?;
-        Ok(String::from_utf8_lossy(&content).into_owned())
+        Ok(crate::yaml::decode(&content).into_owned())
     }
 
     pub(crate) fn unreadable(&self, path: &Path, error: &io::Error) -> Failure {

@@ -103,6 +103,36 @@ fn warnings_come_between_the_lines_and_count() {
     assert_eq!(warnings[..2], ["b", "d\ne"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn unreadable_kustomization_warns_and_other_files_stay_watched() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let files = [
+        ("over/kustomization.yaml", "resources: [../base, ../other]\n"),
+        ("base/kustomization.yaml", "resources:\n- map.yaml\n\t- tab.yaml\n"),
+        ("base/map.yaml", "a: 1\n"),
+        ("other/kustomization.yaml", "resources: [other.yaml]\n"),
+        ("other/other.yaml", "a: 1\n"),
+        ("bin/kustomize", "#!/bin/sh\ntrue\n"),
+    ];
+    for (name, content) in files {
+        fs::create_dir_all(path(name).parent().unwrap()).unwrap();
+        fs::write(path(name), content).unwrap();
+    }
+    fs::set_permissions(path("bin/kustomize"), fs::Permissions::from_mode(0o755)).unwrap();
+    let loaded = load_in(directory.path(), "kustomize('over', kustomize_bin='bin/kustomize')\n");
+    let warnings = loaded.project.unwrap().warnings;
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    let broken = path("base/kustomization.yaml").display().to_string();
+    assert!(warning.contains(&broken) && warning.contains("line 3: "), "{warning}");
+    for (name, _) in &files[..5] {
+        assert!(loaded.files.roots.contains(&path(name)), "{name}: {:?}", loaded.files);
+    }
+}
+
 #[test]
 fn warnings_of_a_load_that_fails_are_shown_where_they_were_said() {
     let directory = tempfile::tempdir().unwrap();

@@ -94,7 +94,7 @@ async fn standing(tiltfile: &Path) -> Result<Vec<Standing>, Failure> {
 fn read_standing(item: &Value) -> Result<Standing, Failure> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let read = |yaml: &str| {
-        let objects = yaml::objects(yaml).map_err(|error| Failure::internal(error.message))?;
+        let objects = yaml::objects(yaml).map_err(|error| Failure::internal(error.to_string()))?;
         Ok::<Vec<Value>, Failure>(objects.into_iter().map(|(_, object)| object).collect())
     };
     let yaml = text(&item["status"]["resultYAML"]);

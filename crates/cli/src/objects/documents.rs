@@ -153,14 +153,13 @@ fn collect(folder: &Path, recursive: bool, found: &mut Vec<PathBuf>) -> Result<(
 }
 
 pub(crate) fn parse(source: &str, text: &[u8]) -> Result<Vec<Document>, Problem> {
-    let text = String::from_utf8_lossy(text);
+    let text = yaml::decode(text);
     let objects = yaml::objects(&text).map_err(|error| unreadable(source, &error))?;
     objects.into_iter().map(|(_, object)| Document::new(source, object)).collect()
 }
 
 fn unreadable(source: &str, error: &yaml::YamlError) -> Problem {
-    let line = error.line.map(|line| format!("line {line}: ")).unwrap_or_default();
-    Problem::words(format!("error parsing {source}: {line}{}", error.message))
+    Problem::words(format!("error parsing {source}: {error}"))
 }
 
 /// One value, as YAML or JSON.

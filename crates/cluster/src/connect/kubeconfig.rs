@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use kube::config::{Kubeconfig, NamedContext};
 use lilt_model::Failure;
+use lilt_model::yaml;
 use serde_json::{Map, Value};
 
 /// Several kubeconfig files in one.
@@ -69,12 +70,9 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
 
 fn parse(bytes: &[u8], folder: &Path) -> Result<Kubeconfig, String> {
     let text = decode(bytes)?;
-    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).map_err(|error| error.to_string())?;
+    let documents = yaml::documents(&text).map_err(|error| error.to_string())?;
     let mut all = Kubeconfig::default();
     for mut document in documents {
-        if document.is_null() {
-            continue;
-        }
         complete(&mut document, folder);
         let config: Kubeconfig = serde_json::from_value(document).map_err(|error| error.to_string())?;
         all = all.merge(config).map_err(|error| crate::error::causes(&error))?;

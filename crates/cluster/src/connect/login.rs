@@ -13,6 +13,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use jiff::Timestamp;
 use kube::config::{ExecConfig, ExecInteractiveMode};
+use lilt_model::yaml;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -217,7 +218,8 @@ fn question(exec: &ExecConfig, is_interactive: bool) -> String {
 
 fn read(answer: &[u8]) -> Result<Given, String> {
     // JSON by the book; some print YAML, of which it is a part.
-    let answer: Answer = serde_saphyr::from_slice(answer).map_err(|error| error.to_string())?;
+    let answer = yaml::document(&yaml::decode(answer)).map_err(|error| error.to_string())?;
+    let answer: Answer = serde_json::from_value(answer).map_err(|error| error.to_string())?;
     let status = answer.status.ok_or("its answer has no status")?;
     let token = status.token.filter(|token| !token.is_empty());
     let token = token.map(|token| bearer(&token)).transpose()?;

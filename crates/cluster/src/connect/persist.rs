@@ -4,6 +4,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use lilt_model::yaml;
 use serde_json::Value;
 
 /// Sets fields of `auth-provider.config` of a user. The rest of the file, with its comments, stays as it is if possible.
@@ -19,7 +20,7 @@ pub(super) fn write_tokens(file: &Path, user: &str, changes: &[(&str, String)]) 
 }
 
 fn change(before: &str, user: &str, changes: &[(&str, String)]) -> Result<String, String> {
-    let parse = |text: &str| serde_saphyr::from_str::<Value>(text).map_err(|error| error.to_string());
+    let parse = |text: &str| yaml::document(text).map_err(|error| error.to_string());
     let mut wanted = parse(before)?;
     let users = wanted.get_mut("users").and_then(Value::as_array_mut);
     let entry = users.and_then(|users| users.iter_mut().find(|known| known["name"] == user));
@@ -35,7 +36,7 @@ fn change(before: &str, user: &str, changes: &[(&str, String)]) -> Result<String
     // Tokens are long and occur once, but only parsing shows that nothing else was changed.
     match parse(&text) {
         Ok(found) if found == wanted => Ok(text),
-        _ => serde_saphyr::to_string(&wanted).map_err(|error| error.to_string()),
+        _ => yaml::encode(&wanted).map_err(|error| error.to_string()),
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
     fn new_field_is_added_and_nothing_else_changes() {
         let text = "users:\n- {name: me, user: {auth-provider: {name: oidc, config: {refresh-token: me}}}}\n";
         let after = change(text, "me", &changes()).unwrap();
-        let after: Value = serde_saphyr::from_str(&after).unwrap();
+        let after = yaml::document(&after).unwrap();
         let config = serde_json::json!({"id-token": "new-id", "refresh-token": "new-refresh"});
         assert_eq!(after["users"][0]["user"]["auth-provider"]["config"], config);
         assert_eq!(after["users"][0]["name"], "me");

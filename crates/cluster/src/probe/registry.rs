@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, Service};
 use kube::Api;
 use lilt_model::cluster::{Product, Registry, Runtime};
 use lilt_model::reference::Reference;
+use lilt_model::yaml;
 use serde::Deserialize;
 
 use super::{quietly, runtime};
@@ -72,10 +73,13 @@ struct Hosting {
 
 /// What pulls images is the container runtime: its name for the registry goes into objects. The pods' does not.
 fn read(document: &str) -> Announced {
-    let hosting: Hosting = match serde_saphyr::from_str(document) {
+    let parsed = yaml::document(document).map_err(|error| error.to_string());
+    let hosting: Result<Hosting, String> =
+        parsed.and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
+    let hosting = match hosting {
         Ok(hosting) => hosting,
         Err(error) => {
-            tracing::warn!(%error, "kube-public/local-registry-hosting is not as KEP-1755 says");
+            tracing::warn!(error, "kube-public/local-registry-hosting is not as KEP-1755 says");
             return Announced::default();
         }
     };

@@ -119,9 +119,7 @@ fn read<'v>(
 ) -> starlark::Result<Read<'v>> {
     let path = Function(function).argument("paths", path).path_or_here(session)?;
     match (session.read(&path), default) {
-        (Ok(content), _) => {
-            Ok(Read::Text(String::from_utf8_lossy(&content).into_owned(), path.display().to_string()))
-        }
+        (Ok(content), _) => Ok(Read::Text(yaml::decode(&content).into_owned(), path.display().to_string())),
         (Err(error), Some(default)) if error.kind() == std::io::ErrorKind::NotFound => {
             Ok(Read::Default(default))
         }
@@ -172,7 +170,13 @@ pub(super) fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
         Json::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
             (Some(number), _, _) => heap.alloc(number),
             (None, Some(number), _) => heap.alloc(number),
-            (None, None, number) => heap.alloc(number.unwrap_or(f64::NAN)),
+            // JSON has one type of number: whole ones are integers, however they are written.
+            (None, None, number) => {
+                match number.and_then(yaml::json_number).and_then(|number| number.as_i64()) {
+                    Some(number) => heap.alloc(number),
+                    None => heap.alloc(number.unwrap_or(f64::NAN)),
+                }
+            }
         },
         Json::String(text) => heap.alloc(text.as_str()),
         Json::Array(items) => heap.alloc(items.iter().map(|item| from_json(item, heap)).collect::<Vec<_>>()),
@@ -249,14 +253,14 @@ fn to_json_at(
         "bool" => Ok(Json::Bool(value.to_bool())),
         "string" => Ok(Json::String(value.unpack_str().unwrap_or_default().to_owned())),
         "int" => {
-            let number = i64::unpack_value(value).ok().flatten();
-            number
-                .map(Json::from)
-                .ok_or_else(|| Function(function).refuse(format!("{value} is too big a number")))
+            // Beyond 64 bits, too: the digits are its text.
+            let number = value.to_str().parse::<serde_json::Number>();
+            number.map(Json::Number).map_err(|error| Function(function).refuse(format!("{value}: {error}")))
         }
         "float" => {
             let number = UnpackFloat::unpack_value(value).ok().flatten().map(|number| number.0);
-            Ok(number.map_or(Json::Null, Json::from))
+            let number = number.and_then(yaml::json_number).map(Json::Number);
+            number.ok_or_else(|| Function(function).refuse(format!("{value} cannot be encoded")))
         }
         other => Err(Function(function).refuse(format!("a {other} cannot be encoded: {}", excerpt(value)))),
     }

@@ -113,7 +113,7 @@ fn local_dependencies(session: &Session<'_>, chart: &Path) -> starlark::Result<V
         let path = chart.join(name);
         let Ok(content) = session.outside.read_file(&path) else { continue };
         // helm says better than we could what is wrong with it.
-        let Ok(metadata) = yaml::document(&String::from_utf8_lossy(&content)) else { continue };
+        let Ok(metadata) = yaml::document(&yaml::decode(&content)) else { continue };
         let dependencies = metadata.get("dependencies").and_then(Json::as_array).into_iter().flatten();
         let repositories = dependencies.filter_map(|dependency| dependency.get("repository")?.as_str());
         for path in repositories.filter_map(|repository| repository.strip_prefix("file://")) {

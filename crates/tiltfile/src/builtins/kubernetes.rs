@@ -232,7 +232,7 @@ pub(super) fn parse(text: &str, source: &str, path: Option<&Path>) -> starlark::
 }
 
 pub(super) fn explain(error: &yaml::YamlError, text: &str, source: &str, path: Option<&Path>) -> Failure {
-    let failure = Failure::user(format!("invalid YAML in {source}: {}", error.message)).hint(
+    let failure = Failure::user(format!("invalid YAML in {source}: {error}")).hint(
         "look at this place and the line before it: indentation (spaces, no tabs), colons, quotes, brackets",
     );
     let Some(line) = error.line else { return failure };

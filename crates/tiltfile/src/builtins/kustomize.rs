@@ -105,9 +105,23 @@ impl Tree {
             }
         };
         self.files.push(file.clone());
-        let Ok(content) = session.outside.read_file(&file) else { return };
-        // kustomize says better than we could what is wrong with it.
-        let Ok(kustomization) = yaml::document(&String::from_utf8_lossy(&content)) else { return };
+        let kustomization = match session.outside.read_file(&file) {
+            Ok(content) => yaml::document(&yaml::decode(&content)).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let kustomization = match kustomization {
+            Ok(kustomization) => kustomization,
+            // kustomize itself may still read it, or report the error better.
+            Err(problem) => {
+                session.warn(format!(
+                    "kustomize: cannot read {}: {problem}\nlilt watches the files beside it, not those that it lists",
+                    file.display()
+                ));
+                let entries = session.outside.list_directory(directory).unwrap_or_default();
+                self.files.extend(entries.into_iter().filter(|entry| !entry.is_dir).map(|entry| entry.path));
+                return;
+            }
+        };
         for name in mentioned(&kustomization) {
             let path = clean(&directory.join(&name));
             if is_remote(&name) && !session.outside.exists(&path) {

@@ -176,7 +176,7 @@ fn read(exit: Option<lilt_host::process::Exit>, printed: &[u8], seconds: u64) ->
     }
     let invalid =
         |why: String| detailed(Failure::user(format!("apply command returned malformed YAML: {why}")));
-    let objects = yaml::objects(&text).map_err(|error| invalid(error.message))?;
+    let objects = yaml::objects(&text).map_err(|error| invalid(error.to_string()))?;
     let objects: Vec<Value> =
         objects.into_iter().map(|(_, object)| object).filter(|object| !object.is_null()).collect();
     match objects.iter().find(|object| lilt_model::kubernetes::ObjectRef::of(object).is_none()) {
