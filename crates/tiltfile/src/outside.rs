@@ -28,6 +28,11 @@ pub trait Outside: Sync {
 
     fn exists(&self, path: &Path) -> bool;
 
+    /// Returns the folder where lilt was started.
+    fn start_directory(&self) -> Option<PathBuf> {
+        std::path::absolute(".").ok()
+    }
+
     /// How long ago a file was written; none if there is no such file, or nobody knows.
     fn age(&self, _path: &Path) -> Option<Duration> {
         None

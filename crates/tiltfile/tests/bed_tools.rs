@@ -15,6 +15,7 @@ use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_testbed_env::Bed;
 use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Loaded, Output, Outside, RealOutside, load};
+use serde_json::json;
 use tempfile::TempDir;
 
 /// A project folder on a machine with the bed's programs.
@@ -360,6 +361,49 @@ fn compose_takes_every_argument() {
     assert_eq!(db.project.env_file, Some(machine.path("vars.env")));
     assert_eq!(db.project.configs.len(), 3);
     assert!(matches!(&db.project.configs[1], ComposeConfig::Text(text) if text.contains("5432")));
+}
+
+#[test]
+fn compose_values_are_those_of_tilt() {
+    let mut machine = Machine::new(&[
+        (
+            "sub/docker-compose.yml",
+            "services:
+  web:
+    image: busybox
+    command: ['echo', '$$HOME', '${PWD}', 'a$$$$b']
+    environment: {B: '$${x}'}
+    env_file: ['${NAME:-web}.env', {path: optional.env, required: false}]
+  more: {extends: {file: more.yml, service: more}}
+",
+        ),
+        ("sub/more.yml", "services: {more: {image: busybox, env_file: more.env}}\n"),
+        ("sub/web.env", "A=1\n"),
+        ("sub/more.env", "A=2\n"),
+    ]);
+    machine.variables.retain(|(name, _)| name != "PWD");
+    let started = std::path::absolute(".").unwrap().display().to_string();
+    let (loaded, _) = machine.load("docker_compose('sub/docker-compose.yml')\n");
+    let project = loaded.project.as_ref().unwrap();
+    let service = |name: &str| {
+        let found = project.resources.iter().find(|resource| resource.name.as_str() == name).unwrap();
+        &compose(found).config
+    };
+    assert_eq!(service("web")["command"], json!(["echo", "$HOME", started, "a$$b"]));
+    assert_eq!(service("web")["environment"], json!({"A": "1", "B": "${x}"}));
+    let path = |name: &str| machine.path(name).display().to_string();
+    assert_eq!(
+        service("web")["env_file"],
+        json!([{"path": path("sub/web.env")}, {"path": path("sub/optional.env"), "required": false}])
+    );
+    assert_eq!(service("more")["env_file"], json!([{"path": path("sub/more.env")}]));
+    for file in ["sub/web.env", "sub/optional.env", "sub/more.env"] {
+        assert!(machine.watches(&loaded, file), "{file}: {:?}", loaded.files);
+    }
+    machine.set("PWD", "/elsewhere");
+    let (project, _) = machine.project("docker_compose('sub/docker-compose.yml')\n");
+    let web = project.resources.iter().find(|resource| resource.name.as_str() == "web").unwrap();
+    assert_eq!(compose(web).config["command"][2], "/elsewhere");
 }
 
 #[test]

@@ -24,7 +24,8 @@ pub(super) fn services(
     project: &ComposeProject,
 ) -> starlark::Result<Vec<ServiceDeclaration>> {
     watch_env_files(session, project);
-    let resolved = resolve(session, project)?;
+    let mut resolved = resolve(session, project, &[])?;
+    add_env_files(session, project, &mut resolved);
     let services = resolved.get("services").and_then(Json::as_object).cloned().unwrap_or_default();
     let mut names: Vec<&String> = services.keys().collect();
     names.sort();
@@ -54,8 +55,43 @@ fn dependencies(service: &Json) -> impl Iterator<Item = &str> {
     named.into_iter().flat_map(|named| named.keys().map(String::as_str))
 }
 
+/// Adds `env_file` to the services, as Tilt shows them, and watches these files.
+///
+/// `docker compose config` replaces it with the variables of the files. Only a second run without them has the paths
+/// with their variables, `extends` and `include` resolved. Versions of Compose without the flag leave them out.
+fn add_env_files(session: &Session<'_>, project: &ComposeProject, resolved: &mut Json) {
+    let may_have_env_files = project.configs.iter().any(|config| {
+        let text = config_text(session, config).unwrap_or_default();
+        ["env_file", "extends", "include"].iter().any(|word| text.contains(word))
+    });
+    if !may_have_env_files {
+        return;
+    }
+    let Ok(unresolved) = resolve(session, project, &["--no-env-resolution"]) else { return };
+    let Some(services) = resolved.get_mut("services").and_then(Json::as_object_mut) else { return };
+    for (name, service) in services {
+        let env_file =
+            unresolved.pointer("/services").and_then(|services| services.get(name)?.get("env_file"));
+        if let (Some(env_file), Some(service)) = (env_file, service.as_object_mut()) {
+            for path in env_files(Some(env_file)) {
+                session.watch(&clean(&project.directory.join(path)));
+            }
+            service.insert("env_file".to_owned(), env_file.clone());
+        }
+    }
+}
+
+fn config_text(session: &Session<'_>, config: &ComposeConfig) -> Option<String> {
+    match config {
+        ComposeConfig::Text(text) => Some(text.clone()),
+        ComposeConfig::File(path) => {
+            session.outside.read_file(path).ok().map(|content| yaml::decode(&content).into_owned())
+        }
+    }
+}
+
 /// Runs `docker compose config`, by whatever name Compose is there.
-fn resolve(session: &Session<'_>, project: &ComposeProject) -> starlark::Result<Json> {
+fn resolve(session: &Session<'_>, project: &ComposeProject, flags: &[&str]) -> starlark::Result<Json> {
     // Held until Compose has read them.
     let mut texts = Vec::new();
     let mut words = project_words(project);
@@ -77,13 +113,22 @@ fn resolve(session: &Session<'_>, project: &ComposeProject) -> starlark::Result<
     }
     words.extend(project.profiles.iter().flat_map(|profile| ["--profile".to_owned(), profile.clone()]));
     words.extend(["config", "--format", "json"].map(str::to_owned));
+    words.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    // All paths are absolute. What depends on the folder is `${PWD}`: where lilt was started, as in Tilt.
+    let dir = session.outside.start_directory().unwrap_or_else(|| project.directory.clone());
+    let env: Vec<(String, String)> = match crate::environment::get("PWD") {
+        Some(_) => Vec::new(),
+        None => vec![("PWD".to_owned(), dir.display().to_string())],
+    };
     for program in programs() {
         let argv = program.iter().map(|word| (*word).to_owned()).chain(words.clone()).collect();
-        let command = Command { argv, dir: project.directory.clone(), env: Vec::new(), unset: Vec::new() };
+        let command = Command { argv, dir: dir.clone(), env: env.clone(), unset: Vec::new() };
         let Some(output) = tool::attempt(session, "docker_compose", &command)? else { continue };
         let stderr = String::from_utf8_lossy(&output.stderr);
         if output.exit_code == Some(0) {
-            return serde_json::from_slice(&output.stdout).map_err(|error| {
+            // Compose writes every `$` as `$$`, for those who feed the output to Compose again.
+            let text = String::from_utf8_lossy(&output.stdout).replace("$$", "$");
+            return serde_json::from_str(&text).map_err(|error| {
                 let words = format!("docker_compose: what Docker Compose says is no JSON: {error}");
                 raise(Failure::environment(words).hint("Docker Compose 2 or newer is needed"))
             });
@@ -135,16 +180,10 @@ fn project_words(project: &ComposeProject) -> Vec<String> {
     words
 }
 
-/// Compose puts the variables of `env_file:` into the services and does not say where they came from.
+/// Watches the files that `env_file` names, also those whose absence makes Compose fail.
 fn watch_env_files(session: &Session<'_>, project: &ComposeProject) {
     for config in &project.configs {
-        let text = match config {
-            ComposeConfig::Text(text) => text.clone(),
-            ComposeConfig::File(path) => match session.outside.read_file(path) {
-                Ok(content) => String::from_utf8_lossy(&content).into_owned(),
-                Err(_) => continue,
-            },
-        };
+        let Some(text) = config_text(session, config) else { continue };
         // Compose says better than we could what is wrong with it.
         let Ok(file) = yaml::document(&text) else { continue };
         let services = file.get("services").and_then(Json::as_object).into_iter().flatten();
