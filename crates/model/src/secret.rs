@@ -2,6 +2,7 @@
 
 mod forms;
 mod search;
+mod values;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use forms::Forms;
 use search::Search;
+pub use values::redact_values;
 
 /// A value of a Kubernetes Secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

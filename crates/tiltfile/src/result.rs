@@ -1,6 +1,7 @@
 //! What came of a load, as the JSON that `tilt alpha tiltfile-result` prints: scripts read it.
 //!
-//! Pure. Names, their order and what is left out when empty are Tilt's. The values of Secrets are not in it.
+//! Pure. Names, their order and what is left out when empty are Tilt's. The values of Secrets are not in it; names, paths and keys
+//! that equal one are.
 
 mod deploy;
 mod image;
@@ -47,7 +48,7 @@ impl Serialize for TiltfileResult<'_> {
         let mut fields = serializer.serialize_map(None)?;
         fields.serialize_entry("Manifests", &Manifests(self))?;
         for (name, value) in self.others() {
-            fields.serialize_entry(name, &value.without_secrets(&self.redactor))?;
+            fields.serialize_entry(name, &value.without_secrets(name, &self.redactor))?;
         }
         fields.end()
     }
@@ -61,7 +62,7 @@ impl Serialize for Manifests<'_> {
         if project.resources.is_empty() {
             return serializer.serialize_unit();
         }
-        let written = |resource| manifest(resource, *context).without_secrets(redactor);
+        let written = |resource| manifest(resource, *context).without_secrets("Manifests", redactor);
         serializer.collect_seq(project.resources.iter().map(written))
     }
 }

@@ -128,6 +128,65 @@ fn values_of_secrets_stay_out() {
 }
 
 #[test]
+fn names_that_equal_the_value_of_a_secret_stay() {
+    let result = result_of(
+        "k8s_yaml(blob(\"\"\"
+apiVersion: v1
+kind: Secret
+metadata: {name: db}
+stringData: {user: postgres, name: somebody}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: postgres}
+spec:
+  selector: {matchLabels: {app: postgres}}
+  template:
+    metadata: {labels: {app: postgres}}
+    spec: {containers: [{name: postgres, image: postgres, args: [-U, postgres]}]}
+\"\"\"))
+k8s_resource('postgres', objects=['db:secret'], labels=['postgres'], port_forwards=[port_forward(5432, name='postgres')])
+docker_build('postgres', '.', dockerfile_contents='FROM scratch', build_args={'USER': 'postgres'})
+local_resource('after', 'psql postgres', dir='postgres', deps=['postgres'], resource_deps=['postgres'])
+",
+    );
+    let redacted = "[redacted secret db:user]";
+    assert_eq!(result["EnabledManifests"], json!(["postgres", "after"]));
+    let manifest = &result["Manifests"][0];
+    assert_eq!(
+        (&manifest["Name"], &manifest["Labels"]),
+        (&json!("postgres"), &json!({"postgres": "postgres"}))
+    );
+    assert_eq!(manifest["ImageTargets"][0]["selector"], "postgres");
+    assert_eq!(manifest["ImageTargets"][0]["BuildDetails"]["args"], json!([format!("USER={redacted}")]));
+    assert_eq!(manifest["DeployTarget"]["portForwardTemplateSpec"]["forwards"][0]["name"], "postgres");
+    let yaml = manifest["DeployTarget"]["yaml"].as_str().unwrap();
+    let objects: Vec<Value> = lilt_model::yaml::documents(yaml).unwrap();
+    let kind = |kind: &str| objects.iter().find(|object| object["kind"] == kind).unwrap();
+    let container = &kind("Deployment")["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(kind("Deployment")["metadata"]["name"], "postgres");
+    assert_eq!(kind("Deployment")["spec"]["selector"]["matchLabels"]["app"], "postgres");
+    assert_eq!((&container["name"], &container["image"]), (&json!("postgres"), &json!("postgres")));
+    assert_eq!(container["args"], json!(["-U", redacted]));
+    for value in
+        kind("Secret")["data"].as_object().into_iter().chain(kind("Secret")["stringData"].as_object())
+    {
+        assert!(
+            value.values().all(|value| value.as_str().unwrap().starts_with("[redacted secret db:")),
+            "{value:?}"
+        );
+    }
+    let after = &result["Manifests"][1];
+    assert_eq!(after["ResourceDependencies"], json!(["postgres"]));
+    let target = &after["DeployTarget"];
+    assert_eq!(
+        (&target["UpdateCmdSpec"]["dir"], &target["Deps"]),
+        (&json!("/project/postgres"), &json!(["/project/postgres"]))
+    );
+    assert!(target["UpdateCmdSpec"]["args"].to_string().contains(redacted), "{target}");
+}
+
+#[test]
 fn a_load_that_failed_has_none() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("Tiltfile"), "fail('no')\n").unwrap();

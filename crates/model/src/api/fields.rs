@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::files::IgnoreRule;
-use crate::secret::Redactor;
+use crate::secret::{Redactor, redact_values};
 
 /// JSON with field names that are known beforehand: a project has hundreds of thousands, and a map of texts would be
 /// most of the work of writing them.
@@ -69,31 +69,23 @@ impl Node {
         }
     }
 
+    /// Redacts the values of a field of this name; names, paths and keys stay.
     #[must_use]
-    pub fn without_secrets(self, redactor: &Redactor) -> Self {
+    pub fn without_secrets(self, field: &str, redactor: &Redactor) -> Self {
         if redactor.is_empty() {
             return self;
         }
-        let within = |node: Self| node.without_secrets(redactor);
         match self {
-            Self::Value(value) => Self::Value(without_secrets(value, redactor)),
-            Self::List(items) => Self::List(items.into_iter().map(within).collect()),
+            Self::Value(value) => Self::Value(redact_values(field, value, redactor)),
+            Self::List(items) => {
+                Self::List(items.into_iter().map(|item| item.without_secrets(field, redactor)).collect())
+            }
             Self::Fields(Fields(fields)) => {
-                Self::Fields(Fields(fields.into_iter().map(|(name, node)| (name, within(node))).collect()))
+                let within =
+                    |(name, node): (&'static str, Self)| (name, node.without_secrets(name, redactor));
+                Self::Fields(Fields(fields.into_iter().map(within).collect()))
             }
         }
-    }
-}
-
-fn without_secrets(value: Value, redactor: &Redactor) -> Value {
-    match value {
-        Value::String(text) => redactor.redact(&text).into_owned().into(),
-        Value::Array(items) => items.into_iter().map(|item| without_secrets(item, redactor)).collect(),
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(key, value)| (redactor.redact(&key).into_owned(), without_secrets(value, redactor)))
-            .collect(),
-        other => other,
     }
 }
 
