@@ -288,14 +288,16 @@ fn a_forward_leads_to_the_pod_that_declares_its_port() {
     );
 }
 
+type Ports = Vec<(u64, u64)>;
+
 /// Returns the name of each `PortForward` object, its pod, and its local and container ports.
-fn objects(script: &Script) -> Vec<(String, String, Vec<(u64, u64)>)> {
+fn objects(script: &Script) -> Vec<(String, String, Ports)> {
     let objects = project_resource_objects(&script.state, &"web".into());
     let forwards = objects.into_iter().filter(|(key, _)| key.kind == "PortForward");
     let content = |(key, object): (ObjectKey, Object)| {
         let port = |value: &serde_json::Value| value.as_u64().expect("a port");
         let list = |pointer: &str| object.get(pointer).and_then(|it| it.as_array()).expect("a list").clone();
-        let ports = |of: &[serde_json::Value]| -> Vec<(u64, u64)> {
+        let ports = |of: &[serde_json::Value]| -> Ports {
             of.iter().map(|it| (port(&it["localPort"]), port(&it["containerPort"]))).collect()
         };
         let spec = ports(&list("/spec/forwards"));
