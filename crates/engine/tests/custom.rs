@@ -152,6 +152,19 @@ fn save_in_two_watches_runs_the_deploy_command_once() {
     }
 }
 
+/// A command may change nothing, such as `kubectl apply` of the same file: the container is still there, without the save.
+#[test]
+fn container_that_outlives_the_deploy_command_gets_what_it_lacks() {
+    let mut script = Script::loaded(vec![not_built(deployed_by_command("web"))]);
+    script.connect().deploy("web", "1").pod(running("web", "web-1", "1", "c1"));
+    script.save_image("web", "web", "/p/web/src/a");
+    script.event(Event::Requested { request: Request::Cancel { resource: "web".into() } });
+    script.save_image("web", "web", "/p/web/src/a");
+    assert!(shows(&script, "(deploy)"), "{}", script.show());
+    script.deploy("web", "1");
+    assert!(shows(&script, "sync web c1: [\"/p/web/src/a\"]"), "{}", script.show());
+}
+
 #[test]
 fn deploy_command_includes_changes_that_were_synced_before() {
     let mut script = Script::loaded(vec![not_built(deployed_by_command("web"))]);

@@ -78,9 +78,11 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                 kubernetes.changes.retain(|_, at| *at > update.snapshot);
                 for image in spec.images.iter().filter(|image| !image.is_built()) {
                     if let Some(known) = kubernetes.images.get_mut(&image.name) {
-                        // A command deploys the files as they are: nothing of them is copied again.
-                        let live_update = image.live_update.as_ref().filter(|_| spec.custom_deploy.is_none());
-                        known.record_deployment(update.snapshot, live_update);
+                        known.record_deployment(update.snapshot, image.live_update.as_ref());
+                        if spec.custom_deploy.is_some() {
+                            // A command deploys the files as they are: new containers have them.
+                            known.built = update.snapshot;
+                        }
                     }
                 }
                 let dropped = match &spec.custom_deploy {

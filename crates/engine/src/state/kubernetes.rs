@@ -105,7 +105,7 @@ pub(crate) struct ImageState {
     pub(crate) last_build: Option<BuildRecord>,
     /// The last run of the command that builds it.
     pub(crate) command: Option<CommandRun>,
-    /// All changes up to this number are in the built image.
+    /// All changes up to this number are in the built image, or in what a command deployed.
     pub(crate) built: u64,
     /// Changes since the image was built.
     pub(crate) changes: Changes,
