@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use lilt_daemon::{Ended, Habits, Settings, Transport};
+use lilt_daemon::{Ended, Habits, PluginOutput, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
@@ -333,6 +333,7 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         ci_timeout: plan.ci_timeout,
         output: files::own_output(),
         habits: Habits::from_environment(),
+        plugin_output: PluginOutput::default(),
     })
 }
 
@@ -429,6 +430,7 @@ pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow
         ci_timeout: None,
         output: Vec::new(),
         habits: Habits::default(),
+        plugin_output: terminal::plugin_output(),
     })
 }
 

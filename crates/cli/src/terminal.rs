@@ -1,6 +1,7 @@
 //! Writing to the terminal. The only module that does.
 use std::io::{BufRead as _, IsTerminal as _, Read as _, Write as _};
 
+use lilt_daemon::PluginOutput;
 use lilt_host::environment;
 use lilt_model::{Failure, escape};
 
@@ -104,6 +105,11 @@ pub(crate) fn read_line() -> Option<String> {
 pub(crate) fn aside(text: &str) {
     // Nobody is left to be told.
     let _ = writeln!(std::io::stderr(), "{}", escape::for_terminal(text));
+}
+
+/// Prints what exec plugins say, such as a device code, as soon as they say it.
+pub(crate) fn plugin_output() -> PluginOutput {
+    PluginOutput::new(aside)
 }
 
 /// Tells why the command failed.

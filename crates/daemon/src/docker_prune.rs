@@ -100,11 +100,7 @@ async fn reach(
     guardian: &Guardian,
 ) -> Result<(Arc<Engine>, Vec<String>), Failure> {
     let registry = registry(settings, project, cluster).await?;
-    let context = match cluster.is_session() {
-        true => settings.kubeconfig.context().map(str::to_owned),
-        false => Some(cluster.as_str().to_owned()),
-    };
-    let engine = examine::cluster_engine(context, guardian).await?.engine;
+    let engine = examine::cluster_engine(settings.connection(cluster), guardian).await?.engine;
     Ok((engine, names(project, cluster, registry.as_ref())))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lilt_cluster::{Cluster, ConnectOptions};
+use lilt_cluster::{Cluster, ConnectOptions, PluginOutput};
 use lilt_docker::Engine;
 use lilt_host::process::Guardian;
 use lilt_model::Failure;
@@ -41,10 +41,9 @@ pub(crate) fn engine() -> Result<Engine, Failure> {
 /// The engine that builds for the cluster of a context: its own where it has one that its pods run from, else this
 /// machine's. Only minikube's must be asked for, so that nobody else waits for a cluster.
 pub(crate) async fn cluster_engine(
-    context: Option<String>,
+    options: ConnectOptions,
     guardian: &Guardian,
 ) -> Result<ClusterEngine, Failure> {
-    let options = ConnectOptions { context, ..ConnectOptions::default() };
     // Without a cluster there is none that has an engine.
     if let Ok(cluster) = Cluster::connect(options).await
         && cluster.product() == Product::Minikube
@@ -57,16 +56,24 @@ pub(crate) async fn cluster_engine(
     Ok(ClusterEngine { engine: Arc::new(engine()?), variables: Vec::new() })
 }
 
-pub async fn examine_docker(context: Option<String>) -> Result<DockerFacts, Failure> {
+pub async fn examine_docker(
+    context: Option<String>,
+    plugin_output: PluginOutput,
+) -> Result<DockerFacts, Failure> {
     let guardian = Guardian::of_this_program()?;
-    let ClusterEngine { engine, variables } = cluster_engine(context, &guardian).await?;
+    let options = ConnectOptions { context, plugin_output, ..ConnectOptions::default() };
+    let ClusterEngine { engine, variables } = cluster_engine(options, &guardian).await?;
     let (version, buildkit) = tokio::join!(engine.info(), engine.uses_buildkit());
     guardian.close().await;
     Ok(DockerFacts { address: engine.address(), version, buildkit, variables })
 }
 
-pub async fn examine_cluster(context: Option<String>) -> Result<ClusterFacts, Failure> {
-    let cluster = Cluster::connect(ConnectOptions { context, ..ConnectOptions::default() }).await?;
+pub async fn examine_cluster(
+    context: Option<String>,
+    plugin_output: PluginOutput,
+) -> Result<ClusterFacts, Failure> {
+    let options = ConnectOptions { context, plugin_output, ..ConnectOptions::default() };
+    let cluster = Cluster::connect(options).await?;
     let (info, container_runtime) = tokio::join!(cluster.probe(), cluster.container_runtime());
     Ok(ClusterFacts {
         context: cluster.context().to_owned(),
@@ -82,7 +89,7 @@ pub async fn examine_cluster(context: Option<String>) -> Result<ClusterFacts, Fa
 pub async fn deploy_reference(reference: &str) -> Result<String, Failure> {
     let parsed = Reference::parse(reference)?;
     let guardian = Guardian::of_this_program()?;
-    let ClusterEngine { engine, .. } = cluster_engine(None, &guardian).await?;
+    let ClusterEngine { engine, .. } = cluster_engine(ConnectOptions::default(), &guardian).await?;
     guardian.close().await;
     let id = engine.image_id(reference).await?.ok_or_else(|| {
         Failure::user(format!("the Docker engine has no image {reference}"))

@@ -26,6 +26,7 @@ pub use api::Api;
 pub use docker_prune::docker_prune;
 pub use down::{Extent, down};
 pub use examine::{ClusterFacts, DockerFacts, deploy_reference, examine_cluster, examine_docker};
+pub use lilt_cluster::PluginOutput;
 pub use outlook::{Deletion, Leaving, Outlook, ResourceOutlook, Standing, deletion, outlook};
 pub use session::{Ended, run};
 pub use settings::{Habits, Settings, Transport};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lilt_cluster::ConnectOptions;
+use lilt_cluster::{ConnectOptions, PluginOutput};
 use lilt_engine::{DriftHabit, Mode};
 use lilt_host::environment;
 use lilt_model::ClusterName;
@@ -40,6 +40,8 @@ pub struct Settings {
     /// Where lilt's own output goes. It is no change, or telling of an update would cause the next.
     pub output: Vec<PathBuf>,
     pub habits: Habits,
+    /// Where commands that run no session print what exec plugins say, such as a device code. Sessions log it.
+    pub plugin_output: PluginOutput,
 }
 
 /// How running containers are reached.
@@ -73,7 +75,8 @@ impl Settings {
             true => (self.kubeconfig.context().map(str::to_owned), self.namespace.clone()),
             false => (Some(cluster.to_string()), None),
         };
-        ConnectOptions { context, namespace, ..ConnectOptions::default() }
+        let plugin_output = self.plugin_output.clone();
+        ConnectOptions { context, namespace, plugin_output, ..ConnectOptions::default() }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Docker {
 
 pub(crate) async fn run(docker: Docker) -> anyhow::Result<ExitCode> {
     // An engine that does not answer is told in lilt's words.
-    let facts = lilt_daemon::examine_docker(None).await?;
+    let facts = lilt_daemon::examine_docker(None, terminal::plugin_output()).await?;
     let builder = if facts.buildkit? { "1" } else { "0" };
     let mut env = vec![("DOCKER_BUILDKIT".to_owned(), builder.to_owned())];
     env.extend(facts.variables);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use lilt_daemon::{ClusterFacts, DockerFacts};
+use lilt_daemon::{ClusterFacts, DockerFacts, PluginOutput};
 use lilt_host::process::{Guardian, Launch, Process};
 use lilt_host::{environment, limits};
 use lilt_model::{COMPATIBLE_TILT_VERSION, Failure};
@@ -35,9 +35,10 @@ pub(crate) struct Doctor {
 
 pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
     let (docker, compose, cluster) = tokio::join!(
-        patiently("Docker", lilt_daemon::examine_docker(doctor.context.clone())),
+        // The login runs for both: its output is printed once.
+        patiently("Docker", lilt_daemon::examine_docker(doctor.context.clone(), PluginOutput::default())),
         compose_version(),
-        patiently("the cluster", lilt_daemon::examine_cluster(doctor.context)),
+        patiently("the cluster", lilt_daemon::examine_cluster(doctor.context, terminal::plugin_output())),
     );
     let sections = [
         docker_section(docker, compose),

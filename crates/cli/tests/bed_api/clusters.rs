@@ -32,6 +32,7 @@ fn a_cluster_that_is_made_is_reached_and_told_of() {
             find(&session, &format!("cluster/{silent}"), "does not", |it| it["status"]["error"].is_string());
         assert!(told["status"]["connectedAt"].is_null(), "{told}");
     }
+    session.lilt.wait_for_line("Connecting again when the kubeconfig changes.");
     make("nowhere", json!({"docker": {}}));
     let found =
         find(&session, "cluster/nowhere", "answers now", |it| it["status"]["connectedAt"].is_string());

@@ -50,9 +50,8 @@ fn unusable_kubeconfig_is_read_again_when_it_changes() {
     lilt.quit();
 }
 
-/// A device code is of use only while the plugin waits for it.
-#[test]
-fn exec_plugin_stderr_is_logged_while_it_runs() {
+/// A project whose login waits for a device code to be entered: until the file `entered` exists.
+fn project_with_login() -> Project {
     let user =
         "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: Never}}";
     let project = project(user);
@@ -66,10 +65,31 @@ fn exec_plugin_stderr_is_logged_while_it_runs() {
     );
     std::fs::set_permissions(project.file("login"), std::fs::Permissions::from_mode(0o755))
         .expect("it is there");
+    project
+}
+
+/// A device code is of use only while the plugin waits for it.
+#[test]
+fn exec_plugin_stderr_is_logged_while_it_runs() {
+    let project = project_with_login();
     let lilt = up(&project);
     lilt.wait_for_line("enter the code ABCD-42");
     assert_eq!(lilt.count("cannot reach"), 0, "the plugin still waits: {}", lilt.output());
     project.write("entered", "");
     lilt.wait_for_line("ERROR: cannot reach the cluster kind-mine");
     lilt.quit();
+}
+
+#[test]
+fn commands_without_a_session_print_exec_plugin_stderr_while_it_runs() {
+    for arguments in [&["down"][..], &["plan", "--down"]] {
+        let project = project_with_login();
+        let start = Start::new(&project, arguments).variable("KUBECONFIG", project.file("config"));
+        let lilt = start.start();
+        lilt.wait_for_line("enter the code ABCD-42");
+        assert_eq!(lilt.count("cannot reach"), 0, "the plugin still waits: {}", lilt.output());
+        project.write("entered", "");
+        let ended = lilt.ended().clean(1);
+        assert!(ended.stderr().contains("enter the code ABCD-42"), "{}", ended.output());
+    }
 }

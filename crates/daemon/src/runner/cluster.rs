@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use lilt_cluster::{Cluster, ConnectOptions};
+use lilt_cluster::{Cluster, ConnectOptions, PluginOutput};
 use lilt_engine::{ClusterSource, Event, FoundCluster};
 use lilt_host::environment;
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, ResourceName, SpanId};
 
+use super::connect::{KubeconfigChanges, kubeconfig_changed, next_attempt, plugin_output};
 use crate::context::Context;
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
@@ -17,46 +18,72 @@ const LONGEST_DELAY: Duration = Duration::from_secs(30);
 pub(crate) async fn run(context: Context, name: String, run: u64, source: ClusterSource) {
     let mut delay = FIRST_DELAY;
     let mut told: Option<Result<FoundCluster, Failure>> = None;
+    let mut changes: KubeconfigChanges = None;
+    let kube_context = match &source {
+        ClusterSource::Kubernetes { context, .. } => context.as_deref(),
+        ClusterSource::Docker { .. } => None,
+    };
+    let output = plugin_output(&context.logs, span_id(&name));
     loop {
-        let outcome = tokio::select! {
-            outcome = look(&source) => outcome,
+        let attempt = tokio::select! {
+            attempt = look(&source, &output) => attempt,
             () = context.cancel.cancelled() => return,
+        };
+        let (outcome, is_misconfigured) = match attempt {
+            Ok(found) => (Ok(found), false),
+            Err(LookError::Kubeconfig(failure)) => (Err(failure), true),
+            Err(LookError::Unreachable(failure)) => (Err(failure), false),
         };
         delay = if outcome.is_ok() { LONGEST_DELAY } else { (delay * 2).min(LONGEST_DELAY) };
         if told.as_ref() != Some(&outcome) {
             if let Err(failure) = &outcome {
-                let id = SpanId::from(format!("cluster:{name}"));
-                let mut span = context.logs.span(id, Some(ResourceName::tiltfile()), Source::Build);
-                span.print(
-                    Level::Error,
-                    &format!("ERROR: cluster {name}: {failure}\nTrying again until it answers."),
-                );
+                let mut span =
+                    context.logs.span(span_id(&name), Some(ResourceName::tiltfile()), Source::Build);
+                let next = next_attempt(is_misconfigured);
+                span.print(Level::Error, &format!("ERROR: cluster {name}: {failure}\n{next}"));
             }
             told = Some(outcome.clone());
             context.tell(Event::ClusterLooked { name: name.clone(), run, outcome }).await;
         }
         tokio::select! {
-            () = tokio::time::sleep(delay) => {}
+            () = kubeconfig_changed(&context, kube_context, &mut changes), if is_misconfigured => {}
+            () = tokio::time::sleep(delay), if !is_misconfigured => {}
             () = context.cancel.cancelled() => return,
         }
     }
 }
 
-async fn look(source: &ClusterSource) -> Result<FoundCluster, Failure> {
+fn span_id(name: &str) -> SpanId {
+    SpanId::from(format!("cluster:{name}"))
+}
+
+enum LookError {
+    /// Fails in the same way until the kubeconfig changes.
+    Kubeconfig(Failure),
+    Unreachable(Failure),
+}
+
+async fn look(source: &ClusterSource, output: &PluginOutput) -> Result<FoundCluster, LookError> {
     match source {
         ClusterSource::Kubernetes { context, namespace } => {
-            let (context, namespace) = (context.clone(), namespace.clone());
-            let cluster =
-                Cluster::connect(ConnectOptions { context, namespace, ..ConnectOptions::default() }).await?;
-            Ok(FoundCluster::Kubernetes(Box::new(cluster.probe().await?)))
+            let options = ConnectOptions {
+                context: context.clone(),
+                namespace: namespace.clone(),
+                plugin_output: output.clone(),
+                ..ConnectOptions::default()
+            };
+            let cluster = Cluster::connect(options).await.map_err(LookError::Kubeconfig)?;
+            let info = cluster.probe().await.map_err(LookError::Unreachable)?;
+            Ok(FoundCluster::Kubernetes(Box::new(info)))
         }
         ClusterSource::Docker { host } => {
             let variable = |name: &str| match (name, host) {
                 ("DOCKER_HOST", Some(host)) => Some(host.clone()),
                 _ => environment::variable(name),
             };
-            let engine = lilt_docker::Engine::connect(&variable, environment::home().as_deref())?;
-            let info = engine.info().await?;
+            let engine = lilt_docker::Engine::connect(&variable, environment::home().as_deref())
+                .map_err(LookError::Unreachable)?;
+            let info = engine.info().await.map_err(LookError::Unreachable)?;
             Ok(FoundCluster::Docker { version: info.version, arch: info.arch })
         }
     }

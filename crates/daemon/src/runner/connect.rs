@@ -21,6 +21,7 @@ use lilt_model::cluster::ClusterInfo;
 use lilt_model::files::FileSet;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
+use lilt_store::LogWriter;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -37,8 +38,9 @@ const REPEAT_DELAY: Duration = Duration::from_secs(60);
 pub(crate) async fn run(context: Context, name: ClusterName) {
     let mut delay = FIRST_DELAY;
     let mut told: Option<Failure> = None;
-    let mut changes = None;
-    let output = plugin_output(&context, &name);
+    let mut changes: KubeconfigChanges = None;
+    let kube_context = context.settings.connection(&name).context;
+    let output = plugin_output(&context.logs, span_id(&name));
     let docker = context.edges.docker.as_deref().ok();
     loop {
         let attempt = async {
@@ -68,10 +70,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
             Err((failure, in_kubeconfig)) => {
                 is_misconfigured = in_kubeconfig;
                 if told.as_ref() != Some(&failure) {
-                    let next = match is_misconfigured {
-                        true => "Connecting again when the kubeconfig changes.",
-                        false => "Trying again until it answers.",
-                    };
+                    let next = next_attempt(is_misconfigured);
                     span(&context, &name).print(Level::Error, &format!("ERROR: {failure}\n{next}"));
                     let (cluster, failure) = (name.clone(), failure.clone());
                     context.tell(Event::ClusterFailed { cluster, failure }).await;
@@ -80,24 +79,34 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
             }
         }
         tokio::select! {
-            () = kubeconfig_changed(&context, &name, &mut changes), if is_misconfigured => {}
+            () = kubeconfig_changed(&context, kube_context.as_deref(), &mut changes), if is_misconfigured => {}
             () = tokio::time::sleep(delay), if !is_misconfigured => delay = (delay * 2).min(LONGEST_DELAY),
             () = context.cancel.cancelled() => return,
         }
     }
 }
 
+/// What the log says after a failure.
+pub(super) fn next_attempt(is_misconfigured: bool) -> &'static str {
+    match is_misconfigured {
+        true => "Connecting again when the kubeconfig changes.",
+        false => "Trying again until it answers.",
+    }
+}
+
+/// The files that are watched, and the watch.
+pub(super) type KubeconfigChanges = Option<(Vec<PathBuf>, Subscription)>;
+
 /// Waits for a change of the kubeconfig files or of a file that they name.
 ///
 /// Returns at once whenever the set of files differs from the one that is watched: what changed before its watch began
 /// would be missed.
-async fn kubeconfig_changed(
+pub(super) async fn kubeconfig_changed(
     context: &Context,
-    name: &ClusterName,
-    changes: &mut Option<(Vec<PathBuf>, Subscription)>,
+    kube_context: Option<&str>,
+    changes: &mut KubeconfigChanges,
 ) {
-    let options = context.settings.connection(name);
-    let files = lilt_cluster::connection_files(options.context.as_deref());
+    let files = lilt_cluster::connection_files(kube_context);
     match changes {
         Some((watched, subscription)) if *watched == files => {
             if subscription.next().await.is_none() {
@@ -148,13 +157,13 @@ async fn examine(
 /// Logs what an exec plugin prints, such as a device code, while it runs.
 ///
 /// A plugin that fails is run again and again: what it repeats is logged once in a while.
-fn plugin_output(context: &Context, name: &ClusterName) -> PluginOutput {
+pub(super) fn plugin_output(logs: &LogWriter, span: SpanId) -> PluginOutput {
     // Not the context: the connection outlives this task, and the loop waits for all who may send events.
-    let (logs, name) = (context.logs.clone(), name.clone());
+    let logs = logs.clone();
     let logged = watch::Sender::new(BTreeMap::new());
     PluginOutput::new(move |line| {
         if logged.send_if_modified(|logged| note(logged, line, Instant::now())) {
-            cluster_span(&logs, &name).info(line);
+            logs.span(span.clone(), Some(ResourceName::tiltfile()), Source::Build).info(line);
         }
     })
 }
@@ -172,12 +181,11 @@ fn note(logged: &mut BTreeMap<String, Instant>, line: &str, now: Instant) -> boo
 }
 
 fn span(context: &Context, name: &ClusterName) -> lilt_store::Span {
-    cluster_span(&context.logs, name)
+    context.logs.span(span_id(name), Some(ResourceName::tiltfile()), Source::Build)
 }
 
-fn cluster_span(logs: &lilt_store::LogWriter, name: &ClusterName) -> lilt_store::Span {
-    let id = if name.is_session() { "cluster".to_owned() } else { format!("cluster:{name}") };
-    logs.span(SpanId::from(id), Some(ResourceName::tiltfile()), Source::Build)
+fn span_id(name: &ClusterName) -> SpanId {
+    SpanId::from(if name.is_session() { "cluster".to_owned() } else { format!("cluster:{name}") })
 }
 
 fn announce(context: &Context, name: &ClusterName, info: &ClusterInfo, after_failure: bool) {
