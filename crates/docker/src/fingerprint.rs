@@ -101,7 +101,7 @@ mod tests {
     fn build(root: &Path) -> DockerBuild {
         let ignores = vec![IgnoreRule::path(root.join("ignored"))];
         DockerBuild {
-            context: FileSet { roots: vec![root.to_owned()], ignores },
+            context: FileSet::new(vec![root.to_owned()], ignores),
             dockerfile: "FROM scratch\nCOPY . /\n".into(),
             ..DockerBuild::default()
         }

@@ -73,7 +73,7 @@ async fn a_build_goes_to_podman_as_an_archive() {
     answers.push_str(&format!("{{\"aux\":{{\"ID\":\"{ID}\"}}}}\n"));
     let mut requests = serve(UnixListener::bind(&socket).unwrap(), answers);
     let request = BuildRequest::new(DockerBuild {
-        context: FileSet { roots: vec![context], ignores: Vec::new() },
+        context: FileSet::new(vec![context], Vec::new()),
         dockerfile: "FROM busybox\nCOPY file /\n".into(),
         ..DockerBuild::default()
     });
@@ -105,7 +105,7 @@ async fn a_failing_step_of_podman_has_its_place() {
     );
     let _requests = serve(UnixListener::bind(&socket).unwrap(), answers);
     let request = BuildRequest::new(DockerBuild {
-        context: FileSet { roots: vec![folder.path().to_owned()], ignores: Vec::new() },
+        context: FileSet::new(vec![folder.path().to_owned()], Vec::new()),
         dockerfile: "FROM busybox\n\nRUN exit 5\n".into(),
         dockerfile_path: Some("app/Dockerfile".into()),
         ..DockerBuild::default()

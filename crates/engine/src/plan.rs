@@ -273,5 +273,5 @@ fn ignored(spec: &KubernetesResource, image: &ImageTarget) -> FileSet {
             ignores.push(rule.clone());
         }
     }
-    FileSet { roots: Vec::new(), ignores }
+    FileSet::new(Vec::new(), ignores)
 }

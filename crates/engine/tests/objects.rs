@@ -258,7 +258,7 @@ fn load_of(script: &Script, name: &str) -> Option<(u64, std::path::PathBuf, Vec<
 fn loaded(script: &mut Script, name: &str, resources: Vec<lilt_model::resource::Resource>) {
     let (load, path, _) = load_of(script, name).expect("a load runs");
     let project = lilt_model::project::Project { resources, ..Default::default() };
-    let files = lilt_model::files::FileSet { roots: vec![path], ignores: vec![] };
+    let files = lilt_model::files::FileSet::new(vec![path], vec![]);
     let outcome = Ok(Box::new(project));
     script.event(Event::Loaded { load, files, contents: Default::default(), outcome });
 }

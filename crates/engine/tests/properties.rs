@@ -418,7 +418,7 @@ impl World {
             _ => None,
         });
         let Some(load) = running else { return };
-        let files = lilt_model::files::FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
+        let files = lilt_model::files::FileSet::new(vec!["/p/Tiltfile".into()], Vec::new());
         let project = lilt_model::project::Project { resources: project(which), ..Default::default() };
         let outcome = if good { Ok(Box::new(project)) } else { Err(Failure::user("syntax")) };
         self.event(Event::Loaded { load, files, contents: Default::default(), outcome });

@@ -1,6 +1,7 @@
 //! Sets of files on this machine, by roots and ignore rules.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -11,12 +12,21 @@ use serde::{Deserialize, Serialize};
 pub struct FileSet {
     /// Files or directories; one that does not exist yet counts from when it appears.
     pub roots: Vec<PathBuf>,
+    /// Paths that count only by themselves: if one is a directory, what is below it is not in the set.
+    ///
+    /// May repeat paths of `roots`, which then have no depth either.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub entries: BTreeSet<PathBuf>,
     pub ignores: Vec<IgnoreRule>,
 }
 
 impl FileSet {
+    pub fn new(roots: Vec<PathBuf>, ignores: Vec<IgnoreRule>) -> Self {
+        Self { roots, entries: BTreeSet::new(), ignores }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.roots.is_empty()
+        self.roots.is_empty() && self.entries.is_empty()
     }
 }
 

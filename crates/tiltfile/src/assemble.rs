@@ -245,7 +245,7 @@ fn local_resource(
     default_mode: TriggerMode,
     ignored_everywhere: &[IgnoreRule],
 ) -> Resource {
-    let mut files = FileSet { roots: local.deps.clone(), ignores: local.ignores.clone() };
+    let mut files = FileSet::new(local.deps.clone(), local.ignores.clone());
     files.ignores.extend_from_slice(ignored_everywhere);
     Resource {
         name: ResourceName::new(&local.name),

@@ -71,7 +71,7 @@ fn below(session: &Session<'_>, repository: &Repository, path: &str, name: &str)
     let tiltfile = folder.join("Tiltfile");
     if session.outside.is_dir(&tiltfile) || !session.outside.exists(&tiltfile) {
         // It may come to be: then the load is tried again.
-        session.watch(&tiltfile);
+        session.watch_entry(&tiltfile);
         let failure = Failure::user(format!("there is no extension {name} in {}", repository.shown()));
         return Err(failure.detail(format!("no such file: {}", tiltfile.display())));
     }

@@ -155,11 +155,11 @@ fn evaluate_and_assemble(
     let secrets = session.secrets();
     let hashes = session.hashes();
     let calls = session.take_calls();
-    let (mut declared, read, contents) = session.into_parts();
+    let (mut declared, mut files, contents) = session.into_parts();
     extension::note_loaded(&mut declared);
     let mut ignored_everywhere: Vec<IgnoreRule> = tiltignore.into_iter().collect();
     ignored_everywhere.extend_from_slice(&declared.settings.watch_ignores);
-    let files = FileSet { roots: read.into_iter().collect(), ignores: ignored_everywhere.clone() };
+    files.ignores.clone_from(&ignored_everywhere);
     let project = result.and_then(|()| {
         let deploys = !declared.objects.is_empty() || !declared.custom_deploys.is_empty();
         let context = if deploys { outside.kube_context()? } else { None };
@@ -213,12 +213,13 @@ fn read_tiltignore(session: &Session<'_>) -> Result<Option<IgnoreRule>, Failure>
             Ok(Some(IgnoreRule { base, patterns }).filter(|rule| !rule.patterns.is_empty()))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::environment(format!("cannot read {}: {error}", path.display()))),
+        Err(error) => Err(session.unreadable(&path, &error)),
     }
 }
 
 fn only(request: &LoadRequest) -> FileSet {
-    FileSet { roots: vec![request.path.clone()], ignores: Vec::new() }
+    let path = request.path.clone();
+    FileSet { roots: vec![path.clone()], entries: [path].into(), ignores: Vec::new() }
 }
 
 /// Several failures as one: the first, with the others below it.

@@ -15,7 +15,7 @@ use std::sync::mpsc::SyncSender;
 
 use lilt_model::Failure;
 use lilt_model::command::Command;
-use lilt_model::files::{Contents, fingerprint};
+use lilt_model::files::{Contents, FileSet, fingerprint};
 use starlark::any::ProvidesStaticType;
 use starlark::eval::Evaluator;
 
@@ -43,8 +43,10 @@ pub(crate) struct Session<'a> {
     pub(crate) declared: RefCell<Declarations>,
     /// Goes to the thread that asked for the load, as it comes.
     printed: SyncSender<Message>,
-    /// Everything that was read or looked for.
+    /// Files and directories that were read or looked for, with all that is below them.
     files: RefCell<BTreeSet<PathBuf>>,
+    /// Files that were read or looked for, also if there are directories in their places.
+    entries: RefCell<BTreeSet<PathBuf>>,
     /// The places that were looked at for a `.git`.
     repositories: RefCell<HashMap<PathBuf, bool>>,
     /// What the files that were read held.
@@ -95,6 +97,7 @@ impl<'a> Session<'a> {
             printed,
             declared: RefCell::default(),
             files: RefCell::default(),
+            entries: RefCell::default(),
             repositories: RefCell::default(),
             contents: RefCell::default(),
             sources: RefCell::default(),
@@ -210,22 +213,22 @@ impl<'a> Session<'a> {
         is
     }
 
-    /// A file or directory whose change reloads.
+    /// Reloads when this file, or anything in this directory, changes.
     pub(crate) fn watch(&self, path: &Path) {
         self.files.borrow_mut().insert(path.to_owned());
+    }
+
+    /// Reloads when this file changes, is created or deleted. Of a directory in its place, the content does not count.
+    pub(crate) fn watch_entry(&self, path: &Path) {
+        self.entries.borrow_mut().insert(path.to_owned());
     }
 
     /// Reads a file and notes it, also if it is missing: creating it reloads then.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let content = self.outside.read_file(path);
-        if !self.outside.is_dir(path) {
-            let known = content.as_deref().ok().map(fingerprint);
-            self.contents.borrow_mut().insert(path.to_owned(), known);
-        }
-        // A directory is not watched: watches go to the bottom, and all its files would count.
-        if content.is_ok() || !self.outside.is_dir(path) {
-            self.watch(path);
-        }
+        let known = content.as_deref().ok().map(fingerprint);
+        self.contents.borrow_mut().insert(path.to_owned(), known);
+        self.watch_entry(path);
         content
     }
 
@@ -269,9 +272,15 @@ impl<'a> Session<'a> {
             .ok_or_else(|| raise(Failure::internal("a builtin was called from nowhere")))
     }
 
-    pub(crate) fn into_parts(self) -> (Declarations, BTreeSet<PathBuf>, Contents) {
+    /// The declarations, what is to be watched, and what the files held that were read.
+    pub(crate) fn into_parts(self) -> (Declarations, FileSet, Contents) {
         let contents = Contents(self.contents.into_inner().into_iter().collect());
-        (self.declared.into_inner(), self.files.into_inner(), contents)
+        let (mut roots, mut entries) = (self.files.into_inner(), self.entries.into_inner());
+        entries.retain(|entry| !roots.contains(entry));
+        // As in Tilt, a directory that was read as a file is not among the files of the Tiltfile.
+        roots.extend(entries.iter().filter(|entry| !self.outside.is_dir(entry)).cloned());
+        let files = FileSet { roots: roots.into_iter().collect(), entries, ignores: Vec::new() };
+        (self.declared.into_inner(), files, contents)
     }
 }
 

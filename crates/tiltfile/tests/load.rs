@@ -181,6 +181,44 @@ fn a_missing_tiltfile_is_watched_for() {
 }
 
 #[test]
+fn directory_in_place_of_a_file_is_watched_without_its_content() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    for name in ["Tiltfile", "file", "values.yaml", "compose.yml", ".tiltignore", "exists"] {
+        fs::create_dir(path(name)).unwrap();
+    }
+    let request = |name: &str| LoadRequest { path: path(name), ..LoadRequest::default() };
+    let loaded = load(&request("Tiltfile"), &RealOutside::default(), &|| false, &mut |_| {});
+    let failure = loaded.project.unwrap_err();
+    assert_eq!(failure.message, format!("{} is a directory, not a file", path("Tiltfile").display()));
+    // Tilt does not name it among the files of the Tiltfile.
+    assert!(
+        loaded.files.entries.contains(&path("Tiltfile")) && !loaded.files.roots.contains(&path("Tiltfile"))
+    );
+
+    for (call, name) in [
+        ("read_file('file')", "file"),
+        ("read_file('file', default='')", "file"),
+        ("docker_compose('compose.yml')", "compose.yml"),
+        ("os.path.exists('exists')", "exists"),
+        ("read_json('file')", "file"),
+        ("helm('missing')", "missing"),
+        ("local_git_repo('missing')", "missing"),
+        ("local('true', dir='missing')", "missing"),
+        ("k8s_yaml('missing/*.yaml')", "missing"),
+        ("load_dynamic('file')", "file"),
+        ("", ".tiltignore"),
+    ] {
+        fs::write(path("other"), call).unwrap();
+        let loaded = load(&request("other"), &RealOutside::default(), &|| false, &mut |_| {});
+        assert!(loaded.files.entries.contains(&path(name)), "{call}: {:?}", loaded.files);
+    }
+    fs::write(path("other"), "watch_file('file')\nread_file('file')\n").unwrap();
+    let files = load(&request("other"), &RealOutside::default(), &|| false, &mut |_| {}).files;
+    assert!(files.roots.contains(&path("file")) && !files.entries.contains(&path("file")), "{files:?}");
+}
+
+#[test]
 fn no_kubeconfig_is_read_without_objects() {
     let directory = tempfile::tempdir().unwrap();
     // The context would be refused if it were looked at.

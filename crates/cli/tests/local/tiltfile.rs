@@ -1,5 +1,7 @@
 //! What a change to the Tiltfile does, and what a broken one does not.
 
+use std::fs;
+
 use lilt_testbed_env::{Project, eventually};
 use serde_json::Value;
 
@@ -48,6 +50,37 @@ fn an_edit_is_a_diff_of_resources() {
     // It would be on a page that is opened now, if it were there.
     project.write("Tiltfile", &format!("{after}local_resource('goes', 'echo back')\n"));
     lilt.wait_for_words("goes", "back");
+    lilt.quit();
+}
+
+#[test]
+fn tiltfile_that_was_a_directory_is_loaded_again() {
+    let text = |word: &str| format!("print('loaded {word}')\nread_file('settings')\n");
+    let project = Project::new(&[("Tiltfile", &text("one")), ("settings", "")]);
+    let lilt = Start::up(&project).start();
+    lilt.wait_for_line("loaded one");
+    let tiltfile = project.file("Tiltfile");
+    for word in ["two", "three"] {
+        let place = lilt.place();
+        fs::remove_file(&tiltfile).expect("it is a file");
+        fs::create_dir(&tiltfile).expect("nothing is there");
+        lilt.wait_for_line_after(place, "Tiltfile is a directory, not a file");
+        lilt.wait_until(TILTFILE, "has failed", has_failed);
+        fs::remove_dir(&tiltfile).expect("it is empty");
+        fs::write(&tiltfile, text(word)).expect("nothing is there");
+        lilt.wait_for_line_after(place, &format!("loaded {word}"));
+        lilt.wait_until(TILTFILE, "is loaded", |it| it["status"]["updateStatus"] == "ok");
+    }
+    // The same for a file that it reads.
+    let (settings, place) = (project.file("settings"), lilt.place());
+    fs::remove_file(&settings).expect("it is a file");
+    fs::create_dir(&settings).expect("nothing is there");
+    lilt.wait_for_line_after(place, "settings is a directory, not a file");
+    let place = lilt.place();
+    fs::remove_dir(&settings).expect("it is empty");
+    fs::write(&settings, "").expect("nothing is there");
+    lilt.wait_for_line_after(place, "loaded three");
+    lilt.wait_until(TILTFILE, "is loaded", |it| it["status"]["updateStatus"] == "ok");
     lilt.quit();
 }
 

@@ -114,7 +114,7 @@ pub(super) async fn kubeconfig_changed(
             }
         }
         _ => {
-            let set = FileSet { roots: files.clone(), ignores: Vec::new() };
+            let set = FileSet::new(files.clone(), Vec::new());
             match context.edges.watcher.subscribe(set) {
                 Ok(subscription) => *changes = Some((files, subscription)),
                 // Files that cannot be watched are read now and then.

@@ -11,7 +11,7 @@ use crate::context::Context;
 pub(crate) async fn run(context: Context, name: ClusterName) {
     let Ok(cluster) = context.cluster(&name) else { return };
     let pinned = cluster.context().to_owned();
-    let files = FileSet { roots: lilt_cluster::kubeconfig_files(), ignores: Vec::new() };
+    let files = FileSet::new(lilt_cluster::kubeconfig_files(), Vec::new());
     let mut subscription = match context.edges.watcher.subscribe(files) {
         Ok(subscription) => subscription,
         Err(failure) => return complain(&context, &failure),

@@ -68,7 +68,7 @@ impl Context {
 
     pub(crate) fn request(&self, dockerfile: &str) -> BuildRequest {
         BuildRequest::new(DockerBuild {
-            context: FileSet { roots: vec![self.path().to_owned()], ignores: Vec::new() },
+            context: FileSet::new(vec![self.path().to_owned()], Vec::new()),
             dockerfile_path: Some(PathBuf::from("project/Dockerfile")),
             dockerfile: dockerfile.to_owned(),
             ..DockerBuild::default()

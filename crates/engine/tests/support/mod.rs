@@ -80,7 +80,7 @@ impl Script {
 
     pub fn load_with(&mut self, project: Project) -> &mut Self {
         let load = self.running_load().expect("a load runs");
-        let files = FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
+        let files = FileSet::new(vec!["/p/Tiltfile".into()], Vec::new());
         self.event(Event::Loaded {
             load,
             files,
@@ -91,7 +91,7 @@ impl Script {
 
     pub fn load_fails(&mut self, words: &str) -> &mut Self {
         let load = self.running_load().expect("a load runs");
-        let files = FileSet { roots: vec!["/p/Tiltfile".into()], ignores: Vec::new() };
+        let files = FileSet::new(vec!["/p/Tiltfile".into()], Vec::new());
         self.event(Event::Loaded {
             load,
             files,
@@ -321,7 +321,7 @@ fn job_words(job: &UpdateJob) -> String {
 pub fn local(name: &str) -> Resource {
     let body = LocalResource {
         update: Some(Command::shell(format!("make {name}"), "/p")),
-        files: FileSet { roots: vec![PathBuf::from(format!("/p/{name}"))], ignores: Vec::new() },
+        files: FileSet::new(vec![PathBuf::from(format!("/p/{name}"))], Vec::new()),
         ..LocalResource::default()
     };
     resource(name, Body::Local(body))
@@ -376,7 +376,7 @@ pub fn resource(name: &str, body: Body) -> Resource {
 
 /// A Deployment with one image `name` whose context is `/p/name` and whose `/p/name/src` is synced.
 pub fn workload(name: &str) -> Resource {
-    let files = FileSet { roots: vec![PathBuf::from(format!("/p/{name}"))], ignores: Vec::new() };
+    let files = FileSet::new(vec![PathBuf::from(format!("/p/{name}"))], Vec::new());
     let image = ImageTarget {
         name: name.into(),
         build: ImageBuild::Docker(DockerBuild {
@@ -436,7 +436,7 @@ pub fn deployed_by_command(name: &str) -> Resource {
         kubernetes.custom_deploy = Some(CustomDeploy {
             apply: Command::shell(format!("deploy {name}"), "/p"),
             delete: Command::shell(format!("delete {name}"), "/p"),
-            files: FileSet { roots: vec![format!("/p/{name}.yaml").into()], ignores: Vec::new() },
+            files: FileSet::new(vec![format!("/p/{name}.yaml").into()], Vec::new()),
         });
     }
     workload

@@ -26,9 +26,18 @@ const EASE: u32 = 9;
 /// A file or a folder with all below it, for one region.
 type Place = (RegionId, PathBuf);
 
+/// How much of a place counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// The file or folder itself.
+    Entry,
+    /// All below it, too.
+    Tree,
+}
+
 #[derive(Debug)]
 enum Order {
-    Look { place: Place, matcher: Arc<Matcher> },
+    Look { place: Place, depth: Depth, matcher: Arc<Matcher> },
     Forget { region: RegionId },
 }
 
@@ -62,11 +71,11 @@ impl Poller {
     }
 
     /// Looks at a place from now on; the first thing that is seen says that it has begun.
-    pub(super) fn look(&mut self, region: RegionId, path: PathBuf, matcher: Arc<Matcher>) {
+    pub(super) fn look(&mut self, region: RegionId, path: PathBuf, depth: Depth, matcher: Arc<Matcher>) {
         if self.orders.is_none() {
             self.start();
         }
-        self.send(Order::Look { place: (region, path), matcher });
+        self.send(Order::Look { place: (region, path), depth, matcher });
     }
 
     pub(super) fn forget(&self, region: RegionId) {
@@ -98,7 +107,7 @@ struct Looker {
     orders: Receiver<Order>,
     seen: Sender<Seen>,
     bell: UnixStream,
-    places: HashMap<Place, (Arc<Matcher>, Snapshot)>,
+    places: HashMap<Place, (Depth, Arc<Matcher>, Snapshot)>,
 }
 
 impl Looker {
@@ -122,12 +131,12 @@ impl Looker {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Look { place, matcher } => {
-                let now = Snapshot::take(&place.1, &matcher);
+            Order::Look { place, depth, matcher } => {
+                let now = Snapshot::take(&place.1, depth, &matcher);
                 let region = place.0;
                 // Taken anew, because what was there before it came back is of no use.
-                let before = self.places.insert(place.clone(), (matcher, now.clone()));
-                let difference = before.map(|(_, before)| before.difference(&now)).unwrap_or_default();
+                let before = self.places.insert(place.clone(), (depth, matcher, now.clone()));
+                let difference = before.map(|(_, _, before)| before.difference(&now)).unwrap_or_default();
                 self.tell(difference.seen(region, true));
             }
             Order::Forget { region } => self.places.retain(|(holder, _), _| *holder != region),
@@ -136,8 +145,8 @@ impl Looker {
 
     fn look_at_all(&mut self) {
         let mut told = Vec::new();
-        for ((region, path), (matcher, before)) in &mut self.places {
-            let now = Snapshot::take(path, matcher);
+        for ((region, path), (depth, matcher, before)) in &mut self.places {
+            let now = Snapshot::take(path, *depth, matcher);
             let difference = before.difference(&now);
             if difference != Difference::default() {
                 told.push(difference.seen(*region, false));
@@ -188,12 +197,12 @@ impl Stamp {
 struct Snapshot(BTreeMap<PathBuf, Stamp>);
 
 impl Snapshot {
-    fn take(root: &Path, matcher: &Matcher) -> Snapshot {
+    fn take(root: &Path, depth: Depth, matcher: &Matcher) -> Snapshot {
         let mut found = BTreeMap::new();
         let mut open = Vec::new();
         // The root itself may be a link.
         if let Ok(about) = fs::metadata(root) {
-            if about.is_dir() {
+            if about.is_dir() && depth == Depth::Tree {
                 open.push(root.to_path_buf());
             }
             found.insert(root.to_path_buf(), Stamp::of(&about));
@@ -221,10 +230,15 @@ impl Snapshot {
         let mut paths = Vec::new();
         let mut gone: Option<&Path> = None;
         for (path, stamp) in &self.0 {
-            if now.0.contains_key(path) || gone.is_some_and(|gone| path.starts_with(gone)) {
+            let after = now.0.get(path);
+            let is_kept = after.is_some_and(|after| after.is_folder == stamp.is_folder);
+            if is_kept || gone.is_some_and(|gone| path.starts_with(gone)) {
                 continue;
             }
-            paths.push(path.clone());
+            // A file in the place of a folder is among the changed files.
+            if after.is_none_or(|after| after.is_folder) {
+                paths.push(path.clone());
+            }
             gone = stamp.is_folder.then_some(path);
         }
         let is_empty = |folder: &PathBuf| {

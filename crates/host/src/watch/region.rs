@@ -1,9 +1,10 @@
 //! A region: one root with its ignore rules. Subscriptions that name the same one share it.
 
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -15,6 +16,9 @@ use super::SubscriptionId;
 use super::service::Job;
 use super::table::NodeId;
 
+/// How many links of one path are followed; the system follows as many.
+const MOST_LINKS: usize = 40;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RegionId(pub(super) u64);
 
@@ -24,13 +28,12 @@ pub(super) struct Region {
     pub(super) ignores: Vec<IgnoreRule>,
     pub(super) matcher: Arc<Matcher>,
     pub(super) subscribers: Vec<SubscriptionId>,
-    /// The directories it holds in the table: those of its tree, and those above a root that is a file, a link or
-    /// missing.
+    /// Whether only the root itself counts, not what is below it.
+    pub(super) is_entry: bool,
+    /// The directories it holds in the table: those of its tree, and those that report changes of the root itself.
     pub(super) held: HashSet<NodeId>,
-    /// Where a root that is a link to a file leads.
-    pub(super) target: Option<PathBuf>,
-    /// Whether there was something at the root when it was last looked at.
-    pub(super) existed: bool,
+    /// What was at the root when it was last resolved.
+    pub(super) found: Found,
     /// Some of it is looked at again and again.
     pub(super) looked_at: bool,
     /// Directories still to be walked. The last comes first: so few wait at a time, where a walk by levels would keep
@@ -43,20 +46,36 @@ pub(super) struct Region {
 }
 
 impl Region {
-    pub(super) fn new(root: PathBuf, ignores: Vec<IgnoreRule>, matcher: Arc<Matcher>) -> Self {
+    pub(super) fn new(
+        root: PathBuf,
+        is_entry: bool,
+        ignores: Vec<IgnoreRule>,
+        matcher: Arc<Matcher>,
+    ) -> Self {
         Self {
+            found: Found { resolved: root.clone(), ..Found::default() },
             root,
+            is_entry,
             ignores,
             matcher,
             subscribers: Vec::new(),
             held: HashSet::new(),
-            target: None,
-            existed: false,
             looked_at: false,
             walks: Vec::new(),
             jobs: 0,
             failure: None,
         }
+    }
+
+    /// Whether the root may be another one when the entry at `path` is replaced, moved or deleted.
+    pub(super) fn depends_on(&self, path: &Path) -> bool {
+        let Found { resolved, links, .. } = &self.found;
+        [&self.root, resolved].into_iter().chain(links).any(|part| part.starts_with(path))
+    }
+
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        let is_within = if self.is_entry { path == self.root } else { path.starts_with(&self.root) };
+        is_within && !self.matcher.ignores(path)
     }
 }
 
@@ -91,41 +110,79 @@ fn changed_since(path: &Path, time: SystemTime) -> bool {
     metadata.ctime() >= i64::try_from(time.as_secs()).unwrap_or(0)
 }
 
-/// What is at a root.
-#[derive(Debug)]
-pub(super) enum Found {
-    Directory {
-        link: bool,
-    },
-    File {
-        target: Option<PathBuf>,
-    },
-    /// Nothing; `ancestor` is the nearest directory above it, `next` what must appear in it.
-    Missing {
-        ancestor: PathBuf,
-        next: PathBuf,
-    },
+/// What is at a root, and how its path leads there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// None: nothing is there.
+    pub(super) kind: Option<Kind>,
+    /// The root without links. Of a missing root, as far as the links lead.
+    pub(super) resolved: PathBuf,
+    /// The links that were followed, each without links in the path of its directory.
+    pub(super) links: Vec<PathBuf>,
+    /// The nearest directory above `resolved`, if the root is missing.
+    pub(super) ancestor: Option<PathBuf>,
 }
 
-pub(super) fn look(root: &Path) -> Found {
-    let link = fs::symlink_metadata(root).is_ok_and(|metadata| metadata.is_symlink());
-    match fs::metadata(root) {
-        Ok(metadata) if metadata.is_dir() => Found::Directory { link },
-        Ok(_) => Found::File { target: link.then(|| fs::canonicalize(root).ok()).flatten() },
-        Err(_) => {
-            let mut next = root;
-            let mut above = root.ancestors().skip(1);
-            loop {
-                match above.next() {
-                    Some(directory) if !directory.is_dir() => next = directory,
-                    directory => {
-                        let ancestor = directory.unwrap_or(Path::new("/"));
-                        return Found::Missing { ancestor: ancestor.into(), next: next.into() };
-                    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Directory { device: u64, inode: u64 },
+}
+
+impl Kind {
+    pub(super) fn of(path: &Path) -> Option<Kind> {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = fs::metadata(path).ok()?;
+        Some(match metadata.is_dir() {
+            true => Kind::Directory { device: metadata.dev(), inode: metadata.ino() },
+            false => Kind::File,
+        })
+    }
+}
+
+impl Found {
+    /// Follows links as the system does, and notes those on the way: when one is retargeted, something else is at `root`.
+    pub(super) fn at(root: &Path) -> Found {
+        let mut links = Vec::new();
+        let mut resolved = PathBuf::new();
+        let mut ahead: Vec<OsString> = names(root);
+        while let Some(name) = ahead.pop() {
+            if name == ".." {
+                resolved.pop();
+                continue;
+            }
+            let path = resolved.join(&name);
+            match fs::read_link(&path) {
+                Ok(target) if links.len() < MOST_LINKS => {
+                    links.push(path);
+                    // A target that is absolute begins with `/`, which replaces what is resolved so far.
+                    ahead.extend(names(&target));
                 }
+                _ => resolved = path,
             }
         }
+        let kind = Kind::of(root);
+        let ancestor = match kind {
+            None => resolved.ancestors().skip(1).find(|above| above.is_dir()).map(Path::to_path_buf),
+            Some(_) => None,
+        };
+        Found { kind, resolved, links, ancestor }
     }
+
+    pub(super) fn is_directory(&self) -> bool {
+        matches!(self.kind, Some(Kind::Directory { .. }))
+    }
+
+    /// Whether what was there before is gone. A file that replaced a file counts as changed, not as gone.
+    pub(super) fn replaces(&self, before: &Found) -> bool {
+        before.kind.is_some() && before.kind != self.kind
+    }
+}
+
+/// The parts of a path, the last one first, without `.`.
+fn names(path: &Path) -> Vec<OsString> {
+    let is_part = |component: &Component<'_>| *component != Component::CurDir;
+    path.components().rev().filter(is_part).map(|component| component.as_os_str().to_owned()).collect()
 }
 
 /// The directory that has this path as an entry; the root of the file system has none and is its own.

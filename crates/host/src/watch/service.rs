@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 
 use super::delivery::{Content, Delivery};
 use super::mounts::{Choice, Mounts};
-use super::poll::{Poller, Seen};
+use super::poll::{Depth, Poller, Seen};
 use super::region::{Reason, Region, RegionId, Report};
 use super::table::Table;
 use super::{Command, SubscriptionId};
@@ -231,11 +231,15 @@ impl State {
         }
         let mut regions: Vec<RegionId> = Vec::new();
         let mut fresh = Vec::new();
-        for root in files.roots {
-            let region = match self.find_region(&root, &files.ignores) {
+        let FileSet { roots, entries, ignores } = files;
+        let roots = roots.into_iter().filter(|root| !entries.contains(root)).map(|root| (root, false));
+        let roots: Vec<(PathBuf, bool)> = roots.collect();
+        for (root, is_entry) in roots.into_iter().chain(entries.into_iter().map(|entry| (entry, true))) {
+            let region = match self.find_region(&root, is_entry, &ignores) {
                 Some(region) => region,
                 None => {
-                    let region = self.add_region(root, files.ignores.clone(), matcher.clone());
+                    let region = Region::new(root, is_entry, ignores.clone(), matcher.clone());
+                    let region = self.add_region(region);
                     fresh.push(region);
                     region
                 }
@@ -261,18 +265,16 @@ impl State {
         self.tell_if_ready(id);
     }
 
-    fn find_region(&self, root: &Path, ignores: &[IgnoreRule]) -> Option<RegionId> {
+    fn find_region(&self, root: &Path, is_entry: bool, ignores: &[IgnoreRule]) -> Option<RegionId> {
         let candidates = self.by_root.get(root)?;
-        candidates
-            .iter()
-            .copied()
-            .find(|id| self.regions.get(id).is_some_and(|region| region.ignores == ignores))
+        let is_it = |region: &Region| region.is_entry == is_entry && region.ignores == ignores;
+        candidates.iter().copied().find(|id| self.regions.get(id).is_some_and(is_it))
     }
 
-    fn add_region(&mut self, root: PathBuf, ignores: Vec<IgnoreRule>, matcher: Arc<Matcher>) -> RegionId {
+    fn add_region(&mut self, region: Region) -> RegionId {
         let id = RegionId(self.new_id());
-        self.by_root.entry(root.clone()).or_default().push(id);
-        self.regions.insert(id, Region::new(root, ignores, matcher));
+        self.by_root.entry(region.root.clone()).or_default().push(id);
+        self.regions.insert(id, region);
         id
     }
 
@@ -291,8 +293,7 @@ impl State {
     fn take_over(&mut self, from: SubscriptionId, to: SubscriptionId) {
         let regions = self.subscribers.get(&to).map_or(&[][..], |subscriber| &subscriber.regions);
         let regions: Vec<&Region> = regions.iter().filter_map(|id| self.regions.get(id)).collect();
-        let is_wanted =
-            |path: &Path| regions.iter().any(|it| path.starts_with(&it.root) && !it.matcher.ignores(path));
+        let is_wanted = |path: &Path| regions.iter().any(|region| region.contains(path));
         self.delivery.take_over(from, to, is_wanted);
         self.unsubscribe(from);
     }
@@ -364,7 +365,8 @@ impl State {
             self.delivery.notice(*subscription, reason.notice(&path, self.table.count()));
             self.told.insert(reason);
         }
-        self.poller.look(id, path, region.matcher.clone());
+        let depth = if region.is_entry { Depth::Entry } else { Depth::Tree };
+        self.poller.look(id, path, depth, region.matcher.clone());
     }
 
     fn looked(&mut self, seen: Seen) {

@@ -54,6 +54,15 @@ pub(super) enum Links {
     Refuse,
 }
 
+/// What a directory is watched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interest {
+    /// All changes of its files.
+    Content,
+    /// Which entries it has. Others may watch the same directory for its content, too.
+    Entries,
+}
+
 impl Table {
     pub(super) fn new(inotify: Option<Inotify>) -> Self {
         Self { inotify, limit: usize::MAX, tree: Tree::new(), by_watch: HashMap::new() }
@@ -82,14 +91,21 @@ impl Table {
 
     /// Watches a directory for a region. Always asks the kernel, even for a path that is known: another directory may
     /// have taken its place.
-    pub(super) fn hold(&mut self, path: &Path, holder: RegionId, links: Links) -> io::Result<NodeId> {
+    pub(super) fn hold(
+        &mut self,
+        path: &Path,
+        holder: RegionId,
+        links: Links,
+        interest: Interest,
+    ) -> io::Result<NodeId> {
         let (nearest, missing) = self.tree.locate(path);
         let is_known = missing.clone().next().is_none() && self.tree[nearest].watch.is_some();
         if self.by_watch.len() >= self.limit && !is_known {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let inotify = self.inotify.as_ref().ok_or(io::ErrorKind::StorageFull)?;
-        let watch = Watch::new(add_watch(inotify, path, flags(links))?).ok_or(io::ErrorKind::InvalidData)?;
+        let watch = Watch::new(add_watch(inotify, path, flags(links, interest))?)
+            .ok_or(io::ErrorKind::InvalidData)?;
         let node = self.tree.extend(nearest, missing);
         if self.tree[node].watch != Some(watch) {
             // Its other holders want the new directory as well.
@@ -176,17 +192,19 @@ impl Table {
     }
 }
 
-fn flags(links: Links) -> WatchFlags {
-    let flags = WatchFlags::CREATE
+fn flags(links: Links, interest: Interest) -> WatchFlags {
+    let entries = WatchFlags::CREATE
         | WatchFlags::DELETE
-        | WatchFlags::MODIFY
-        | WatchFlags::CLOSE_WRITE
-        | WatchFlags::ATTRIB
         | WatchFlags::MOVE
         | WatchFlags::DELETE_SELF
         | WatchFlags::MOVE_SELF
         | WatchFlags::EXCL_UNLINK
         | WatchFlags::ONLYDIR;
+    let flags = match interest {
+        Interest::Content => entries | WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE | WatchFlags::ATTRIB,
+        // There is one watch for all: what others want to know of the directory is kept.
+        Interest::Entries => entries | WatchFlags::MASK_ADD,
+    };
     match links {
         Links::Follow => flags,
         Links::Refuse => flags | WatchFlags::DONT_FOLLOW,

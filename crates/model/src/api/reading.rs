@@ -64,10 +64,7 @@ pub fn files(roots: &[String], ignores: Option<&Value>, folder: &Path) -> FileSe
         base: below(folder, text(ignore, "basePath")),
         patterns: texts(ignore, "patterns"),
     };
-    FileSet {
-        roots: roots.iter().map(|path| below(folder, path)).collect(),
-        ignores: ignores.map(rule).collect(),
-    }
+    FileSet::new(roots.iter().map(|path| below(folder, path)).collect(), ignores.map(rule).collect())
 }
 
 /// How the image of an `ImageMap` is found in objects.
@@ -205,7 +202,7 @@ mod tests {
         let folder = Path::new("/p");
         let rule = IgnoreRule { base: "/p/web".into(), patterns: vec!["*.md".into()] };
         let docker = DockerBuild {
-            context: FileSet { roots: vec!["/p/web".into()], ignores: vec![rule] },
+            context: FileSet::new(vec!["/p/web".into()], vec![rule]),
             dockerfile: "FROM busybox".into(),
             build_args: vec![("A".into(), "1=2".into()), ("B".into(), String::new())],
             target: "last".into(),

@@ -154,7 +154,7 @@ impl<'d> Images<'d> {
         ImageTarget {
             name: self.name(position),
             build: image.build.clone(),
-            files: FileSet { roots: image.roots.clone(), ignores },
+            files: FileSet::new(image.roots.clone(), ignores),
             live_update: image.live_update.clone(),
             depends_on: self.builds_on[position].iter().map(|base| self.name(*base)).collect(),
             match_exact: self.index.is_exact(position),

@@ -50,7 +50,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             path => Some(session.absolute(path)),
         };
         if let Some(path) = &env_file {
-            session.watch(path);
+            session.watch_entry(path);
         }
         let first_file = configs.iter().find_map(|config| match config {
             ComposeConfig::File(path) => Some(path.clone()),
@@ -179,7 +179,7 @@ fn configs(session: &Session<'_>, argument: Argument<'_>) -> starlark::Result<Ve
             return Err(argument.wrong("a path, a blob such as encode_yaml(…), or a list of those", element));
         };
         let path = session.absolute(path);
-        session.watch(&path);
+        session.watch_entry(&path);
         configs.push(ComposeConfig::File(path));
     }
     Ok(configs)

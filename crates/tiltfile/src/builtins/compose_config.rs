@@ -74,7 +74,7 @@ fn add_env_files(session: &Session<'_>, project: &ComposeProject, resolved: &mut
             unresolved.pointer("/services").and_then(|services| services.get(name)?.get("env_file"));
         if let (Some(env_file), Some(service)) = (env_file, service.as_object_mut()) {
             for path in env_files(Some(env_file)) {
-                session.watch(&clean(&project.directory.join(path)));
+                session.watch_entry(&clean(&project.directory.join(path)));
             }
             service.insert("env_file".to_owned(), env_file.clone());
         }
@@ -189,12 +189,12 @@ fn watch_env_files(session: &Session<'_>, project: &ComposeProject) {
         let services = file.get("services").and_then(Json::as_object).into_iter().flatten();
         for (_, service) in services {
             for name in env_files(service.get("env_file")) {
-                session.watch(&clean(&project.directory.join(name)));
+                session.watch_entry(&clean(&project.directory.join(name)));
             }
         }
     }
     if project.env_file.is_none() {
-        session.watch(&project.directory.join(".env"));
+        session.watch_entry(&project.directory.join(".env"));
     }
 }
 

@@ -112,7 +112,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let roots = vec![context];
         let context_ignores = ignores(session, &roots, &filters)?;
         let build = DockerBuild {
-            context: FileSet { roots: roots.clone(), ignores: context_ignores.clone() },
+            context: FileSet::new(roots.clone(), context_ignores.clone()),
             dockerfile_path: (!contents.is_given()).then(|| dockerfile_path.clone()),
             dockerfile,
             build_args: argument("build_args", build_args).string_map()?,

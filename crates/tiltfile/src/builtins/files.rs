@@ -78,11 +78,13 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let session = session(eval);
         let folder = function.argument("paths", paths).path_or_here(session)?;
         if !session.outside.exists(&folder) {
+            session.watch_entry(&folder);
             let error = ErrorKind::NotFound.into();
             return Err(raise(session.unreadable(&folder, &error)));
         }
         // A file in a worktree or a submodule.
         if !session.outside.exists(&folder.join(".git")) {
+            session.watch_entry(&folder.join(".git"));
             let message = format!("{} is no git repository: it has no .git", folder.display());
             return Err(function.refuse(message));
         }

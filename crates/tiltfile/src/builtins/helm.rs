@@ -68,7 +68,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             words.push("--include-crds".to_owned());
         }
         for file in argument("values", values).strings()? {
-            session.watch(&session.absolute(&file));
+            session.watch_entry(&session.absolute(&file));
             words.extend(["--values".to_owned(), file]);
         }
         for value in argument("set", set).strings()? {
@@ -95,11 +95,11 @@ fn check_chart(session: &Session<'_>, chart: &Path) -> starlark::Result<()> {
         return Ok(());
     }
     let shown = chart.display();
+    // The load is repeated when it becomes a directory.
+    session.watch_entry(chart);
     let failure = if session.outside.exists(chart) {
         Failure::user(format!("helm: {shown} is no directory with a Chart.yaml"))
     } else {
-        // Looked for again when it appears.
-        session.watch(chart);
         let failure = Failure::user(format!("helm: there is no chart directory {shown}"));
         failure.hint(format!("relative paths count from {}", session.directory().display()))
     };

@@ -254,6 +254,7 @@ fn matching_files(session: &Session<'_>, pattern: &str) -> starlark::Result<Vec<
     let entries = session
         .outside
         .list_directory(directory)
+        .inspect_err(|_| session.watch_entry(directory))
         .map_err(|error| raise(session.unreadable(directory, &error)))?;
     let matches = |entry: &crate::outside::Entry| {
         let entry_name = entry.path.file_name().unwrap_or_default().to_string_lossy();

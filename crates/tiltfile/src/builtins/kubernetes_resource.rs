@@ -179,7 +179,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
             declare(function, session, declaration)?;
             live_update_image = Some(reference);
         }
-        let files = FileSet { roots: deps, ignores: watch_ignores };
+        let files = FileSet::new(deps, watch_ignores);
         session.declared.borrow_mut().custom_deploys.push(CustomDeployDeclaration {
             place,
             name,

@@ -14,7 +14,7 @@ use super::probes::probe_of;
 use crate::arguments::{self, Argument, Function, command};
 use crate::declare::LocalDeclaration;
 use crate::failure::{Place, cancelled, raise};
-use crate::session::{Session, session};
+use crate::session::{Session, clean, session};
 use crate::values::{Blob, LinkValue};
 
 #[starlark_module]
@@ -353,6 +353,7 @@ fn execute(
     let output = output.map_err(|error| match error.kind() {
         std::io::ErrorKind::Interrupted => raise(cancelled()),
         std::io::ErrorKind::NotFound if !session.outside.is_dir(&command.dir) => {
+            session.watch_entry(&clean(&command.dir));
             raise(Failure::user(format!("local: no such directory: {}", command.dir.display())))
         }
         _ => raise(Failure::environment(format!("local: cannot run {shown}: {error}"))),

@@ -85,9 +85,7 @@ pub(super) fn path_functions(builder: &mut GlobalsBuilder) {
         let session = session(eval);
         let path = Function("os.path.exists").argument("path", path).path_or_here(session)?;
         // The answer decides what the Tiltfile does: it counts as read.
-        if !session.outside.is_dir(&path) {
-            session.watch(&path);
-        }
+        session.watch_entry(&path);
         Ok(session.outside.exists(&path))
     }
 

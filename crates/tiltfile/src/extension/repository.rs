@@ -91,6 +91,9 @@ impl Repository {
         } else {
             return Ok(clean(folder));
         };
+        if folder.is_absolute() {
+            session.watch_entry(&clean(folder));
+        }
         Err(Failure::user(format!("cannot use the extension repository {}: {problem}", self.shown)))
     }
 

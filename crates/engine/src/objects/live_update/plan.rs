@@ -47,7 +47,7 @@ pub(in crate::objects) fn plan(state: &State, key: &ObjectKey, object: &Object, 
 fn ignored(state: &State, object: &Object) -> FileSet {
     let sources = object.get("/spec/sources").and_then(Value::as_array).into_iter().flatten();
     let watches = sources.filter_map(|source| source["fileWatch"].as_str());
-    FileSet { roots: Vec::new(), ignores: watches.flat_map(|watch| ignores_of(state, watch)).collect() }
+    FileSet::new(Vec::new(), watches.flat_map(|watch| ignores_of(state, watch)).collect())
 }
 
 /// Of a watch that was made, or of one that lilt itself keeps.

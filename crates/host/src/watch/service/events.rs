@@ -8,7 +8,7 @@ use inotify::{Event, EventMask};
 
 use super::State;
 use crate::watch::delivery::Content;
-use crate::watch::region::{RegionId, Report};
+use crate::watch::region::{Region, RegionId, Report};
 use crate::watch::table::{Holders, Links, NodeId, Place};
 use crate::watch::temporary::{is_private_folder, is_temporary};
 
@@ -64,7 +64,7 @@ impl State {
         let moved = event.mask.contains(EventMask::MOVE_SELF);
         let is_root = |state: &State, place: &Place| {
             let holders = place.holders.as_slice().iter().filter_map(|holder| state.regions.get(holder));
-            holders.into_iter().any(|region| region.root.starts_with(&place.path))
+            holders.into_iter().any(|region| region.depends_on(&place.path))
         };
         for place in places {
             // Below a root, the directory above tells of a move; and after the move back this is news of old.
@@ -93,7 +93,7 @@ impl State {
             for holder in holders.as_slice() {
                 let Some(region) = self.regions.get_mut(holder) else { continue };
                 region.held.remove(&node);
-                if region.root.starts_with(gone) && !homeless.contains(holder) {
+                if region.depends_on(gone) && !homeless.contains(holder) {
                     homeless.push(*holder);
                 }
             }
@@ -105,24 +105,24 @@ impl State {
 
     fn entry_changed(&mut self, id: RegionId, path: &Path, name: &str, mask: EventMask) {
         let Some(region) = self.regions.get(&id) else { return };
-        if path == region.root {
-            self.root_changed(id, path, mask);
-        } else if path.starts_with(&region.root) {
-            self.content_changed(id, path, name, mask);
-        } else if region.root.starts_with(path) {
-            if mask.intersects(APPEARED | DISAPPEARED) {
-                self.settle(id, Report::Everything);
-            }
-        } else if region.target.as_deref() == Some(path) {
+        if path == region.root || path == region.found.resolved {
             let root = region.root.clone();
-            self.report(id, &root, content(mask));
+            self.root_changed(id, &root, mask);
+        } else if path.starts_with(&region.root) {
+            // What is below an entry that is a directory reaches it if a link of its path leads there.
+            if !region.is_entry {
+                self.content_changed(id, path, name, mask);
+            }
+        } else if region.depends_on(path) && mask.intersects(APPEARED | DISAPPEARED) {
+            self.settle(id, Report::Everything);
         }
     }
 
     fn root_touched(&mut self, places: &[Place]) {
         for place in places {
             for holder in place.holders.as_slice() {
-                if self.regions.get(holder).is_some_and(|region| region.root == place.path) {
+                let is_root = |region: &Region| region.root == place.path && !region.is_entry;
+                if self.regions.get(holder).is_some_and(is_root) {
                     self.report_mode(*holder, &place.path);
                 }
             }

@@ -8,8 +8,8 @@ use lilt_model::Failure;
 
 use super::State;
 use crate::watch::delivery::Content;
-use crate::watch::region::{Found, Reason, RegionId, Report, is_gone, is_limit, look, parent, watch_failure};
-use crate::watch::table::Links;
+use crate::watch::region::{Found, Kind, Reason, RegionId, Report, is_gone, is_limit, parent, watch_failure};
+use crate::watch::table::{Interest, Links};
 use crate::watch::temporary::{is_private_folder, is_temporary};
 
 /// How many directories are walked before events and commands get their turn: about a millisecond's worth.
@@ -57,92 +57,116 @@ impl State {
         region.walks.push(Job { directory, report, links });
     }
 
-    /// Looks what is at the root of a region now and watches accordingly, from scratch.
+    /// Resolves the root of a region and places the watches that its files need, from scratch.
     pub(super) fn settle(&mut self, id: RegionId, report: Report) {
         let Some(region) = self.regions.get_mut(&id) else { return };
         let root = region.root.clone();
         let held = std::mem::take(&mut region.held);
-        region.target = None;
         if let Some(kind) = self.mounts.eventless(&root) {
             held.into_iter().for_each(|node| self.table.release(node, id));
             self.look_instead(id, root, Reason::Mount(kind));
             return;
         }
-        let exists = match self.hold_root(id, &root, report) {
-            Ok(exists) => exists,
-            Err(failure) => {
-                self.fail(id, failure);
-                false
-            }
-        };
+        let before = region.found.clone();
+        if let Err(failure) = self.hold_root(id, &root, &before, report) {
+            self.fail(id, failure);
+        }
         let Some(region) = self.regions.get_mut(&id) else { return };
-        let disappeared = region.existed && !exists;
-        region.existed = exists;
+        let is_replaced = region.found.replaces(&before);
         let no_longer: Vec<_> = held.into_iter().filter(|node| !region.held.contains(node)).collect();
         for node in no_longer {
             self.table.release(node, id);
         }
-        if disappeared {
+        if is_replaced {
             self.report(id, &root, Content::Complete);
         }
     }
 
-    /// Watches what tells of the root; says whether it exists.
-    fn hold_root(&mut self, id: RegionId, root: &Path, report: Report) -> Result<bool, Failure> {
+    /// Watches what reports changes of the root itself, and asks for a walk if it is a directory whose files count.
+    fn hold_root(
+        &mut self,
+        id: RegionId,
+        root: &Path,
+        before: &Found,
+        report: Report,
+    ) -> Result<(), Failure> {
         for _ in 0..LOOKS {
-            let held = match look(root) {
-                Found::Directory { link } => {
-                    self.push_job(id, root.to_path_buf(), report, Links::Follow);
-                    if link { self.hold(id, parent(root), Links::Follow).map(|()| true) } else { Ok(true) }
-                }
-                Found::File { target } => self.hold_file(id, root, target, report).map(|()| true),
-                Found::Missing { ancestor, next } => match self.hold(id, &ancestor, Links::Follow) {
-                    // It may have appeared before the watch was there.
-                    Ok(()) if next.exists() => continue,
-                    held => held.map(|()| false),
-                },
-            };
+            let found = Found::at(root);
+            let held = self.hold_path(id, &found);
+            let Some(region) = self.regions.get_mut(&id) else { return Ok(()) };
+            region.found = found.clone();
             match held {
-                Ok(exists) => return Ok(exists),
+                Ok(()) if Found::at(root) == found => {
+                    let is_tree = found.is_directory() && !region.is_entry;
+                    let report = if found.replaces(before) { Report::Everything } else { report };
+                    if is_tree {
+                        self.push_job(id, root.to_path_buf(), report, Links::Follow);
+                    } else if found.kind.is_some() && report.wants(root) {
+                        self.report(id, root, Content::Found);
+                    }
+                    return Ok(());
+                }
+                // It became another one before the watches were placed.
+                Ok(()) => {}
                 Err(error) if is_gone(&error) => {}
                 Err(error) if is_limit(&error) => {
                     let reason = self.limit();
                     self.look_instead(id, root.to_path_buf(), reason);
-                    return Ok(root.exists());
+                    return Ok(());
                 }
-                Err(error) => return Err(watch_failure(root, &error)),
+                Err(error) => {
+                    region.found.kind = None;
+                    return Err(watch_failure(root, &error));
+                }
             }
+        }
+        if let Some(region) = self.regions.get_mut(&id) {
+            region.found.kind = None;
         }
         Err(Failure::environment(format!("cannot watch {}: it comes and goes all the time", root.display())))
     }
 
-    fn hold_file(
-        &mut self,
-        id: RegionId,
-        root: &Path,
-        target: Option<PathBuf>,
-        report: Report,
-    ) -> io::Result<()> {
-        // The directory, not the file: editors put a new file in the place of the old one.
-        self.hold(id, parent(root), Links::Follow)?;
-        if let Some(target) = target {
-            self.hold(id, parent(&target), Links::Follow)?;
-            if let Some(region) = self.regions.get_mut(&id) {
-                region.target = Some(target);
-            }
+    fn hold_path(&mut self, id: RegionId, found: &Found) -> io::Result<()> {
+        for link in &found.links {
+            self.hold_if_permitted(id, parent(link))?;
         }
-        if report.wants(root) {
-            self.report(id, root, Content::Found);
+        let is_entry = self.regions.get(&id).is_some_and(|region| region.is_entry);
+        match (&found.kind, &found.ancestor) {
+            // The walk watches it, and what is above it after that: it needs the first of few watches more.
+            (Some(Kind::Directory { .. }), _) if !is_entry => Ok(()),
+            // The directory, not the file: editors put a new file in the place of the old one.
+            (Some(_), _) => self.hold(id, parent(&found.resolved), Links::Follow, Interest::Content),
+            (None, Some(ancestor)) => self.hold(id, ancestor, Links::Follow, Interest::Entries),
+            (None, None) => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Watches the entries of a directory that the user may be allowed to pass through, but not to read.
+    fn hold_if_permitted(&mut self, id: RegionId, directory: &Path) -> io::Result<()> {
+        match self.hold(id, directory, Links::Follow, Interest::Entries) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            held => held,
+        }
+    }
+
+    /// Whether the walk of a root found what was resolved; from now on the directory above tells if it is replaced.
+    ///
+    /// The directory itself does not tell as long as a process has it open or works in it.
+    fn confirm_root(&mut self, id: RegionId) -> bool {
+        let Some(region) = self.regions.get(&id) else { return false };
+        let (root, found) = (region.root.clone(), region.found.clone());
+        if let Err(error) = self.hold_if_permitted(id, parent(&found.resolved)) {
+            tracing::debug!(path = %root.display(), %error, "cannot watch the directory above");
+        }
+        Kind::of(&root) == found.kind
     }
 
     fn limit(&self) -> Reason {
         if self.table.inotify().is_some() { Reason::Limit } else { Reason::NoInstance }
     }
 
-    fn hold(&mut self, id: RegionId, directory: &Path, links: Links) -> io::Result<()> {
-        let node = self.table.hold(directory, id, links)?;
+    fn hold(&mut self, id: RegionId, directory: &Path, links: Links, interest: Interest) -> io::Result<()> {
+        let node = self.table.hold(directory, id, links, interest)?;
         if let Some(region) = self.regions.get_mut(&id) {
             region.held.insert(node);
         }
@@ -159,7 +183,8 @@ impl State {
         if !is_root && let Some(kind) = self.mounts.eventless_point(&job.directory) {
             return self.look_instead(id, job.directory, Reason::Mount(kind));
         }
-        match self.hold(id, &job.directory, job.links) {
+        match self.hold(id, &job.directory, job.links, Interest::Content) {
+            Ok(()) if is_root && !self.confirm_root(id) => self.settle(id, Report::Everything),
             Ok(()) => self.read(id, &job),
             Err(error) if is_gone(&error) => {
                 if is_root {

@@ -33,7 +33,7 @@ impl Bench {
 
     fn hold(&mut self, name: &str, holder: RegionId) -> NodeId {
         let path = self.path(name);
-        self.table.hold(&path, holder, Links::Follow).expect("a watch")
+        self.table.hold(&path, holder, Links::Follow, Interest::Content).expect("a watch")
     }
 
     /// Of what the kernel tells after a write in a directory: the paths and how many hold each.
@@ -129,7 +129,7 @@ fn beyond_the_limit_only_known_paths_are_watched() {
     bench.table.limit = 1;
     bench.hold("a", TWO);
     let path = bench.path("b");
-    let error = bench.table.hold(&path, ONE, Links::Follow).expect_err("no more");
+    let error = bench.table.hold(&path, ONE, Links::Follow, Interest::Content).expect_err("no more");
     assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     assert!(bench.table.tree.find(&path).is_none(), "a refusal leaves nothing");
 }
