@@ -65,6 +65,29 @@ warn('something to look at')
     await expect(log).toHaveAttribute("data-following", "true");
   });
 
+  test("a late scroll event does not undo a jump to older lines", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/r/many/overview`);
+    const log = page.getByRole("log");
+    await expect(log).toContainText("Line 6000");
+    let asked = () => {};
+    const request = new Promise<void>((done) => (asked = done));
+    let release = () => {};
+    const released = new Promise<void>((done) => (release = done));
+    await page.route("**/api/lines?from=0&*", async (route) => {
+      asked();
+      await released;
+      await route.continue();
+    });
+    await page.getByRole("scrollbar").focus();
+    await page.keyboard.press("Home");
+    await request;
+    // The lines at the end are still shown, and the browser reports an earlier scroll to them.
+    await log.dispatchEvent("scroll");
+    release();
+    await expect(log.locator(".text", { hasText: /^Line 1$/ })).toBeVisible();
+    await expect(log).toHaveAttribute("data-following", "false");
+  });
+
   test("lines that do not come are missed where they are missing, and asked for again", async ({
     lilt,
     page,

@@ -147,7 +147,8 @@ export function Lines({
     const stays = following.peek() && element.scrollTop >= Math.min(known.pinned, end) - 1;
     // Until another window is filled, there is no end to be at.
     if (stays) element.scrollTop = window.atEnd ? end : element.scrollTop;
-    else following.value = window.atEnd && end - element.scrollTop < NEAR_END;
+    // A scroll event that comes late must not undo a jump whose lines are still being fetched.
+    else following.value = !window.opening && window.atEnd && end - element.scrollTop < NEAR_END;
     known.pinned = following.peek() ? element.scrollTop : 0;
     look();
     moved(element.scrollTop);

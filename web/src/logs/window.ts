@@ -74,6 +74,8 @@ export class LogWindow {
   /** Nothing wanted is before the first row, or behind the last one. */
   atBegin = false;
   atEnd = false;
+  /** Other rows are being fetched: those that are held will be replaced. */
+  opening = false;
   /** The reader looks at older lines: they must not be let go for newer ones. */
   reading = false;
 
@@ -182,12 +184,14 @@ export class LogWindow {
     this.close();
     this.#abort = new AbortController();
     this.#busy = { before: true, after: true };
+    this.opening = true;
     const abort = this.#abort.signal;
     this.failures.value = {};
     await this.#attempt("whole", abort, async () => {
       const opened = await fetch(abort);
       if (abort.aborted) return;
       this.#busy = { before: false, after: false };
+      this.opening = false;
       this.rows = [];
       append(
         this.rows,

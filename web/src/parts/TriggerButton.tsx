@@ -1,7 +1,7 @@
 /** One button with several forms: start, start with the changes that wait, and stop what is running. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import type { UIResource } from "../generated/protocol";
 import { triggerForm } from "../model/trigger";
 import { cancel, connection, refusals, snapshot, trigger } from "../page";
@@ -21,7 +21,8 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
   const name = resource.metadata.name;
   const refused = refusals.value;
   const open = connection.state.value === "open";
-  useEffect(() => {
+  // With the drawing itself: a later effect could undo a click that came between the two.
+  useLayoutEffect(() => {
     asked.value = false;
   }, [resource, refused, open]);
   useEffect(() => {
