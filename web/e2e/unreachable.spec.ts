@@ -31,7 +31,7 @@ test("an unreachable cluster is a banner with a retry, and counts as failing", a
   await lilt.admit(context);
   await page.goto(`${lilt.address}/`);
   const banner = page.getByRole("alert");
-  await expect(banner).toContainText("cluster is unreachable");
+  await expect(banner).toContainText("Cluster kind-gone is unreachable");
   await expect(banner).toContainText("cannot reach the cluster kind-gone at https://127.0.0.1:9");
   await expect(banner).toContainText("Hint: is the cluster running?");
   await expect(row(page, "web")).toContainText("Unreachable");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use lilt_model::Failure;
-use lilt_model::cluster::Product;
+use lilt_model::cluster::{ClusterAddress, Product};
 
 use credentials::Origin;
 use door::Door;
@@ -127,6 +127,10 @@ impl Cluster {
     /// The API server's address.
     pub fn server(&self) -> &str {
         &self.about.server
+    }
+
+    pub fn address(&self) -> ClusterAddress {
+        ClusterAddress { context: self.context().to_owned(), server: self.server().to_owned() }
     }
 
     /// Where objects without a namespace go.

@@ -33,6 +33,7 @@ impl Cluster {
         let Announced { registry, help } = announced;
         Ok(ClusterInfo {
             context: self.context().to_owned(),
+            server: self.server().to_owned(),
             cluster: self.name().to_owned(),
             product: self.product(),
             namespace: self.namespace().to_owned(),

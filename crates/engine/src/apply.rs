@@ -78,9 +78,10 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             objects::command_probed(state, &name, generation, ready);
         }
         Event::ClusterConnected { cluster, info } => cluster::connected(state, &cluster, *info),
-        Event::ClusterFailed { cluster, failure } | Event::ClusterTroubled { cluster, failure } => {
-            cluster::failed(state, &cluster, failure)
+        Event::ClusterFailed { cluster, address, failure } => {
+            cluster::connection_failed(state, &cluster, address, failure);
         }
+        Event::ClusterTroubled { cluster, failure } => cluster::failed(state, &cluster, failure),
         Event::ClusterRecovered { cluster } => cluster::recovered(state, &cluster),
         Event::PodsListed { cluster, namespace, pods } => pods::listed(state, &cluster, &namespace, pods),
         Event::PodChanged { pod } => pods::changed(state, *pod),

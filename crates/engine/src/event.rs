@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lilt_model::api::{Notes, Object, ObjectKey};
-use lilt_model::cluster::{ClusterInfo, Notice, Pod, PodRef};
+use lilt_model::cluster::{ClusterAddress, ClusterInfo, Notice, Pod, PodRef};
 use lilt_model::files::{Contents, FileSet};
 use lilt_model::image::BuildRecord;
 use lilt_model::kubernetes::{ForwardPlace, ObjectRef, ObjectScope};
@@ -129,6 +129,9 @@ pub enum Event {
     ClusterFailed {
         #[serde(default)]
         cluster: ClusterName,
+        /// None if kubeconfig does not say which cluster it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address: Option<ClusterAddress>,
         failure: Failure,
     },
     /// The connection was lost; what is known of pods may be outdated.

@@ -11,7 +11,7 @@ use support::*;
 
 fn failed(script: &mut Script, cluster: &str, message: &str) {
     let failure = Failure::environment(message);
-    script.event(Event::ClusterFailed { cluster: cluster.into(), failure });
+    script.event(Event::ClusterFailed { cluster: cluster.into(), address: None, failure });
 }
 
 fn pod_in(pod: Pod, cluster: &str) -> Pod {

@@ -318,6 +318,7 @@ fn workloads_wait_for_the_cluster_and_then_build_and_deploy() {
     "#);
     script.event(Event::ClusterFailed {
         cluster: ClusterName::default(),
+        address: None,
         failure: Failure::environment("connection refused"),
     });
     assert!(script.show().contains("web holds: waiting for the cluster: connection refused"));

@@ -4,6 +4,7 @@ mod support;
 
 use lilt_engine::{Event, TaskId, TaskSpec, UpdateOutcome, plan, project_resource, project_session};
 use lilt_model::api::{UIResource, UnreachableService, annotation};
+use lilt_model::cluster::ClusterAddress;
 use lilt_model::request::Request;
 use lilt_model::{Away, ClusterName, Failure};
 use support::*;
@@ -16,7 +17,9 @@ fn unreachable() -> Failure {
 }
 
 fn not_reached(script: &mut Script) {
-    script.event(Event::ClusterFailed { cluster: ClusterName::default(), failure: unreachable() });
+    let address = Some(ClusterAddress { context: "kind-dev".into(), server: "https://127.0.0.1:9".into() });
+    let (cluster, failure) = (ClusterName::default(), unreachable());
+    script.event(Event::ClusterFailed { cluster, address, failure });
 }
 
 fn lost(script: &mut Script, failure: Failure) {
@@ -58,10 +61,24 @@ fn cluster_never_reached_fails_its_resources_and_is_listed() {
     assert_eq!(annotations[annotation::UNREACHABLE_CLUSTER], "default");
     let listed = services(&script);
     let [service] = &listed[..] else { panic!("{listed:?}") };
-    assert_eq!((service.title.as_str(), service.message.as_str()), ("The cluster is unreachable", REFUSED));
+    assert_eq!(
+        (service.title.as_str(), service.message.as_str()),
+        ("Cluster kind-dev is unreachable", REFUSED)
+    );
     assert_eq!(service.hint.as_deref(), Some(HINT));
+    assert_eq!(service.server.as_deref(), Some("https://127.0.0.1:9"));
     script.connect();
     assert_eq!((services(&script), script.status("web")), (Vec::new(), "InProgress/Pending".into()));
+}
+
+#[test]
+fn unusable_kubeconfig_is_listed_without_a_name_or_address() {
+    let mut script = Script::loaded(vec![workload("web")]);
+    let failure = Failure::environment("kubeconfig has no current context");
+    script.event(Event::ClusterFailed { cluster: ClusterName::default(), address: None, failure });
+    let listed = services(&script);
+    let [service] = &listed[..] else { panic!("{listed:?}") };
+    assert_eq!((service.title.as_str(), &service.server), ("The cluster is unavailable", &None));
 }
 
 fn not_started(mut resource: lilt_model::resource::Resource) -> lilt_model::resource::Resource {

@@ -18,10 +18,21 @@ pub use address::{Reach, is_public};
 pub use delivery::{Delivery, Nodes};
 pub use product::{Product, Runtime};
 
+/// Which cluster kubeconfig selects, and where it is: known before the first connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterAddress {
+    pub context: String,
+    /// The URL of the API server.
+    pub server: String,
+}
+
 /// What is known of a cluster once connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterInfo {
     pub context: String,
+    /// The URL of the API server.
+    #[serde(default)]
+    pub server: String,
     /// What kubeconfig calls the cluster of the context.
     #[serde(default)]
     pub cluster: String,

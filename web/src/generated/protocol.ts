@@ -176,6 +176,10 @@ title: string,
  */
 message: string, 
 /**
+ * The address of a cluster's API server, where it is known.
+ */
+server?: string, 
+/**
  * What to do about it.
  */
 hint?: string, since: Timestamp, };
@@ -336,7 +340,7 @@ export type RunningSession = {
  */
 name: string, tiltfile: string, port: number, 
 /**
- * Its page, with what lets this user's browser in.
+ * Its page, with a one-time code that lets this user's browser in.
  */
 link: string, 
 /**

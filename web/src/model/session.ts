@@ -38,6 +38,10 @@ export class Session {
   readonly session = signal<UISession | undefined>(undefined);
   /** Clusters, Docker engines and registries that do not respond. */
   readonly unreachable = computed(() => unreachableOf(this.session.value));
+  /** Why the last load of the Tiltfile failed; undefined if it did not. Kept while the next load runs. */
+  readonly tiltfileError = computed(() => {
+    return this.resource(TILTFILE)?.value.status.buildHistory?.[0]?.error || undefined;
+  });
   /** A state has arrived at all. */
   readonly known = signal(false);
 

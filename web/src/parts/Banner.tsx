@@ -1,8 +1,12 @@
 import type { UnreachableService } from "../generated/protocol";
 import { timeOfDay } from "../model/time";
+import { route } from "../model/route";
+import { TILTFILE } from "../model/session";
+import { brief } from "../model/status";
 import { connection, reconnect, session, snapshot } from "../page";
+import { Link } from "./Link";
 
-/** What concerns the whole session: a lost connection, a fatal error, an unreachable cluster. */
+/** What concerns the whole session: a lost connection, a fatal error, an unreachable cluster, a broken Tiltfile. */
 export function Banner() {
   const lost = connection.state.value === "lost";
   const fatal = session.session.value?.status.fatalError;
@@ -29,17 +33,42 @@ export function Banner() {
       {session.unreachable.value.map((service) => (
         <Unreachable key={service.title} service={service} />
       ))}
+      <TiltfileError />
     </div>
   );
 }
 
-function Unreachable({ service: { title, message, hint, since } }: { service: UnreachableService }) {
+/** The Tiltfile's own page shows the whole error already. */
+function TiltfileError() {
+  const error = session.tiltfileError.value;
+  const { value: shown } = route;
+  if (error === undefined || (shown.view === "resource" && shown.name === TILTFILE)) return null;
+  const isReload = session.names.value.length > 1;
+  return (
+    <div class="banner tiltfile" role="alert">
+      <div>
+        <p>
+          <strong>The Tiltfile has an error.</strong> {brief(error)}
+        </p>
+        <p class="muted">
+          {isReload ? "Resources are those of the last successful load." : "No resources have been loaded."}
+        </p>
+      </div>
+      <Link to={{ view: "resource", name: TILTFILE }} class="button">
+        Show error
+      </Link>
+    </div>
+  );
+}
+
+function Unreachable({ service: { title, message, server, hint, since } }: { service: UnreachableService }) {
   return (
     <div class="banner unreachable" role="alert">
       <div>
         <p>
           <strong>{title}</strong> since <time dateTime={since}>{timeOfDay(since)}</time>. {message}
         </p>
+        {server && !message.includes(server) ? <p class="muted">Server: {server}</p> : null}
         {hint ? <p class="muted">Hint: {hint}</p> : null}
       </div>
       {snapshot.value === undefined ? (

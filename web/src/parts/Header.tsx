@@ -116,12 +116,22 @@ function Live() {
   }
   const words = { connecting: "Connecting", open: "Live", lost: "Disconnected" };
   const state = connection.state.value;
-  // What is shown of an unreachable cluster is not live.
-  const unreachable = state === "open" && session.unreachable.value.length > 0;
+  const problem = state === "open" ? sessionProblem() : undefined;
   return (
-    <span class={`live ${unreachable ? "lost" : state}`} role="status" data-connection={state}>
+    <span
+      class={`live ${problem ? "lost" : state}`}
+      role="status"
+      data-connection={state}
+      title={problem ?? words[state]}
+    >
       <span class="dot" aria-hidden="true" />
-      <span class="live-words">{unreachable ? "Unreachable" : words[state]}</span>
+      <span class="live-words">{problem ?? words[state]}</span>
     </span>
   );
+}
+
+/** Why what is shown is not the current state of what the Tiltfile describes, although lilt is connected. */
+function sessionProblem(): string | undefined {
+  if (session.unreachable.value.length > 0) return "Unreachable";
+  return session.tiltfileError.value === undefined ? undefined : "Tiltfile error";
 }

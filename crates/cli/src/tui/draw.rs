@@ -143,20 +143,19 @@ fn header(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Shows what is unreachable, and the key that retries.
+/// Shows the most urgent problem of the whole session, and the key that helps.
 fn banner(model: &Model, paint: &Paint, canvas: &mut Canvas<'_>) {
-    const RETRY: &str = "R retry";
-    const RETRY_WIDTH: u16 = 8;
-    let Some(first) = model.overview.unreachable.first() else { return };
-    let style = paint.shape(Shape::Error);
-    let more = match model.overview.unreachable.len() {
+    let problems = model.overview.problems();
+    let Some(first) = problems.first() else { return };
+    let more = match problems.len() {
         1 => String::new(),
-        count => format!(" (and {} more)", count - 1),
+        count => format!("(and {} more) ", count - 1),
     };
-    let words = format!("{} {}{more}: {}", Shape::Error.mark(), first.title, first.message);
-    let retry = canvas.width().saturating_sub(RETRY_WIDTH);
-    canvas.cell(1, 0, retry.saturating_sub(3), &words, style);
-    canvas.put(retry, 0, RETRY, paint.strong());
+    let words = format!("{} {more}{}", Shape::Error.mark(), first.text);
+    let key_width = u16::try_from(first.key.width()).unwrap_or(u16::MAX);
+    let key_column = canvas.width().saturating_sub(key_width.saturating_add(1));
+    canvas.cell(1, 0, key_column.saturating_sub(3), &words, paint.shape(Shape::Error));
+    canvas.put(key_column, 0, first.key, paint.strong());
 }
 
 /// What is being typed, or what there is to tell, or what can be pressed.

@@ -9,7 +9,7 @@ const NARROWEST_LIST: u16 = 60;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Areas {
     pub(crate) header: Rect,
-    /// Empty unless something is unreachable.
+    /// Empty unless the whole session has a problem.
     pub(crate) banner: Rect,
     /// With its line of column titles.
     pub(crate) list: Rect,

@@ -142,7 +142,7 @@ impl Model {
     }
 
     pub(crate) fn areas(&self) -> Areas {
-        areas(self.size.0, self.size.1, self.whole, !self.overview.unreachable.is_empty())
+        areas(self.size.0, self.size.1, self.whole, self.overview.has_problem())
     }
 
     pub(crate) fn scope(&self) -> Scope {

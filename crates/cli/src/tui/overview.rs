@@ -20,6 +20,14 @@ pub(crate) struct Group {
     pub(crate) names: Vec<ResourceName>,
 }
 
+/// A problem of the whole session, as the banner shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) text: String,
+    /// The key that helps, and what it does.
+    pub(crate) key: &'static str,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Overview {
     resources: HashMap<ResourceName, Arc<UIResource>>,
@@ -115,6 +123,29 @@ impl Overview {
         self.resource(&ResourceName::tiltfile())
     }
 
+    /// Why the last load of the Tiltfile failed, in one line. Kept while the next load runs.
+    fn tiltfile_error(&self) -> Option<&str> {
+        let last = self.tiltfile()?.status.build_history.first()?;
+        last.error.lines().next().filter(|line| !line.is_empty())
+    }
+
+    /// Whether the whole session has a problem: something is unreachable, or the Tiltfile failed to load.
+    pub(crate) fn has_problem(&self) -> bool {
+        !self.unreachable.is_empty() || self.tiltfile_error().is_some()
+    }
+
+    /// Problems of the whole session, the most urgent first.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let unreachable = self
+            .unreachable
+            .iter()
+            .map(|service| Problem { text: unreachable_text(service), key: "R retry" });
+        let tiltfile = self
+            .tiltfile_error()
+            .map(|error| Problem { text: format!("The Tiltfile has an error: {error}"), key: "e errors" });
+        unreachable.chain(tiltfile).collect()
+    }
+
     pub(crate) fn count(&self, overall: Overall) -> usize {
         self.counts[overall as usize]
     }
@@ -133,4 +164,13 @@ impl Overview {
         let mut seen = std::collections::HashSet::new();
         self.groups.iter().flat_map(|group| &group.names).filter(move |name| seen.insert(*name))
     }
+}
+
+/// Puts the cause first and the address last: one row may not have room for both.
+fn unreachable_text(service: &UnreachableService) -> String {
+    let UnreachableService { title, message, server, .. } = service;
+    let Some(server) = server else { return format!("{title}: {message}") };
+    // The title has named the cluster already.
+    let cause = message.split_once(&format!("{server}: ")).map_or(message.as_str(), |(_, cause)| cause);
+    format!("{title}: {cause} ({server})")
 }

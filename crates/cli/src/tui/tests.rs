@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use lilt_model::api::{
     API_VERSION, BuildRunning, BuildTerminated, DisableResourceStatus, EndpointLink, KubernetesInfo,
     LocalInfo, ObjectMeta, RuntimeStatus, UIResource, UIResourceStatus, UISession, UISessionStatus,
-    UpdateStatus, annotation,
+    UnreachableService, UpdateStatus, annotation,
 };
 use lilt_model::log::{Level, Line, Source};
 use lilt_model::request::Request;
@@ -48,10 +48,20 @@ impl Desk {
     }
 
     fn put(&mut self, resources: Vec<UIResource>) {
+        self.put_with(resources, &[]);
+    }
+
+    /// With what is unreachable.
+    fn put_with(&mut self, resources: Vec<UIResource>, unreachable: &[UnreachableService]) {
+        let mut metadata = ObjectMeta::default();
+        if !unreachable.is_empty() {
+            let list = serde_json::json!(unreachable).to_string();
+            metadata.annotations.insert(annotation::UNREACHABLE.to_owned(), list);
+        }
         let session = UISession {
             api_version: API_VERSION.into(),
             kind: "UISession".into(),
-            metadata: ObjectMeta::default(),
+            metadata,
             status: UISessionStatus { tiltfile_key: "/home/me/shop/Tiltfile".into(), ..Default::default() },
         };
         self.model.update(Input::State(Changes {
@@ -109,7 +119,7 @@ impl Desk {
 
     fn picture(&self) -> String {
         let areas = self.model.areas();
-        let all = [areas.header, areas.list, areas.details, areas.log, areas.footer];
+        let all = [areas.header, areas.banner, areas.list, areas.details, areas.log, areas.footer];
         let columns = all.iter().map(|area| area.right()).max().unwrap_or(0);
         let rows = all.iter().map(|area| area.bottom()).max().unwrap_or(0);
         let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
@@ -246,6 +256,53 @@ fn a_broken_tiltfile() {
     desk.put(vec![tiltfile]);
     desk.say(Some("(Tiltfile)"), Level::Error, "Tiltfile:3:1: no such file: app.yaml");
     insta::assert_snapshot!(desk.picture());
+}
+
+/// The row below the header.
+fn banner_row(desk: &Desk) -> String {
+    desk.picture().lines().nth(1).unwrap().trim_matches('"').trim_end().to_owned()
+}
+
+#[test]
+fn banner_at_80_columns_shows_the_unreachable_cluster_and_the_key() {
+    let cluster = UnreachableService {
+        title: "Cluster kind-dev is unreachable".into(),
+        message: "cannot reach the cluster kind-dev at https://127.0.0.1:9: Connection refused".into(),
+        server: Some("https://127.0.0.1:9".into()),
+        hint: Some("is the cluster running?".into()),
+        since: Timestamp(0),
+    };
+    let mut desk = Desk::shop(80, 24);
+    assert_eq!(desk.types("R"), None);
+    assert!(desk.picture().contains("nothing is unreachable"));
+    desk.put_with(shop(), std::slice::from_ref(&cluster));
+    insta::assert_snapshot!(desk.picture());
+    assert_eq!(desk.types("R"), Some(Effect::Ask(Request::Reconnect)));
+    let registry =
+        UnreachableService { title: "The registry localhost:5000 is unreachable".into(), ..cluster.clone() };
+    desk.put_with(shop(), &[cluster, registry]);
+    assert!(banner_row(&desk).starts_with(" ✗ (and 1 more) Cluster kind-dev is unreachable: "));
+    desk.put(shop());
+    assert!(!banner_row(&desk).contains("unreachable"), "{}", banner_row(&desk));
+}
+
+#[test]
+fn failed_reload_of_the_tiltfile_is_a_banner_until_it_loads() {
+    let mut resources = shop();
+    resources[0].status.update_status = UpdateStatus::Error;
+    resources[0].status.build_history = ended("Tiltfile:3:1: no such file: app.yaml\nk8s_yaml('app.yaml')");
+    let mut desk = Desk::shop(80, 24);
+    desk.put(resources.clone());
+    let banner = banner_row(&desk);
+    let words = " ✗ The Tiltfile has an error: Tiltfile:3:1: no such file: app.yaml";
+    assert!(banner.starts_with(words) && banner.ends_with("e errors"), "{banner}");
+    assert!(desk.picture().contains("2 failing"), "{}", desk.picture());
+    // The next load says how it ended when it has.
+    resources[0].status.update_status = UpdateStatus::InProgress;
+    desk.put(resources);
+    assert!(banner_row(&desk).starts_with(words));
+    desk.put(shop());
+    assert!(!banner_row(&desk).contains("error"));
 }
 
 #[test]

@@ -193,3 +193,93 @@ where
 fn silent() -> kube::Error {
     kube::Error::Service(format!("no answer within {} seconds", PATIENCE.as_secs()).into())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, reason = "writes a kubeconfig to read")]
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::connect::ConnectOptions;
+
+    const DEADLINE: Duration = Duration::from_secs(60);
+    const LIST: &str =
+        r#"{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[]}"#;
+
+    /// Answers one request and closes the connection. Returns whether it was a watch.
+    ///
+    /// A watch gets one event, then its body breaks off with an error, as when a load balancer resets the connection.
+    async fn answer(listener: &TcpListener, event_name: &str) -> bool {
+        const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let is_watch = request_line(&mut stream).await.contains("watch=");
+        let answer = if is_watch {
+            let event = format!(
+                r#"{{"type":"ADDED","object":{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{event_name}","resourceVersion":"2"}}}}}}"#
+            );
+            let length = event.len() + 1;
+            format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{event}\n\r\nno length\r\n")
+        } else {
+            format!("{HEAD}Content-Length: {}\r\n\r\n{LIST}", LIST.len())
+        };
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        is_watch
+    }
+
+    async fn request_line(stream: &mut TcpStream) -> String {
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            request.push(stream.read_u8().await.unwrap());
+        }
+        String::from_utf8(request).unwrap().lines().next().unwrap().to_owned()
+    }
+
+    /// Follows config maps of the API server at `port`.
+    async fn follow(port: u16) -> BoxStream<'static, Step<ConfigMap>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
+             clusters: [{{name: a, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n\
+             contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\nusers: [{{name: a, user: {{}}}}]\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let options = ConnectOptions { kubeconfig: vec![path], ..ConnectOptions::default() };
+        let cluster = Cluster::connect(options).await.unwrap();
+        let api = Api::namespaced(cluster.client.clone(), "default");
+        Tail::new(&cluster, api, "config maps").into_stream()
+    }
+
+    async fn next(steps: &mut BoxStream<'static, Step<ConfigMap>>) -> String {
+        match tokio::time::timeout(DEADLINE, steps.next()).await.unwrap().unwrap() {
+            Step::Listed(list) => format!("listed {}", list.len()),
+            Step::Changed(object) => format!("changed {}", object.name_any()),
+            Step::Gone(object) => format!("gone {}", object.name_any()),
+            Step::Trouble(failure) | Step::Refused(failure) => format!("trouble: {failure}"),
+            Step::Recovered => "recovered".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn watch_that_is_cut_is_no_outage_unless_reconnecting_fails() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut steps = follow(listener.local_addr().unwrap().port()).await;
+        let server = tokio::spawn(async move {
+            let mut watches = 0;
+            while watches < 3 {
+                watches += usize::from(answer(&listener, &format!("map-{watches}")).await);
+            }
+            // Nobody listens from now on.
+        });
+        let expected = ["listed 0", "changed map-0", "changed map-1", "changed map-2"];
+        for step in expected {
+            assert_eq!(next(&mut steps).await, step);
+        }
+        server.await.unwrap();
+        let trouble = next(&mut steps).await;
+        assert!(trouble.starts_with("trouble: cannot reach the cluster a at http://127.0.0.1:"), "{trouble}");
+    }
+}

@@ -46,9 +46,10 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         let attempt = async {
             let options =
                 ConnectOptions { plugin_output: output.clone(), ..context.settings.connection(&name) };
-            let cluster = Cluster::connect(options).await.map_err(|failure| (failure, true))?;
+            let cluster = Cluster::connect(options).await.map_err(|failure| (failure, None))?;
+            let address = cluster.address();
             let found = examine(cluster, &context.settings, &context.edges.guardian, docker, &name).await;
-            found.map_err(|failure| (failure, false))
+            found.map_err(|failure| (failure, Some(address)))
         };
         let attempt = tokio::select! {
             attempt = attempt => attempt,
@@ -67,13 +68,14 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
                 context.tell(Event::ClusterConnected { cluster: name, info: Box::new(info) }).await;
                 return;
             }
-            Err((failure, in_kubeconfig)) => {
-                is_misconfigured = in_kubeconfig;
+            Err((failure, address)) => {
+                // Without an address, kubeconfig cannot be used.
+                is_misconfigured = address.is_none();
                 if told.as_ref() != Some(&failure) {
                     let next = next_attempt(is_misconfigured);
                     span(&context, &name).print(Level::Error, &format!("ERROR: {failure}\n{next}"));
                     let (cluster, failure) = (name.clone(), failure.clone());
-                    context.tell(Event::ClusterFailed { cluster, failure }).await;
+                    context.tell(Event::ClusterFailed { cluster, address, failure }).await;
                 }
                 told = Some(failure);
             }

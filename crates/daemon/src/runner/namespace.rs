@@ -12,7 +12,7 @@ use crate::context::Context;
 pub(crate) async fn run(context: Context, cluster: ClusterName, namespace: String, mut reconnects: bool) {
     let connection = match context.cluster(&cluster) {
         Ok(connection) => connection,
-        Err(failure) => return context.tell(Event::ClusterFailed { cluster, failure }).await,
+        Err(failure) => return context.tell(Event::ClusterTroubled { cluster, failure }).await,
     };
     let mut facts = connection.watch_namespace(&namespace, context.started.second());
     loop {

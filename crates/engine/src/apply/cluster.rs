@@ -1,6 +1,6 @@
 //! A cluster as a whole.
 
-use lilt_model::cluster::ClusterInfo;
+use lilt_model::cluster::{ClusterAddress, ClusterInfo};
 use lilt_model::log::Level;
 use lilt_model::{ClusterName, Failure, ResourceName};
 
@@ -19,6 +19,18 @@ pub(super) fn connected(state: &mut State, name: &ClusterName, info: ClusterInfo
     (cluster.failure, cluster.failing_since) = (None, None);
     touch_deployed(state, name);
     objects::cluster_connected(state);
+}
+
+/// A connection attempt failed. `address`: the cluster that kubeconfig selects, if it selects one.
+pub(super) fn connection_failed(
+    state: &mut State,
+    name: &ClusterName,
+    address: Option<ClusterAddress>,
+    failure: Failure,
+) {
+    state.clusters.get_mut(name).address = address;
+    state.touch_session();
+    failed(state, name, failure);
 }
 
 pub(super) fn failed(state: &mut State, name: &ClusterName, failure: Failure) {

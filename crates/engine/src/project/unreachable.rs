@@ -16,36 +16,50 @@ pub(super) fn services(state: &State) -> Vec<UnreachableService> {
     for (name, cluster) in state.clusters.iter().filter(|(_, cluster)| cluster.wanted) {
         if let Some(failure) = &cluster.failure {
             let since = cluster.failing_since.unwrap_or(state.now);
-            services.push(service(cluster_title(state, name, failure), failure, since));
+            services.push(cluster_service(state, name, failure, since));
         }
     }
     for (outage, awaited) in &state.outages {
-        let title = match &outage.away {
+        let (failure, since) = (&awaited.failure, awaited.since);
+        services.push(match &outage.away {
             // Its watch has reported it already.
             Away::Cluster if state.clusters.get(&outage.cluster).failure.is_some() => continue,
-            Away::Cluster => cluster_title(state, &outage.cluster, &awaited.failure),
-            Away::Engine => "The Docker engine is unreachable".to_owned(),
-            Away::Registry(_) => format!("The {} is unreachable", bare(&outage.away.to_string())),
-        };
-        services.push(service(title, &awaited.failure, awaited.since));
+            Away::Cluster => cluster_service(state, &outage.cluster, failure, since),
+            Away::Engine => service("The Docker engine is unreachable".to_owned(), failure, since),
+            Away::Registry(_) => {
+                service(format!("The {} is unreachable", bare(&outage.away.to_string())), failure, since)
+            }
+        });
     }
     services
 }
 
 fn service(title: String, failure: &Failure, since: Timestamp) -> UnreachableService {
     let Failure { message, hint, .. } = failure.clone();
-    UnreachableService { title, message, hint, since }
+    UnreachableService { title, message, server: None, hint, since }
 }
 
-/// A cluster that refuses the login does respond.
-fn cluster_title(state: &State, name: &ClusterName, failure: &Failure) -> String {
+fn cluster_service(
+    state: &State,
+    name: &ClusterName,
+    failure: &Failure,
+    since: Timestamp,
+) -> UnreachableService {
+    // A cluster that refuses the login does respond.
     let word = if failure.away == Some(Away::Cluster) { "unreachable" } else { "unavailable" };
-    let connected = state.clusters.get(name).info.as_ref().map(|info| info.context.clone());
-    let named = if name.is_session() { state.options.context.clone() } else { Some(name.to_string()) };
-    match connected.or(named) {
+    let cluster = state.clusters.get(name);
+    let (context, server) = match (&cluster.info, &cluster.address) {
+        (Some(info), _) => (Some(info.context.clone()), Some(info.server.clone())),
+        (None, Some(address)) => (Some(address.context.clone()), Some(address.server.clone())),
+        (None, None) if name.is_session() => (state.options.context.clone(), None),
+        (None, None) => (Some(name.to_string()), None),
+    };
+    let title = match context {
         Some(context) => format!("Cluster {context} is {word}"),
         None => format!("The cluster is {word}"),
-    }
+    };
+    let server = server.filter(|server| !server.is_empty());
+    UnreachableService { server, ..service(title, failure, since) }
 }
 
 fn bare(name: &str) -> &str {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use lilt_model::cluster::ClusterInfo;
+use lilt_model::cluster::{ClusterAddress, ClusterInfo};
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::{ClusterName, Failure, ResourceName, Timestamp};
 use serde::Serialize;
@@ -44,6 +44,8 @@ impl Clusters {
 pub(crate) struct ClusterState {
     /// Some resource deploys to it.
     pub(crate) wanted: bool,
+    /// Where kubeconfig says that it is; known once a connection was attempted.
+    pub(crate) address: Option<ClusterAddress>,
     pub(crate) info: Option<ClusterInfo>,
     pub(crate) connected: Option<Timestamp>,
     pub(crate) failure: Option<Failure>,

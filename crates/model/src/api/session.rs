@@ -46,6 +46,10 @@ pub struct UnreachableService {
     pub title: String,
     /// Why, in one sentence.
     pub message: String,
+    /// The address of a cluster's API server, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "ts", ts(optional))]
+    pub server: Option<String>,
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "ts", ts(optional))]
