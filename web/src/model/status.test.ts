@@ -100,6 +100,14 @@ describe("messages", () => {
   });
 });
 
+test("what was never started is not starting after a failed update", () => {
+  const failed = { updateStatus: "error", runtimeStatus: "pending" } as const;
+  expect(runtimeStatus(resource("a", failed))).toEqual({ shape: "idle", word: "Not running" });
+  const pod = { ...failed, k8sResourceInfo: { podName: "a-1" } };
+  expect(runtimeStatus(resource("a", pod)).word).toBe("Starting");
+  expect(runtimeStatus(resource("a", { runtimeStatus: "pending" })).word).toBe("Starting");
+});
+
 test("kinds", () => {
   expect(kind(resource("(Tiltfile)"))).toBe("Tiltfile");
   expect(kind(resource("a", { k8sResourceInfo: {} }))).toBe("Kubernetes");

@@ -41,13 +41,20 @@ export function updateStatus(resource: UIResource): Status {
   }
 }
 
+/** After a failed update, nothing starts unless a pod of an earlier one does. */
+function isStarting({ status }: UIResource): boolean {
+  return status.updateStatus !== "error" || Boolean(status.k8sResourceInfo?.podName);
+}
+
 export function runtimeStatus(resource: UIResource): Status {
   if (isDisabled(resource)) return { shape: "absent", word: "Switched off" };
   switch (resource.status.runtimeStatus) {
     case "ok":
       return { shape: "ok", word: "Running" };
     case "pending":
-      return { shape: "starting", word: "Starting" };
+      return isStarting(resource)
+        ? { shape: "starting", word: "Starting" }
+        : { shape: "idle", word: "Not running" };
     case "error":
       return { shape: "error", word: isUnreachable(resource) ? "Unreachable" : "Failing" };
     case "unknown":

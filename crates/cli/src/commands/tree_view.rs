@@ -37,8 +37,13 @@ pub(crate) async fn run(command: TreeView) -> anyhow::Result<ExitCode> {
 
 fn text(resources: &[UIResource], command: &TreeView, colours: bool) -> String {
     let graph = Graph::new(resources);
+    let tiltfile = resources.iter().find(|it| ResourceName::new(&it.metadata.name).is_tiltfile());
+    let tiltfile_failed = tiltfile.is_some_and(|it| Health::of(it) == Health::Error);
     let (title, roots) = if command.blockers {
         let blockers = graph.blockers();
+        if blockers.is_empty() && tiltfile_failed {
+            return "No blocked resources found, but the Tiltfile failed to load.\n".to_owned();
+        }
         if blockers.is_empty() {
             return "No blocked resources found. All resources are OK.\n".to_owned();
         }
@@ -47,7 +52,7 @@ fn text(resources: &[UIResource], command: &TreeView, colours: bool) -> String {
         if graph.by_name.is_empty() {
             return "No resources found.\n".to_owned();
         }
-        ("Tiltfile", graph.roots())
+        (if tiltfile_failed { "Tiltfile (load error)" } else { "Tiltfile" }, graph.roots())
     };
     let mut tree = Tree {
         graph: &graph,
@@ -234,18 +239,34 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn resource_that_never_started_is_not_ok() {
-        let mut resource = UIResource {
+    fn resource(name: &str, update_status: UpdateStatus) -> UIResource {
+        UIResource {
             api_version: API_VERSION.into(),
             kind: "UIResource".into(),
-            metadata: ObjectMeta { name: "job".into(), ..ObjectMeta::default() },
+            metadata: ObjectMeta { name: name.into(), ..ObjectMeta::default() },
             status: UIResourceStatus {
-                update_status: UpdateStatus::None,
+                update_status,
                 runtime_status: RuntimeStatus::NotApplicable,
                 ..UIResourceStatus::default()
             },
+        }
+    }
+
+    #[test]
+    fn failed_load_of_the_tiltfile_is_shown() {
+        let view = |tiltfile: UpdateStatus, blockers: bool| {
+            let resources = [resource("(Tiltfile)", tiltfile), resource("web", UpdateStatus::Ok)];
+            text(&resources, &TreeView { blockers, dedupe: false, connect: Connect::default() }, false)
         };
+        assert!(view(UpdateStatus::Ok, false).starts_with("Tiltfile\n"));
+        assert!(view(UpdateStatus::Error, false).starts_with("Tiltfile (load error)\n└── web (ok)\n"));
+        assert!(view(UpdateStatus::Ok, true).contains("All resources are OK"));
+        assert!(!view(UpdateStatus::Error, true).contains("All resources are OK"));
+    }
+
+    #[test]
+    fn resource_that_never_started_is_not_ok() {
+        let mut resource = resource("job", UpdateStatus::None);
         let is = |resource: &UIResource, text: &str, health: Health| {
             assert_eq!(status_text(resource), text);
             assert!(Health::of(resource) == health, "{text}");

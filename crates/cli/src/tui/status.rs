@@ -62,6 +62,7 @@ pub(crate) fn runtime(resource: &UIResource) -> Status {
     }
     match resource.status.runtime_status {
         RuntimeStatus::Ok => status(Shape::Ok, "Running"),
+        RuntimeStatus::Pending if !is_starting(resource) => status(Shape::Idle, "Not running"),
         RuntimeStatus::Pending => status(Shape::Starting, "Starting"),
         RuntimeStatus::Error if is_unreachable(resource) => status(Shape::Error, "Unreachable"),
         RuntimeStatus::Error => status(Shape::Error, "Failing"),
@@ -206,6 +207,13 @@ pub(crate) fn is_manual(resource: &UIResource) -> bool {
 
 pub(crate) fn is_disabled(resource: &UIResource) -> bool {
     resource.status.disable_status.as_ref().is_some_and(|it| it.state == "Disabled")
+}
+
+/// After a failed update, nothing starts unless a pod of an earlier one does.
+fn is_starting(resource: &UIResource) -> bool {
+    let it = &resource.status;
+    let has_pod = it.k8s_resource_info.as_ref().is_some_and(|pod| !pod.pod_name.is_empty());
+    it.update_status != UpdateStatus::Error || has_pod
 }
 
 /// Its cluster is unreachable: what is known of it may be outdated.
