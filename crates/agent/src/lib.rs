@@ -7,6 +7,7 @@ pub mod chunks;
 pub mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+pub mod modified;
 pub mod protocol;
 pub mod transfer;
 

@@ -37,7 +37,8 @@ pub use error::{is_forbidden, is_unreachable};
 pub use find::Found;
 pub use forward::{Forwarder, PortStream};
 pub use live::{
-    Carried, Changes, Content, FileBytes, LiveChannel, Output, Put, REMOVALS_AT_ONCE, Way, is_closed,
+    Carried, Changes, Content, FileBytes, LiveChannel, Output, Put, REMOVALS_AT_ONCE, SentTimes, Way,
+    is_closed,
 };
 pub use logs::{LogChunk, LogStream};
 pub use marks::{Remembered, digest};

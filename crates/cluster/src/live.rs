@@ -8,6 +8,7 @@ mod container;
 mod exec;
 mod frames;
 mod script;
+mod sent_times;
 mod shell;
 
 use lilt_model::Failure;
@@ -18,6 +19,7 @@ use agent::AgentChannel;
 pub use carried::Carried;
 pub use changes::{Changes, Content, FileBytes, Put};
 pub use exec::is_closed;
+pub use sent_times::SentTimes;
 use shell::ShellChannel;
 
 /// Removing more paths at once might exceed what a command line may hold.

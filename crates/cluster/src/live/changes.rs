@@ -7,6 +7,7 @@ use lilt_agent::chunks::{self, Chunk};
 use lilt_agent::{Digest, transfer};
 use lilt_model::{Failure, Timestamp};
 
+use super::SentTimes;
 use crate::archive::Archive;
 
 /// Removals first, then the rest in its order. Paths are absolute, in the container.
@@ -102,9 +103,17 @@ impl Changes {
         }
     }
 
-    /// What is put, as one archive; none if nothing is.
-    pub fn archive(&self) -> Result<Option<Bytes>, Failure> {
-        self.archive.get_or_init(|| pack(&self.puts)).clone()
+    /// Returns what is put as one archive for the container that got `sent`; none if nothing is.
+    ///
+    /// Containers that need no other times than those of the files share one archive.
+    pub fn archive(&self, sent: &mut SentTimes) -> Result<Option<Bytes>, Failure> {
+        let times = sent.next(&self.puts);
+        if times.iter().zip(&self.puts).all(|(time, put)| *time == put.modified) {
+            return self.archive.get_or_init(|| pack(&self.puts)).clone();
+        }
+        let puts: Vec<Put> =
+            self.puts.iter().zip(times).map(|(put, modified)| Put { modified, ..put.clone() }).collect();
+        pack(&puts)
     }
 }
 
@@ -128,4 +137,61 @@ fn pack(puts: &[Put]) -> Result<Option<Bytes>, Failure> {
         }
     }
     archive.finish().map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    fn save(path: &str, content: &str, microseconds: i64) -> Changes {
+        let what = Content::File { mode: 0o644, bytes: content.as_bytes().to_vec().into() };
+        let put = Put { path: path.to_owned(), modified: Timestamp(microseconds), what };
+        Changes::new(Vec::new(), vec![put])
+    }
+
+    /// Content and time of the files in the archive for a container.
+    fn unpack(changes: &Changes, sent: &mut SentTimes) -> Vec<(String, u64)> {
+        let archive = changes.archive(sent).unwrap().unwrap();
+        let mut archive = tar::Archive::new(archive.as_ref());
+        let read = |entry: std::io::Result<tar::Entry<'_, &[u8]>>| {
+            let (mut entry, mut content) = (entry.unwrap(), String::new());
+            entry.read_to_string(&mut content).unwrap();
+            (content, entry.header().mtime().unwrap())
+        };
+        archive.entries().unwrap().map(read).collect()
+    }
+
+    #[test]
+    fn saves_in_one_second_are_archived_with_times_in_different_seconds() {
+        let mut sent = SentTimes::default();
+        let mut times = Vec::new();
+        for (content, modified) in [("one", 70_100_000), ("two", 70_200_000), ("six", 70_900_000)] {
+            times.extend(unpack(&save("/app/main.py", content, modified), &mut sent));
+        }
+        assert_eq!(times, [("one".into(), 70), ("two".into(), 71), ("six".into(), 72)]);
+        // An older file takes its place, as with `mv`, and another file has its own time.
+        assert_eq!(unpack(&save("/app/main.py", "old", 5_000_000), &mut sent), [("old".into(), 73)]);
+        assert_eq!(unpack(&save("/app/other.py", "old", 5_000_000), &mut sent), [("old".into(), 5)]);
+        assert_eq!(unpack(&save("/app/main.py", "new", 80_500_000), &mut sent), [("new".into(), 80)]);
+    }
+
+    #[test]
+    fn archive_of_the_same_content_keeps_its_time() {
+        let mut sent = SentTimes::default();
+        unpack(&save("/app/main.py", "one", 70_100_000), &mut sent);
+        let second = save("/app/main.py", "two", 70_200_000);
+        assert_eq!(unpack(&second, &mut sent), [("two".into(), 71)]);
+        assert_eq!(unpack(&second, &mut sent), [("two".into(), 71)]);
+    }
+
+    #[test]
+    fn containers_have_times_of_their_own() {
+        let (mut first, mut second) = (SentTimes::default(), SentTimes::default());
+        unpack(&save("/app/main.py", "one", 70_100_000), &mut first);
+        let changes = save("/app/main.py", "two", 70_200_000);
+        assert_eq!(unpack(&changes, &mut first), [("two".into(), 71)]);
+        assert_eq!(unpack(&changes, &mut second), [("two".into(), 70)]);
+    }
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncWriteExt, ReadHalf, SimplexStream, WriteHalf};
 use super::exec::{Exec, Streams};
 use super::frames::{Frames, Piece};
 use super::script::Hello;
-use super::{Carried, Changes, Content, Output, Put, REMOVALS_AT_ONCE, script};
+use super::{Carried, Changes, Content, Output, Put, REMOVALS_AT_ONCE, SentTimes, script};
 use crate::connect::Cluster;
 
 /// What the image's programs said of changes that they could not make.
@@ -31,6 +31,7 @@ pub(super) struct ShellChannel {
     hello: Hello,
     /// A request was begun and not finished: what comes next on the streams belongs to it.
     busy: bool,
+    sent_times: SentTimes,
 }
 
 impl fmt::Debug for ShellChannel {
@@ -57,6 +58,7 @@ impl ShellChannel {
             stderr: Frames::new(stderr, &marker),
             hello: Hello::default(),
             busy: false,
+            sent_times: SentTimes::default(),
         };
         channel.hello = channel.hello().await?;
         Ok(channel)
@@ -88,7 +90,7 @@ impl ShellChannel {
 
     /// Removes, then unpacks what is put in `/`, in one round trip: directories in the place of files are found when tar fails.
     pub(super) async fn update(&mut self, changes: &Changes) -> Result<(), Failure> {
-        let archive = changes.archive()?;
+        let archive = changes.archive(&mut self.sent_times)?;
         if archive.is_some() && !self.hello.has_tar {
             return Err(self.lacks("tar"));
         }

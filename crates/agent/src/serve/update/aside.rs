@@ -2,12 +2,12 @@
 
 use std::fs::{self, File, FileTimes, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lilt_agent::protocol::Piece;
-use lilt_agent::{Digest, transfer};
+use lilt_agent::{Digest, modified, transfer};
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
@@ -18,10 +18,9 @@ use crate::problem::{About, Problem};
 /// As much as is copied at once.
 const BLOCK: usize = 512 << 10;
 
-/// How far a modification time may be ahead of the clock.
-const FURTHEST_AHEAD: Duration = Duration::from_secs(10);
-/// A difference that every program sees: some count milliseconds.
-const JUST_LATER: Duration = Duration::from_millis(1);
+/// How far a modification time may be ahead of the clock, in microseconds: as many saves of one file without a pause as
+/// nobody makes by hand. After that, Python may take old bytecode for current.
+const FURTHEST_AHEAD: i64 = 60_000_000;
 
 /// What is written aside for a path: the same name each time, so that what a killed agent left is used again.
 pub(super) fn name(path: &Path) -> String {
@@ -122,7 +121,7 @@ impl Aside {
             let words = "its content did not arrive whole";
             return Err(Problem::new(self.path.display().to_string(), words));
         }
-        let times = FileTimes::new().set_modified(newer_than_replaced(&self.path, self.modified));
+        let times = FileTimes::new().set_modified(time(newer_than_replaced(&self.path, self.modified)));
         self.file.set_times(times).about(&self.path)?;
         let about = self.file.metadata().about(&self.path)?;
         if about.permissions().mode() & 0o7777 == self.mode & 0o7777 {
@@ -163,26 +162,12 @@ fn clear(aside: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the modification time of a file that replaces the one at `path`: its own, or a later one if programs could not
-/// tell the two by it.
-///
-/// Reloaders that poll look for a later time, and Python takes bytecode compiled from a file of the same size and the
-/// same second for current. So the new time is in a later second than the old one. After many saves in a second it is
-/// only just later, so that it does not run far ahead of the clock.
-fn newer_than_replaced(path: &Path, modified: i64) -> SystemTime {
-    let wanted = time(modified);
-    let replaced = fs::symlink_metadata(path).ok().filter(Metadata::is_file);
-    let Some(replaced) = replaced.and_then(|about| about.modified().ok()) else { return wanted };
-    let second = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    if second(wanted) > second(replaced) {
-        return wanted;
-    }
-    let next_second = UNIX_EPOCH + Duration::from_secs(second(replaced) + 1);
-    if next_second <= wanted.max(SystemTime::now()) + FURTHEST_AHEAD {
-        next_second
-    } else {
-        wanted.max(replaced + JUST_LATER)
-    }
+/// Returns the modification time of a file that replaces the one at `path`, see [`modified::newer`].
+fn newer_than_replaced(path: &Path, wanted: i64) -> i64 {
+    let Some(replaced) = fs::symlink_metadata(path).ok().filter(Metadata::is_file) else { return wanted };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+    let latest = wanted.max(i64::try_from(now).unwrap_or(i64::MAX)).saturating_add(FURTHEST_AHEAD);
+    modified::newer(wanted, replaced.mtime() * 1_000_000 + replaced.mtime_nsec() / 1000, latest)
 }
 
 pub(super) fn time(modified: i64) -> SystemTime {

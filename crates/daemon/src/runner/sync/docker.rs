@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lilt_cluster::{Changes, Output, REMOVALS_AT_ONCE};
+use lilt_cluster::{Changes, Output, REMOVALS_AT_ONCE, SentTimes};
 use lilt_docker::{Access, Engine, Heard};
 use lilt_engine::SyncTask;
 use lilt_model::Failure;
@@ -14,6 +14,7 @@ pub(super) struct DockerChannel {
     engine: Arc<Engine>,
     /// As the engine calls it.
     container: String,
+    sent_times: SentTimes,
 }
 
 impl DockerChannel {
@@ -24,7 +25,10 @@ impl DockerChannel {
             let own = context.engine_of(&task.pod.cluster).map(|own| Arc::clone(&own.engine));
             for engine in own.into_iter().chain(context.edges.docker.iter().cloned()) {
                 match engine.access(id).await {
-                    Ok(Access::Writable) => return Ok(Self { engine, container: id.to_owned() }),
+                    Ok(Access::Writable) => {
+                        let (container, sent_times) = (id.to_owned(), SentTimes::default());
+                        return Ok(Self { engine, container, sent_times });
+                    }
                     Ok(Access::ReadOnly) => trouble = Some(is_read_only(task)),
                     Ok(Access::Absent) => {}
                     Err(failure) => trouble = Some(failure),
@@ -35,9 +39,9 @@ impl DockerChannel {
     }
 
     /// Removes, then writes.
-    pub(super) async fn send(&self, changes: &Changes) -> Result<(), Failure> {
+    pub(super) async fn send(&mut self, changes: &Changes) -> Result<(), Failure> {
         // What cannot be written is found before anything goes.
-        let archive = changes.archive()?;
+        let archive = changes.archive(&mut self.sent_times)?;
         for paths in changes.removals().chunks(REMOVALS_AT_ONCE) {
             self.engine.remove_paths(&self.container, paths).await?;
         }

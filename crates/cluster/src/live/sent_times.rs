@@ -1,0 +1,38 @@
+//! The modification times of files that were sent as archives.
+//!
+//! Whoever unpacks an archive does not compare a file's time with that of the file it replaces, as lilt's agent does. So the
+//! times that were sent are remembered here, one of these for each container.
+
+use std::collections::HashMap;
+
+use lilt_agent::{Digest, modified};
+use lilt_model::Timestamp;
+
+use super::{Content, Put};
+
+#[derive(Debug, Default)]
+pub struct SentTimes {
+    /// What a path has now. Those that were removed stay: programs may remember them, too.
+    files: HashMap<String, (Timestamp, Digest)>,
+}
+
+impl SentTimes {
+    /// Returns the time that is to be sent for each of `puts`, see [`modified::newer`].
+    pub(super) fn next(&mut self, puts: &[Put]) -> Vec<Timestamp> {
+        puts.iter().map(|put| self.next_of(put)).collect()
+    }
+
+    fn next_of(&mut self, put: &Put) -> Timestamp {
+        let Content::File { bytes, .. } = &put.what else { return put.modified };
+        let digest = bytes.marks().digest;
+        let time = match self.files.get(&put.path) {
+            None => put.modified,
+            // Sent again, or only with another mode: not back to an earlier time.
+            Some((sent, content)) if *content == digest => put.modified.max(*sent),
+            // Archives have whole seconds, so there is nothing in between, however far they run ahead of the clock.
+            Some((sent, _)) => Timestamp(modified::newer(put.modified.0, sent.0, i64::MAX)),
+        };
+        self.files.insert(put.path.clone(), (time, digest));
+        time
+    }
+}
