@@ -6,6 +6,7 @@ mod read;
 mod repeat;
 mod update;
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
@@ -68,10 +69,17 @@ pub(crate) fn serve(guest: Option<&Path>) -> Result<(), Problem> {
                 let committed = open.take().map_or(Ok(Vec::new()), Transaction::commit);
                 // Before the answer: whoever hears it may change a file, and what they make of it must not be taken for ours.
                 let committed = committed.map(|files| {
-                    repeat.updated(files.iter().map(|(path, _)| path.as_path()));
+                    let written = files.iter().map(|(path, _)| path.clone()).collect();
                     files.into_iter().for_each(|(path, digest)| memory.keep(path, digest));
+                    written
                 });
+                let (written, committed) = match committed {
+                    Ok(written) => (written, Ok(())),
+                    Err(problem) => (BTreeSet::new(), Err(problem)),
+                };
                 say(&outcome(committed))?;
+                // After the answer, because it reads about all processes.
+                repeat.updated(written);
             }
             Request::Run(argv) => run(&argv)?,
             Request::Restart if guest.is_some() => {

@@ -149,6 +149,33 @@ fn quick_saves_get_a_later_time_once_more_unless_somebody_watches() {
     assert_eq!(fs::metadata(watched.join("main.py")).unwrap().mtime(), 1_700_000_000);
 }
 
+/// As Flask with watchdog does it: the program that is restarted is the one that watches.
+#[test]
+fn save_while_nobody_watches_is_repeated_for_who_watches_later() {
+    let (_home, program) = home();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("main.py");
+    let mut agent = Serving::start(&program);
+    let (update, contents) = one(&path, b"saved");
+    agent.update(&update, &contents).unwrap();
+    let modified = || fs::metadata(&path).unwrap().modified().unwrap();
+    let saved = modified();
+    let touched = eventually("it is touched for who polls", || Some(modified()).filter(|it| *it > saved));
+    let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
+    inotify.add_watch(folder.path(), AddWatchFlags::IN_ATTRIB).unwrap();
+    eventually("the watch has an event", || inotify.read_events().ok());
+    assert!(modified() > touched);
+    // Somebody has watched, so a save without a watch comes during a restart, however long after the last.
+    drop(inotify);
+    let (update, contents) = one(&path, b"again");
+    agent.update(&update, &contents).unwrap();
+    // It answers when it has checked who watches.
+    agent.begin(&Update { removals: Vec::new(), entries: Vec::new() });
+    let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).unwrap();
+    inotify.add_watch(folder.path(), AddWatchFlags::IN_ATTRIB).unwrap();
+    eventually("the new watch has an event", || inotify.read_events().ok());
+}
+
 /// More than files may be open: containers often allow a thousand.
 #[test]
 fn many_files_come_at_once() {

@@ -1,10 +1,12 @@
-//! Touches files once more after saves in quick succession, for reloaders that poll.
+//! Touches files once more that a reloader may have missed.
 //!
-//! Such a reloader (uvicorn without watchfiles, Flask without watchdog) compares modification times with those that it
+//! A reloader that polls (uvicorn without watchfiles, Flask without watchdog) compares modification times with those that it
 //! found when it had started the program. A save between the moment when the program was read and that one is never
 //! seen: with uvicorn that is a quarter of a second after each restart. A later modification time makes it visible.
 //!
-//! Where somebody watches the files by inotify nothing is done: no event gets lost, and another restart would be in vain.
+//! One that watches by inotify misses what is saved before its watch is there: uvicorn with watchfiles while it starts, and
+//! Flask with watchdog at each restart, because the program that restarts is the one that watches. Its files are touched
+//! when they are watched again. Where they were watched during the save no event is lost, and another restart would be in vain.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -20,61 +22,103 @@ use super::update::set_time;
 
 /// An update so soon after another, or after the connection was opened, may come while the program restarts.
 const QUICK: Duration = Duration::from_secs(3);
-/// Longer than reloaders take from the start of the program until they know its files, and than they wait between looks.
+/// Longer than reloaders that poll take from the start of the program until they know its files, and wait between scans.
 const DELAY: Duration = Duration::from_millis(1500);
+/// How often to check whether files are watched again, and for how long: programs may take long to start.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+const CHECKS_END: Duration = Duration::from_secs(20);
 /// Nobody edits so many files by hand: more are a checkout, or the first copy.
 const MOST: usize = 1000;
 
 #[derive(Debug)]
 pub(super) struct Repeat {
     last_update: Instant,
-    due: Option<Instant>,
+    /// Somebody has watched files here: if nobody does, the program is restarting.
+    was_watched: bool,
+    missed: Option<Missed>,
+}
+
+/// Files that were saved while nobody watched them.
+#[derive(Debug)]
+struct Missed {
     files: BTreeSet<PathBuf>,
+    last_saved: Instant,
+    /// When to touch them, or to check whether they are watched.
+    due: Instant,
+    is_touched: bool,
 }
 
 impl Repeat {
     pub(super) fn new() -> Self {
-        Self { last_update: Instant::now(), due: None, files: BTreeSet::new() }
+        Self { last_update: Instant::now(), was_watched: false, missed: None }
     }
 
     /// Notes files that an update has written.
-    pub(super) fn updated<'a>(&mut self, files: impl IntoIterator<Item = &'a Path>) {
+    pub(super) fn updated(&mut self, files: BTreeSet<PathBuf>) {
         let now = Instant::now();
-        if now.duration_since(self.last_update) < QUICK {
-            self.files.extend(files.into_iter().map(Path::to_owned));
-            self.due = (1..=MOST).contains(&self.files.len()).then(|| now + DELAY);
-        }
+        let is_quick = now.duration_since(self.last_update) < QUICK;
         self.last_update = now;
+        if files.is_empty() || files.len() > MOST {
+            return;
+        }
+        if is_watched(&files) {
+            self.was_watched = true;
+        } else if is_quick || self.was_watched {
+            let mut missed = self.missed.take().map(|missed| missed.files).unwrap_or_default();
+            missed.extend(files);
+            let due = now + DELAY;
+            self.missed = (missed.len() <= MOST).then_some(Missed {
+                files: missed,
+                last_saved: now,
+                due,
+                is_touched: false,
+            });
+        }
     }
 
     /// Waits until there is something to read, and touches what is due meanwhile.
     pub(super) fn until_readable(&mut self, input: impl AsFd, memory: &mut Memory) {
-        let Some(due) = self.due else { return };
-        let left = due.saturating_duration_since(Instant::now());
-        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-        // An error of the input is found by the one who reads it.
-        if matches!(poll(&mut [PollFd::new(input.as_fd(), PollFlags::POLLIN)], timeout), Ok(0)) {
-            self.touch(memory);
+        while let Some(missed) = &self.missed {
+            let left = missed.due.saturating_duration_since(Instant::now());
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+            // An error of the input is found by the one who reads it.
+            if !matches!(poll(&mut [PollFd::new(input.as_fd(), PollFlags::POLLIN)], timeout), Ok(0)) {
+                return;
+            }
+            self.act(memory);
         }
     }
 
-    fn touch(&mut self, memory: &mut Memory) {
-        self.due = None;
-        let files = std::mem::take(&mut self.files);
-        if is_watched(&files) {
+    /// Touches what was missed if somebody watches it now. Otherwise touches it once for somebody who polls, and
+    /// checks again later.
+    fn act(&mut self, memory: &mut Memory) {
+        let Some(mut missed) = self.missed.take() else { return };
+        if is_watched(&missed.files) {
+            self.was_watched = true;
+            touch(&missed.files, memory);
             return;
         }
-        for path in files {
-            let Ok(about) = fs::symlink_metadata(&path) else { continue };
-            // What somebody else has changed since is not ours to touch.
-            let Some(digest) = memory.digest(&path, &about) else { continue };
-            let old = about.mtime() * 1_000_000 + about.mtime_nsec() / 1000;
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
-            // A file that may not be touched is one that its user cannot change; nothing is lost but the reload.
-            if set_time(&path, now.max(old + 1000)).is_ok() {
-                memory.keep(path, digest);
-            }
+        if !self.was_watched && !missed.is_touched {
+            touch(&missed.files, memory);
+            missed.is_touched = true;
+        }
+        let now = Instant::now();
+        missed.due = now + CHECK_INTERVAL;
+        self.missed = (now.duration_since(missed.last_saved) < CHECKS_END).then_some(missed);
+    }
+}
+
+fn touch(files: &BTreeSet<PathBuf>, memory: &mut Memory) {
+    for path in files {
+        let Ok(about) = fs::symlink_metadata(path) else { continue };
+        // What somebody else has changed since is not ours to touch.
+        let Some(digest) = memory.digest(path, &about) else { continue };
+        let old = about.mtime() * 1_000_000 + about.mtime_nsec() / 1000;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        // A file that may not be touched is one that its user cannot change; nothing is lost but the reload.
+        if set_time(path, now.max(old + 1000)).is_ok() {
+            memory.keep(path.clone(), digest);
         }
     }
 }
