@@ -42,6 +42,7 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
         Event::Loaded { load, files, contents, outcome } => {
             load::ended(state, load, files, contents, outcome);
         }
+        Event::LoadIsSlow { load, activity, files } => load::is_slow(state, load, activity, files),
         Event::Watching { watch, version } => files::watching(state, &watch, version),
         Event::ChangesLost { watch } => files::lost(state, &watch),
         Event::WatchTroubled { watch, failure } => files::troubled(state, &watch, &failure),

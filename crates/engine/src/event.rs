@@ -32,6 +32,12 @@ pub enum Event {
         contents: Contents,
         outcome: Result<Box<Project>, Failure>,
     },
+    /// A load takes long: what it does, and the Tiltfiles that it has run so far.
+    LoadIsSlow {
+        load: u64,
+        activity: String,
+        files: Vec<PathBuf>,
+    },
     /// From now on no change to these files is missed.
     Watching {
         watch: WatchId,

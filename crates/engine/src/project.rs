@@ -170,7 +170,9 @@ fn project_tiltfile(state: &State, name: &ResourceName, tiltfile: &TiltfileState
     metadata.annotations.insert(annotation::ARGS.into(), json_list(&tiltfile.args));
     let cause = tiltfile.loading.as_ref().map(|load| &load.cause);
     let cause = cause.or(tiltfile.history.back().map(|last| &last.cause)).map(crate::Cause::headline);
-    let notes = [(annotation::HOLD, tiltfile.hold.as_ref().map(Hold::words)), (annotation::CAUSE, cause)];
+    let activity = tiltfile.loading.as_ref().and_then(|load| load.activity.clone());
+    let hold = tiltfile.hold.as_ref().map(Hold::words).or(activity);
+    let notes = [(annotation::HOLD, hold), (annotation::CAUSE, cause)];
     for (key, words) in notes.into_iter().filter_map(|(key, words)| Some((key, words?))) {
         metadata.annotations.insert(key.to_owned(), words);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lilt_model::ResourceName;
 
 use crate::describe::describe;
-use crate::state::{ClusterState, State};
+use crate::state::{ClusterState, State, TiltfileState};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -44,7 +44,11 @@ pub fn verdict(state: &State) -> Option<Verdict> {
 
 fn waiting(state: &State) -> Vec<(ResourceName, String)> {
     let loading = state.all_tiltfiles().filter(|(_, tiltfile)| tiltfile.loading.is_some());
-    let loading = loading.map(|(name, _)| (name, "loading".to_owned()));
+    let activity = |tiltfile: &TiltfileState| match tiltfile.loading.as_ref()?.activity.as_ref() {
+        Some(activity) => Some(format!("loading: {activity}")),
+        None => Some("loading".to_owned()),
+    };
+    let loading = loading.filter_map(|(name, tiltfile)| Some((name, activity(tiltfile)?)));
     let describe = |name: &ResourceName| Some((name.clone(), describe(state, state.resources.get(name)?)));
     loading.chain(state.settled.waiting.iter().filter_map(describe)).collect()
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, project_resource};
+use lilt_engine::{Event, TaskId, TaskSpec, WatchId, project_resource};
 use lilt_model::ResourceName;
 use lilt_model::project::Project;
 use lilt_model::request::Request;
@@ -250,4 +250,38 @@ fn a_tiltfile_in_manual_mode_is_loaded_when_it_is_triggered() {
     assert_eq!(told(&script), (0, false, String::new()));
     script.save_tiltfile();
     assert!(script.running_load().is_some());
+}
+
+#[test]
+fn slow_load_shows_what_it_does_and_watches_what_it_runs() {
+    let mut script = Script::new();
+    let tiltfile = ResourceName::tiltfile();
+    let watched = |script: &Script| {
+        let plan = lilt_engine::plan(&script.state);
+        let watch = plan.get(&TaskId::Watch(WatchId::Tiltfile(ResourceName::tiltfile())));
+        let Some(TaskSpec::Watch { files, .. }) = watch else { return Vec::new() };
+        files.entries.iter().map(|path| path.display().to_string()).collect()
+    };
+    // One that does not end can be fixed.
+    assert_eq!(watched(&script), ["/p/Tiltfile"]);
+    let load = script.running_load().expect("a load runs");
+    let activity = "/p/lib:3".to_owned();
+    let files = vec!["/p/Tiltfile".into(), "/p/lib".into()];
+    script.event(Event::LoadIsSlow { load, activity: activity.clone(), files });
+    let hold = |script: &Script| {
+        let object = project_resource(&script.state, &tiltfile).expect("it is shown");
+        object.metadata.annotations.get("lilt.dev/hold").cloned()
+    };
+    assert_eq!(hold(&script), Some(activity));
+    assert_eq!(watched(&script), ["/p/Tiltfile", "/p/lib"]);
+
+    // A save ends it and begins another one, which is not slow yet.
+    let watch = WatchId::Tiltfile(tiltfile.clone());
+    script.event(Event::FilesChanged { watch, paths: vec!["/p/lib".into()], written: None });
+    assert_ne!(script.running_load(), Some(load));
+    assert_eq!(hold(&script), None);
+    script.event(Event::LoadIsSlow { load, activity: "of the old one".into(), files: vec![] });
+    assert_eq!(hold(&script), None);
+    script.load(vec![local("a")]);
+    assert_eq!(hold(&script), None);
 }

@@ -10,7 +10,10 @@ use support::*;
 
 #[test]
 fn a_session_begins_with_the_tiltfile() {
-    assert_snapshot!(Script::new().show(), @"load: Initial Build");
+    assert_snapshot!(Script::new().show(), @r"
+    load: Initial Build
+    watch Tiltfile
+    ");
 }
 
 #[test]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use lilt_model::Failure;
 use starlark::environment::{FrozenModule, Module};
-use starlark::eval::{Evaluator, FileLoader};
+use starlark::eval::{BeforeStmtFunc, Evaluator, FileLoader};
 use starlark::syntax::{AstModule, Dialect, DialectTypes};
 use starlark::values::dict::AllocDict;
 use starlark::values::{FreezeError, OwnedFrozenValue, Value};
 
 use crate::failure::{Trouble, raise};
+use crate::progress::StatementHook;
 use crate::session::Session;
 use crate::source::{ASSERT, COMPARISONS, EQUAL, PERCENT, PLUS, SHIFT, Source, TIMES, UNEQUAL};
 use crate::values::limits::HEAP_SIZE;
@@ -87,6 +88,8 @@ fn run_file(session: &Session<'_>, path: PathBuf, text: String) -> Result<Loaded
         eval.extra = Some(session);
         eval.set_loader(&loader);
         eval.set_check_cancelled(Box::new(|| session.must_end()));
+        // Tells those who wait for a load that takes long where it is.
+        eval.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(StatementHook)));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
         // Collecting garbage calls itself for every level of a nested value: no stack is deep enough for some.
         eval.disable_gc();

@@ -9,6 +9,7 @@ use lilt_model::Failure;
 
 use crate::failure;
 use crate::outside::Outside;
+use crate::progress::{Observer, Position};
 use crate::said::{Message, Said};
 use crate::values::limits::too_much_memory;
 
@@ -49,14 +50,20 @@ impl Halt {
     pub(crate) fn look_after(
         &self,
         messages: &Receiver<Message>,
+        position: Position,
         outside: &dyn Outside,
         cancelled: &(dyn Fn() -> bool + Sync),
         print: &mut dyn FnMut(Said<'_>),
     ) {
         let begun = outside.memory();
+        let start = outside.now();
+        let mut observer = Observer::new(position);
         loop {
             match messages.recv_timeout(LOOK) {
-                Ok(message) => print(message.as_said()),
+                Ok(Message::Line(line)) => print(Said::Line(&line)),
+                Ok(Message::Warning(warning)) => print(Said::Warning(&warning)),
+                Ok(Message::File(source)) => observer.add_file(source),
+                Ok(Message::Command(command)) => observer.set_command(command),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     if cancelled() {
@@ -67,6 +74,9 @@ impl Halt {
                         self.ask(Reason::TooMuchMemory);
                     }
                 }
+            }
+            if let Some(progress) = observer.report(outside.now().saturating_duration_since(start)) {
+                print(Said::Progress(&progress));
             }
         }
     }

@@ -21,6 +21,7 @@ mod hashes;
 mod image_index;
 mod kinds;
 mod outside;
+mod progress;
 pub mod reference;
 mod resolve;
 mod result;
@@ -34,7 +35,7 @@ mod version;
 mod workload_function;
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 
 use lilt_model::Failure;
 use lilt_model::files::{Contents, FileSet, IgnoreRule};
@@ -46,12 +47,14 @@ pub use hashes::Hashes;
 pub use outside::{
     Entry, FrozenKubeconfig, KubeContext, Output, Outside, Pinned, RealOutside, Running, Starter,
 };
+pub use progress::Progress;
 pub use result::{TiltfileResult, tiltfile_result};
 pub use said::Said;
 pub use timing::BuiltinCall;
 
 use assemble::Surroundings;
 use halt::Halt;
+use progress::Position;
 use said::Message;
 use session::Session;
 
@@ -112,11 +115,14 @@ pub fn load(
     let (printed, messages) = sync_channel(64);
     let halt = Halt::default();
     let asked = halt.clone();
+    let position = Position::default();
+    let noted = position.clone();
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("tiltfile".into()).stack_size(evaluate::STACK_SIZE);
-        let evaluation = match builder
-            .spawn_scoped(scope, move || evaluate_and_assemble(request, outside, cancelled, asked, printed))
-        {
+        let evaluation = match builder.spawn_scoped(scope, move || {
+            let session = Session::new(request, outside, cancelled, asked, noted, printed);
+            evaluate_and_assemble(session)
+        }) {
             Ok(evaluation) => evaluation,
             Err(error) => {
                 let failure =
@@ -128,20 +134,14 @@ pub fn load(
             // They take longer than most Tiltfiles to be read and parsed: meanwhile. Without a thread they come later.
             let _ = std::thread::Builder::new().spawn_scoped(scope, builtins::make_ready);
         }
-        halt.look_after(&messages, outside, cancelled, print);
+        halt.look_after(&messages, position, outside, cancelled, print);
         evaluation.join().unwrap_or_else(|panic| nothing(request, failure::of_panic(&*panic)))
     })
 }
 
-fn evaluate_and_assemble(
-    request: &LoadRequest,
-    outside: &dyn Outside,
-    cancelled: &(dyn Fn() -> bool + Sync),
-    halt: Halt,
-    printed: SyncSender<Message>,
-) -> Loaded {
+fn evaluate_and_assemble(session: Session<'_>) -> Loaded {
+    let (request, outside) = (session.request, session.outside);
     environment::begin(outside.environment(), &request.environment);
-    let session = Session::new(request, outside, cancelled, halt, printed.clone());
     let result = evaluate::run_main(&session);
     let (tiltignore, result) = match read_tiltignore(&session) {
         Ok(tiltignore) => (tiltignore, result),
@@ -155,6 +155,7 @@ fn evaluate_and_assemble(
     let secrets = session.secrets();
     let hashes = session.hashes();
     let calls = session.take_calls();
+    let printed = session.messages();
     let (mut declared, mut files, contents) = session.into_parts();
     extension::note_loaded(&mut declared);
     let mut ignored_everywhere: Vec<IgnoreRule> = tiltignore.into_iter().collect();

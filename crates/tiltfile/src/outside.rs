@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lilt_model::Failure;
 use lilt_model::cluster::Product;
@@ -31,6 +31,11 @@ pub trait Outside: Sync {
     /// Returns the folder where lilt was started.
     fn start_directory(&self) -> Option<PathBuf> {
         std::path::absolute(".").ok()
+    }
+
+    /// The time by which a load that takes long is reported.
+    fn now(&self) -> Instant {
+        Instant::now()
     }
 
     /// How long ago a file was written; none if there is no such file, or nobody knows.

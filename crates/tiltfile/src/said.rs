@@ -1,6 +1,10 @@
 //! What a load says while it goes on.
 
 use std::fmt;
+use std::sync::Arc;
+
+use crate::progress::Progress;
+use crate::source::Source;
 
 /// A text that the Tiltfile printed, or a warning: its own, by `warn()`, or one of the load. They come in the order in
 /// which they were said. Shown with `Display`, as Tilt shows them.
@@ -8,6 +12,8 @@ use std::fmt;
 pub enum Said<'t> {
     Line(&'t str),
     Warning(&'t str),
+    /// The load takes long, and does this.
+    Progress(&'t Progress),
 }
 
 impl fmt::Display for Said<'_> {
@@ -15,6 +21,7 @@ impl fmt::Display for Said<'_> {
         match self {
             Self::Line(line) => f.write_str(line),
             Self::Warning(warning) => write!(f, "WARNING: {warning}"),
+            Self::Progress(progress) => progress.fmt(f),
         }
     }
 }
@@ -24,13 +31,8 @@ impl fmt::Display for Said<'_> {
 pub(crate) enum Message {
     Line(String),
     Warning(String),
-}
-
-impl Message {
-    pub(crate) fn as_said(&self) -> Said<'_> {
-        match self {
-            Self::Line(line) => Said::Line(line),
-            Self::Warning(warning) => Said::Warning(warning),
-        }
-    }
+    /// A file whose statements run from now on.
+    File(Arc<Source>),
+    /// The command that runs from now on, or none.
+    Command(Option<String>),
 }

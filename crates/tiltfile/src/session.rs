@@ -5,7 +5,7 @@
 // Only for what the derives of starlark generate.
 #![allow(unsafe_code)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
@@ -17,6 +17,7 @@ use lilt_model::Failure;
 use lilt_model::command::Command;
 use lilt_model::files::{Contents, FileSet, fingerprint};
 use starlark::any::ProvidesStaticType;
+use starlark::codemap::{CodeMapId, FileSpanRef};
 use starlark::eval::Evaluator;
 
 use crate::LoadRequest;
@@ -27,6 +28,7 @@ use crate::failure::{Place, Sources, place_of, raise};
 use crate::halt::Halt;
 use crate::hashes::{Hasher, Hashes};
 use crate::outside::{Output, Outside};
+use crate::progress::{Position, shorten};
 use crate::said::Message;
 use crate::secrets::Secrets;
 use crate::source::Source;
@@ -41,6 +43,12 @@ pub(crate) struct Session<'a> {
     /// Asked for by who looks after the load.
     pub(crate) halt: Halt,
     pub(crate) declared: RefCell<Declarations>,
+    /// The statement that runs.
+    position: Position,
+    /// The file of the statement that was noted last, and its number.
+    noted_file: Cell<Option<(CodeMapId, u32)>>,
+    /// The numbers of the files whose statements were noted.
+    file_numbers: RefCell<HashMap<CodeMapId, u32>>,
     /// Goes to the thread that asked for the load, as it comes.
     printed: SyncSender<Message>,
     /// Files and directories that were read or looked for, with all that is below them.
@@ -87,6 +95,7 @@ impl<'a> Session<'a> {
         outside: &'a dyn Outside,
         cancelled: &'a (dyn Fn() -> bool + Sync),
         halt: Halt,
+        position: Position,
         printed: SyncSender<Message>,
     ) -> Self {
         Self {
@@ -94,6 +103,9 @@ impl<'a> Session<'a> {
             outside,
             cancelled,
             halt,
+            position,
+            noted_file: Cell::default(),
+            file_numbers: RefCell::default(),
             printed,
             declared: RefCell::default(),
             files: RefCell::default(),
@@ -109,6 +121,41 @@ impl<'a> Session<'a> {
             secrets: RefCell::default(),
             calls: RefCell::default(),
         }
+    }
+
+    /// Where to send what the load says.
+    pub(crate) fn messages(&self) -> SyncSender<Message> {
+        self.printed.clone()
+    }
+
+    /// Called before each statement: must be quick.
+    pub(crate) fn note_statement(&self, span: FileSpanRef<'_>) {
+        let id = span.file.id();
+        let number = match self.noted_file.get() {
+            Some((noted, number)) if noted == id => number,
+            _ => {
+                let number = self.file_number(&span);
+                self.noted_file.set(Some((id, number)));
+                number
+            }
+        };
+        self.position.set(number, span.span.begin().get());
+    }
+
+    /// The number of a file, which is announced when it is new; zero if its text is not known.
+    fn file_number(&self, span: &FileSpanRef<'_>) -> u32 {
+        let mut numbers = self.file_numbers.borrow_mut();
+        if let Some(number) = numbers.get(&span.file.id()) {
+            return *number;
+        }
+        let source = self.source(Path::new(span.file.filename()));
+        let number = source.map_or(0, |source| {
+            // Fails only when nobody listens any more.
+            let _ = self.printed.send(Message::File(source));
+            u32::try_from(numbers.values().filter(|number| **number > 0).count() + 1).unwrap_or(0)
+        });
+        numbers.insert(span.file.id(), number);
+        number
     }
 
     pub(crate) fn print(&self, line: &str) {
@@ -157,8 +204,11 @@ impl<'a> Session<'a> {
     }
 
     /// Runs a command with the environment that this load gives to its children.
+    ///
+    /// `shown` is what is reported if it takes long.
     pub(crate) fn run(
         &self,
+        shown: &str,
         command: &Command,
         stdin: Option<&[u8]>,
         each_line: &mut dyn FnMut(&str),
@@ -169,7 +219,12 @@ impl<'a> Session<'a> {
             None
         });
         let environment = environment::of_children(self.request, kubeconfig);
-        self.outside.run(command, &environment, stdin, self.cancelled, each_line)
+        let shown = self.without_secrets(&shorten(shown));
+        // These fail only when nobody listens any more.
+        let _ = self.printed.send(Message::Command(Some(shown)));
+        let output = self.outside.run(command, &environment, stdin, self.cancelled, each_line);
+        let _ = self.printed.send(Message::Command(None));
+        output
     }
 
     pub(crate) fn note_call(&self, call: BuiltinCall) {

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 
 use lilt_model::Failure;
 use starlark::environment::{FrozenModule, Module};
-use starlark::eval::Evaluator;
+use starlark::eval::{BeforeStmtFunc, Evaluator};
 use starlark::values::{OwnedFrozenValue, Value};
 
 use crate::evaluate::{CALL_DEPTH, finish};
 use crate::failure::Place;
+use crate::progress::StatementHook;
 use crate::session::{Session, session};
 use crate::values::ObjectId;
 
@@ -79,6 +80,7 @@ fn call(session: &Session<'_>, function: &OwnedFrozenValue, workload: ObjectId) 
         let mut eval = Evaluator::new(&module);
         eval.extra = Some(session);
         eval.set_check_cancelled(Box::new(|| session.must_end()));
+        eval.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(StatementHook)));
         eval.set_max_callstack_size(CALL_DEPTH).expect("invariant: not zero and set once");
         let function = module.heap().access_owned_frozen_value(function);
         let workload = module.heap().alloc(workload);

@@ -95,7 +95,7 @@ fn outcome(case: &str) -> String {
     // Warnings stand in the result, too.
     let loaded = load(&request, &machine, &|| false, &mut |said| match said {
         Said::Line(line) => writeln!(text, "{line}").unwrap(),
-        Said::Warning(_) => {}
+        Said::Warning(_) | Said::Progress(_) => {}
     });
     match &loaded.project {
         Ok(project) => {

@@ -121,7 +121,8 @@ fn evaluate(
     let started = clock::now();
     let mut unseen = Vec::new();
     let mut print = |said: Said<'_>| {
-        if verbose {
+        // One that waits wants to know for what.
+        if verbose || matches!(said, Said::Progress(_)) {
             terminal::aside(&said.to_string());
         } else {
             unseen.push(said.to_string());

@@ -85,6 +85,33 @@ fn tiltfile_that_was_a_directory_is_loaded_again() {
 }
 
 #[test]
+fn tiltfile_that_does_not_end_names_its_line_and_is_fixed_by_a_save() {
+    let endless = "def spin():\n    while True:\n        x = 1\n";
+    let project = Project::new(&[("Tiltfile", "load('lib', 'spin')\nspin()\n"), ("lib", endless)]);
+    let lilt = Start::up(&project).start();
+    lilt.wait_for_line(&format!("Still loading after 1s: {}:3", project.file("lib").display()));
+    lilt.wait_until(TILTFILE, "says what it does", |it| {
+        it["metadata"]["annotations"]["lilt.dev/hold"].as_str().is_some_and(|hold| hold.contains("lib:3"))
+    });
+    project.write("lib", "def spin():\n    print('fixed')\n");
+    lilt.wait_for_line("fixed");
+
+    project.write("Tiltfile", "local('exec sleep 987')\n");
+    lilt.wait_for_line(&format!("{}:1 is running exec sleep 987", project.file("Tiltfile").display()));
+    let command = lilt.processes();
+    assert!(!command.is_empty());
+    project.write("Tiltfile", "print('without the command')\n");
+    lilt.wait_for_line("without the command");
+    assert!(command.iter().all(|pid| !runs(*pid)));
+
+    project.write("Tiltfile", "local('exec sleep 986')\n");
+    lilt.wait_for_line("is running exec sleep 986");
+    let command = lilt.processes();
+    lilt.quit();
+    assert!(command.iter().all(|pid| !runs(*pid)));
+}
+
+#[test]
 fn a_changed_command_runs_again() {
     let project = Project::new(&[("Tiltfile", "local_resource('a', 'echo one')\n")]);
     let lilt = Start::up(&project).start();

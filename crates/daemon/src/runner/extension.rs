@@ -104,6 +104,7 @@ async fn work<T: Send + 'static>(
         let outside = outside(&settings, &guardian);
         job(&request, &outside, &|| cancelled.load(Ordering::Relaxed), &mut |said| match said {
             Said::Line(line) => span.info(line),
+            Said::Progress(progress) => span.info(&progress.to_string()),
             Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
         })
     });

@@ -16,6 +16,7 @@ use lilt_model::secret::Secret;
 use lilt_model::{Failure, ResourceName};
 use lilt_store::Span;
 use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
+use tokio::sync::watch;
 
 use super::deploy::given;
 use super::report;
@@ -46,23 +47,38 @@ pub(crate) async fn run(context: Context, order: Order) {
     let guard = RaiseOnDrop(Arc::clone(&cancelled));
     let settings = Arc::clone(&context.settings);
     let guardian = context.edges.guardian.clone();
+    // The latest report replaces one that was not passed on yet.
+    let (reports, mut reported) = watch::channel(None);
     let mut evaluation = tokio::task::spawn_blocking(move || {
         let loaded = evaluate(&settings, path, args, &guardian, &cancelled, &mut |said| match said {
             Said::Line(line) => span.info(line),
             Said::Warning(_) => span.print(Level::Warn, &said.to_string()),
+            Said::Progress(progress) => {
+                span.info(&progress.to_string());
+                reports.send_replace(Some(progress.clone()));
+            }
         });
         (loaded, span)
     });
-    let (loaded, mut span) = tokio::select! {
-        ended = &mut evaluation => match ended {
-            Ok(ended) => ended,
-            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-        },
-        () = context.cancel.cancelled() => {
-            drop(guard);
-            // What the Tiltfile runs ends with it. One that is stuck is given up by the session.
-            let _ = evaluation.await;
-            return;
+    let (loaded, mut span) = loop {
+        tokio::select! {
+            ended = &mut evaluation => match ended {
+                Ok(ended) => break ended,
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            },
+            Ok(()) = reported.changed() => {
+                let progress = reported.borrow_and_update().clone();
+                if let Some(progress) = progress {
+                    let (activity, files) = (progress.activity(), progress.files);
+                    context.tell(Event::LoadIsSlow { load, activity, files }).await;
+                }
+            }
+            () = context.cancel.cancelled() => {
+                drop(guard);
+                // What the Tiltfile runs ends with it. One that is stuck is given up by the session.
+                let _ = evaluation.await;
+                return;
+            }
         }
     };
     drop(guard);

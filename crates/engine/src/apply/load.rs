@@ -1,6 +1,7 @@
 //! The Tiltfile: when it is loaded, and what a new project changes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lilt_model::files::{Contents, FileSet};
@@ -41,7 +42,11 @@ pub(crate) fn request(state: &mut State, name: &ResourceName) {
         Cause::Files(changed)
     };
     tiltfile.hold = None;
-    let load = Load { id, cause, started: now };
+    // One that does not end can be fixed while it runs.
+    if tiltfile.files.is_empty() {
+        tiltfile.files.entries.insert(tiltfile.path.clone());
+    }
+    let load = Load { id, cause, started: now, activity: None };
     tiltfile.loading = Some(load.clone());
     timeline::record_load(state, name, &load, None);
     touch(state, name);
@@ -102,6 +107,24 @@ fn changed_files(state: &State, name: &ResourceName) -> Vec<String> {
     changes.map(|path| state.shown(path)).collect()
 }
 
+/// Shows what a load does that takes long, and watches the files that it runs: fixing one of them ends it.
+pub(super) fn is_slow(state: &mut State, id: u64, activity: String, files: Vec<PathBuf>) {
+    let loading = |tiltfile: &TiltfileState| tiltfile.loading.as_ref().is_some_and(|load| load.id == id);
+    let Some((name, _)) = state.all_tiltfiles().find(|(_, tiltfile)| loading(tiltfile)) else { return };
+    let Some(tiltfile) = state.tiltfile_named_mut(&name) else { return };
+    if let Some(load) = &mut tiltfile.loading {
+        load.activity = Some(activity);
+    }
+    let is_watched =
+        |path: &PathBuf| tiltfile.files.entries.contains(path) || tiltfile.files.roots.contains(path);
+    let new: Vec<PathBuf> = files.into_iter().filter(|path| !is_watched(path)).collect();
+    if !new.is_empty() {
+        tiltfile.files.entries.extend(new);
+        tiltfile.watch_version += 1;
+    }
+    touch(state, &name);
+}
+
 pub(super) fn ended(
     state: &mut State,
     id: u64,
@@ -123,7 +146,7 @@ pub(super) fn ended(
     let Some(load) = tiltfile.loading.take() else { return };
     if tiltfile.files != files {
         tiltfile.files = files;
-        tiltfile.watch_version = id;
+        tiltfile.watch_version = id.max(tiltfile.watch_version + 1);
         tiltfile.contents = contents;
     }
     tiltfile.changes.retain(|_, at| *at > id);

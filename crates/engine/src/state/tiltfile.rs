@@ -81,6 +81,8 @@ pub(crate) struct Load {
     pub(crate) id: u64,
     pub(crate) cause: Cause,
     pub(crate) started: Timestamp,
+    /// What it does, once it takes long.
+    pub(crate) activity: Option<String>,
 }
 
 impl TiltfileState {

@@ -343,13 +343,14 @@ fn execute(
             session.print(&format!(" → {line}"));
         }
     };
-    let output = session.run(command, stdin.map(str::as_bytes), &mut each_line);
     // With echo_off the command may contain a secret.
     let shown = if echo_off {
         "the command (hidden by echo_off)".to_owned()
     } else {
         format!("{:?}", command.display())
     };
+    let progress = if echo_off { shown.clone() } else { command.display() };
+    let output = session.run(&progress, command, stdin.map(str::as_bytes), &mut each_line);
     let output = output.map_err(|error| match error.kind() {
         std::io::ErrorKind::Interrupted => raise(cancelled()),
         std::io::ErrorKind::NotFound if !session.outside.is_dir(&command.dir) => {

@@ -51,7 +51,7 @@ pub(super) fn attempt(
     function: &str,
     command: &Command,
 ) -> starlark::Result<Option<Output>> {
-    match session.run(command, None, &mut |_| {}) {
+    match session.run(&shown(command), command, None, &mut |_| {}) {
         Ok(output) => Ok(Some(output)),
         Err(error) => match error.kind() {
             std::io::ErrorKind::Interrupted => Err(raise(cancelled())),

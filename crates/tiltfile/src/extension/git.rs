@@ -129,7 +129,11 @@ impl Clone<'_, '_> {
         let mut env = vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())];
         env.extend(self.credentials.iter().flat_map(|credentials| credentials.environment()));
         let command = Command { argv, dir: dir.to_owned(), env, unset: Vec::new() };
-        session.run(&command, None, &mut |_| {}).map_err(|error| match error.kind() {
+        let mut shown = format!("git {}", words.join(" "));
+        if !shown.contains(self.shown) {
+            shown = format!("{shown} ({})", self.shown);
+        }
+        session.run(&shown, &command, None, &mut |_| {}).map_err(|error| match error.kind() {
             std::io::ErrorKind::Interrupted => cancelled(),
             std::io::ErrorKind::NotFound => Failure::environment(format!(
                 "git is needed to fetch the extension repository {}, and it was not found",

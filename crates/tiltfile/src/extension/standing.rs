@@ -11,6 +11,7 @@ use super::repository::Repository;
 use super::{bundled, within};
 use crate::halt::Halt;
 use crate::outside::Outside;
+use crate::progress::Position;
 use crate::said::Said;
 use crate::session::Session;
 use crate::{LoadRequest, environment, failure};
@@ -96,9 +97,9 @@ fn in_session<T: Send>(
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             environment::begin(outside.environment(), &request.environment);
-            work(&Session::new(request, outside, cancelled, asked, printed))
+            work(&Session::new(request, outside, cancelled, asked, Position::default(), printed))
         });
-        halt.look_after(&messages, outside, cancelled, print);
+        halt.look_after(&messages, Position::default(), outside, cancelled, print);
         worker.join().unwrap_or_else(|panic| Err(failure::of_panic(&*panic)))
     })
 }

@@ -1,0 +1,168 @@
+//! What a load does right now, for those who wait for one that takes long.
+//!
+//! The thread that evaluates notes each statement in one atomic. The thread that looks after it reads that, also while
+//! a single statement takes long. Everything else comes with the messages of the load.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use lilt_model::Location;
+use starlark::codemap::FileSpanRef;
+use starlark::eval::{BeforeStmtFuncDyn, Evaluator};
+
+use crate::session::session;
+use crate::source::Source;
+
+/// When a load is first reported as slow.
+const FIRST: Duration = Duration::from_secs(1);
+/// The longest time between two reports; before that, each comes after three times the time of the one before.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How much of a command is shown.
+const SHOWN: usize = 120;
+
+/// What a load that takes long does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Since the load began.
+    pub elapsed: Duration,
+    /// The statement that runs.
+    pub location: Option<Location>,
+    /// The command that runs, unless it is hidden.
+    pub command: Option<String>,
+    /// The Tiltfile and the files it has loaded so far.
+    pub files: Vec<PathBuf>,
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Still loading after {}s: {}", self.elapsed.as_secs(), self.activity())
+    }
+}
+
+impl Progress {
+    /// The line and the command that run.
+    pub fn activity(&self) -> String {
+        let location = self.location.as_ref().map(|at| format!("{}:{}", at.path.display(), at.line));
+        match (location, &self.command) {
+            (Some(location), Some(command)) => format!("{location} is running {command}"),
+            (Some(location), None) => location,
+            (None, Some(command)) => format!("running {command}"),
+            (None, None) => "reading the Tiltfile".to_owned(),
+        }
+    }
+}
+
+/// The statement that runs. All clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Position(Arc<AtomicU64>);
+
+impl Position {
+    /// `file` counts from one, in the order in which the files were announced. `offset` is that of the rewritten text.
+    pub(crate) fn set(&self, file: u32, offset: u32) {
+        self.0.store(u64::from(file) << 32 | u64::from(offset), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> (usize, usize) {
+        let both = self.0.load(Ordering::Relaxed);
+        ((both >> 32) as usize, (both & u64::from(u32::MAX)) as usize)
+    }
+}
+
+/// Notes each statement before it runs.
+#[derive(Debug)]
+pub(crate) struct StatementHook;
+
+impl<'e> BeforeStmtFuncDyn<'e> for StatementHook {
+    fn call<'v>(
+        &mut self,
+        span: FileSpanRef<'_>,
+        _continued: bool,
+        eval: &mut Evaluator<'v, '_, 'e>,
+    ) -> starlark::Result<()> {
+        session(eval).note_statement(span);
+        Ok(())
+    }
+}
+
+/// What the thread that looks after a load knows of it.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    position: Position,
+    /// In the order in which they were announced.
+    files: Vec<Arc<Source>>,
+    command: Option<String>,
+    next: Duration,
+}
+
+impl Observer {
+    pub(crate) fn new(position: Position) -> Self {
+        Self { position, files: Vec::new(), command: None, next: FIRST }
+    }
+
+    pub(crate) fn add_file(&mut self, source: Arc<Source>) {
+        self.files.push(source);
+    }
+
+    pub(crate) fn set_command(&mut self, command: Option<String>) {
+        self.command = command;
+    }
+
+    /// What to report of a load that runs for this time, if it is time to.
+    pub(crate) fn report(&mut self, elapsed: Duration) -> Option<Progress> {
+        if elapsed < self.next {
+            return None;
+        }
+        self.next = elapsed + (elapsed * 2).min(LONGEST_PAUSE);
+        let (file, offset) = self.position.get();
+        let source = file.checked_sub(1).and_then(|index| self.files.get(index));
+        let location = source.map(|source| {
+            let (start, _) = source.original_range(offset, offset + 1);
+            let (line, _) = source.line_and_column(start);
+            Location { path: source.path().to_owned(), line, column: None }
+        });
+        let files = self.files.iter().map(|source| source.path().to_owned()).collect();
+        Some(Progress { elapsed, location, command: self.command.clone(), files })
+    }
+}
+
+/// The beginning of a command, on one line.
+pub(crate) fn shorten(command: &str) -> String {
+    let first: String = command.trim().lines().next().unwrap_or_default().chars().take(SHOWN).collect();
+    if first.len() == command.trim().len() { first } else { first + "…" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(number: u64) -> Duration {
+        Duration::from_secs(number)
+    }
+
+    #[test]
+    fn slow_load_is_reported_after_a_second_and_then_less_often() {
+        let mut observer = Observer::new(Position::default());
+        let reported: Vec<u64> =
+            (0..300).filter(|second| observer.report(seconds(*second)).is_some()).collect();
+        assert_eq!(reported, [1, 3, 9, 27, 81, 141, 201, 261]);
+    }
+
+    #[test]
+    fn progress_names_the_line_of_the_text_that_the_user_wrote() {
+        let position = Position::default();
+        let mut observer = Observer::new(position.clone());
+        let source = Source::new("/p/Tiltfile", "x = 1\nwhile True:\n\tlocal('a')\n".to_owned());
+        let offset = source.rewritten().find("local").expect("it is copied");
+        observer.add_file(Arc::new(source));
+        position.set(1, u32::try_from(offset).expect("it is short"));
+        let progress = observer.report(seconds(4)).expect("it is slow");
+        assert_eq!(progress.to_string(), "Still loading after 4s: /p/Tiltfile:3");
+        observer.set_command(Some(shorten("sleep 1000\necho done")));
+        let progress = observer.report(seconds(90)).expect("it is slow");
+        assert_eq!(progress.to_string(), "Still loading after 90s: /p/Tiltfile:3 is running sleep 1000…");
+        assert_eq!(progress.files, [PathBuf::from("/p/Tiltfile")]);
+    }
+}
