@@ -26,12 +26,16 @@ fn an_agent_is_reached_again_after_a_restart_of_the_api_server() {
     let stopped = bed.stop("apiserver");
     site.project.write("app/www/index.html", "written while nobody listened\n");
     lilt.wait_for_words("web", "1 File Changed: [app/www/index.html]");
+    lilt.wait_for_line("  → Waiting to update container ");
+    site.project.write("app/www/other.html", "another\n");
     drop(stopped);
 
     site.serves("written while nobody listened");
     lilt.wait_for_words("web", "  → Process started anew");
+    lilt_testbed_env::eventually("the later save is served", || support::page::get(site.port, "/other.html"));
     lilt.wait_until_ready("web");
     assert_eq!((site.only_pod(), small::restarts(&site, &pod)), (pod, "0".to_owned()));
+    assert_eq!(lilt.count("STEP 1/3"), 1, "nothing was built again");
     lilt.quit();
 }
 

@@ -53,6 +53,12 @@ pub(crate) fn code(error: &kube::Error) -> Option<u16> {
     }
 }
 
+/// Whether a status says that the whole API server cannot serve now. Only for requests that every API server can answer:
+/// 503 for another one may be about a single extension API.
+pub(crate) fn is_not_ready(code: u16) -> bool {
+    code == 429 || code >= 500
+}
+
 pub(crate) fn is_missing(error: &kube::Error) -> bool {
     code(error) == Some(404)
 }

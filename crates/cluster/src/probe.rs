@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Api;
 use kube::api::ListParams;
-use lilt_model::Failure;
 use lilt_model::cluster::{ClusterInfo, Runtime};
+use lilt_model::{Away, Failure};
 
 use crate::connect::Cluster;
-use crate::error::is_unreachable;
+use crate::error::{causes_of_status, code, is_not_ready, is_unreachable};
 use registry::Announced;
 
 /// The same patience that Tilt has: slow login plugins are common.
@@ -29,7 +29,7 @@ impl Cluster {
         };
         let (version, (node, announced)) =
             tokio::join!(tokio::time::timeout(PATIENCE, self.version()), facts);
-        let version = version.map_err(|_| self.silent())??;
+        let version = version.map_err(|_| self.silent(PATIENCE))??;
         let Announced { registry, help } = announced;
         Ok(ClusterInfo {
             context: self.context().to_owned(),
@@ -50,29 +50,47 @@ impl Cluster {
 
     /// Whether the API server is there, whatever it may say.
     pub async fn answers(&self, within: Duration) -> bool {
+        self.check_reachable(within).await.is_ok()
+    }
+
+    /// Fails with [`is_unreachable`] if the API server does not respond, or is not ready to serve.
+    pub async fn check_reachable(&self, within: Duration) -> Result<(), Failure> {
         match tokio::time::timeout(within, self.version()).await {
-            Ok(Err(failure)) => !is_unreachable(&failure),
-            answer => answer.is_ok(),
+            Err(_) => Err(self.silent(within)),
+            Ok(Err(failure)) if is_unreachable(&failure) => Err(failure),
+            Ok(_) => Ok(()),
         }
     }
 
-    fn silent(&self) -> Failure {
+    fn silent(&self, within: Duration) -> Failure {
         Failure::environment(format!(
             "the cluster {} at {} gave no answer within {} seconds",
             self.context(),
             self.server(),
-            PATIENCE.as_secs()
+            within.as_secs()
         ))
         .hint("is the cluster running? `kubectl cluster-info` asks the same address")
+        .away(Away::Cluster)
     }
 
     async fn version(&self) -> Result<String, Failure> {
-        let info: Info = self
-            .client
-            .apiserver_version()
-            .await
-            .map_err(|error| self.failure("asking for its version", &error))?;
-        Ok(info.git_version)
+        let version: Result<Info, _> = self.client.apiserver_version().await;
+        version.map(|info| info.git_version).map_err(|error| match code(&error) {
+            Some(code) if is_not_ready(code) => self.not_ready(code, &error),
+            _ => self.failure("asking for its version", &error),
+        })
+    }
+
+    /// The failure for an API server that starts or is overloaded, or for a proxy in front of one that is not there.
+    fn not_ready(&self, code: u16, error: &kube::Error) -> Failure {
+        Failure::environment(format!(
+            "the cluster {} at {} is not ready: it answered with HTTP status {code}",
+            self.context(),
+            self.server()
+        ))
+        .detail(causes_of_status(error))
+        .hint("is the cluster starting? `kubectl get --raw /readyz` asks the same address")
+        .away(Away::Cluster)
     }
 
     /// As Tilt does, one node speaks for all; none if this user may not look at nodes.

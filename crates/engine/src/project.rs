@@ -4,6 +4,8 @@ mod objects;
 mod owner;
 mod unreachable;
 
+use std::borrow::Cow;
+
 use lilt_model::api::{
     API_VERSION, BuildRunning, BuildTerminated, Condition, DisableResourceStatus, EndpointLink, FeatureFlag,
     KubernetesInfo, LocalInfo, ObjectMeta, RuntimeStatus, TargetSpec, TiltBuild, UIResource,
@@ -14,7 +16,8 @@ use lilt_model::cluster::Pod;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, TriggerMode};
 use lilt_model::settings::{FEATURES, Feature};
-use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
+use lilt_model::timeline::StageKind;
+use lilt_model::{Away, COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
 
 use crate::event::ForwardState;
 use crate::hold::Hold;
@@ -67,7 +70,7 @@ fn project_declared(state: &State, name: &ResourceName) -> Option<UIResource> {
         // Behind Tiltfiles.
         order: i32::try_from(resource.order).unwrap_or(i32::MAX).saturating_add(1),
         disable_status: Some(disable_status(resource)),
-        waiting: resource.hold.as_ref().and_then(waiting),
+        waiting: shown_hold(resource).as_deref().and_then(waiting),
         conditions: conditions(
             update_status(resource),
             runtime.status,
@@ -100,8 +103,9 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
             metadata.annotations.insert(key.to_owned(), words);
         }
     };
-    annotate(annotation::HOLD, resource.hold.as_ref().map(Hold::words));
-    annotate(annotation::HOLD_DATA, resource.hold.as_ref().and_then(|it| serde_json::to_string(it).ok()));
+    let hold = shown_hold(resource);
+    annotate(annotation::HOLD, hold.as_deref().map(Hold::words));
+    annotate(annotation::HOLD_DATA, hold.as_deref().and_then(|it| serde_json::to_string(it).ok()));
     let running = resource.update.as_ref().map(|update| &update.cause);
     let cause = running.or(resource.last().map(|last| &last.cause));
     annotate(annotation::CAUSE, cause.map(crate::Cause::headline));
@@ -113,6 +117,14 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
     annotate(annotation::DRIFT, drift(resource));
     annotate(annotation::FORWARDS, broken_forwards(resource));
     metadata
+}
+
+/// Returns why the next update has not started, or what the running one waits for.
+fn shown_hold(resource: &ResourceState) -> Option<Cow<'_, Hold>> {
+    let running = resource.update.as_ref().and_then(|update| update.stages.last());
+    let wait = running.filter(|stage| stage.stage == StageKind::Wait && stage.end.is_none());
+    let outage = wait.map(|stage| Hold::Outage { away: Away::Cluster, message: stage.detail.clone() });
+    outage.map(Cow::Owned).or_else(|| resource.hold.as_ref().map(Cow::Borrowed))
 }
 
 /// What of its objects is not as it was applied.

@@ -3,10 +3,12 @@
 mod support;
 
 use lilt_engine::{Event, SyncFault, TaskId, TaskSpec, WatchId, plan};
+use lilt_model::api::UpdateStatus;
 use lilt_model::cluster::{ContainerState, Pod, PodPhase, RestartPolicy};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::request::Request;
 use lilt_model::resource::{Body, Resource};
+use lilt_model::timeline::StageKind;
 use lilt_model::{ContainerId, Failure};
 use support::*;
 
@@ -258,4 +260,22 @@ fn a_trigger_in_automatic_mode_builds_also_where_files_could_be_copied() {
     assert!(script.show().contains(r#"sync web c1: ["/p/web/src/one"]"#), "{}", script.show());
     script.synced("web", "c1", failed()).trigger("web");
     assert!(script.show().contains(anew), "{}", script.show());
+}
+
+#[test]
+fn live_update_that_waits_for_its_cluster_shows_why() {
+    let mut script = save_during(running("web", "web-1", "one", "c1"));
+    let update = script.update_of("web").expect("it is copied");
+    let mut stage = |stage, detail: &str| {
+        let (resource, detail) = ("web".into(), detail.to_owned());
+        script.event(Event::StageBegan { resource, update, stage, detail });
+        let shown = lilt_engine::project_resource(&script.state, &"web".into()).expect("it is declared");
+        let reason = shown.status.waiting.map(|waiting| waiting.reason);
+        (shown.status.update_status, reason, shown.metadata.annotations.get("lilt.dev/hold").cloned())
+    };
+    let (status, reason, hold) = stage(StageKind::Wait, "connection refused");
+    assert_eq!(status, UpdateStatus::InProgress, "it has not failed");
+    assert_eq!(reason.as_deref(), Some("waiting-for-cluster"));
+    assert_eq!(hold.as_deref(), Some("waiting for the cluster: connection refused"));
+    assert_eq!(stage(StageKind::Write, ""), (UpdateStatus::InProgress, None, None));
 }

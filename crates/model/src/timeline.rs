@@ -54,7 +54,7 @@ pub struct Stage {
 #[cfg_attr(feature = "ts", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
-    /// For its turn.
+    /// For its turn, or, while it runs, for an unreachable cluster.
     Wait,
     /// Of the Tiltfile.
     Load,

@@ -6,6 +6,7 @@ use lilt_testbed_env::{Project, eventually};
 
 use crate::support::bed::Site;
 use crate::support::lilt::Lilt;
+use crate::support::page::get;
 use crate::support::proxy::{Blackout, Proxy, detour};
 
 /// Counts aloud, twice, with a pause of so many microseconds.
@@ -150,5 +151,45 @@ fn a_minute_without_network_is_survived() {
     lilt.wait_for_line_after(place, "ticking │ tock ");
     counted(&lilt, "tick");
     counted(&lilt, "tock");
+    lilt.quit();
+}
+
+/// Each save reaches the running pod when the API server accepts connections again: nothing is built or deployed.
+#[test]
+fn live_update_waits_for_api_server_that_refuses_connections() {
+    let site = Site::new("refused");
+    let detoured = Project::new(&[]);
+    let port = detour(&site.namespace, &detoured);
+    let proxy = Proxy::open(port);
+    let lilt = site.up().variable("KUBECONFIG", detoured.file("kubeconfig")).start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pods = site.pods();
+    let place = lilt.place();
+
+    drop(proxy);
+    site.project.write("app/www/first.html", "first\n");
+    lilt.wait_for_line_after(place, "  → Waiting to update container ");
+    lilt.wait_until("web", "shows what it waits for", |it| {
+        let hold = it["metadata"]["annotations"]["lilt.dev/hold"].as_str().unwrap_or_default();
+        it["status"]["updateStatus"] == "in_progress"
+            && it["status"]["waiting"]["reason"] == "waiting-for-cluster"
+            && hold.starts_with("waiting for the cluster: ")
+    });
+    site.project.write("app/www/second.html", "second\n");
+    site.project.write("app/www/index.html", "two\n");
+    let _proxy = Proxy::open(port);
+
+    site.serves("two");
+    for name in ["first", "second"] {
+        eventually("every file is served", || get(site.port, &format!("/{name}.html")));
+    }
+    lilt.wait_until_ready("web");
+    assert_eq!(site.pods(), pods);
+    let output = lilt.output_after(place);
+    assert_eq!(output.matches("→ Waiting to update").count(), 1, "{output}");
+    for word in ["STEP ", "ERROR", "Failed to update"] {
+        assert!(!output.contains(&format!("web │ {word}")), "{word}: {output}");
+    }
     lilt.quit();
 }

@@ -4,6 +4,7 @@ mod changed;
 mod channel;
 mod docker;
 mod readings;
+mod retry;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,21 +19,22 @@ use lilt_store::Span;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use super::report;
+use super::{patience, report};
 use crate::context::Context;
 use crate::settings::Transport;
 use channel::Channel;
 use docker::DockerChannel;
 pub(crate) use readings::Readings;
 use readings::{Opened, Reading};
+use retry::Retries;
 
-/// A connection that breaks is made anew this often before the container counts as out of reach.
-const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 /// How long a node may take to tell that a container has ended.
 const ENDING: Duration = Duration::from_secs(5);
-/// How long to wait for a cluster that does not answer at all: building anew would not help, and it may be back soon.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long `ci` waits for an API server that does not respond.
+const CI_LIMIT: Duration = Duration::from_secs(30);
+/// An API server that takes longer to respond counts as unreachable.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `object` is the `LiveUpdate` that asks for it; none: the resource does.
 pub(crate) async fn run(
@@ -58,7 +60,7 @@ pub(crate) async fn run(
                 done = job.update;
                 let mut span = context.update_span(&resource, job.update);
                 let told = job.cause.as_ref().filter(|_| object.is_none()).map(|_| job.update);
-                let stages = Stages { context: &context, resource: &resource, update: told };
+                let stages = Stages { context: &context, resource: &resource, id: job.update, update: told };
                 let owner = object.as_deref().unwrap_or(resource.as_str());
                 let reading = context.edges.readings.open(owner, &task, job);
                 let outcome = update(&mut target, &task, job, &reading, &stages, &mut span).await;
@@ -95,12 +97,22 @@ struct Target<'a> {
     channel: Option<Channel>,
     /// It is reached through the Docker engine that runs it.
     by_engine: bool,
+    /// Of the running update.
+    retries: Retries,
 }
 
 impl<'a> Target<'a> {
     fn new(context: &'a Context, cluster: Cluster, task: &SyncTask) -> Self {
         let by_engine = !task.agent && context.settings.live_update == Some(Transport::Docker);
-        Self { context, cluster, channel: None, by_engine }
+        Self { context, cluster, channel: None, by_engine, retries: Retries::new(None) }
+    }
+
+    /// Closes the channel and waits until another attempt is worth it. Returns false if it is not.
+    async fn retry(&mut self, task: &SyncTask, failure: &Failure, stages: &Stages<'_>) -> bool {
+        self.channel = None;
+        let cluster = &self.cluster;
+        let check = || cluster.check_reachable(RESPONSE_TIMEOUT);
+        self.retries.wait(failure, check, |cause| stages.wait_for_cluster(task, cause)).await
     }
 
     async fn channel(&mut self, task: &SyncTask) -> Result<&mut Channel, Failure> {
@@ -144,7 +156,8 @@ async fn update(
     if let Some(cause) = &job.cause {
         report::begin(span, cause);
     }
-    let name = format!("{}/{}", task.pod.name, task.container);
+    target.retries = Retries::new(patience::deadline(target.context, CI_LIMIT));
+    let name = container_name(task);
     let result = match bring(target, task, reading, stages, &name, span).await {
         Ok(paths) => restart(target, task, paths, stages, span).await,
         // Where a process that was started anew has ended at once, the next save may come before the node tells it.
@@ -165,6 +178,10 @@ async fn update(
         }
     }
     result
+}
+
+fn container_name(task: &SyncTask) -> String {
+    format!("{}/{}", task.pod.name, task.container)
 }
 
 /// The line that Tilt prints for a container that could not be updated. Scripts look for it.
@@ -213,7 +230,9 @@ async fn bring<'a>(
 struct Stages<'a> {
     context: &'a Context,
     resource: &'a ResourceName,
-    /// None: another container tells it.
+    /// The number of the update, for its log.
+    id: u64,
+    /// The same; none if another container reports the stages.
     update: Option<u64>,
 }
 
@@ -224,6 +243,13 @@ impl Stages<'_> {
             self.context.tell(Event::StageBegan { resource, update, stage, detail }).await;
         }
     }
+
+    /// Reports that the update waits for its cluster.
+    async fn wait_for_cluster(&self, task: &SyncTask, cause: Failure) {
+        let line = format!("  → Waiting to update container {}: {}", container_name(task), cause.message);
+        self.context.update_span(self.resource, self.id).info(&line);
+        self.begin(StageKind::Wait, &cause.message).await;
+    }
 }
 
 async fn copy(
@@ -232,8 +258,6 @@ async fn copy(
     changes: &Changes,
     stages: &Stages<'_>,
 ) -> Result<(), SyncFault> {
-    let mut attempt = 1;
-    let deadline = Instant::now() + PATIENCE;
     loop {
         let result = match target.channel(task).await {
             Ok(channel) => match channel.send(changes).await {
@@ -245,30 +269,18 @@ async fn copy(
             },
             Err(failure) => Err(failure),
         };
-        match result {
-            Ok(()) => return Ok(()),
-            // A lost connection heals; a container without tar does not, nor one that is gone.
-            Err(failure) => {
-                target.channel = None;
-                if matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false)) {
-                    return Err(SyncFault::Gone);
-                }
-                if target.turn_to_engine(&failure, task).await {
-                    continue;
-                }
-                let worth_it = failure.class == Class::Environment
-                    && (attempt < ATTEMPTS
-                        || (Instant::now() < deadline && target.cluster.probe().await.is_err()));
-                if !worth_it {
-                    return Err(match is_closed(&failure) {
-                        true => SyncFault::Closed(failure),
-                        false => SyncFault::Transport(failure),
-                    });
-                }
-            }
+        // A lost connection heals; a container without tar does not, nor one that is gone.
+        let Err(failure) = result else { return Ok(()) };
+        target.channel = None;
+        if matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false)) {
+            return Err(SyncFault::Gone);
         }
-        attempt += 1;
-        tokio::time::sleep(PAUSE).await;
+        if !target.turn_to_engine(&failure, task).await && !target.retry(task, &failure, stages).await {
+            return Err(match is_closed(&failure) {
+                true => SyncFault::Closed(failure),
+                false => SyncFault::Transport(failure),
+            });
+        }
     }
 }
 
@@ -281,11 +293,12 @@ async fn run_steps(
 ) -> Result<(), SyncFault> {
     let due: Vec<&Run> = task.live_update.runs.iter().filter(|run| is_due(&run.triggers, paths)).collect();
     for (index, run) in due.iter().enumerate() {
+        open_for_step(target, task, stages).await?;
         stages.begin(StageKind::Run, &run.argv.join(" ")).await;
         if !run.echo_off {
             span.info(&format!("[CMD {}/{}] {}", index + 1, due.len(), run.argv.join(" ")));
         }
-        let channel = open_for_step(target, task).await.map_err(SyncFault::Transport)?;
+        let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
         let output = |output: Output<'_>| match output {
             Output::Stdout(bytes) | Output::Stderr(bytes) => span.write(bytes),
         };
@@ -305,16 +318,21 @@ async fn run_steps(
     Ok(())
 }
 
-/// The channel for a step. It may have been lost since the files came; nothing of the step has happened then.
-async fn open_for_step<'t>(target: &'t mut Target<'_>, task: &SyncTask) -> Result<&'t mut Channel, Failure> {
-    for _ in 1..ATTEMPTS {
-        match target.channel(task).await {
-            Err(failure) if failure.class == Class::Environment => tokio::time::sleep(PAUSE).await,
-            Err(failure) => return Err(failure),
-            Ok(_) => break,
+/// Opens the channel if it was lost since the files were copied: nothing of the next step has happened then.
+async fn open_for_step(
+    target: &mut Target<'_>,
+    task: &SyncTask,
+    stages: &Stages<'_>,
+) -> Result<(), SyncFault> {
+    while let Err(failure) = target.channel(task).await {
+        if matches!(target.cluster.runs(&task.pod, &task.id).await, Ok(false)) {
+            return Err(SyncFault::Gone);
+        }
+        if !target.retry(task, &failure, stages).await {
+            return Err(SyncFault::Transport(failure));
         }
     }
-    target.channel(task).await
+    Ok(())
 }
 
 fn unfinished(run: &Run, failure: Failure) -> Failure {
@@ -338,21 +356,26 @@ async fn restart(
     if !restart.is_some_and(|RestartProcess { triggers, .. }| is_due(triggers, paths)) {
         return Ok(());
     }
-    stages.begin(StageKind::Restart, "").await;
     if !task.agent {
+        stages.begin(StageKind::Restart, "").await;
         return Err(SyncFault::Step(cannot_restart(task)));
     }
-    let restarted = match target.channel(task).await {
-        Ok(channel) => channel.restart().await,
-        Err(failure) => return Err(or_gone(&target.cluster, task, SyncFault::Transport(failure)).await),
-    };
-    if let Err(failure) = restarted {
+    loop {
+        open_for_step(target, task, stages).await?;
+        stages.begin(StageKind::Restart, "").await;
+        let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
+        let Err(failure) = channel.restart().await else { break };
         target.channel = None;
-        return Err(match failure.class {
-            // What is there now cannot be started: the container ends, and another image would have the same.
-            Class::User => SyncFault::Step(failure),
-            _ => or_ending(&target.cluster, task, SyncFault::Transport(failure)).await,
-        });
+        // What is there now cannot be started: the container ends, and another image would have the same.
+        if failure.class == Class::User {
+            return Err(SyncFault::Step(failure));
+        }
+        // Whether the process was restarted is unknown if the API server went away meanwhile. Twice does no harm.
+        if target.cluster.check_reachable(RESPONSE_TIMEOUT).await.is_ok()
+            || !target.retry(task, &failure, stages).await
+        {
+            return Err(or_ending(&target.cluster, task, SyncFault::Transport(failure)).await);
+        }
     }
     span.info("  → Process started anew");
     Ok(())
