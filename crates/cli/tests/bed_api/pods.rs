@@ -173,3 +173,55 @@ fn objects_are_applied_from_outside_and_go_with_what_names_them() {
     }
     session.lilt.quit();
 }
+
+/// A pod that serves a page with its name on an undeclared port, as YAML.
+fn undeclared(name: &str, port: u16) -> String {
+    format!(
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, labels: {{app: registry}}}}\nspec:\n  \
+         terminationGracePeriodSeconds: 1\n  containers:\n  - name: main\n    image: busybox\n    \
+         command: [sh, -c, 'mkdir /w; echo page of {name} > /w/index.html; exec httpd -f -p {port} -h /w']\n"
+    )
+}
+
+/// As in ocm-controller's `forward_registry`: something else makes the pod, and no pod declares the port.
+#[test]
+fn forward_with_extra_selectors_goes_to_the_newest_matching_pod() {
+    let namespace = Bed::get().namespace("api-newest");
+    let port = free_port();
+    let tiltfile = format!(
+        "k8s_yaml('web.yaml')\n\
+         k8s_resource('web', port_forwards={port}, extra_pod_selectors=[{{'app': 'registry'}}])\n\
+         local_resource('registry', 'kubectl apply -f registry.yaml', deps=['registry.yaml'], resource_deps=['web'])\n"
+    );
+    let files = [
+        ("Tiltfile", tiltfile.as_str()),
+        ("web.yaml", &server("web")),
+        ("registry.yaml", &undeclared("first", port)),
+    ];
+    let session = Session::start_on(&namespace, &files);
+    let serves = |name: &str| {
+        eventually(&format!("the page of {name} is served"), || {
+            page(port).filter(|page| page.contains(&format!("page of {name}")))
+        });
+        let uses_pod = |forward: &Value| forward["spec"]["podName"] == name;
+        let forward = find(&session, &format!("portforward/web-{name}"), "is told", uses_pod);
+        assert_eq!(forward["spec"]["namespace"], namespace.name());
+        let forwards = &forward["spec"]["forwards"];
+        assert_eq!((&forwards[0]["localPort"], &forwards[0]["containerPort"]), (&json!(port), &json!(port)));
+        let all = session.get("portforwards")["items"].clone();
+        assert_eq!(all.as_array().map(Vec::len), Some(1), "{all}");
+    };
+    serves("first");
+
+    // Kubernetes tells the time of creation in whole seconds.
+    let second =
+        || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map(|it| it.as_secs()).ok();
+    let begin = second();
+    eventually("the next second has begun", || (second() > begin).then_some(()));
+    session.write("registry.yaml", &format!("{}{}", undeclared("first", port), undeclared("second", port)));
+    serves("second");
+
+    namespace.kubectl(&["delete", "pod", "second", "--wait=false"]);
+    serves("first");
+    session.lilt.wait_until_ready("web");
+}
