@@ -28,7 +28,7 @@ use crate::timeline::{note_hold, record_start};
 pub(crate) use images::{delivered, is_same, sharers};
 pub(crate) use job::{in_place, is_starting, live_updates_above};
 use settle::settle;
-pub(crate) use supersede::give_up_outdated;
+pub(crate) use supersede::{files_changed, give_up_outdated};
 use want::{Want, wanted};
 
 pub fn schedule(state: &mut State) {

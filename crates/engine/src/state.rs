@@ -162,6 +162,8 @@ pub struct State {
     pub(crate) unwatched: BTreeSet<(Rank, ResourceName)>,
     /// Resources with an update that takes a slot, and whether it must run alone.
     pub(crate) updating: BTreeMap<ResourceName, bool>,
+    /// When a local resource's command ended last.
+    pub(crate) command_ended: Option<Timestamp>,
     pub(crate) clusters: Clusters,
     pub(crate) pods: Pods,
     /// Deletions under way: what, and for which resource's log.
@@ -286,6 +288,7 @@ impl State {
             queue: Queue::default(),
             unwatched: BTreeSet::new(),
             updating: BTreeMap::new(),
+            command_ended: None,
             clusters: Clusters::default(),
             pods: Pods::default(),
             cleanups: BTreeMap::new(),

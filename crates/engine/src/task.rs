@@ -272,6 +272,10 @@ pub struct DeployJob {
     pub rerun: bool,
     /// One of many that come up at once.
     pub first: bool,
+    /// A local command has just ended: files that it wrote may not have been reported yet. Wait for that before inputs
+    /// are read, or all of it would be built twice.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub follows_command: bool,
     /// Pods that do not stay up: if nothing is applied that replaces them, they are replaced all the same, because
     /// Kubernetes lets those wait that crash.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -4,7 +4,7 @@
 mod objects;
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lilt_engine::{
     Entry, Event, Mode, Options, Plan, Recorder, State, SyncFault, TaskId, TaskSpec, UpdateJob, WatchId,
@@ -124,6 +124,8 @@ struct World {
     saved: BTreeMap<ResourceName, i64>,
     /// When the newest update of a resource that has not failed began.
     covered: BTreeMap<ResourceName, i64>,
+    /// Updates that have reported a stage.
+    begun: BTreeSet<u64>,
 }
 
 impl World {
@@ -138,6 +140,7 @@ impl World {
             watched: BTreeMap::new(),
             saved: BTreeMap::new(),
             covered: BTreeMap::new(),
+            begun: BTreeSet::new(),
         };
         world.event(Event::Started);
         world
@@ -281,6 +284,7 @@ impl World {
                 let updates: Vec<(ResourceName, u64)> = self.updates().into_iter().collect();
                 if let Some((resource, update)) = updates.get(which % updates.len().max(1)).cloned() {
                     let stage = if deploys { StageKind::Deploy } else { StageKind::Build };
+                    self.begun.insert(update);
                     self.event(Event::StageBegan { resource, update, stage, detail: String::new() });
                 }
             }
@@ -343,6 +347,17 @@ impl World {
         }
     }
 
+    /// The running update of a resource, if it waits for files of a command to be reported.
+    fn update_that_will_read_files(&self, name: &ResourceName) -> Option<u64> {
+        let Some(TaskSpec::Update { job, .. }) = plan(&self.state).remove(&TaskId::Update(name.clone()))
+        else {
+            return None;
+        };
+        let UpdateJob::Deploy(job) = &*job else { return None };
+        let update = self.updates().get(name).copied();
+        update.filter(|update| job.follows_command && !self.begun.contains(update))
+    }
+
     fn save(&mut self, name: &ResourceName, file: u8) {
         let is_image = matches!(name.as_str(), "w" | "x");
         let (watch, path) = match (is_image, file) {
@@ -354,7 +369,11 @@ impl World {
         };
         if plan(&self.state).contains_key(&TaskId::Watch(watch.clone())) {
             self.saved.insert(name.clone(), self.time + 1);
+            let will_read = self.update_that_will_read_files(name);
             self.event(Event::FilesChanged { watch, paths: vec![path.into()], written: None });
+            if will_read.is_some() && self.updates().get(name) == will_read.as_ref() {
+                self.covered.insert(name.clone(), self.time);
+            }
         }
     }
 

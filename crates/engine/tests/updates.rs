@@ -129,6 +129,56 @@ fn a_build_is_given_up_for_a_newer_save_until_it_is_deployed() {
     assert!(script.show().contains("2 Files Changed: [w/b w/c]"), "{}", script.show());
 }
 
+/// Reports that the build of `web` has begun.
+fn build_begins(script: &mut Script) {
+    let update = script.update_of("web").expect("it runs");
+    let (resource, detail) = ("web".into(), "web".to_owned());
+    script.event(Event::StageBegan { resource, update, stage: StageKind::Build, detail });
+}
+
+#[test]
+fn first_build_goes_on_when_a_running_command_writes_its_inputs() {
+    for producer in [parallel("gen"), server("gen")] {
+        let mut script = Script::loaded(vec![producer, workload("web")]);
+        script.connect();
+        build_begins(&mut script);
+        let first = script.update_of("web");
+        script.save_image("web", "web", "/p/web/generated");
+        assert_eq!(script.update_of("web"), first);
+        script.deploy("web", "one");
+        assert!(script.show().contains("1 File Changed: [web/generated]"), "{}", script.show());
+        // Later builds are given up for newer saves as always.
+        let second = script.update_of("web");
+        script.save_image("web", "web", "/p/web/saved");
+        assert!(script.update_of("web") > second);
+    }
+}
+
+#[test]
+fn first_build_includes_files_reported_just_after_their_command_ended() {
+    let resources = || vec![local("gen"), after(workload("web"), &["gen"])];
+    let mut script = Script::loaded(resources());
+    script.connect().succeed("gen");
+    let first = script.update_of("web").expect("it runs");
+    script.save_image("web", "web", "/p/web/generated");
+    assert_eq!(script.update_of("web"), Some(first));
+    build_begins(&mut script);
+    script.deploy("web", "one");
+    assert_eq!(script.update_of("web"), None, "all of it was built: {}", script.show());
+
+    // After the build has begun, it goes on, and another one follows.
+    let mut script = Script::loaded(resources());
+    script.connect().succeed("gen");
+    build_begins(&mut script);
+    let first = script.update_of("web");
+    script.save_image("web", "web", "/p/web/generated");
+    assert_eq!(script.update_of("web"), first);
+    // What is saved long after the command is the user's.
+    script.time += 10_000;
+    script.save_image("web", "web", "/p/web/saved");
+    assert!(script.update_of("web") > first);
+}
+
 /// Who saves every second must see something, too.
 #[test]
 fn a_build_is_not_given_up_for_ever() {
@@ -423,7 +473,10 @@ fn the_timeline_tells_the_stages_of_a_deployment() {
 #[test]
 fn the_timeline_tells_how_updates_ended() {
     let mut script = Script::loaded(vec![local("a"), workload("w")]);
-    script.fail("a").connect().save_image("w", "w", "/p/w/x");
+    script.fail("a");
+    // What changes so late was not written by the command.
+    script.time += 10_000;
+    script.connect().save_image("w", "w", "/p/w/x");
     script.event(Event::Requested { request: lilt_model::request::Request::Cancel { resource: "w".into() } });
     let records = script.state.take_records();
     let ended: Vec<(&str, Outcome)> = records

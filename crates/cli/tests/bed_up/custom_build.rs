@@ -229,3 +229,27 @@ fn a_command_that_does_nothing_means_live_update_only() {
     site.serves("two");
     lilt.quit();
 }
+
+#[test]
+fn first_build_is_not_given_up_for_files_that_a_local_resource_writes() {
+    let site = Site::new("produced");
+    let tiltfile = format!(
+        "local_resource('gen', 'until [ -e building ]; do sleep 0.1; done; echo two > app/www/index.html; \
+         until [ -e seen ]; do sleep 0.1; done', allow_parallel=True)\n\
+         custom_build('{}', 'touch building; until [ -e seen ]; do sleep 0.1; done; \
+         docker build -q -t $EXPECTED_REF app', deps=['app'])\n{}",
+        site.image(),
+        deploy(&site)
+    );
+    site.project.write("Tiltfile", &tiltfile);
+    let lilt = site.up().start();
+    lilt.wait_until("web", "has a pending change while it builds", |it| {
+        it["status"]["hasPendingChanges"] == true && it["status"]["updateStatus"] == "in_progress"
+    });
+    site.project.write("seen", "");
+    site.serves("two");
+    lilt.wait_for_line("web │ 1 File Changed: [app/www/index.html]");
+    lilt.wait_until_ready("web");
+    assert_eq!(lilt.count("web │ Initial Build"), 1, "it was begun once");
+    lilt.quit();
+}

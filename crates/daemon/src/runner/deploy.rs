@@ -16,6 +16,8 @@ pub(super) mod steps;
 pub(super) mod variables;
 mod yaml;
 
+use std::time::Duration;
+
 use lilt_cluster::inject::Injection;
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
 use lilt_model::image::{ImageTarget, LiveUpdate};
@@ -34,6 +36,9 @@ use steps::Steps;
 
 /// The label by which a deployment's pods are told from those of an earlier one.
 const TEMPLATE_HASH: &str = "tilt.dev/pod-template-hash";
+
+/// How long it takes until the files that a command has written are reported: bursts are reported as a whole.
+const FILE_EVENTS: Duration = Duration::from_millis(150);
 
 pub(crate) async fn run(
     context: Context,
@@ -140,6 +145,9 @@ async fn deploy(
 ) -> Result<Deployed, Failure> {
     if job.kubernetes.custom_deploy.is_some() {
         tell_what_a_command_cannot(job, steps);
+    }
+    if job.follows_command && job.images.iter().any(|image| matches!(image, ImageJob::Build(_))) {
+        tokio::time::sleep(FILE_EVENTS).await;
     }
     let built = build(context, job, steps, outcome).await?;
     let references: Vec<(ImageName, String)> =

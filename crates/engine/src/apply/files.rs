@@ -11,7 +11,7 @@ use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 use crate::apply::{images, load};
 use crate::event::WatchId;
 use crate::objects;
-use crate::schedule::give_up_outdated;
+use crate::schedule;
 use crate::state::{BodyState, State};
 
 /// Changes that are told so soon after an update ended were most likely made while it ran.
@@ -63,11 +63,12 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
     }
     // Files that were moved or unpacked bring old times with them.
     resource.saved = written.filter(|at| *at <= now && now.since(*at) <= LONG_AGO).map(|at| (at, now));
-    let outdates = resource.update.as_ref().is_some_and(|update| sequence > update.snapshot);
     state.touch(&name);
-    if outdates {
-        give_up_outdated(state, &name);
-    }
+    let image = match &watch {
+        WatchId::Image(_, image) => Some(image),
+        _ => None,
+    };
+    schedule::files_changed(state, &name, image, sequence);
 }
 
 /// Leaves out the files that only concern the command which deploys the containers of an image that is not built here.

@@ -34,6 +34,9 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     let generation = state.next_sequence();
     let Some(resource) = state.resources.get_mut(name) else { return };
     let whole = Arc::clone(&resource.spec);
+    if matches!(&whole.body, Body::Local(local) if local.update.is_some()) {
+        state.command_ended = Some(now);
+    }
     let built: Vec<ImageName> = outcome.images.iter().map(|(name, _)| name.clone()).collect();
     match (&mut resource.body, &whole.body) {
         (BodyState::Local(local), Body::Local(spec)) => {

@@ -83,6 +83,7 @@ fn job(state: &State, key: &ObjectKey, object: &Object) -> Result<DeployJob, Str
         namespace: String::new(),
         rerun: false,
         first: false,
+        follows_command: false,
         crashing: Vec::new(),
         closed: Vec::new(),
         merge: state.settings.server_side_apply,

@@ -19,6 +19,7 @@ use crate::state::{
 use crate::task::{DeployJob, LocalJob, UpdateJob};
 
 use super::images::{delivered, image_jobs};
+use super::supersede::follows_command;
 
 pub(super) enum Choice {
     Deploy,
@@ -242,6 +243,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
                 namespace: info.namespace,
                 rerun: *cause == Cause::Triggered,
                 first: *cause == Cause::Initial,
+                follows_command: *cause == Cause::Initial && follows_command(state),
                 crashing: crashing(state, kubernetes),
                 closed: closed(kubernetes),
                 merge: state.settings.server_side_apply,

@@ -1,14 +1,63 @@
 //! An update that a newer save made useless is given up, where that is safe.
+//!
+//! Files that the session's own commands write are no such save: the first build of a resource goes on.
 
-use lilt_model::ResourceName;
+use std::time::Duration;
+
 use lilt_model::log::Level;
+use lilt_model::timeline::StageKind;
+use lilt_model::{ImageName, ResourceName};
 
-use crate::state::{State, UpdateKind};
+use crate::state::{BodyState, ResourceState, RunningUpdate, State, UpdateKind};
 use crate::task::{ImageJob, UpdateJob};
 use crate::timeline::{Outcome, record_end};
 
 /// So many times in a row; then one is let through, or who saves again and again would never see anything.
 const AT_MOST: u32 = 3;
+
+/// What a command wrote last is reported within this time after its end.
+const REPORTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Whether a first build that starts now may begin before the files are reported that a command has just written.
+pub(super) fn follows_command(state: &State) -> bool {
+    state.command_ended.is_some_and(|at| state.now.since(at) <= REPORTED_WITHIN)
+}
+
+/// Handles change number `sequence`, which came while an update ran. `image` has the changed file among its inputs.
+pub(crate) fn files_changed(
+    state: &mut State,
+    name: &ResourceName,
+    image: Option<&ImageName>,
+    sequence: u64,
+) {
+    let Some(resource) = state.resources.get_mut(name) else { return };
+    let Some(update) = resource.update.as_mut().filter(|update| sequence > update.snapshot) else { return };
+    if image.is_some_and(|image| has_not_read(update, image)) {
+        update.snapshot = sequence;
+        resource.attempted = resource.attempted.max(sequence);
+        return;
+    }
+    let is_first = update.before.is_first();
+    if is_first && (follows_command(state) || state.resources.values().any(is_running_command)) {
+        return;
+    }
+    give_up_outdated(state, name);
+}
+
+/// Whether the update builds the image and has yet to read its inputs: it waits for them to be reported.
+fn has_not_read(update: &RunningUpdate, image: &ImageName) -> bool {
+    let UpdateKind::Job(job) = &update.kind else { return false };
+    let UpdateJob::Deploy(job) = &**job else { return false };
+    let is_built = |it: &ImageJob| matches!(it, ImageJob::Build(target) if target.name == *image);
+    let has_begun = update.stages.iter().any(|stage| stage.stage != StageKind::Detect);
+    job.follows_command && job.images.iter().any(is_built) && !has_begun
+}
+
+/// Whether it is a local resource whose command or server runs.
+fn is_running_command(resource: &ResourceState) -> bool {
+    let BodyState::Local(local) = &resource.body else { return false };
+    resource.update.is_some() || local.serve.is_some()
+}
 
 /// Looks at a resource whose files changed. Images are built from what is outdated then, and nothing has reached the
 /// cluster before the deployment begins. A local command is never cut off: nobody knows what it has done so far.
@@ -39,6 +88,6 @@ pub(crate) fn give_up_outdated(state: &mut State, name: &ResourceName) {
         state.touch_session();
     }
     record_end(state, name, &update, Outcome::Superseded, None);
-    state.note(name, Level::Info, "Update given up: newer changes came before anything was deployed");
+    state.note(name, Level::Info, "Files changed during the build: building the new version");
     state.touch(name);
 }

@@ -158,6 +158,13 @@ pub struct FinishedUpdate {
     pub live: bool,
 }
 
+impl Before {
+    /// No update had started yet.
+    pub(crate) fn is_first(&self) -> bool {
+        !self.started_once
+    }
+}
+
 impl ResourceState {
     pub(crate) fn new(spec: Arc<Resource>, tiltfile: ResourceName, order: u32) -> Self {
         let body = match &spec.body {
