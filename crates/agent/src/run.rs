@@ -194,13 +194,17 @@ impl<'a> Supervisor<'a> {
 
     /// Starts the process anew when nothing of the old one is left: it might hold a port, or a lock.
     fn replace(&mut self) -> Result<(), Problem> {
-        let Some(restart) = self.restart.as_mut().filter(|_| self.child.is_none()) else { return Ok(()) };
+        if self.restart.is_none() || self.child.is_some() {
+            return Ok(());
+        }
         let left = left::find();
         if left.is_empty() {
-            let restart = std::mem::take(restart);
-            self.restart = None;
+            // Those that ended since the last look are zombies: a server that checks its pid file would find them alive.
+            self.collect()?;
+            let restart = self.restart.take().unwrap_or_default();
             return self.start(restart);
         }
+        let restart = self.restart.get_or_insert_default();
         let late =
             Instant::now() >= *restart.kill_at.get_or_insert_with(|| Instant::now() + self.options.grace());
         for pid in left {

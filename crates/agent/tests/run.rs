@@ -9,6 +9,7 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -257,7 +258,8 @@ fn a_process_that_cannot_be_started_anew_ends_the_container() {
         write(0o755);
         let mut child = start(&program, options, &[script.to_str().unwrap()]);
         let mut agent = eventually("it listens", || {
-            home.path().join("control").exists().then(|| Serving::start(&program))
+            // The file is there a moment before anybody listens.
+            UnixStream::connect(home.path().join("control")).ok().map(|_| Serving::start(&program))
         });
         write(0o644);
         agent.say(&Request::Restart);

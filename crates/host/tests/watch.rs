@@ -95,7 +95,7 @@ impl Changes {
             self.seen.extend(batch.paths);
         }
         let mut seen = std::mem::take(&mut self.seen);
-        seen.retain(|path| paths.contains(path) || !self.told.contains(path));
+        seen.retain(|path| !self.told.contains(path) || paths.contains(path));
         self.told.extend(seen.iter().cloned());
         seen
     }
@@ -501,7 +501,10 @@ async fn a_burst_of_files_misses_none() {
             fs::write(file, "1").expect("a file");
         }
     });
-    assert_eq!(changes.until_all(&files).await, files.iter().cloned().collect());
+    let mut seen = changes.until_all(&files).await;
+    // A directory that is still empty when it is reported comes, too, with a slash at its end.
+    seen.retain(|path| !path.as_os_str().as_encoded_bytes().ends_with(b"/"));
+    assert_eq!(seen, files.iter().cloned().collect());
     writer.await.expect("it writes");
 }
 
