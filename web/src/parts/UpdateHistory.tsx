@@ -14,7 +14,7 @@ const outcome = {
   ok: { shape: "ok", word: "Done" },
   failed: { shape: "error", word: "Failed" },
   cancelled: { shape: "absent", word: "Cancelled" },
-  superseded: { shape: "absent", word: "Given up for newer changes" },
+  superseded: { shape: "absent", word: "Superseded by newer changes" },
 } as const satisfies Record<Outcome, unknown>;
 
 export function UpdateHistory({ resource }: { resource: UIResource }) {
