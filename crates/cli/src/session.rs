@@ -48,7 +48,7 @@ pub(crate) struct Bound {
     /// None: the session has no dashboard.
     listener: Option<Listener>,
     pub(crate) host: String,
-    /// 0 without dashboard, as under Tilt: it names the session's API context.
+    /// 0 without dashboard, as in Tilt: it names the session's API context.
     pub(crate) port: u16,
     /// Owns the token that the port asks for.
     owner: Option<AuthOwner>,

@@ -22,7 +22,7 @@ pub(crate) fn forward_target(
 /// Picks the newest pod of the newest deployment, ready ones first.
 ///
 /// Until one of those runs, the ones before it serve. Pods of a workload that declares the port come before other pods
-/// of the resource. Where none declares it, the newest wins, whether it was deployed or found by a label, as under Tilt.
+/// of the resource. Where none declares it, the newest wins, whether it was deployed or found by a label, as in Tilt.
 fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState, forward: &Forward) -> Option<&'a Pod> {
     let wanted = if forward.container_port == 0 { forward.local_port } else { forward.container_port };
     let current: Vec<&str> = current_pods(state, kubernetes).map(|pod| pod.name.as_str()).collect();

@@ -11,7 +11,7 @@ use crate::terminal;
 
 /// Print or replace the token of a running session
 ///
-/// Scripts send it in the header X-Tilt-Token. Whoever has it can run commands as you.
+/// Scripts send it in the header X-Tilt-Token. Anyone who has it can run commands as you.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

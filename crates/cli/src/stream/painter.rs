@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_with_equal_beginnings_are_told_apart() {
+    fn resources_with_equal_beginnings_have_different_labels() {
         let lines =
             ["payments-api-server", "payments-api-worker", "payments-api-server"].map(|name| line(name, "x"));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! `--port 0`: a session without dashboard, as under Tilt.
+//! `--port 0`: a session without dashboard, as in Tilt.
 
 use lilt_testbed_env::Project;
 

@@ -1,6 +1,6 @@
 //! The modification times of files that were sent as archives.
 //!
-//! Whoever unpacks an archive does not compare a file's time with that of the file it replaces, as lilt's agent does. So the
+//! A program that unpacks an archive does not compare a file's time with that of the file it replaces, as lilt's agent does. So the
 //! times that were sent are remembered here, one of these for each container.
 
 use std::collections::HashMap;

@@ -26,13 +26,13 @@ pub(crate) async fn run(context: Context, name: String, run: u64, source: Cluste
     let output = plugin_output(&context.logs, span_id(&name));
     loop {
         let attempt = tokio::select! {
-            attempt = look(&source, &output) => attempt,
+            attempt = connect(&source, &output) => attempt,
             () = context.cancel.cancelled() => return,
         };
         let (outcome, is_misconfigured) = match attempt {
             Ok(found) => (Ok(found), false),
-            Err(LookError::Kubeconfig(failure)) => (Err(failure), true),
-            Err(LookError::Unreachable(failure)) => (Err(failure), false),
+            Err(ConnectError::Kubeconfig(failure)) => (Err(failure), true),
+            Err(ConnectError::Unreachable(failure)) => (Err(failure), false),
         };
         delay = if outcome.is_ok() { LONGEST_DELAY } else { (delay * 2).min(LONGEST_DELAY) };
         if told.as_ref() != Some(&outcome) {
@@ -57,13 +57,13 @@ fn span_id(name: &str) -> SpanId {
     SpanId::from(format!("cluster:{name}"))
 }
 
-enum LookError {
+enum ConnectError {
     /// Fails in the same way until the kubeconfig changes.
     Kubeconfig(Failure),
     Unreachable(Failure),
 }
 
-async fn look(source: &ClusterSource, output: &PluginOutput) -> Result<FoundCluster, LookError> {
+async fn connect(source: &ClusterSource, output: &PluginOutput) -> Result<FoundCluster, ConnectError> {
     match source {
         ClusterSource::Kubernetes { context, namespace } => {
             let options = ConnectOptions {
@@ -72,8 +72,8 @@ async fn look(source: &ClusterSource, output: &PluginOutput) -> Result<FoundClus
                 plugin_output: output.clone(),
                 ..ConnectOptions::default()
             };
-            let cluster = Cluster::connect(options).await.map_err(LookError::Kubeconfig)?;
-            let info = cluster.probe().await.map_err(LookError::Unreachable)?;
+            let cluster = Cluster::connect(options).await.map_err(ConnectError::Kubeconfig)?;
+            let info = cluster.probe().await.map_err(ConnectError::Unreachable)?;
             Ok(FoundCluster::Kubernetes(Box::new(info)))
         }
         ClusterSource::Docker { host } => {
@@ -82,8 +82,8 @@ async fn look(source: &ClusterSource, output: &PluginOutput) -> Result<FoundClus
                 _ => environment::variable(name),
             };
             let engine = lilt_docker::Engine::connect(&variable, environment::home().as_deref())
-                .map_err(LookError::Unreachable)?;
-            let info = engine.info().await.map_err(LookError::Unreachable)?;
+                .map_err(ConnectError::Unreachable)?;
+            let info = engine.info().await.map_err(ConnectError::Unreachable)?;
             Ok(FoundCluster::Docker { version: info.version, arch: info.arch })
         }
     }

@@ -107,7 +107,7 @@ fn adjust(path: &Path, mode: u32, modified: i64) -> Result<(), Problem> {
     if about.permissions().mode() & 0o7777 != mode & 0o7777 {
         set_mode(path, mode).about(path)?;
     }
-    // Not back to an earlier time: whoever polls would not see the next change (see `lilt_agent::modified`).
+    // Not back to an earlier time: a reloader that polls would not see the next change (see `lilt_agent::modified`).
     if about.modified().about(path)? >= aside::time(modified) { Ok(()) } else { set_time(path, modified) }
 }
 
