@@ -1,5 +1,6 @@
 //! Reading single files and what they are.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -8,6 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use lilt_model::Timestamp;
+
+use crate::clock;
+
+/// How the names of temporary files end.
+const TEMPORARY: &str = ".tmp~";
 
 /// What lies at a path now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,7 +148,35 @@ pub fn save(path: &Path, content: &[u8]) -> io::Result<()> {
 fn aside(folder: &Path) -> PathBuf {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    folder.join(format!(".{}.{number}.tmp~", std::process::id()))
+    folder.join(format!(".{}.{number}{TEMPORARY}", std::process::id()))
+}
+
+/// Removes temporary files in a folder that a process left which was killed while it saved. A save takes milliseconds: a
+/// file that is older than `age` has no owner. Processes are not asked for: those of another container that shares the
+/// folder cannot be seen.
+pub fn remove_abandoned(folder: &Path, age: Duration) {
+    // Where there is no folder there is nothing to remove.
+    for path in list(folder).unwrap_or_default() {
+        let is_old = || std::fs::symlink_metadata(&path).is_ok_and(|about| is_older(&about, age));
+        if path.file_name().is_some_and(is_temporary)
+            && is_old()
+            && let Err(error) = remove(&path)
+        {
+            tracing::debug!(%error, path = %path.display(), "a temporary file stays");
+        }
+    }
+}
+
+/// Whether a save makes up such names.
+fn is_temporary(name: &OsStr) -> bool {
+    let numbers =
+        name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(TEMPORARY)?.split_once('.'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+}
+
+fn is_older(about: &std::fs::Metadata, age: Duration) -> bool {
+    about.is_file() && modified(about).is_ok_and(|written| clock::now().since(written) >= age)
 }
 
 /// The same for what only the user may read.
@@ -318,6 +352,21 @@ mod tests {
             save(&taken, b"text").expect_err("it is a directory");
             assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1);
         }
+    }
+
+    #[test]
+    fn temporary_files_of_killed_processes_are_removed_when_they_are_old() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for name in [".12.3.tmp~", ".12.tmp~", ".a.3.tmp~", "12.3.tmp~", "kept"] {
+            std::fs::write(path(name), "half").expect("a file");
+        }
+        remove_abandoned(folder.path(), Duration::from_secs(3600));
+        assert!(path(".12.3.tmp~").exists(), "somebody may be writing it");
+        remove_abandoned(folder.path(), Duration::ZERO);
+        assert!(!path(".12.3.tmp~").exists());
+        assert_eq!(list(folder.path()).expect("the folder").len(), 4, "the others are not ours");
+        remove_abandoned(&path("missing"), Duration::ZERO);
     }
 
     #[test]

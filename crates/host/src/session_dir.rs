@@ -8,13 +8,19 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lilt_model::Failure;
 
-use crate::{clock, environment};
+use crate::{clock, environment, files};
 
 /// How often a name may be taken by someone else before we give up.
 const ATTEMPTS: u32 = 100;
+
+/// Folders of the cache in which sessions save files: what they built and applied.
+const CACHES: [&str; 2] = ["built", "applied"];
+/// No save takes as long.
+const ABANDONED: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct SessionDir {
@@ -27,7 +33,9 @@ pub struct SessionDir {
 impl SessionDir {
     /// Creates a folder (mode 0700) under the user's cache folder and removes what dead sessions left there.
     pub fn create() -> Result<SessionDir, Failure> {
-        Self::create_in(&sessions_folder())
+        let created = Self::create_in(&sessions_folder());
+        remove_abandoned_saves();
+        created
     }
 
     /// The same under a folder of the caller's choice.
@@ -71,9 +79,27 @@ pub fn living() -> Vec<PathBuf> {
     sweep(&sessions_folder())
 }
 
+/// Whether a process of this user runs a session.
+pub fn is_living(pid: u32) -> bool {
+    let prefix = format!("{pid}-");
+    living()
+        .iter()
+        .any(|folder| folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)))
+}
+
 impl Drop for SessionDir {
     fn drop(&mut self) {
         remove(&self.path, &self.mark);
+    }
+}
+
+/// Removes what processes left in the user's folders that were killed while they saved a file.
+fn remove_abandoned_saves() {
+    let cache = environment::cache_folder().into_iter();
+    let caches = cache.flat_map(|cache| CACHES.map(|name| cache.join(name)));
+    let tilt = environment::tilt_folder().into_iter().flat_map(|folder| [folder.join("tokens"), folder]);
+    for folder in caches.chain(tilt) {
+        files::remove_abandoned(&folder, ABANDONED);
     }
 }
 

@@ -53,9 +53,16 @@ fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
         std::fs::set_permissions(&unfinished, permissions)?;
         std::fs::rename(&unfinished, file)
     })();
-    written.or_else(|_| {
+    written.or_else(|error| {
         let _ = std::fs::remove_file(&unfinished);
-        std::fs::write(file, content)
+        // Only where the folder is in the way: on a full disk the file would lose what it has.
+        match error.kind() {
+            io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::CrossesDevices
+            | io::ErrorKind::ResourceBusy => std::fs::write(file, content),
+            _ => Err(error),
+        }
     })
 }
 
@@ -106,6 +113,19 @@ mod tests {
         std::fs::write(folder.path().join("config.lock"), "").unwrap();
         assert!(write_tokens(&file, "me", &changes()).is_err());
         assert!(folder.path().join("config.lock").exists(), "the lock of another process stays");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn file_on_a_full_disk_keeps_what_it_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        std::fs::write(&file, CONFIG).unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("config.lilt-unfinished")).unwrap();
+        assert!(write_tokens(&file, "me", &changes()).is_err());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), CONFIG);
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().map(|it| it.path()).collect();
+        assert_eq!(left, [file]);
     }
 
     #[test]

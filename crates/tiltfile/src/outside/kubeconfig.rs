@@ -220,8 +220,13 @@ fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&unfinished)?.write_all(content)?;
-    fs::rename(unfinished, path)
+    let written = options.open(&unfinished).and_then(|mut file| file.write_all(content));
+    let written = written.and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        // It may not even exist.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
 }
 
 /// The context with its cluster and its user alone, complete without other files.
