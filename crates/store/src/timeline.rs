@@ -1,24 +1,30 @@
 //! What updates did, and when, for the whole session.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lilt_model::ResourceName;
 use lilt_model::timeline::UpdateRecord;
 
-/// More updates than these, of all resources together, and the oldest are forgotten: about ten megabytes.
-const REMEMBERED: usize = 20_000;
+/// So many updates of one resource are kept. A record takes about a kilobyte, and a file that a program writes all day must
+/// not make a session grow.
+const OF_ONE: usize = 500;
+/// And so many of all resources together.
+const OF_ALL: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     /// Sorted by number, which is the order of time.
-    records: BTreeMap<ResourceName, Vec<UpdateRecord>>,
+    records: BTreeMap<ResourceName, VecDeque<UpdateRecord>>,
     /// All of them, oldest first.
-    order: VecDeque<(ResourceName, u64)>,
+    order: BTreeSet<(u64, ResourceName)>,
 }
 
 impl Timeline {
-    /// A record that is known by its number is replaced.
-    pub(crate) fn put(&mut self, resource: ResourceName, record: UpdateRecord) {
+    /// Adds a record, or replaces the one with its number. The oldest make room for it.
+    pub(crate) fn put(&mut self, resource: ResourceName, mut record: UpdateRecord) {
+        if record.end.is_some() {
+            record.stages.shrink_to_fit();
+        }
         let number = record.update;
         let records = self.records.entry(resource.clone()).or_default();
         match records.binary_search_by_key(&number, |record| record.update) {
@@ -28,15 +34,22 @@ impl Timeline {
             }
             Err(place) => {
                 // Of ten thousand resources most have been updated once.
-                records.reserve_exact(usize::from(records.is_empty()));
+                if records.is_empty() {
+                    records.reserve_exact(1);
+                }
                 records.insert(place, record);
             }
         }
-        self.order.push_back((resource, number));
-        while self.order.len() > REMEMBERED {
-            let Some((resource, number)) = self.order.pop_front() else { break };
+        self.order.insert((number, resource.clone()));
+        if records.len() > OF_ONE
+            && let Some(oldest) = records.pop_front()
+        {
+            self.order.remove(&(oldest.update, resource));
+        }
+        while self.order.len() > OF_ALL {
+            let Some((number, resource)) = self.order.pop_first() else { break };
             if let Some(records) = self.records.get_mut(&resource) {
-                records.retain(|record| record.update != number);
+                records.pop_front_if(|record| record.update == number);
                 if records.is_empty() {
                     self.records.remove(&resource);
                 }
@@ -50,7 +63,7 @@ impl Timeline {
         self.records
             .iter()
             .filter(|(name, _)| wanted(name))
-            .map(|(name, records)| (name.clone(), records.clone()))
+            .map(|(name, records)| (name.clone(), records.iter().cloned().collect()))
             .collect()
     }
 }
@@ -87,16 +100,33 @@ mod tests {
         assert_eq!(timeline.read(None).len(), 2);
     }
 
+    fn count(timeline: &Timeline) -> usize {
+        timeline.read(None).iter().map(|(_, records)| records.len()).sum()
+    }
+
     #[test]
-    fn memory_is_bounded() {
+    fn updates_of_all_resources_are_bounded_and_the_newest_kept() {
         let mut timeline = Timeline::default();
-        for number in 0..REMEMBERED as u64 + 10 {
-            timeline.put(ResourceName::new(format!("r{}", number % 7)), record(number, Outcome::Ok));
+        for number in 0..OF_ALL as u64 + 10 {
+            timeline.put(ResourceName::new(format!("r{}", number % 70)), record(number, Outcome::Ok));
         }
-        let kept: usize = timeline.read(None).iter().map(|(_, records)| records.len()).sum();
-        assert_eq!(kept, REMEMBERED);
+        assert_eq!(count(&timeline), OF_ALL);
         assert!(
             timeline.read(None).iter().flat_map(|(_, records)| records).all(|record| record.update >= 10)
         );
+    }
+
+    #[test]
+    fn updates_of_one_resource_are_bounded_and_leave_others_alone() {
+        let mut timeline = Timeline::default();
+        timeline.put("rare".into(), record(0, Outcome::Ok));
+        for number in 1..=10 * OF_ALL as u64 {
+            timeline.put("busy".into(), record(number, Outcome::Ok));
+        }
+        assert_eq!(count(&timeline), OF_ONE + 1);
+        assert_eq!(timeline.order.len(), OF_ONE + 1);
+        let busy = timeline.read(Some("busy"));
+        assert_eq!(busy[0].1.last().map(|record| record.update), Some(10 * OF_ALL as u64));
+        assert_eq!(timeline.read(Some("rare")).len(), 1);
     }
 }
