@@ -3,13 +3,13 @@
 use std::error::Error as _;
 
 use kube::core::Status;
-use lilt_model::{Away, Failure};
+use lilt_model::{Away, Failure, os_error};
 
 use crate::connect::{Cluster, LoginFailed};
 
-/// Whether the API server gave no answer: the same may succeed when it is back.
+/// Whether the API server gave no answer, or could not be asked: the same may succeed later.
 pub fn is_unreachable(failure: &Failure) -> bool {
-    failure.away == Some(Away::Cluster)
+    matches!(failure.away, Some(Away::Cluster | Away::Machine))
 }
 
 const FORBIDDEN: &str = "the cluster does not allow you";
@@ -101,7 +101,8 @@ impl Cluster {
             "is the cluster running? `kubectl cluster-info` asks the same address"
         };
         let words = format!("cannot reach the cluster {} at {}: {cause}", self.context(), self.server());
-        Failure::environment(words).hint(hint).away(Away::Cluster)
+        let failure = Failure::environment(words).hint(hint).away(Away::Cluster);
+        os_error::root(error).map(|cause| failure.clone().caused_by(cause)).unwrap_or(failure)
     }
 }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::landing::{Landing, Landings};
 use crate::minikube::ClusterEngine;
-use crate::runner::Readings;
+use crate::runner::{ConnectionSlots, Readings};
 use crate::secrets;
 use crate::settings::Settings;
 
@@ -55,6 +55,8 @@ pub(crate) struct Edges {
     pub(crate) landings: Landings,
     /// The files of live updates that run.
     pub(crate) readings: Readings,
+    /// Places for connections through forwarded ports.
+    pub(crate) forward_slots: ConnectionSlots,
 }
 
 /// A cluster that answers.

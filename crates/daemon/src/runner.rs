@@ -38,6 +38,7 @@ use crate::context::Context;
 pub(crate) use connect::{Reached, reach};
 pub(crate) use deploy::base::Base;
 pub(crate) use deploy::{FirstBuild, Named, foreseen, in_pods, injections};
+pub(crate) use forward::ConnectionSlots;
 pub(crate) use load::evaluate;
 pub(crate) use prune::{distinct, prune};
 pub(crate) use sync::Readings;

@@ -25,7 +25,7 @@ use crate::examine;
 use crate::landing::Landings;
 use crate::look::Looks;
 use crate::recording::Recording;
-use crate::runner::Readings;
+use crate::runner::{ConnectionSlots, Readings};
 use crate::secrets;
 use crate::settings::Settings;
 use crate::tasks::{Owner, Tasks};
@@ -84,6 +84,7 @@ pub async fn run(
     let guardian = Guardian::of_this_program()?.with_open_files(open_files);
     let recording =
         settings.habits.record.as_ref().map(|path| Recording::begin(path, &options)).transpose()?;
+    let started = lilt_host::clock::now();
     let context = Context {
         edges: Edges {
             watcher: Watcher::start()?,
@@ -92,10 +93,11 @@ pub async fn run(
             clusters: Arc::new(watch::Sender::new(BTreeMap::new())),
             landings: Landings::default(),
             readings: Readings::default(),
+            forward_slots: ConnectionSlots::within(lilt_host::limits::open_files()),
         },
         settings: Arc::new(settings),
         logs: logs.clone(),
-        started: lilt_host::clock::now(),
+        started,
         events,
         cancel: CancellationToken::new(),
         shutdown: shutdown.clone(),

@@ -49,7 +49,7 @@ impl Engine {
                 .digest_in_registry(reference)
                 .await
                 .map_or_else(|failure| failure.away.is_none(), |_| true),
-            Away::Cluster => true,
+            Away::Cluster | Away::Machine => true,
         }
     }
 

@@ -230,7 +230,7 @@ fn not_there(address: &Address, error: &io::Error) -> Failure {
         Failure::environment(format!("cannot connect to the Docker engine at {address}: {error}")).hint(hint);
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => failure,
-        _ => failure.away(Away::Engine),
+        _ => failure.away(Away::Engine).caused_by(error),
     }
 }
 

@@ -97,7 +97,8 @@ fn await_end(state: &mut State, name: &ResourceName, again: Again, failure: &Fai
         failure: failure.clone(),
     };
     state.outages.entry(again.outage.clone()).or_insert_with(awaited);
-    state.note(name, Level::Info, format!("It begins again by itself when {} answers", again.outage.away));
+    let condition = again.outage.away.return_condition();
+    state.note(name, Level::Info, format!("It begins again by itself when {condition}"));
     if let Some(resource) = state.resources.get_mut(name) {
         resource.again = Some(Box::new(again));
     }

@@ -51,6 +51,19 @@ fn an_update_begins_again_when_the_engine_answers() {
 }
 
 #[test]
+fn update_without_descriptors_begins_again_when_there_are_some() {
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect();
+    away(&mut script, "web", Away::Machine);
+    assert_eq!(script.update_of("web"), None);
+    assert_eq!(held(&script, "web"), "waiting for this machine: nobody answers");
+    over(&mut script, &Away::Machine);
+    assert_eq!(awaited(&script, &Away::Machine), None);
+    script.deploy("web", "1");
+    assert_eq!(held(&script, "web"), "");
+}
+
+#[test]
 fn what_only_seems_to_answer_is_given_more_time() {
     let what = Away::Registry("localhost:5000/web:tilt-1".to_owned());
     let mut script = Script::loaded(vec![workload("web")]);

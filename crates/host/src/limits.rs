@@ -26,6 +26,18 @@ pub(crate) fn set_open_files(soft: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(soft), ..limit })?)
 }
 
+/// How many files this process may have open; none: as many as it likes.
+pub fn open_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// Whether this process can open a few more files.
+pub fn has_spare_files() -> bool {
+    const FEW: usize = 8;
+    let opened: io::Result<Vec<fs::File>> = (0..FEW).map(|_| fs::File::open("/dev/null")).collect();
+    opened.is_ok()
+}
+
 /// How much of inotify each user has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InotifyLimits {

@@ -164,7 +164,7 @@ impl Process {
 }
 
 fn no_pipe(error: io::Error) -> Failure {
-    Failure::environment(format!("cannot start a command: {error}"))
+    Failure::environment(format!("cannot start a command: {error}")).caused_by(&error)
 }
 
 impl Drop for Process {

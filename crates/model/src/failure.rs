@@ -1,7 +1,7 @@
 //! What a user sees as an error: class, message, place and hint.
 
-use std::fmt;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,18 @@ pub enum Away {
     Engine,
     /// The registry of this image, as the engine sees it.
     Registry(String),
+    /// This machine: it lacks descriptors, memory, processes or disk space.
+    Machine,
+}
+
+impl Away {
+    /// When the same may succeed, to be read after "when".
+    pub fn return_condition(&self) -> String {
+        match self {
+            Away::Machine => "this machine has files, memory and disk space to spare".to_owned(),
+            other => format!("{other} answers"),
+        }
+    }
 }
 
 impl fmt::Display for Away {
@@ -59,6 +71,7 @@ impl fmt::Display for Away {
                 Ok(reference) => write!(f, "the registry {}", reference.domain()),
                 Err(_) => write!(f, "the registry of {image}"),
             },
+            Away::Machine => f.write_str("this machine"),
         }
     }
 }
@@ -118,6 +131,15 @@ impl Failure {
         self
     }
 
+    /// Marks a failure whose cause is a shortage of this machine: what failed is retried.
+    #[must_use]
+    pub fn caused_by(self, error: &io::Error) -> Self {
+        match os_error::shortage(error) {
+            Some(hint) => self.hint(hint).away(Away::Machine),
+            None => self,
+        }
+    }
+
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
@@ -160,5 +182,19 @@ mod tests {
             failure.to_string(),
             "Tiltfile:3:10: no such file: app.yaml\nk8s_yaml('app.yaml')\nhint: paths are relative to the Tiltfile"
         );
+    }
+
+    #[test]
+    fn shortage_of_this_machine_is_marked_and_other_errors_are_not() {
+        let failure = |number| {
+            let error = io::Error::from_raw_os_error(number);
+            Failure::environment(format!("cannot read app.py: {error}")).caused_by(&error)
+        };
+        let short = failure(24);
+        assert_eq!(short.away, Some(Away::Machine));
+        assert!(short.hint.is_some_and(|hint| hint.contains("ulimit -n")));
+        assert_eq!(failure(28).away, Some(Away::Machine));
+        let missing = failure(2);
+        assert_eq!((missing.away, missing.hint), (None, None));
     }
 }

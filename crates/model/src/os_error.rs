@@ -1,5 +1,53 @@
 //! Errors of the operating system in words for users.
 
+use std::error::Error;
+use std::io;
+
+/// Too many open files in the whole system, and in this process. The same on every Unix.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+/// How the operating system words the two, for texts that come back from elsewhere.
+const SHORTAGES: [&str; 3] = ["too many open files", "no space left on device", "cannot allocate memory"];
+
+/// What to do about an error that says that this machine lacks something; none for other errors.
+pub(crate) fn shortage(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some("make room on the disk"),
+        io::ErrorKind::OutOfMemory => Some("close other programs: this machine is out of memory"),
+        _ if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => {
+            Some("close connections to forwarded ports, or raise the limit of open files (`ulimit -n`)")
+        }
+        _ => None,
+    }
+}
+
+/// Whether an error says that this machine lacks something, and the same may succeed later.
+pub fn is_shortage(error: &io::Error) -> bool {
+    shortage(error).is_some()
+}
+
+/// The error of the operating system behind others.
+pub fn root<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
+    let mut next = Some(error);
+    let mut found = None;
+    while let Some(current) = next {
+        let is_from_the_system = |error: &&io::Error| error.raw_os_error().is_some();
+        found = current.downcast_ref::<io::Error>().filter(is_from_the_system).or(found);
+        // Of an error inside of another `io::Error`, `source` would give what is behind it.
+        next = match current.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => current.source(),
+        };
+    }
+    found
+}
+
+/// Whether a text of our own that came back from another program reports a shortage of this machine.
+pub fn tells_of_shortage(text: &str) -> bool {
+    let text = text.to_lowercase();
+    SHORTAGES.iter().any(|shortage| text.contains(shortage))
+}
+
 /// Returns `text` without the numbers that Rust appends to errors of the operating system.
 ///
 /// `cannot bind: Address already in use (os error 98)` becomes `cannot bind: address already in use`. Everything that
@@ -68,5 +116,25 @@ mod tests {
     fn real_error_loses_its_number() {
         let error = std::io::Error::from_raw_os_error(2);
         assert!(!plain(&error.to_string()).contains("os error"));
+    }
+
+    #[test]
+    fn error_of_the_system_is_found_behind_others() {
+        let wrapped = io::Error::other(io::Error::other(io::Error::from_raw_os_error(EMFILE)));
+        assert_eq!(root(&wrapped).and_then(io::Error::raw_os_error), Some(EMFILE));
+        assert!(shortage(&wrapped).is_none());
+        assert!(root(&wrapped).and_then(shortage).is_some());
+        assert!(root(&io::Error::other("text")).is_none());
+    }
+
+    #[test]
+    fn shortages_of_the_system_have_a_hint() {
+        // Disk full, memory, quota of Linux.
+        for number in [EMFILE, ENFILE, 28, 12, 122] {
+            assert!(shortage(&io::Error::from_raw_os_error(number)).is_some(), "{number}");
+        }
+        assert!(shortage(&io::Error::from_raw_os_error(13)).is_none());
+        assert!(tells_of_shortage("cannot send x: Too many open files (os error 24)"));
+        assert!(!tells_of_shortage("cannot send x: permission denied"));
     }
 }

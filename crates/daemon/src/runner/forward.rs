@@ -1,6 +1,7 @@
 //! Leads a local port to a pod. The port stays open while pods come and go.
 
 mod listen;
+mod slots;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -20,6 +21,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use listen::Listeners;
+pub(crate) use slots::ConnectionSlots;
 
 /// How long a connection waits for a pod to take it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -91,8 +93,20 @@ impl Port {
             tokio::select! {
                 accepted = listeners.accept() => match accepted {
                     Ok(client) => {
-                        let pods = Arc::clone(&forwarder);
-                        connections.spawn(connect(client, self.local_port, pods, spec.clone()));
+                        let slots = &self.context.edges.forward_slots;
+                        let place = match slots.try_take() {
+                            Some(place) => Some(place),
+                            None => {
+                                self.warn_of_limit(&mut complaints);
+                                slots.take().await
+                            }
+                        };
+                        let connection = connect(client, self.local_port, Arc::clone(&forwarder), spec.clone());
+                        connections.spawn(async move {
+                            let ended = connection.await;
+                            drop(place);
+                            ended
+                        });
                     }
                     // Out of descriptors, say: what is open goes on, new ones wait.
                     Err(_) => tokio::time::sleep(PAUSE).await,
@@ -148,6 +162,18 @@ impl Port {
                  end it, or choose another port in port_forwards"
             ),
         );
+    }
+
+    /// Other connections have all the descriptors that forwards may have: new ones wait.
+    fn warn_of_limit(&self, complaints: &mut Complaints) {
+        let most = self.context.edges.forward_slots.most();
+        let warning = format!(
+            "WARNING: {most} connections are open through forwarded ports, as many as the limit of open files allows: new \
+             ones wait until others are closed; raise the limit with `ulimit -n` before `lilt up`"
+        );
+        if complaints.is_news(&warning) {
+            self.print(Level::Warn, &warning);
+        }
     }
 
     fn complain(&self, failure: &Failure) {

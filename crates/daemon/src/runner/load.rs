@@ -13,7 +13,7 @@ use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::secret::Secret;
-use lilt_model::{Failure, ResourceName};
+use lilt_model::{Away, Failure, ResourceName};
 use lilt_store::Span;
 use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
 use tokio::sync::watch;
@@ -24,7 +24,11 @@ use crate::context::Context;
 use crate::settings::Settings;
 use crate::starter::Guarded;
 
+/// Between two looks whether there are descriptors again.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(500);
+
 /// What is to be loaded, as the engine says it.
+#[derive(Clone)]
 pub(crate) struct Order {
     /// The Tiltfile's.
     pub(crate) name: ResourceName,
@@ -36,7 +40,31 @@ pub(crate) struct Order {
     pub(crate) secrets: Vec<Secret>,
 }
 
+/// A load without descriptors says nothing of the Tiltfile: it begins again when there are some.
 pub(crate) async fn run(context: Context, order: Order) {
+    while load(&context, order.clone()).await == Attempt::OutOfFiles {
+        let spare = async {
+            while !lilt_host::limits::has_spare_files() {
+                tokio::time::sleep(SHORTAGE_PAUSE).await;
+            }
+        };
+        tokio::select! {
+            () = spare => {}
+            () = context.cancel.cancelled() => return,
+        }
+    }
+}
+
+/// How an attempt to load ended.
+#[derive(PartialEq, Eq)]
+enum Attempt {
+    /// Its result was sent, or nobody wants it any more.
+    Done,
+    /// This process could not open files.
+    OutOfFiles,
+}
+
+async fn load(context: &Context, order: Order) -> Attempt {
     let Order { name, load, cause, path, args, secrets } = order;
     let mut span = context.update_span(&name, load);
     report::begin(&mut span, &cause);
@@ -77,11 +105,21 @@ pub(crate) async fn run(context: Context, order: Order) {
                 drop(guard);
                 // What the Tiltfile runs ends with it. One that is stuck is given up by the session.
                 let _ = evaluation.await;
-                return;
+                return Attempt::Done;
             }
         }
     };
     drop(guard);
+    if let Err(failure) = &loaded.project
+        && !lilt_host::limits::has_spare_files()
+    {
+        let condition = Away::Machine.return_condition();
+        span.print(
+            Level::Warn,
+            &format!("WARNING: {failure}\nThe Tiltfile is loaded again when {condition}"),
+        );
+        return Attempt::OutOfFiles;
+    }
     if let Ok(project) = &loaded.project {
         context.logs.hide(project.secrets.iter().chain(&secrets));
     }
@@ -89,6 +127,7 @@ pub(crate) async fn run(context: Context, order: Order) {
     drop(span);
     let outcome = loaded.project.map(Box::new);
     context.tell(Event::Loaded { load, files: loaded.files, contents: loaded.contents, outcome }).await;
+    Attempt::Done
 }
 
 /// Loads a Tiltfile of a session with these settings.

@@ -42,7 +42,7 @@ async fn wait(context: &Context, outage: &Outage, first_pause: Duration) {
     let limit = match outage.away {
         _ if context.settings.mode == Mode::Ci => Some(CI_LIMIT),
         Away::Registry(_) => Some(REGISTRY_LIMIT),
-        Away::Engine | Away::Cluster => None,
+        Away::Engine | Away::Cluster | Away::Machine => None,
     };
     let end = limit.map(|limit| Instant::now() + limit);
     tokio::time::sleep(first_pause).await;
@@ -73,7 +73,8 @@ impl<'c> Persistence<'c> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(failure);
         }
-        let words = format!("ERROR: {failure}\nIt begins again by itself when {away} answers");
+        let condition = away.return_condition();
+        let words = format!("ERROR: {failure}\nIt begins again by itself when {condition}");
         self.span.print(Level::Error, &words);
         let outage = Outage { cluster: self.cluster.clone(), away };
         wait(self.context, &outage, first_pause(self.attempts)).await;
@@ -88,6 +89,8 @@ async fn is_over(context: &Context, outage: &Outage) -> bool {
             Ok(cluster) => cluster.answers(SILENCE).await,
             Err(_) => false,
         },
+        // Whether there is memory or room on the disk is seen by another attempt.
+        Away::Machine => lilt_host::limits::has_spare_files(),
         away => match engine(context, &outage.cluster) {
             Ok(engine) => tokio::time::timeout(SILENCE, engine.is_back(away)).await.unwrap_or(false),
             Err(_) => false,

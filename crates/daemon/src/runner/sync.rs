@@ -14,7 +14,7 @@ use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
-use lilt_model::{Class, Failure, ResourceName};
+use lilt_model::{Away, Class, Failure, ResourceName};
 use lilt_store::Span;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
@@ -217,13 +217,30 @@ async fn bring<'a>(
     name: &str,
     span: &mut Span,
 ) -> Result<&'a [PathBuf], SyncFault> {
-    let Reading { paths, changed } = reading.read().await.map_err(SyncFault::Transport)?;
+    let mut shortage = Shortage::default();
+    let wait = |failure: &Failure| shortage.report(failure, span);
+    let Reading { paths, changed } = reading.read(wait).await.map_err(SyncFault::Transport)?;
     // Told while the container is busy with it: of thousands of files there are thousands of lines.
     let told = async { changed.tell(name, reading.first, span) };
     let (copied, ()) = tokio::join!(copy(target, task, &changed.changes, stages), told);
     copied?;
     run_steps(target, task, paths, stages, span).await?;
     Ok(paths)
+}
+
+/// This machine has not got what an update needs. No build would help: the update waits until it has.
+#[derive(Default)]
+struct Shortage {
+    is_reported: bool,
+}
+
+impl Shortage {
+    fn report(&mut self, failure: &Failure, span: &mut Span) {
+        if !std::mem::replace(&mut self.is_reported, true) {
+            let condition = Away::Machine.return_condition();
+            span.print(Level::Warn, &format!("WARNING: {failure}\nThe update goes on when {condition}"));
+        }
+    }
 }
 
 /// Tells how far the update is, for one of its containers.

@@ -31,6 +31,9 @@ pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: 
 
 /// The files could not be read or named.
 pub(super) fn unsendable(cause: &str) -> Failure {
+    if lilt_model::os_error::tells_of_shortage(cause) {
+        return Failure::environment(format!("cannot send the build context: {cause}")).away(Away::Machine);
+    }
     Failure::user(format!("cannot send the build context: {cause}"))
         .hint("mend it, or leave the file out with .dockerignore or ignore=")
 }

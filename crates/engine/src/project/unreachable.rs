@@ -29,6 +29,9 @@ pub(super) fn services(state: &State) -> Vec<UnreachableService> {
             Away::Registry(_) => {
                 service(format!("The {} is unreachable", bare(&outage.away.to_string())), failure, since)
             }
+            Away::Machine => {
+                service("This machine is short of files, memory or disk space".to_owned(), failure, since)
+            }
         });
     }
     services

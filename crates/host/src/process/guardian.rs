@@ -46,7 +46,7 @@ pub struct Guardian {
 struct Shared {
     program: PathBuf,
     arguments: Vec<String>,
-    line: OnceLock<Result<Line, Failure>>,
+    line: OnceLock<Line>,
     next: AtomicU64,
 }
 
@@ -104,20 +104,26 @@ impl Guardian {
     }
 
     fn line(&self) -> Result<&Line, Failure> {
-        let line = self.shared.line.get_or_init(|| {
-            Line::open(&self.shared.program, &self.shared.arguments).map_err(|error| {
-                Failure::environment(format!(
-                    "cannot start {}, which guards lilt's commands: {error}",
-                    self.shared.program.display()
-                ))
-            })
-        });
-        line.as_ref().map_err(Clone::clone)
+        if let Some(line) = self.shared.line.get() {
+            return Ok(line);
+        }
+        // A failure is not kept: a machine that is short of something now may have it later.
+        let opened = Line::open(&self.shared.program, &self.shared.arguments).map_err(|error| {
+            Failure::environment(format!(
+                "cannot start {}, which guards lilt's commands: {error}",
+                self.shared.program.display()
+            ))
+            .caused_by(&error)
+        })?;
+        if let Err(superfluous) = self.shared.line.set(opened) {
+            superfluous.close();
+        }
+        self.shared.line.get().ok_or_else(|| lost(&io::ErrorKind::BrokenPipe.into()))
     }
 
     /// The process of the guardian, if it was started.
     pub(super) fn pid(&self) -> Option<Pid> {
-        self.shared.line.get()?.as_ref().ok().map(|line| line.pid)
+        self.shared.line.get().map(|line| line.pid)
     }
 
     /// A number that no other command of this lilt has.
@@ -165,7 +171,7 @@ impl Guardian {
 
     /// Whoever stops a command gives its group time; the guardian would kill it with its leader.
     pub(super) fn spare(&self, id: u64) {
-        if let Some(Ok(line)) = self.shared.line.get() {
+        if let Some(line) = self.shared.line.get() {
             // A guardian that is gone kills nobody.
             let _ = Request::Spare { id }.send(&*line.socket, &[]);
         }
@@ -173,7 +179,7 @@ impl Guardian {
 
     /// Ends all that is left of what was started, and the guardian.
     pub async fn close(&self) {
-        let Some(Ok(line)) = self.shared.line.get() else { return };
+        let Some(line) = self.shared.line.get() else { return };
         // It may have ended already.
         let _ = Request::Farewell.send(&*line.socket, &[]);
         let mut gone = line.gone.clone();
@@ -186,14 +192,19 @@ impl Guardian {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(Ok(line)) = self.line.get() {
-            // The reader's own descriptor would keep it open.
-            let _ = rustix::net::shutdown(&*line.socket, Shutdown::Both);
+        if let Some(line) = self.line.get() {
+            line.close();
         }
     }
 }
 
 impl Line {
+    /// Ends the guardian.
+    fn close(&self) {
+        // The reader's own descriptor would keep it open.
+        let _ = rustix::net::shutdown(&*self.socket, Shutdown::Both);
+    }
+
     fn open(program: &std::path::Path, arguments: &[String]) -> io::Result<Line> {
         // Should the guardian itself be killed, its commands come to us.
         super::become_subreaper().map_err(|failure| io::Error::other(failure.message))?;
@@ -290,6 +301,7 @@ fn sockets() -> io::Result<(OwnedFd, OwnedFd)> {
 fn lost(error: &io::Error) -> Failure {
     Failure::environment(format!("the process that guards lilt's commands has ended: {error}"))
         .hint("something has killed it; start lilt anew")
+        .caused_by(error)
 }
 
 /// Hands the guardian's answers to those who wait for them.

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use lilt_model::Failure;
+use lilt_model::{Away, Failure};
 
 use crate::environment;
 
@@ -70,7 +70,13 @@ impl Launch {
             }
             io::ErrorKind::PermissionDenied => Failure::user(format!("the program {program} may not be run"))
                 .hint("make it executable with `chmod +x`, or run it through its interpreter"),
-            _ => Failure::environment(format!("cannot start `{program}`: {error}")),
+            // No more processes are allowed, for now.
+            io::ErrorKind::WouldBlock => {
+                Failure::environment(format!("cannot start `{program}`: too many processes run"))
+                    .hint("end some, or raise the limit (`ulimit -u`)")
+                    .away(Away::Machine)
+            }
+            _ => Failure::environment(format!("cannot start `{program}`: {error}")).caused_by(error),
         }
     }
 

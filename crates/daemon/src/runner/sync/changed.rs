@@ -1,6 +1,7 @@
 //! What lies on this machine now where something changed, and where it goes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use lilt_cluster::{Changes, Content, Put};
@@ -12,6 +13,10 @@ use lilt_model::image::{LiveUpdate, Sync};
 use lilt_model::log::Level;
 use lilt_store::Span;
 
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::environment(format!("cannot read {}: {error}", path.display())).caused_by(error)
+}
+
 /// All that the syncs name, and what changed besides: something may be gone.
 pub(super) fn all_files(
     update: &LiveUpdate,
@@ -21,7 +26,7 @@ pub(super) fn all_files(
     let matcher = Matcher::new(&files.ignores).map_err(|error| Failure::user(error.to_string()))?;
     let mut found: BTreeSet<PathBuf> = changed.iter().cloned().collect();
     for Sync { local, .. } in &update.syncs {
-        let unreadable = |error| Failure::environment(format!("cannot read {}: {error}", local.display()));
+        let unreadable = |error| unreadable(local, &error);
         let folder = |path: &Path| !matcher.ignores_all_below(path);
         found.extend(files::all_below(local, folder).map_err(unreadable)?);
     }
@@ -121,8 +126,7 @@ impl Gathered {
         is_replaced: impl Fn() -> bool,
         was_directory: impl Fn(&Path) -> Option<bool>,
     ) -> Result<(), Failure> {
-        let found = look_below(&sync.local, path)
-            .map_err(|error| Failure::environment(format!("cannot read {}: {error}", path.display())))?;
+        let found = look_below(&sync.local, path).map_err(|error| unreadable(path, &error))?;
         let (modified, what) = match found {
             Found::Nothing => {
                 if path == sync.local {

@@ -6,11 +6,12 @@ use std::sync::{Arc, Weak};
 
 use lilt_engine::{SyncJob, SyncTask};
 use lilt_host::files::is_directory;
-use lilt_model::Failure;
 use lilt_model::files::FileSet;
 use lilt_model::image::LiveUpdate;
+use lilt_model::{Away, Failure};
 use tokio::sync::{OnceCell, watch};
 
+use super::PAUSE;
 use super::changed::{Changed, all_files};
 
 /// What is being read, or is still in use. Cheap to clone.
@@ -96,12 +97,20 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Reads, unless another container's task does.
-    pub(super) async fn read(&self) -> Result<&Reading, Failure> {
-        let read = || async {
-            let key = self.key.clone();
-            let read = tokio::task::spawn_blocking(move || read(key)).await;
-            read.unwrap_or_else(|error| Err(Failure::internal(format!("reading files broke: {error}"))))
+    /// Reads, unless another container's task does. While this machine is too short of something to read files, which `wait`
+    /// is told, it tries again: nothing else would be able to.
+    pub(super) async fn read(&self, mut wait: impl FnMut(&Failure)) -> Result<&Reading, Failure> {
+        let read = move || async move {
+            loop {
+                let key = self.key.clone();
+                let read = tokio::task::spawn_blocking(move || read(key)).await;
+                match read {
+                    Ok(Err(failure)) if failure.away == Some(Away::Machine) => wait(&failure),
+                    Ok(read) => break read,
+                    Err(error) => break Err(Failure::internal(format!("reading files broke: {error}"))),
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
         };
         self.cell.get_or_init(read).await.as_ref().map_err(Clone::clone)
     }

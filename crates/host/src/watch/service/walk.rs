@@ -3,8 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lilt_model::Failure;
+use lilt_model::os_error::is_shortage;
 
 use super::State;
 use crate::watch::delivery::Content;
@@ -16,6 +18,9 @@ use crate::watch::temporary::{is_private_folder, is_temporary};
 const AT_ONCE: usize = 64;
 /// How often a root may come and go under our eyes before we give up.
 const LOOKS: usize = 100;
+
+/// Between two attempts to read a directory while no descriptor is free.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// A directory to watch and read.
 #[derive(Debug)]
@@ -206,6 +211,11 @@ impl State {
     fn read(&mut self, id: RegionId, job: &Job) {
         let entries = match fs::read_dir(&job.directory) {
             Ok(entries) => entries,
+            // Without what is in it, saves would be missed: it is read when there are descriptors again.
+            Err(error) if is_shortage(&error) => {
+                std::thread::sleep(SHORTAGE_PAUSE);
+                return self.push_job(id, job.directory.clone(), job.report, job.links);
+            }
             Err(error) => {
                 if !is_gone(&error) {
                     tracing::warn!(path = %job.directory.display(), %error, "cannot read a watched directory");
