@@ -16,6 +16,7 @@ use crate::order;
 
 mod client_side;
 mod content;
+mod deployer;
 mod filled;
 mod limit;
 mod merge;
@@ -25,6 +26,8 @@ mod refusal;
 mod server_side;
 mod target;
 
+pub(crate) use deployer::DEPLOYED_BY;
+pub use deployer::OtherDeployer;
 pub use filled::Kept;
 use limit::Limit;
 pub(crate) use ownership::{LAST_APPLIED, join};
@@ -49,6 +52,8 @@ pub struct ApplyOptions<'a> {
     pub remembered: HashMap<ObjectRef, Remembered>,
     /// Many are applied at once: a listing that is some seconds old tells which of them are still so.
     pub many: bool,
+    /// What the session that applies them calls itself; it is noted on workloads that it changes.
+    pub deployer: Option<&'a str>,
 }
 
 /// One object as it now stands in the cluster.
@@ -72,6 +77,8 @@ pub struct Applied {
     pub content: Value,
     /// What was done to it that the user should know.
     pub remarks: Vec<Remark>,
+    /// The other session that deployed it last, before this apply.
+    pub other_deployer: Option<OtherDeployer>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@ const NOT_COMPARED: &[&str] = &[
     "metadata.selfLink",
     "metadata.annotations.kubectl.kubernetes.io/last-applied-configuration",
     "metadata.annotations.deployment.kubernetes.io/revision",
+    "metadata.annotations.lilt.dev/deployed-by",
 ];
 /// A value that is longer is cut: whole files are in ConfigMaps.
 const LONGEST: usize = 120;

@@ -1,5 +1,7 @@
 //! Finding objects that others applied.
 
+use std::collections::BTreeSet;
+
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lilt_model::kubernetes::ObjectRef;
@@ -8,6 +10,7 @@ use serde_json::Value;
 
 use crate::apply::reference;
 use crate::connect::Cluster;
+use crate::inject;
 use crate::marks::mark;
 use crate::owned::manifest_of;
 
@@ -46,6 +49,22 @@ impl Cluster {
             Ok((object, found.is_some()))
         };
         stream::iter(references.into_iter().map(look)).buffered(AT_ONCE).try_collect().await
+    }
+
+    /// The images whose containers refused to have files changed, as it is noted on the workloads among the objects. One that
+    /// cannot be read counts as one without a note.
+    pub async fn closed_images(&self, objects: &[Value]) -> BTreeSet<String> {
+        let workloads =
+            objects.iter().filter(|object| inject::has_pod_template(object)).filter_map(ObjectRef::of);
+        let read = |object: ObjectRef| async move {
+            let kind = self.kinds.find(&object.api_version, &object.kind).await.ok()??;
+            let namespace = if object.namespace.is_empty() { self.namespace() } else { &object.namespace };
+            let found = kind.api(self.client.clone(), namespace).get_opt(&object.name).await.ok()??;
+            Some(inject::agent::closed_images(&serde_json::to_value(found).ok()?))
+        };
+        let workloads: Vec<_> = workloads.map(read).collect();
+        let noted: Vec<_> = stream::iter(workloads).buffered(AT_ONCE).collect().await;
+        noted.into_iter().flatten().flatten().collect()
     }
 
     async fn find_one(&self, object: ObjectRef, said: Value) -> Result<Found, Failure> {

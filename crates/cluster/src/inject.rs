@@ -130,6 +130,11 @@ fn template_pointer(object: &Value) -> Option<&'static str> {
     }
 }
 
+/// Whether it is a workload: pods are made from it.
+pub(crate) fn has_pod_template(object: &Value) -> bool {
+    template_pointer(object).is_some()
+}
+
 fn template(object: &mut Value) -> Option<&mut Value> {
     let pointer = template_pointer(object)?;
     object.pointer_mut(pointer).filter(|template| template.is_object())

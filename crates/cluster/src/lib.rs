@@ -25,7 +25,7 @@ mod pod;
 mod probe;
 mod watch;
 
-pub use apply::{Applied, ApplyOptions, Kept, Preview, Remark, is_create_once};
+pub use apply::{Applied, ApplyOptions, Kept, OtherDeployer, Preview, Remark, is_create_once};
 pub use conditions::ObjectState;
 pub use connect::{
     Cluster, ConnectOptions, PluginOutput, Selection, WITHIN, connection_files, current_context,

@@ -14,14 +14,15 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::apply::DEPLOYED_BY;
 use crate::connect::Cluster;
 use crate::inject::{MANAGED_BY, write_sorted};
 use crate::kinds::Kind;
 
 /// How old a listing may be that many objects are looked up in: the time in which a session starts.
 const FRESH: Duration = Duration::from_secs(10);
-/// What controllers note on objects of theirs.
-const NOTES_OF_CONTROLLERS: &[&str] = &["deployment.kubernetes.io/revision"];
+/// Annotations that say nothing of what an object is to be: those of controllers, and who deployed it.
+const NOTES: &[&str] = &["deployment.kubernetes.io/revision", DEPLOYED_BY];
 
 /// The same as long as nobody changes what an object says: status and the bookkeeping of the server do not count.
 pub(crate) fn mark(meta: &ObjectMeta) -> String {
@@ -30,7 +31,7 @@ pub(crate) fn mark(meta: &ObjectMeta) -> String {
         None => version(meta),
     };
     let mut noted = meta.annotations.clone().unwrap_or_default();
-    noted.retain(|key, _| !NOTES_OF_CONTROLLERS.contains(&key.as_str()));
+    noted.retain(|key, _| !NOTES.contains(&key.as_str()));
     let said = serde_json::json!({"labels": meta.labels, "annotations": noted,
         "deleting": meta.deletion_timestamp.is_some()});
     format!("{}:{state}:{}", meta.uid.as_deref().unwrap_or_default(), digest(&said))

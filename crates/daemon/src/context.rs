@@ -16,6 +16,7 @@ use lilt_store::{LogWriter, Span};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::deployers::Deployers;
 use crate::landing::{Landing, Landings};
 use crate::minikube::ClusterEngine;
 use crate::runner::{ConnectionSlots, Readings};
@@ -57,6 +58,8 @@ pub(crate) struct Edges {
     pub(crate) readings: Readings,
     /// Places for connections through forwarded ports.
     pub(crate) forward_slots: ConnectionSlots,
+    /// Other sessions that deploy the same objects.
+    pub(crate) deployers: Deployers,
 }
 
 /// A cluster that answers.

@@ -6,6 +6,7 @@
 
 mod api;
 mod context;
+mod deployers;
 mod docker_prune;
 mod down;
 mod examine;

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, Objects};
 use crate::context::{Context, Edges, Stamped};
+use crate::deployers::Deployers;
 use crate::examine;
 use crate::landing::Landings;
 use crate::look::Looks;
@@ -94,6 +95,7 @@ pub async fn run(
             landings: Landings::default(),
             readings: Readings::default(),
             forward_slots: ConnectionSlots::within(lilt_host::limits::open_files()),
+            deployers: Deployers::of_session(&settings.tiltfile, started),
         },
         settings: Arc::new(settings),
         logs: logs.clone(),

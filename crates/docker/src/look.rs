@@ -3,8 +3,8 @@
 mod tree;
 
 use http::{HeaderMap, Method, StatusCode};
-use lilt_model::Failure;
 use lilt_model::reference::Reference;
+use lilt_model::{Failure, Timestamp};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -22,6 +22,8 @@ const LONGEST_TEXT: usize = 1 << 20;
 const LARGEST_TREE: usize = 512 << 20;
 /// Pieces of it on their way to whoever reads it: the engine is not read faster.
 const PIECES_AHEAD: usize = 4;
+/// How the names of containers begin that are made to look into images.
+const LOOK_PREFIX: &str = "lilt-look-";
 /// More links in a row are a loop.
 const MOST_LINKS: usize = 16;
 
@@ -127,8 +129,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Opens an image. `whose` tells those apart that look into the same image at the same time; a look of theirs that was
-    /// given up halfway is found again.
+    /// Opens an image. `whose` must differ between processes and between looks of one process that overlap: one of them
+    /// would close the container that the other reads. A look of the same owner that was cancelled halfway is reused.
     pub async fn look_into(&self, id: &str, whose: &str) -> Result<Look<'_>, Failure> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
@@ -137,7 +139,7 @@ impl Engine {
         }
         let digits: String = id.trim_start_matches("sha256:").chars().take(24).collect();
         let whose: String = Sha256::digest(whose).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("lilt-look-{digits}-{whose}");
+        let name = format!("{LOOK_PREFIX}{digits}-{whose}");
         let query = Query::new().add("name", &name).finish();
         let path = format!("/containers/create?{query}");
         // It is never started: any command will do, where the image has none.
@@ -150,6 +152,40 @@ impl Engine {
                 Ok(Look { engine: self, container: id })
             }
             _ => Err(refusal(response, &format!("cannot look into the image {id}")).await),
+        }
+    }
+
+    /// Removes the containers of looks that were made before `deadline` by processes that were killed.
+    pub async fn remove_abandoned_looks(&self, deadline: Timestamp) -> Result<(), Failure> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Listed {
+            id: String,
+            /// In seconds.
+            created: i64,
+        }
+        let filters = serde_json::json!({ "name": [LOOK_PREFIX], "status": ["created"] }).to_string();
+        let query = Query::new().add("all", "1").add("filters", &filters).finish();
+        let path = format!("/containers/json?{query}");
+        let response = self.request(Method::GET, &path, HeaderMap::new()).await?;
+        if !response.status.is_success() {
+            return Err(refusal(response, "cannot list containers").await);
+        }
+        let listed: Vec<Listed> = self.read(&path, response).await?;
+        for container in listed.iter().filter(|it| it.created.saturating_mul(1_000_000) < deadline.0) {
+            self.remove_container(&container.id).await?;
+        }
+        Ok(())
+    }
+
+    /// False if it is gone already, or about to be.
+    async fn remove_container(&self, container: &str) -> Result<bool, Failure> {
+        let path = format!("/containers/{}?force=1", encode_path(container));
+        let response = self.request(Method::DELETE, &path, HeaderMap::new()).await?;
+        match response.status {
+            status if status.is_success() => Ok(true),
+            StatusCode::NOT_FOUND | StatusCode::CONFLICT => Ok(false),
+            _ => Err(refusal(response, "cannot end a look into an image").await),
         }
     }
 
@@ -223,16 +259,10 @@ impl Look<'_> {
         Ok(self.follow(path, LONGEST_TEXT).await?.and_then(|followed| text(followed.archive)))
     }
 
-    /// Ends the look.
-    pub async fn close(self) -> Result<(), Failure> {
-        let path = format!("/containers/{}?force=1", encode_path(&self.container));
-        let response = self.engine.request(Method::DELETE, &path, HeaderMap::new()).await?;
-        match response.status {
-            // Somebody else may have removed it, or be about to: a session that tidies up, for example.
-            status if status.is_success() => Ok(()),
-            StatusCode::NOT_FOUND | StatusCode::CONFLICT => Ok(()),
-            _ => Err(refusal(response, "cannot end a look into an image").await),
-        }
+    /// Ends the look. False if somebody else removed its container meanwhile, for example `docker container prune`: what
+    /// was not found then may well be in the image.
+    pub async fn close(self) -> Result<bool, Failure> {
+        self.engine.remove_container(&self.container).await
     }
 
     async fn follow(&self, path: &str, most: usize) -> Result<Option<Followed>, Failure> {

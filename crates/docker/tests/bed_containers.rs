@@ -12,6 +12,7 @@ use std::process::Command;
 
 use bytes::Bytes;
 use lilt_docker::{Access, Engine, Heard};
+use lilt_model::Timestamp;
 
 /// Ended and removed with the test.
 struct Container(String);
@@ -162,4 +163,36 @@ async fn what_cannot_be_changed_says_why() {
     assert_eq!(engine.access(&id).await.unwrap(), Access::Absent);
     let failure = engine.put_archive(&id, archive(&[("srv/a", "a")])).await.unwrap_err().to_string();
     assert!(failure.contains("No such container"), "{failure}");
+}
+
+#[tokio::test]
+async fn looks_of_two_owners_into_one_image_do_not_disturb_each_other() {
+    let engine = bed::engine();
+    let image = engine.image_configuration("busybox").await.unwrap().unwrap();
+    let first = engine.look_into(&image.id, "a test: first").await.unwrap();
+    let second = engine.look_into(&image.id, "a test: second").await.unwrap();
+    assert!(first.close().await.unwrap());
+    assert!(second.find("/bin/sh").await.unwrap().is_some());
+    assert!(second.close().await.unwrap());
+}
+
+#[tokio::test]
+async fn look_whose_container_was_removed_says_so() {
+    let engine = bed::engine();
+    let image = engine.image_configuration("busybox").await.unwrap().unwrap();
+    let look = engine.look_into(&image.id, "a test: removed").await.unwrap();
+    let same = engine.look_into(&image.id, "a test: removed").await.unwrap();
+    assert!(same.close().await.unwrap());
+    assert!(!look.close().await.unwrap(), "nothing that it found counts");
+}
+
+#[tokio::test]
+async fn looks_that_are_not_old_are_not_removed_as_abandoned() {
+    let engine = bed::engine();
+    let image = engine.image_configuration("busybox").await.unwrap().unwrap();
+    let look = engine.look_into(&image.id, "a test: abandoned").await.unwrap();
+    // Those of other tests that run now are younger than that.
+    engine.remove_abandoned_looks(Timestamp(1_000_000)).await.unwrap();
+    assert!(look.find("/bin/sh").await.unwrap().is_some());
+    assert!(look.close().await.unwrap());
 }

@@ -27,6 +27,10 @@ pub const LILT_LOG_LIMIT_GB: &str = "LILT_LOG_LIMIT_GB";
 pub const NO_COLOR: &str = "NO_COLOR";
 /// The user's home: `~`, and where the cache folder is if nothing else says so.
 pub const HOME: &str = "HOME";
+/// The user's name, which other sessions on the same cluster are told.
+pub const USER: &str = "USER";
+/// The same, where [`USER`] is not set.
+pub const LOGNAME: &str = "LOGNAME";
 /// Where programs are looked for.
 pub const PATH: &str = "PATH";
 /// The editor of `lilt edit`, after [`TILT_EDITOR`] and before [`EDITOR`].
@@ -87,6 +91,8 @@ pub const ALL: &[&str] = &[
     WINDMILL_DIR,
     NO_COLOR,
     HOME,
+    USER,
+    LOGNAME,
     PATH,
     TILT_EDITOR,
     KUBE_EDITOR,
@@ -122,6 +128,18 @@ pub fn names() -> Vec<String> {
 
 pub fn home() -> Option<PathBuf> {
     variable(HOME).map(PathBuf::from)
+}
+
+/// What the user is called, for others to read.
+pub fn user_name() -> String {
+    variable(USER).or_else(|| variable(LOGNAME)).unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// What this machine is called, for others to read.
+pub fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = Some(name.trim()).filter(|name| !name.is_empty());
+    name.unwrap_or("unknown").to_owned()
 }
 
 /// Where lilt keeps what it can find out again.

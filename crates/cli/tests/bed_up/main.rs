@@ -32,3 +32,4 @@ mod reload;
 mod rights;
 mod shared;
 mod status;
+mod two_sessions;

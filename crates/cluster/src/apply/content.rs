@@ -17,6 +17,7 @@ pub(super) fn returned(object: &DynamicObject) -> Value {
         metadata.remove("managedFields");
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
             annotations.remove(LAST_APPLIED);
+            annotations.remove(super::DEPLOYED_BY);
         }
     }
     content

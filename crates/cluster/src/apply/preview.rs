@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::ownership::is_autoscaled;
 use super::target::{Manner, Target, is_create_once, is_immutable};
-use super::{AT_ONCE, reference, refusal};
+use super::{AT_ONCE, OtherDeployer, deployer, reference, refusal};
 use crate::connect::Cluster;
 use crate::difference::{FieldChange, differences};
 use crate::error::{causes_of_status, is_missing};
@@ -61,6 +61,16 @@ impl Cluster {
         manifest: &Value,
         merge: Option<ServerSideApply>,
     ) -> Result<Option<Vec<FieldChange>>, Failure> {
+        Ok(self.drift_and_deployer(manifest, merge, "").await?.map(|(changes, _)| changes))
+    }
+
+    /// The same, with the session that deployed it last if that is another than `own`.
+    pub async fn drift_and_deployer(
+        &self,
+        manifest: &Value,
+        merge: Option<ServerSideApply>,
+        own: &str,
+    ) -> Result<Option<(Vec<FieldChange>, Option<OtherDeployer>)>, Failure> {
         let object = reference(manifest)?;
         let found = self.kinds.find(&object.api_version, &object.kind).await;
         let kind = found.map_err(|error| self.failure("asking which kinds it knows", &error))?;
@@ -80,7 +90,7 @@ impl Cluster {
         for change in &mut changes {
             std::mem::swap(&mut change.before, &mut change.after);
         }
-        Ok(Some(changes))
+        Ok(Some((changes, deployer::other(&meta, own))))
     }
 
     async fn preview_one(

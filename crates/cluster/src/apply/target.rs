@@ -11,10 +11,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::limit::Limit;
-use super::{Applied, ApplyOptions, Remark, content, pause, refusal};
+use super::{Applied, ApplyOptions, Remark, content, deployer, pause, refusal};
 use crate::connect::Cluster;
 use crate::delete::still_there;
 use crate::error::{causes_of_status, code, status};
+use crate::inject::has_pod_template;
 use crate::kinds::Kind;
 use crate::marks;
 
@@ -75,6 +76,7 @@ impl Target<'_> {
             content: content::applied(body, &self.object, &uid),
             uid,
             remarks: Vec::new(),
+            other_deployer: None,
         })
     }
 
@@ -115,10 +117,21 @@ impl Target<'_> {
             after = again.map_err(|error| self.refused(&error))?;
         }
         // Not by the version of the object: controllers write into its status meanwhile.
-        let is_as_before = before.is_some_and(|before| marks::mark(&before) == marks::mark(&after.metadata));
+        let is_as_before =
+            before.as_ref().is_some_and(|before| marks::mark(before) == marks::mark(&after.metadata));
+        let changed = recreated || !is_as_before;
+        let mut other_deployer = None;
+        if let Some(own) = how.deployer.filter(|_| has_pod_template(body)) {
+            other_deployer = before.as_ref().and_then(|meta| deployer::other(meta, own));
+            if changed {
+                let noted = self.record_deployer(before.as_ref().filter(|_| !recreated), own).await;
+                after.metadata = noted.unwrap_or(after.metadata);
+            }
+        }
         Ok(Applied {
-            changed: recreated || !is_as_before,
+            changed,
             recreated,
+            other_deployer,
             complete: is_complete(&after),
             remarks,
             content: content::returned(&after),
@@ -138,6 +151,7 @@ impl Target<'_> {
             recreated: false,
             complete: false,
             remarks: Vec::new(),
+            other_deployer: None,
         }
     }
 

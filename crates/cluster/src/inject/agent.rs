@@ -6,18 +6,25 @@ mod needs;
 mod pod;
 mod volumes;
 
+use std::collections::BTreeSet;
+
 use lilt_model::image::RestartProcess;
 use lilt_model::image_facts::ImageFacts;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{hash, labels, pod_spec, template};
 pub(crate) use aside::{mentions_the_agent, set_aside, set_contents_aside};
 use needs::{LeftOut, Verdict};
 pub use pod::is_added;
 
+/// On a pod template: the images whose containers refused to have files changed when they ran.
+const CLOSED_IMAGES: &str = "lilt.dev/closed-images";
+
 /// How containers of an image could run under the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentOffer {
+    /// What the Tiltfile calls the image.
+    pub name: String,
     /// As the containers name the image.
     pub deployed: String,
     /// The image of the agent.
@@ -69,10 +76,30 @@ pub fn add(objects: &mut [Value], offers: &[AgentOffer]) -> Vec<AgentNote> {
         }
         if !plans.is_empty() {
             pod::add(spec, &plans);
+            let closed = plans.iter().filter(|(_, offer, _)| offer.closed);
+            record_closed_images(object, closed.map(|(_, offer, _)| offer.name.as_str()).collect());
             mark(object);
         }
     }
     notes
+}
+
+/// Notes in a template which images got the agent for what their containers refused when they ran. No manifest and no
+/// image says so: another session, or the next one, would make another template of the same files.
+fn record_closed_images(object: &mut Value, names: BTreeSet<&str>) {
+    let Some(template) = template(object).filter(|_| !names.is_empty()) else { return };
+    let metadata = &mut template["metadata"];
+    if !metadata["annotations"].is_object() {
+        metadata["annotations"] = json!({});
+    }
+    metadata["annotations"][CLOSED_IMAGES] = names.into_iter().collect::<Vec<_>>().join(",").into();
+}
+
+/// The images that a workload in the cluster was given the agent for because their containers refused changes.
+pub fn closed_images(in_cluster: &Value) -> Vec<String> {
+    let template = super::template_pointer(in_cluster).and_then(|pointer| in_cluster.pointer(pointer));
+    let noted = template.and_then(|template| template["metadata"]["annotations"][CLOSED_IMAGES].as_str());
+    noted.into_iter().flat_map(|names| names.split(',')).map(str::to_owned).collect()
 }
 
 fn containers(spec: &Value) -> &[Value] {

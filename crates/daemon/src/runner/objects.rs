@@ -7,6 +7,7 @@ use futures_util::stream;
 use lilt_cluster::{Cluster, ObjectFact};
 use lilt_engine::{Drift, Event, Inspection};
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
+use lilt_model::log::Level;
 use lilt_model::{Failure, ResourceName};
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ async fn tell_changes(context: &Context, scope: &ObjectScope) -> Result<(), Fail
 /// Compares objects with their manifests.
 pub(crate) async fn inspect(context: Context, resource: ResourceName, inspection: Inspection) {
     let found = tokio::select! {
-        found = compare(&context, &inspection) => found,
+        found = compare(&context, &resource, &inspection) => found,
         () = context.cancel.cancelled() => return,
     };
     // Without an answer nothing is claimed; the next change is looked at again.
@@ -65,6 +66,7 @@ pub(crate) async fn inspect(context: Context, resource: ResourceName, inspection
 
 async fn compare(
     context: &Context,
+    resource: &ResourceName,
     inspection: &Inspection,
 ) -> Result<Vec<(ObjectRef, Option<Drift>)>, Failure> {
     let kubernetes = &inspection.kubernetes;
@@ -79,7 +81,7 @@ async fn compare(
     };
     let work = inspection.suspects.iter().filter_map(|suspect| {
         let manifest = manifests.iter().find(|manifest| is(manifest, suspect, &inspection.namespace))?;
-        Some(drift(&cluster, suspect, manifest, inspection))
+        Some(drift(context, resource, &cluster, suspect, manifest, inspection))
     });
     let found: Vec<_> = stream::iter(work.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await;
     found.into_iter().collect()
@@ -95,6 +97,8 @@ fn is(manifest: &Value, suspect: &ObjectRef, default_namespace: &str) -> bool {
 }
 
 async fn drift(
+    context: &Context,
+    resource: &ResourceName,
     cluster: &Cluster,
     suspect: &ObjectRef,
     manifest: &Value,
@@ -105,11 +109,18 @@ async fn drift(
         return Ok((suspect.clone(), None));
     }
     let merge = inspection.kubernetes.custom_deploy.is_none().then_some(inspection.merge);
-    let drift = match cluster.drift(manifest, merge).await? {
+    let deployers = &context.edges.deployers;
+    let drift = match cluster.drift_and_deployer(manifest, merge, deployers.own()).await? {
         None if suspect.kind == "Job" => None,
         None => Some(Drift::Deleted),
-        Some(changes) if changes.is_empty() => None,
-        Some(changes) => Some(Drift::Changed(changes.iter().map(ToString::to_string).collect())),
+        Some((changes, _)) if changes.is_empty() => None,
+        Some((changes, other)) => {
+            if let Some(warning) = other.and_then(|other| deployers.warning(suspect, &other)) {
+                let mut span = context.runtime_span(resource, format!("drift:{resource}"));
+                span.print(Level::Warn, &warning);
+            }
+            Some(Drift::Changed(changes.iter().map(ToString::to_string).collect()))
+        }
     };
     Ok((suspect.clone(), drift))
 }

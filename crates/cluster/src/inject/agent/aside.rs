@@ -5,6 +5,7 @@ use lilt_agent::PROGRAM;
 use serde_json::Value;
 
 use super::super::{IMAGE_CONTENT, TEMPLATE_HASH, labels, pod_spec, template};
+use super::CLOSED_IMAGES;
 use super::pod::{VOLUME, is_ours};
 
 /// Whether containers of this object run under the agent.
@@ -32,6 +33,7 @@ pub(crate) fn set_aside(in_cluster: &mut Value, other: &mut Value) {
         }
         if let Some(template) = template(object) {
             labels(template).remove(TEMPLATE_HASH);
+            remove_annotation(template, CLOSED_IMAGES);
         }
     }
 }
@@ -47,15 +49,19 @@ pub(crate) fn set_contents_aside(in_cluster: &mut Value, other: &mut Value) {
     for object in [in_cluster, other] {
         let Some(template) = template(object) else { continue };
         labels(template).remove(TEMPLATE_HASH);
-        let Some(metadata) = template["metadata"].as_object_mut() else { continue };
-        let annotations = metadata.get_mut("annotations").and_then(Value::as_object_mut);
-        let is_empty = annotations.is_none_or(|annotations| {
-            annotations.remove(IMAGE_CONTENT);
-            annotations.is_empty()
-        });
-        if is_empty {
-            metadata.remove("annotations");
-        }
+        remove_annotation(template, IMAGE_CONTENT);
+    }
+}
+
+fn remove_annotation(template: &mut Value, name: &str) {
+    let Some(metadata) = template["metadata"].as_object_mut() else { return };
+    let annotations = metadata.get_mut("annotations").and_then(Value::as_object_mut);
+    let is_empty = annotations.is_none_or(|annotations| {
+        annotations.remove(name);
+        annotations.is_empty()
+    });
+    if is_empty {
+        metadata.remove("annotations");
     }
 }
 

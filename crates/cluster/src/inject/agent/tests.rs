@@ -13,6 +13,7 @@ fn target(directory: &str, file: Option<&str>) -> SyncTarget {
 /// Distroless: no shell, nobody's user, everything root's.
 fn offer(targets: Vec<SyncTarget>) -> AgentOffer {
     AgentOffer {
+        name: "web".into(),
         deployed: "registry/web:tilt-1".into(),
         agent_image: "registry/web:lilt-agent-1".into(),
         agent_program: "/lilt-agent".into(),
@@ -140,6 +141,28 @@ fn what_refused_changes_when_it_ran_gets_the_agent() {
     // In a volume of the user's nothing else would help.
     let volume = json!([{"name": "x", "mountPath": "/www/"}]);
     assert_eq!(added(json!({"volumeMounts": volume}), &offer).1, []);
+}
+
+#[test]
+fn closed_images_noted_on_a_template_give_the_same_template_again() {
+    let mut offer = offer(vec![target("/www", None)]);
+    (offer.facts.has_shell, offer.facts.has_tar) = (true, true);
+    offer.facts.identity = Identity::default();
+    let mut without = [deployment(json!({}))];
+    add(&mut without, std::slice::from_ref(&offer));
+    assert!(closed_images(&without[0]).is_empty());
+    let closed = AgentOffer { closed: true, ..offer.clone() };
+    let mut first = [deployment(json!({}))];
+    add(&mut first, &[closed]);
+    // Another session knows nothing of the containers that refused, but reads what is deployed.
+    offer.closed = closed_images(&first[0]).contains(&offer.name);
+    let mut second = [deployment(json!({}))];
+    add(&mut second, &[offer]);
+    assert_eq!(first, second);
+    // A manifest does not name the note: it is no difference.
+    let (mut in_cluster, mut manifest) = (first[0].clone(), deployment(json!({})));
+    set_aside(&mut in_cluster, &mut manifest);
+    assert!(in_cluster["spec"]["template"]["metadata"]["annotations"].is_null());
 }
 
 #[test]

@@ -11,13 +11,16 @@ use lilt_model::cluster::Delivery;
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget, LiveUpdate};
 use lilt_model::log::Level;
 use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry};
-use lilt_model::{Away, Failure, ImageName};
+use lilt_model::{Away, Failure, ImageName, Timestamp};
 use serde_json::Value;
 
 use super::image::{self, Built};
 use super::steps::Steps;
 use super::{custom, delivery, live_updates};
 use crate::context::Context;
+
+/// A container through which an image was to be read is abandoned after this long; reading takes seconds.
+const ABANDONED_MICROSECONDS: i64 = 10 * 60 * 1_000_000;
 
 /// An image whose containers may need the agent.
 struct Candidate {
@@ -50,6 +53,7 @@ pub(super) async fn bring(
             candidates.extend(candidate(context, job, (target, live_update), &deployed, steps).await?);
         }
     }
+    mark_closed(context, job, &mut candidates, objects).await?;
     let offers: Vec<AgentOffer> = candidates.iter().map(|candidate| candidate.offer.clone()).collect();
     let notes = agent::add(objects, &offers);
     for note in &notes {
@@ -70,6 +74,23 @@ pub(super) async fn bring(
     tell_unplaced(job, &candidates, &notes, objects, steps);
     for candidate in candidates.into_iter().filter(|candidate| is_used(&candidate.offer, objects)) {
         provide(context, job, candidate, steps).await?;
+    }
+    Ok(())
+}
+
+/// Takes over what another session, or an earlier one, found out of containers: that they refuse changes.
+async fn mark_closed(
+    context: &Context,
+    job: &DeployJob,
+    candidates: &mut [Candidate],
+    objects: &[Value],
+) -> Result<(), Failure> {
+    if candidates.iter().all(|candidate| candidate.offer.closed) {
+        return Ok(());
+    }
+    let recorded = context.cluster(&job.kubernetes.cluster)?.closed_images(objects).await;
+    for candidate in candidates {
+        candidate.offer.closed |= recorded.contains(&candidate.offer.name);
     }
     Ok(())
 }
@@ -160,7 +181,7 @@ async fn candidate(
     deployed: &str,
     steps: &mut Steps,
 ) -> Result<Option<Candidate>, Failure> {
-    let whose = format!("{}:{}", context.settings.tiltfile.display(), steps.resource());
+    let whose = format!("{} {}", context.edges.deployers.own(), steps.resource());
     match look(context, job, (target, live_update), deployed, &whose).await {
         Ok(candidate) => Ok(Some(candidate)),
         // It will be back: a build would wait for it, too.
@@ -197,6 +218,12 @@ async fn look(
     whose: &str,
 ) -> Result<Candidate, Failure> {
     let engine = &image::engine(context, &job.kubernetes.cluster)?;
+    if job.first {
+        let deadline = Timestamp(lilt_host::clock::now().0.saturating_sub(ABANDONED_MICROSECONDS));
+        if let Err(failure) = engine.remove_abandoned_looks(deadline).await {
+            tracing::debug!(%failure, "containers of earlier sessions may be left");
+        }
+    }
     let local = match target.is_built() {
         true => image::local_reference(job, &target.name, deployed)?,
         false => custom::seen_from_here(deployed, job.registry.as_ref()),
@@ -209,6 +236,7 @@ async fn look(
         return Err(Failure::user(format!("lilt has no agent for {}", configuration.architecture)));
     };
     let offer = AgentOffer {
+        name: target.name.to_string(),
         deployed: deployed.to_owned(),
         agent_image: there.with_tag(&tag).familiar(),
         agent_program: lilt_agent_image::PROGRAM.to_owned(),
@@ -297,6 +325,7 @@ mod tests {
     fn an_operators_object_is_given_no_agent_and_that_is_told() {
         let restart = Some(RestartProcess::default());
         let offer = AgentOffer {
+            name: "web".into(),
             deployed: "web:1".into(),
             agent_image: "web:agent".into(),
             agent_program: "/agent".into(),

@@ -36,6 +36,7 @@ pub(super) async fn apply(
         overwrite: job.rerun,
         remembered: memory.read(),
         many: job.first,
+        deployer: Some(context.edges.deployers.own()),
     };
     if job.rerun {
         start_anew(context, &cluster, job, &objects, steps).await?;
@@ -56,6 +57,7 @@ pub(super) async fn apply(
     };
     memory.write(&how.remembered, &objects, &applied);
     tell(job, &applied, steps);
+    warn_of_other_sessions(context, &applied, steps);
     if !job.rerun {
         // With another ConfigMap alone, the same pods go on waiting.
         let mut workloads = applied.iter().filter(|it| runs_pods(job, &it.content).unwrap_or(true));
@@ -99,6 +101,15 @@ fn tell(job: &DeployJob, applied: &[Applied], steps: &mut Steps) {
         match remark.warning {
             true => steps.span().print(Level::Warn, &format!("WARNING: {}", remark.text)),
             false => steps.detail(&remark.text),
+        }
+    }
+}
+
+fn warn_of_other_sessions(context: &Context, applied: &[Applied], steps: &mut Steps) {
+    for Applied { object, other_deployer, .. } in applied {
+        let Some(other) = other_deployer else { continue };
+        if let Some(warning) = context.edges.deployers.warning(object, other) {
+            steps.span().print(Level::Warn, &warning);
         }
     }
 }

@@ -12,16 +12,24 @@ use lilt_model::image_facts::{Access, Identity, ImageFacts, SyncTarget};
 /// As runtimes set it where an image does not.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// How often somebody may remove the container through which an image is read.
+const ATTEMPTS: usize = 5;
+
 pub(super) async fn find(
     engine: &Engine,
     whose: &str,
     configuration: &ImageConfiguration,
     live_update: &LiveUpdate,
 ) -> Result<ImageFacts, Failure> {
-    let look = engine.look_into(&configuration.id, whose).await?;
-    let facts = examine(&look, configuration, live_update).await;
-    look.close().await?;
-    facts
+    for _ in 0..ATTEMPTS {
+        let look = engine.look_into(&configuration.id, whose).await?;
+        let facts = examine(&look, configuration, live_update).await;
+        // Of a container that was removed meanwhile, every file seems to be missing.
+        if look.close().await? {
+            return facts;
+        }
+    }
+    Err(Failure::environment("the container through which lilt reads the image was removed meanwhile"))
 }
 
 async fn examine(
