@@ -81,7 +81,8 @@ while (!printed() && lilt.exitCode === null) await new Promise((done) => setTime
 const [first, port] = printed();
 const { origin } = new URL(first);
 // Each link works once.
-const link = () => execFileSync(binary, ["open", "--print", "--port", port], { env, encoding: "utf8" }).trim();
+const link = () =>
+  execFileSync(binary, ["open", "--print", "--port", port], { env, encoding: "utf8" }).trim();
 
 const browser = await launch();
 async function picture(name, { width = 1440, height = 900, colorScheme = "light" }, path, prepare) {

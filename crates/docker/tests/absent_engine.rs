@@ -16,7 +16,7 @@ async fn a_socket_that_does_not_exist() {
     let failure = engine_at(&host).info().await.unwrap_err();
     assert_eq!(failure.class, Class::Environment);
     assert!(
-        failure.message.starts_with(&format!("cannot connect to the Docker engine at {host}: No such file")),
+        failure.message.starts_with(&format!("cannot connect to the Docker engine at {host}: no such file")),
         "{failure}"
     );
     assert!(failure.hint.unwrap().contains("start Docker"));

@@ -1,12 +1,8 @@
 import type { UnreachableService } from "../generated/protocol";
 import { timeOfDay } from "../model/time";
-import { route } from "../model/route";
-import { TILTFILE } from "../model/session";
-import { brief } from "../model/status";
 import { connection, reconnect, session, snapshot } from "../page";
-import { Link } from "./Link";
 
-/** What concerns the whole session: a lost connection, a fatal error, an unreachable cluster, a broken Tiltfile. */
+/** What concerns the whole session: a lost connection, a fatal error, an unreachable cluster. */
 export function Banner() {
   const lost = connection.state.value === "lost";
   const fatal = session.session.value?.status.fatalError;
@@ -33,30 +29,6 @@ export function Banner() {
       {session.unreachable.value.map((service) => (
         <Unreachable key={service.title} service={service} />
       ))}
-      <TiltfileError />
-    </div>
-  );
-}
-
-/** The Tiltfile's own page shows the whole error already. */
-function TiltfileError() {
-  const error = session.tiltfileError.value;
-  const { value: shown } = route;
-  if (error === undefined || (shown.view === "resource" && shown.name === TILTFILE)) return null;
-  const isReload = session.names.value.length > 1;
-  return (
-    <div class="banner tiltfile" role="alert">
-      <div>
-        <p>
-          <strong>The Tiltfile has an error.</strong> {brief(error)}
-        </p>
-        <p class="muted">
-          {isReload ? "Resources are those of the last successful load." : "No resources have been loaded."}
-        </p>
-      </div>
-      <Link to={{ view: "resource", name: TILTFILE }} class="button">
-        Show error
-      </Link>
     </div>
   );
 }

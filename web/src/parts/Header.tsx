@@ -1,5 +1,6 @@
 import { helpShown } from "../keys";
 import { go, route } from "../model/route";
+import { TILTFILE } from "../model/session";
 import { overalls, overallWord, type Overall } from "../model/status";
 import { notifying } from "../model/notifications";
 import { dateAndTime } from "../model/time";
@@ -125,13 +126,21 @@ function Live() {
       title={problem ?? words[state]}
     >
       <span class="dot" aria-hidden="true" />
-      <span class="live-words">{problem ?? words[state]}</span>
+      <span class="live-words">
+        {problem === TILTFILE_ERROR ? (
+          <Link to={{ view: "resource", name: TILTFILE }}>{problem}</Link>
+        ) : (
+          (problem ?? words[state])
+        )}
+      </span>
     </span>
   );
 }
 
+const TILTFILE_ERROR = "Tiltfile error";
+
 /** Why what is shown is not the current state of what the Tiltfile describes, although lilt is connected. */
 function sessionProblem(): string | undefined {
   if (session.unreachable.value.length > 0) return "Unreachable";
-  return session.tiltfileError.value === undefined ? undefined : "Tiltfile error";
+  return session.tiltfileError.value === undefined ? undefined : TILTFILE_ERROR;
 }
