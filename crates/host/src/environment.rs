@@ -27,7 +27,7 @@ pub const LILT_LOG_LIMIT_GB: &str = "LILT_LOG_LIMIT_GB";
 pub const NO_COLOR: &str = "NO_COLOR";
 /// The user's home: `~`, and where the cache folder is if nothing else says so.
 pub const HOME: &str = "HOME";
-/// The user's name, which other sessions on the same cluster are told.
+/// The user's name, shown to other sessions on the same cluster.
 pub const USER: &str = "USER";
 /// The same, where [`USER`] is not set.
 pub const LOGNAME: &str = "LOGNAME";

@@ -19,7 +19,7 @@ const RECORDING_MANAGER: &str = "lilt";
 pub struct OtherDeployer {
     /// What it calls itself.
     pub name: String,
-    /// When it, or whoever came after it without saying so, last changed the object.
+    /// When it, or a later session that left no name, last changed the object.
     pub changed: Option<Timestamp>,
 }
 

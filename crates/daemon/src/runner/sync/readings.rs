@@ -97,8 +97,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Reads, unless another container's task does. While this machine is too short of something to read files, which `wait`
-    /// is told, it tries again: nothing else would be able to.
+    /// Reads, unless another container's task does. While this machine lacks what reading needs, calls `wait` and tries
+    /// again: no other way of updating would work.
     pub(super) async fn read(&self, mut wait: impl FnMut(&Failure)) -> Result<&Reading, Failure> {
         let read = move || async move {
             loop {
