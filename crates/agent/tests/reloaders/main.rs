@@ -1,7 +1,8 @@
 //! Real reloaders run the last content, however fast files are saved through the agent.
 //!
 //! Each test starts a reloader on a folder, as a container does, and writes files with the agent's own program. The reloaders
-//! come from `scripts/install-reloaders`, in the versions of `requirements.txt` and `package.json` beside this file.
+//! come from `scripts/install-reloaders`, in the versions of `requirements.txt`, `package.json` and `pom.xml` beside this file; air's is in
+//! the script.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -11,6 +12,8 @@
 mod project;
 #[path = "../support/mod.rs"]
 mod support;
+
+use std::path::Path;
 
 use project::{Project, free_port, http_get, installed};
 
@@ -64,15 +67,40 @@ fn flask(files: &[(&str, &str)]) -> Project {
     Project::start(&program, &arguments, "app.py", WSGI, files, move |_| http_get(port, "/"))
 }
 
+/// Returns what the program wrote when it was started.
+fn running_txt(folder: &Path) -> Option<String> {
+    std::fs::read_to_string(folder.join("running.txt")).ok()
+}
+
 #[test]
 fn nodemon_runs_the_last_save() {
     let source = "require('fs').writeFileSync('running.txt', 'VERSION'); setInterval(() => {}, 1000);\n";
     let arguments = ["--watch", "app.js", "app.js"];
     let program = installed("node_modules/.bin/nodemon");
-    Project::start(&program, &arguments, "app.js", source, &[], |folder| {
-        std::fs::read_to_string(folder.join("running.txt")).ok()
-    })
-    .serves_the_last_save();
+    Project::start(&program, &arguments, "app.js", source, &[], running_txt).serves_the_last_save();
+}
+
+#[test]
+fn air_runs_the_last_save() {
+    let source = "package main
+import (\"os\"; \"time\")
+func main() { os.WriteFile(\"running.txt\", []byte(\"VERSION\"), 0o644); time.Sleep(time.Hour) }
+";
+    let files = [("go.mod", "module app\n\ngo 1.21\n")];
+    Project::start(&installed("go/air"), &[], "main.go", source, &files, running_txt).serves_the_last_save();
+}
+
+/// A Java project syncs what its build writes: classes, and resources as they are.
+#[test]
+fn spring_devtools_run_the_last_save() {
+    let java = installed("java");
+    let class_path = format!("classes:{java}/classes:{java}/lib/*", java = java.display());
+    let arguments = ["-cp", &class_path, "App"];
+    let source = "version=VERSION\nspring.main.keep-alive=true\n";
+    let files = [("classes/README", "")];
+    let program = Path::new("java");
+    Project::start(program, &arguments, "classes/application.properties", source, &files, running_txt)
+        .serves_the_last_save();
 }
 
 #[test]

@@ -45,7 +45,8 @@ impl Project {
         files: &[(&str, &str)],
         served: impl Fn(&Path) -> Option<String> + 'static,
     ) -> Self {
-        let folder = TempDir::new().unwrap();
+        // air watches no folder whose name begins with a dot.
+        let folder = TempDir::with_prefix("project").unwrap();
         for (path, content) in files {
             let path = folder.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -112,7 +113,14 @@ impl Project {
 
 impl Drop for Project {
     fn drop(&mut self) {
-        let _ = killpg(Pid::from_raw(self.reloader.id().cast_signed()), Signal::SIGKILL);
+        // air runs the program in a process group of its own, and ends it when it is asked to end.
+        let group = Pid::from_raw(self.reloader.id().cast_signed());
+        let _ = killpg(group, Signal::SIGTERM);
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(5) && matches!(self.reloader.try_wait(), Ok(None)) {
+            pause(20);
+        }
+        let _ = killpg(group, Signal::SIGKILL);
         let _ = self.reloader.wait();
     }
 }
