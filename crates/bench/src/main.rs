@@ -38,6 +38,9 @@ pub(crate) struct Arguments {
     /// Only these measurements (may be repeated)
     #[arg(long, value_name = "NAME", value_parser = measure::names())]
     only: Vec<String>,
+    /// Only memory during this many minutes of saves and log lines
+    #[arg(long, value_name = "MINUTES", conflicts_with = "only")]
+    soak: Option<u64>,
     /// The program to measure
     #[arg(long, value_name = "PATH")]
     lilt: Option<PathBuf>,
@@ -68,15 +71,21 @@ fn main() -> ExitCode {
     let effort = Effort { quick: arguments.quick };
     let mut figures: Vec<Figure> = Vec::new();
     let mut failures: Vec<String> = Vec::new();
-    for (name, measure) in measure::ALL {
-        if !arguments.only.is_empty() && !arguments.only.iter().any(|only| only == name) {
-            continue;
-        }
+    let mut run = |name: &str, measure: &dyn Fn() -> Vec<Figure>| {
         eprintln!("bench: measuring {name} …");
-        // What goes wrong in one measurement is told, and the others go on.
-        match catch_unwind(AssertUnwindSafe(|| measure(&lilt, effort))) {
+        // A measurement that fails is reported, and the others go on.
+        match catch_unwind(AssertUnwindSafe(measure)) {
             Ok(measured) => figures.extend(measured),
             Err(panic) => failures.push(format!("{name}: {}", words(&*panic))),
+        }
+    };
+    if let Some(minutes) = arguments.soak {
+        run("soak", &|| measure::live::soak::measure(&lilt, minutes));
+    } else {
+        for (name, measure) in measure::ALL {
+            if arguments.only.is_empty() || arguments.only.iter().any(|only| only == name) {
+                run(name, &|| measure(&lilt, effort));
+            }
         }
     }
     if arguments.json {

@@ -5,7 +5,7 @@ mod build;
 mod deployed;
 mod forward;
 mod idle;
-mod live;
+pub(crate) mod live;
 mod logs;
 mod many;
 mod one;

@@ -5,6 +5,7 @@
 
 mod big;
 pub(super) mod recovery;
+pub(crate) mod soak;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs};
