@@ -355,7 +355,7 @@ fn session_shows_ci_settings_in_up_once_loaded() {
     let ci = |script: &Script| session_object(script, "Session", "Tiltfile").content["spec"]["ci"].clone();
     assert_eq!(ci(&script), Value::Null);
     script.load(vec![local("a")]);
-    assert_eq!(ci(&script), json!({"timeout": "30m0s"}));
+    assert_eq!(ci(&script), json!({"timeout": "30m0s", "readinessTimeout": "5m0s"}));
 }
 
 #[test]

@@ -12,7 +12,6 @@ use base64::engine::general_purpose::STANDARD;
 use lilt_model::api::fields::{Fields, Node, list_or_null, path, paths, sanitized};
 use lilt_model::api::specs::environment;
 use lilt_model::command::Command;
-use lilt_model::duration;
 use lilt_model::files::IgnoreRule;
 use lilt_model::project::{Project, Settings};
 use lilt_model::resource::{Body, Resource, TriggerMode};
@@ -274,14 +273,8 @@ fn hashes(loaded: &Loaded) -> Value {
 }
 
 fn ci(ci: &CiSettings) -> Node {
-    Fields::new()
-        .put_unless_empty("k8sGracePeriod", ci.k8s_grace_period.map(duration::display).unwrap_or_default())
-        .put("timeout", duration::display(ci.timeout.unwrap_or(CiSettings::TIMEOUT)))
-        .put(
-            "readinessTimeout",
-            duration::display(ci.readiness_timeout.unwrap_or(CiSettings::READINESS_TIMEOUT)),
-        )
-        .finish()
+    let fields = ci.described(ci.timeout.unwrap_or(CiSettings::TIMEOUT));
+    fields.fold(Fields::new(), |all, (name, length)| all.put(name, length)).finish()
 }
 
 fn nanoseconds(length: std::time::Duration) -> u64 {

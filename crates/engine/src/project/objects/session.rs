@@ -157,16 +157,8 @@ fn session(state: &State) -> Named {
 }
 
 fn ci_content(state: &State) -> Value {
-    let ci = &state.settings.ci;
-    let mut content = json!({"timeout": display(state.ci_timeout())});
-    for (name, length) in
-        [("k8sGracePeriod", ci.k8s_grace_period), ("readinessTimeout", ci.readiness_timeout)]
-    {
-        if let Some(length) = length {
-            content[name] = json!(display(length));
-        }
-    }
-    content
+    let fields = state.settings.ci.described(state.ci_timeout());
+    fields.map(|(name, length)| (name.to_owned(), json!(length))).collect()
 }
 
 fn tell_verdict(verdict: Verdict, status: &mut Value) {
