@@ -103,13 +103,16 @@ export function ask(request: Request, otherwise: string): void {
   if (!connection.send({ type: "ask", request })) notify(`${otherwise}: no connection to lilt`);
 }
 
+/** Tilt's flag for a trigger from its page, in `build_reason`. */
+const TRIGGERED_IN_PAGE = 16;
+
 export function trigger(resource: string): void {
   const known = session.resource(resource)?.peek();
   if (known && isDisabled(known)) {
     notify(`${resource} is disabled: enable it first`);
     return;
   }
-  ask({ type: "trigger", resource }, `${resource} was not triggered`);
+  ask({ type: "trigger", resource, reason: TRIGGERED_IN_PAGE }, `${resource} was not triggered`);
 }
 
 export function cancel(resource: string): void {

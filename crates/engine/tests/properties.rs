@@ -12,7 +12,7 @@ use lilt_engine::{
 };
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::cluster::PodPhase;
-use lilt_model::request::Request;
+use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::timeline::StageKind;
 use lilt_model::{ClusterName, ContainerId, Failure, ResourceName, Timestamp};
@@ -262,7 +262,9 @@ impl World {
             }
             Step::Trigger(which) => {
                 if let Some(name) = names.get(which % names.len().max(1)) {
-                    self.event(Event::Requested { request: Request::Trigger { resource: name.clone() } });
+                    self.event(Event::Requested {
+                        request: Request::Trigger { resource: name.clone(), reason: TriggerReason::WEB },
+                    });
                 }
             }
             Step::Finish(which, good) => self.finish(which, good),

@@ -11,7 +11,7 @@ use lilt_model::cluster::ContainerState;
 use lilt_model::command::Command;
 use lilt_model::image::{BuildRecord, BuildStage, CustomBuild, CustomOutput, ImageBuild};
 use lilt_model::kubernetes::ForwardPlace;
-use lilt_model::request::Request;
+use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::Body;
 use lilt_model::{Failure, Timestamp};
 use serde_json::{Value, json};
@@ -338,8 +338,9 @@ fn trigger_queue_lists_triggers_in_order_until_they_are_served() {
         session_object(script, "ConfigMap", "tilt-trigger-queue").content.get("data").cloned()
     };
     assert_eq!(data(&script), None);
-    script.trigger("b").trigger("a");
-    let expected = json!({"0-name": "b", "0-reason-code": "128", "1-name": "a", "1-reason-code": "128"});
+    let page = Request::Trigger { resource: "b".into(), reason: TriggerReason::WEB };
+    script.event(Event::Requested { request: page }).trigger("a");
+    let expected = json!({"0-name": "b", "0-reason-code": "16", "1-name": "a", "1-reason-code": "128"});
     assert_eq!(data(&script), Some(expected));
     script.state.take_touched();
     script.succeed("a");

@@ -277,7 +277,7 @@ async fn main() {
                 return;
             }
             _ = tokio::signal::ctrl_c() => cancel.cancel(),
-            Some(Request::Trigger { resource }) = asked.recv() => {
+            Some(Request::Trigger { resource, .. }) = asked.recv() => {
                 let found = session.resources.iter().position(|known| known.metadata.name == resource.as_str());
                 if let Some(index) = found {
                     session.begin(index, "triggered by hand");

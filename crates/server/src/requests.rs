@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use lilt_model::ResourceName;
-use lilt_model::request::Request;
+use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::TriggerMode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -52,19 +52,22 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The body that Tilt's scripts send; the `build_reason` beside it means nothing to lilt.
+/// The body that Tilt's scripts send.
 #[derive(Deserialize)]
 struct Trigger {
     manifest_names: Vec<ResourceName>,
+    #[serde(default)]
+    build_reason: TriggerReason,
 }
 
 /// `POST /api/trigger`
 pub(crate) async fn trigger(State(context): State<Context>, body: Bytes) -> Result<StatusCode, Refusal> {
-    let Trigger { manifest_names: names } = read(&body, "a trigger")?;
+    let Trigger { manifest_names: names, build_reason: reason } = read(&body, "a trigger")?;
     if names.is_empty() {
         return Err(Refusal::Malformed("manifest_names is empty".to_owned()));
     }
-    let requests: Vec<Request> = names.into_iter().map(|resource| Request::Trigger { resource }).collect();
+    let requests: Vec<Request> =
+        names.into_iter().map(|resource| Request::Trigger { resource, reason }).collect();
     // All or none: a list with a wrong name does nothing.
     for request in &requests {
         check(&context, request)?;
@@ -129,7 +132,7 @@ fn check(context: &Context, request: &Request) -> Result<(), Refusal> {
         context.reader.resource(name.as_str()).ok_or_else(|| Refusal::Unknown(name.clone()))
     };
     match request {
-        Request::Trigger { resource } => {
+        Request::Trigger { resource, .. } => {
             let status = known(resource)?.status.disable_status.clone();
             let disabled = status.is_some_and(|status| status.state == "Disabled");
             if disabled { Err(Refusal::Disabled(resource.clone())) } else { Ok(()) }

@@ -289,7 +289,7 @@ conditions: Array<Condition>,
  */
 remark?: string, };
 
-export type Request = { "type": "trigger", resource: ResourceName, } | { "type": "cancel", resource: ResourceName, } | { "type": "switch", enable: Array<ResourceName>, disable: Array<ResourceName>, } | { "type": "set_trigger_mode", resources: Array<ResourceName>, mode: TriggerMode, } | { "type": "set_args", args: Array<string>, } | { "type": "reconnect" };
+export type Request = { "type": "trigger", resource: ResourceName, reason: number, } | { "type": "cancel", resource: ResourceName, } | { "type": "switch", enable: Array<ResourceName>, disable: Array<ResourceName>, } | { "type": "set_trigger_mode", resources: Array<ResourceName>, mode: TriggerMode, } | { "type": "set_args", args: Array<string>, } | { "type": "reconnect" };
 
 export type TriggerMode = "auto" | "manual";
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lilt_model::Failure;
+use lilt_model::request::TriggerReason;
 use serde_json::json;
 
 use crate::instances::{self, Connect};
@@ -27,7 +28,7 @@ pub(crate) struct Trigger {
 pub(crate) async fn run(trigger: Trigger) -> anyhow::Result<ExitCode> {
     let client = instances::choose(&trigger.connect)?;
     let name = &trigger.resource;
-    let body = json!({"manifest_names": [name]});
+    let body = json!({"manifest_names": [name], "build_reason": TriggerReason::CLI});
     let answer = client.post_json("/api/trigger", &body).await?;
     let words = String::from_utf8_lossy(&answer).trim().to_owned();
     if !words.is_empty() {

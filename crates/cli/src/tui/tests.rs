@@ -10,7 +10,7 @@ use lilt_model::api::{
     UnreachableService, UpdateStatus, annotation,
 };
 use lilt_model::log::{Level, Line, Source};
-use lilt_model::request::Request;
+use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::TriggerMode;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_store::Changes;
@@ -349,8 +349,14 @@ fn keys_ask_for_what_the_page_has_buttons_for() {
     let api = ResourceName::new("api");
     desk.types("j");
     assert_eq!(desk.chosen(), "api");
-    assert_eq!(desk.types("r"), Some(Effect::Ask(Request::Trigger { resource: api.clone() })));
-    assert_eq!(desk.types("\n"), Some(Effect::Ask(Request::Trigger { resource: api.clone() })));
+    assert_eq!(
+        desk.types("r"),
+        Some(Effect::Ask(Request::Trigger { resource: api.clone(), reason: TriggerReason::TERMINAL }))
+    );
+    assert_eq!(
+        desk.types("\n"),
+        Some(Effect::Ask(Request::Trigger { resource: api.clone(), reason: TriggerReason::TERMINAL }))
+    );
     let disable = Request::Switch { enable: Vec::new(), disable: vec![api.clone()] };
     assert_eq!(desk.types("d"), Some(Effect::Ask(disable)));
     let manual = Request::SetTriggerMode { resources: vec![api], mode: TriggerMode::Manual };

@@ -1,7 +1,7 @@
 //! What people and scripts ask for.
 
 use lilt_model::log::Level;
-use lilt_model::request::Request;
+use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::TriggerMode;
 use lilt_model::{Failure, ResourceName};
 
@@ -12,7 +12,7 @@ use crate::state::{State, UpdateKind};
 
 pub(crate) fn requested(state: &mut State, request: Request) {
     match request {
-        Request::Trigger { resource } => trigger(state, &resource),
+        Request::Trigger { resource, reason } => trigger(state, &resource, reason),
         Request::Cancel { resource } => cancel(state, &resource),
         Request::Switch { enable, disable } => {
             for name in &disable {
@@ -36,7 +36,7 @@ pub(crate) fn requested(state: &mut State, request: Request) {
     }
 }
 
-fn trigger(state: &mut State, name: &ResourceName) {
+fn trigger(state: &mut State, name: &ResourceName, reason: TriggerReason) {
     if let Some(tiltfile) = state.tiltfile_named_mut(name) {
         tiltfile.triggered = true;
         load::request(state, name);
@@ -44,7 +44,11 @@ fn trigger(state: &mut State, name: &ResourceName) {
     }
     let sequence = state.next_sequence();
     if let Some(resource) = state.resources.get_mut(name).filter(|resource| !resource.disabled) {
-        // A second click before the first was served changes nothing.
+        resource.trigger_reason = match resource.triggered {
+            Some(_) => resource.trigger_reason.with(reason),
+            None => reason,
+        };
+        // A second click before the first was served changes nothing else.
         resource.triggered.get_or_insert(sequence);
         state.touch(name);
         // It has the list of those that were triggered.

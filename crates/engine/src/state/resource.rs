@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use lilt_model::files::FileSet;
+use lilt_model::request::TriggerReason;
 use lilt_model::resource::{Body, Resource, TriggerMode};
 use lilt_model::timeline::{Stage, UpdateRecord};
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
@@ -71,6 +72,8 @@ pub(crate) struct ResourceState {
     pub(crate) ready_once: bool,
     /// Asked for by hand, not started yet.
     pub(crate) triggered: Option<u64>,
+    /// By whom.
+    pub(crate) trigger_reason: TriggerReason,
     /// Its last update was kept from succeeding by something that did not answer.
     pub(crate) again: Option<Box<Again>>,
     /// The Tiltfile changed it: when, and by which files.
@@ -198,6 +201,7 @@ impl ResourceState {
             rollout: None,
             ready_once: false,
             triggered: None,
+            trigger_reason: TriggerReason::default(),
             again: None,
             reconfigured: None,
             watches: BTreeMap::new(),

@@ -126,7 +126,9 @@ impl Script {
     }
 
     pub fn trigger(&mut self, resource: &str) -> &mut Self {
-        self.event(Event::Requested { request: Request::Trigger { resource: resource.into() } })
+        self.event(Event::Requested {
+            request: Request::Trigger { resource: resource.into(), reason: Default::default() },
+        })
     }
 
     /// The update that runs for a resource.

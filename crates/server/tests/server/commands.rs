@@ -1,7 +1,7 @@
 //! `POST /api/trigger`, as Tilt's scripts use it.
 
 use lilt_model::ResourceName;
-use lilt_model::request::Request;
+use lilt_model::request::{Request, TriggerReason};
 
 use super::harness::{Server, within};
 
@@ -12,7 +12,10 @@ async fn a_trigger_reaches_the_daemon() {
     let answer = server.post("/api/trigger", r#"{"manifest_names":["web"],"build_reason":16}"#).await;
     assert_eq!((answer.status, answer.body.as_str()), (200, ""));
     let request = within("a request", server.requests.recv()).await;
-    assert_eq!(request, Some(Request::Trigger { resource: ResourceName::new("web") }));
+    assert_eq!(
+        request,
+        Some(Request::Trigger { resource: ResourceName::new("web"), reason: TriggerReason::WEB })
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use futures_util::SinkExt;
 use lilt_model::api::UpdateStatus;
 use lilt_model::log::Line;
-use lilt_model::request::Request;
+use lilt_model::request::{Request, TriggerReason};
 use lilt_model::{ResourceName, Timestamp};
 use lilt_server::lines::LINES_PER_PAGE;
 use lilt_server::protocol::{FOLLOWED_BEHIND, LINES_AFTER_GAP, PageMessage, ServerMessage};
@@ -128,7 +128,10 @@ async fn a_page_gets_no_lines_unless_it_follows_some() {
     assert_eq!(numbers(&page.lines_until(7, 101).await.0), [101]);
 
     page.ask(&PageMessage::Unfollow).await;
-    page.ask(&PageMessage::Ask { request: Request::Trigger { resource: "nobody".into() } }).await;
+    page.ask(&PageMessage::Ask {
+        request: Request::Trigger { resource: "nobody".into(), reason: TriggerReason::WEB },
+    })
+    .await;
     while !matches!(page.expect().await, ServerMessage::Refused { .. }) {}
     span.info("not for this page");
     assert_eq!(page.expect().await, ServerMessage::Log { begin: 0, end: 103 });
@@ -209,11 +212,17 @@ async fn a_click_reaches_the_daemon_and_a_wrong_one_gets_an_answer() {
     let mut server = Server::start().await;
     server.put(&["a"]);
     let mut page = server.page().await.greeted().await;
-    page.ask(&PageMessage::Ask { request: Request::Trigger { resource: "a".into() } }).await;
+    page.ask(&PageMessage::Ask {
+        request: Request::Trigger { resource: "a".into(), reason: TriggerReason::WEB },
+    })
+    .await;
     let request = within("a request", server.requests.recv()).await;
-    assert_eq!(request, Some(Request::Trigger { resource: "a".into() }));
+    assert_eq!(request, Some(Request::Trigger { resource: "a".into(), reason: TriggerReason::WEB }));
 
-    page.ask(&PageMessage::Ask { request: Request::Trigger { resource: "<b>".into() } }).await;
+    page.ask(&PageMessage::Ask {
+        request: Request::Trigger { resource: "<b>".into(), reason: TriggerReason::WEB },
+    })
+    .await;
     let answer = page.answer().await;
     assert_eq!(answer, ServerMessage::Refused { message: "there is no resource named \"<b>\"".to_owned() });
     page.socket.send(Message::text("nonsense")).await.expect("send");

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use lilt_model::api::UIResource;
 use lilt_model::log::Source;
-use lilt_model::request::Request;
+use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::TriggerMode;
 
 use super::{Effect, Focus, Mode, Model};
@@ -202,7 +202,7 @@ fn trigger(model: &mut Model) -> Option<Effect> {
         return refuse(model, format!("{name} is disabled: d enables it"));
     }
     model.notice = Some(format!("{name} is updated as soon as possible"));
-    Some(Effect::Ask(Request::Trigger { resource: name }))
+    Some(Effect::Ask(Request::Trigger { resource: name, reason: TriggerReason::TERMINAL }))
 }
 
 fn reconnect(model: &mut Model) -> Option<Effect> {

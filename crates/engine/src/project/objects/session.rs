@@ -43,15 +43,14 @@ pub fn project_session_objects(state: &State) -> Vec<Named> {
 
 /// Lists the resources whose trigger has not been served, oldest first, in the form of Tilt's map.
 fn trigger_queue(state: &State) -> Value {
-    /// Tilt's code for a trigger whose sender it does not know.
-    const UNKNOWN_TRIGGER: &str = "128";
-    let queued = state.resources.values().filter_map(|it| Some((it.triggered?, &it.spec.name)));
+    let queued =
+        state.resources.values().filter_map(|it| Some((it.triggered?, &it.spec.name, it.trigger_reason)));
     let mut queued: Vec<_> = queued.collect();
     queued.sort_unstable();
     let mut data = Map::new();
-    for (index, (_, name)) in queued.into_iter().enumerate() {
+    for (index, (_, name, reason)) in queued.into_iter().enumerate() {
         data.insert(format!("{index}-name"), json!(name.as_str()));
-        data.insert(format!("{index}-reason-code"), json!(UNKNOWN_TRIGGER));
+        data.insert(format!("{index}-reason-code"), json!(reason.code().to_string()));
     }
     if data.is_empty() { json!({}) } else { json!({"data": data}) }
 }
