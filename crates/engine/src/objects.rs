@@ -32,6 +32,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::plan::Plan;
+use crate::project::write_unset_times;
 use crate::state::State;
 use disable::Switch;
 use owners::Owners;
@@ -359,7 +360,10 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
     match &made.run {
         Run::Nothing => match idle::status(&key.kind) {
             Some(idle) => status.extend(idle),
-            None => return Some((made.uid.clone(), object)),
+            None => {
+                write_unset_times(&key.kind, &mut object);
+                return Some((made.uid.clone(), object));
+            }
         },
         Run::Cluster(run) => cluster::tell(run, &mut status),
         Run::Apply(run) => apply::tell(run, &mut status),
@@ -379,6 +383,7 @@ pub fn project_object(state: &State, key: &ObjectKey) -> Option<(String, Object)
         }
     }
     object.content.insert("status".to_owned(), Value::Object(status));
+    write_unset_times(&key.kind, &mut object);
     Some((made.uid.clone(), object))
 }
 

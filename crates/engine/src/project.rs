@@ -29,7 +29,7 @@ use crate::state::{
 
 pub(crate) use objects::{
     forward_status, pod_status, stage_statuses, stop_button_name, stream_statuses, tell_cluster, text_hash,
-    toggle_button_name,
+    toggle_button_name, write_unset_times,
 };
 pub use objects::{project_resource_objects, project_session_objects, project_targets};
 pub use owner::project_owner;

@@ -118,7 +118,15 @@ export type BuildTerminated = { error?: string, warnings?: Array<string>, startT
 
 export type EndpointLink = { url?: string, name?: string, };
 
-export type KubernetesInfo = { podName?: string, podCreationTime?: Timestamp | null, podUpdateStartTime?: Timestamp | null, podStatus?: string, podStatusMessage?: string, allContainersReady?: boolean, podRestarts?: number, spanID?: string, 
+export type KubernetesInfo = { podName?: string, 
+/**
+ * Written as `null` where there is none, as Tilt does.
+ */
+podCreationTime?: Timestamp | null, 
+/**
+ * Written as `null` where there is none, as Tilt does.
+ */
+podUpdateStartTime?: Timestamp | null, podStatus?: string, podStatusMessage?: string, allContainersReady?: boolean, podRestarts?: number, spanID?: string, 
 /**
  * The objects of the resource, as `web:deployment`.
  */

@@ -44,7 +44,25 @@ fn object(kind: &str, name: &str, content: Value) -> Named {
     if let Value::Object(members) = content {
         object.content = members;
     }
+    write_unset_times(kind, &mut object);
     (ObjectKey::new(kind, name), object)
+}
+
+/// Writes `null` for times of the status that nothing has set, where Tilt does.
+pub(crate) fn write_unset_times(kind: &str, object: &mut Object) {
+    let times: &[&str] = match kind {
+        "ExtensionRepo" => &["lastFetchedAt"],
+        "FileWatch" => &["monitorStartTime", "lastEventTime"],
+        "KubernetesApply" => &["lastApplyTime", "lastApplyStartTime"],
+        "KubernetesDiscovery" => &["monitorStartTime"],
+        "UIButton" => &["lastClickedAt"],
+        _ => return,
+    };
+    let status = object.content.entry("status").or_insert_with(|| json!({}));
+    let unset: Vec<&str> = times.iter().copied().filter(|time| status.get(time).is_none()).collect();
+    for time in unset {
+        status[time] = Value::Null;
+    }
 }
 
 /// The same with the annotation that says whose it is.

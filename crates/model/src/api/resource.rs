@@ -131,9 +131,13 @@ pub struct EndpointLink {
 pub struct KubernetesInfo {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pod_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Written as `null` where there is none, as Tilt does.
+    #[serde(default)]
+    #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub pod_creation_time: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Written as `null` where there is none, as Tilt does.
+    #[serde(default)]
+    #[cfg_attr(feature = "ts", ts(optional = nullable))]
     pub pod_update_start_time: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pod_status: String,
