@@ -177,4 +177,12 @@ fn deploy_command_includes_changes_that_were_synced_before() {
     script.deploy("web", "1").pod(running("web", "web-2", "1", "c2")).synced("web", "c1", Ok(()));
     assert!(shows(&script, "sync web c2: [\"/p/web/src/b\"]"), "{}", script.show());
     assert!(!shows(&script, "/p/web/src/a"), "{}", script.show());
+    script.synced("web", "c2", Ok(()));
+    // A command that waits for its pods, such as `helm --wait`: one runs before it ends.
+    save_deployment(&mut script, "web");
+    let mut early = running("web", "web-3", "1", "c3");
+    early.created = Timestamp(script.time * 1_000_000);
+    script.pod(early).save_image("web", "web", "/p/web/src/d");
+    script.deploy("web", "1");
+    assert!(shows(&script, "sync web c3: [\"/p/web/src/d\"]"), "{}", script.show());
 }

@@ -14,8 +14,8 @@ use crate::objects;
 use crate::outage;
 use crate::prune;
 use crate::state::{
-    BodyState, CommandRun, ContainerJob, FinishedUpdate, InitialSync, ResourceState, RunningUpdate, Serve,
-    ServeState, State, UpdateKind,
+    BodyState, CommandRun, ContainerJob, FinishedUpdate, InitialSync, Progress, ResourceState, RunningUpdate,
+    Serve, ServeState, State, UpdateKind,
 };
 use crate::task::{CleanupReason, Leftovers};
 use crate::telemetry;
@@ -85,6 +85,14 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
                         if spec.custom_deploy.is_some() {
                             // A command deploys the files as they are: new containers have them.
                             known.built = update.snapshot;
+                            // So have those that it made before it ended, such as a command that waits for its pods.
+                            let is_new = |progress: &&mut Progress| {
+                                let pod = state.pods.known.get(&progress.pod);
+                                pod.is_some_and(|pod| pod.created >= update.started)
+                            };
+                            for progress in known.containers.values_mut().filter(is_new) {
+                                progress.has = progress.has.max(update.snapshot);
+                            }
                         }
                     }
                 }
