@@ -1,45 +1,55 @@
 //! Chooses the pod and the container port of each port forward.
 //!
-//! The forwarding task and the `PortForward` object both come from here, so that the object names what is used.
+//! The forwarding task, the `PortForward` object of a resource and the ones that a `KubernetesDiscovery` from outside makes
+//! all come from here, so that each object names what is used.
 
 use lilt_model::cluster::{Pod, PodPhase};
 use lilt_model::kubernetes::Forward;
 
-use crate::runtime::current_pods;
+use crate::runtime::{all_pods, discovered_pods, newest_rollouts};
 use crate::state::{KubernetesState, State};
 use crate::task::ForwardTarget;
 
-/// Returns where new connections of a forward go; none while no pod runs.
+/// Returns where new connections of a resource's forward go; none while no pod runs.
 pub(crate) fn forward_target(
     state: &State,
     kubernetes: &KubernetesState,
     forward: &Forward,
 ) -> Option<ForwardTarget> {
-    let pod = best_pod(state, kubernetes, forward)?;
-    Some(ForwardTarget { pod: pod.reference(), port: container_port(forward, pod) })
+    let current: Vec<&Pod> = discovered_pods(state, kubernetes).collect();
+    choose_target(all_pods(state, kubernetes), &current, forward)
+}
+
+/// Returns where new connections of a forward to one of these pods go.
+pub(crate) fn target_among<'a>(
+    pods: impl Iterator<Item = &'a Pod> + Clone,
+    forward: &Forward,
+) -> Option<ForwardTarget> {
+    let current: Vec<&Pod> = newest_rollouts(pods.clone()).collect();
+    choose_target(pods, &current, forward)
 }
 
 /// Picks the newest pod of the newest deployment, ready ones first.
 ///
 /// Until one of those runs, the ones before it serve. Pods of a workload that declares the port come before other pods
 /// of the resource. Where none declares it, the newest wins, whether it was deployed or found by a label, as in Tilt.
-fn best_pod<'a>(state: &'a State, kubernetes: &'a KubernetesState, forward: &Forward) -> Option<&'a Pod> {
+fn choose_target<'a>(
+    pods: impl Iterator<Item = &'a Pod> + Clone,
+    current: &[&Pod],
+    forward: &Forward,
+) -> Option<ForwardTarget> {
     let wanted = if forward.container_port == 0 { forward.local_port } else { forward.container_port };
-    let current: Vec<&str> = current_pods(state, kubernetes).map(|pod| pod.name.as_str()).collect();
-    let running = || {
-        let known = kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)).map(|pod| &**pod);
-        known.filter(|pod| pod.phase == PodPhase::Running)
-    };
+    let running = pods.filter(|pod| pod.phase == PodPhase::Running);
     // Only the newest rollout may declare the port: its older pods count as declaring it, too.
     let declaring: Vec<&Pod> =
-        running().filter(|pod| declared_ports(pod).any(|port| port == wanted)).collect();
-    running()
-        // A terminating pod may still serve while nothing else does.
-        .max_by_key(|pod| {
-            let declares = declaring.iter().any(|other| is_same_workload(pod, other));
-            let current = current.contains(&pod.name.as_str());
-            (!pod.deleting, declares, pod.ready, current, pod.created)
-        })
+        running.clone().filter(|pod| declared_ports(pod).any(|port| port == wanted)).collect();
+    // A terminating pod may still serve while nothing else does.
+    let best = running.max_by_key(|pod| {
+        let declares = declaring.iter().any(|other| is_same_workload(pod, other));
+        let is_current = current.iter().any(|other| std::ptr::eq(*other, *pod));
+        (!pod.deleting, declares, pod.ready, is_current, pod.created, &pod.name)
+    });
+    best.map(|pod| ForwardTarget { pod: pod.reference(), port: container_port(forward, pod) })
 }
 
 /// Whether both pods belong to one deployed workload. The pods that an operator makes of one object may differ.

@@ -12,12 +12,11 @@ use lilt_model::api::{
     UIResourceStatus, UISession, UISessionStatus, UpdateStatus, VersionSettings, Waiting, WaitingOn,
     annotation,
 };
-use lilt_model::cluster::Pod;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, TriggerMode};
 use lilt_model::settings::{FEATURES, Feature};
 use lilt_model::timeline::StageKind;
-use lilt_model::{Away, COMPATIBLE_TILT_VERSION, ResourceName, Timestamp};
+use lilt_model::{Away, COMPATIBLE_TILT_VERSION, ResourceName, SpanId, Timestamp};
 
 use crate::event::ForwardState;
 use crate::hold::Hold;
@@ -232,11 +231,6 @@ fn json_list<T: ToString>(list: &[T]) -> String {
     serde_json::json!(list).to_string()
 }
 
-/// The section of the log with what a pod and its containers write.
-fn pod_span(pod: &Pod) -> String {
-    format!("pod:{}:{}", pod.namespace, pod.name)
-}
-
 fn span(name: &ResourceName, update: u64) -> String {
     format!("build:{name}:{update}")
 }
@@ -321,7 +315,7 @@ fn kubernetes_info(state: &State, resource: &ResourceState) -> Option<Kubernetes
         info.pod_status_message = pod.message.clone().unwrap_or_default();
         info.all_containers_ready = pod.containers.iter().filter(|it| !it.init).all(|it| it.ready);
         info.pod_restarts = i32::try_from(pod.restarts()).unwrap_or(i32::MAX);
-        info.span_id = pod_span(pod);
+        info.span_id = SpanId::of_pod(&resource.spec.name, &pod.name).to_string();
     }
     Some(info)
 }

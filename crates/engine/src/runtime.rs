@@ -12,7 +12,7 @@ mod words;
 
 use kubernetes::deployed;
 pub(crate) use kubernetes::{cannot_run, failed_pod, is_broken};
-pub(crate) use pods::{current_pods, has_ended, newest_pod};
+pub(crate) use pods::{all_pods, current_pods, discovered_pods, has_ended, newest_pod, newest_rollouts};
 
 /// A status and, where it is not good, why.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,10 +2,11 @@
 
 mod support;
 
-use lilt_engine::{Event, WatchId};
+use lilt_engine::{Event, WatchId, project_resource_objects};
+use lilt_model::Timestamp;
 use lilt_model::kubernetes::DiscoveryStrategy;
 use lilt_model::request::Request;
-use lilt_model::resource::Body;
+use lilt_model::resource::{Body, Resource};
 use support::*;
 
 fn save_deployment(script: &mut Script, name: &str) {
@@ -73,6 +74,70 @@ fn pods_are_found_by_labels_too() {
     script.pod(running("op", "owned", "1", "c1"));
     assert!(shows(&script, "follow op before"), "{}", script.show());
     assert!(!shows(&script, "owned"), "{}", script.show());
+}
+
+/// The resource with a selector of pods with the label `app`.
+fn selecting(mut resource: Resource, app: &str) -> Resource {
+    let Body::Kubernetes(kubernetes) = &mut resource.body else { unreachable!("it is one") };
+    kubernetes.extra_pod_selectors = vec![[("app".to_owned(), app.to_owned())].into()];
+    resource
+}
+
+#[test]
+fn pod_that_two_resources_select_is_followed_by_both() {
+    let both = ["a", "b"].map(|name| selecting(objects(name, &["ConfigMap"]), "op"));
+    let mut script = Script::loaded(both.into());
+    let mut pod = running("op", "op-1", "1", "c1");
+    (pod.owners, pod.template_hash) = (Vec::new(), None);
+    script.connect().deploy("a", "1").pod(pod).deploy("b", "1");
+    assert!(shows(&script, "follow a op-1") && shows(&script, "follow b op-1"), "{}", script.show());
+    script.event(Event::PodGone { pod: pod_ref("op-1") });
+    assert!(!shows(&script, "op-1"), "{}", script.show());
+}
+
+/// As the registry of ocm-controller, which is a resource of its own.
+#[test]
+fn pod_of_another_resource_is_followed_and_forwarded_to_where_a_selector_finds_it() {
+    for found_first in [false, true] {
+        let note = selecting(objects("note", &["ConfigMap"]), "registry");
+        let resources = vec![selecting(workload("web"), "registry"), workload("registry"), note];
+        let mut script = Script::loaded(resources);
+        let mut pod = running("registry", "registry-1", "r", "c2");
+        (pod.ready, pod.created) = (false, Timestamp(5_000_000));
+        script.connect();
+        if found_first {
+            script.pod(pod.clone());
+        }
+        script.deploy("web", "1").deploy("registry", "r");
+        let mut outcome = script.deployed_outcome("note", "1");
+        outcome.deployed.as_mut().expect("it was").template_hashes.clear();
+        let update = script.update_of("note").expect("an update runs");
+        script.event(Event::UpdateEnded { resource: "note".into(), update, outcome: Box::new(outcome) });
+        script.pod(running("web", "web-1", "1", "c1")).pod(pod.clone());
+        for name in ["web", "registry", "note"] {
+            assert!(shows(&script, &format!("follow {name} registry-1")), "{}", script.show());
+        }
+        // It is not of this resource's deployment: only one that deploys no pods is as ready as what it selects.
+        assert_eq!(script.status("web"), "Ok/Ok");
+        assert_eq!(script.status("registry"), "Ok/Pending");
+        assert_eq!(script.status("note"), "Ok/Pending");
+        assert!(shows(&script, "forward web 8000: to web-1:80"), "{}", script.show());
+        pod.ready = true;
+        script.pod(pod);
+        assert_eq!(script.status("note"), "Ok/Ok");
+        assert!(shows(&script, "forward web 8000: to registry-1:80"), "{}", script.show());
+        let told = project_resource_objects(&script.state, &"web".into());
+        let names = |kind: &str| {
+            let objects = told.iter().filter(|(key, _)| key.kind == kind);
+            objects.map(|(key, _)| key.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("PortForward"), ["web-registry-1"]);
+        assert_eq!(names("PodLogStream"), ["web-default-registry-1", "web-default-web-1"]);
+        // Only the resource that deployed the pod copies files into it.
+        assert!(shows(&script, "sync registry c2") && !shows(&script, "sync web c2"), "{}", script.show());
+        script.event(Event::PodGone { pod: pod_ref("registry-1") });
+        assert!(!shows(&script, "registry-1"), "{}", script.show());
+    }
 }
 
 #[test]

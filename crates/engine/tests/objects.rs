@@ -65,6 +65,29 @@ fn button(script: &mut Script, name: &str, inputs: Value) {
 }
 
 #[test]
+fn discovery_forwards_to_pods_by_the_rule_of_resources() {
+    let mut script = Script::loaded(vec![]);
+    script.connect();
+    let discovery = json!({"spec": {"watches": [{"namespace": "default", "uid": "uid-w"}],
+        "portForwardTemplateSpec": {"forwards": [{"localPort": 5000}, {"localPort": 8080}, {"localPort": 9000}]}}});
+    put(&mut script, "KubernetesDiscovery", "d", discovery);
+    let listening = |name: &str, created: i64, port: u16, ready: bool| {
+        let mut pod = running("w", name, "1", name);
+        (pod.created, pod.ready, pod.template_hash) = (Timestamp(created), ready, None);
+        pod.containers[0].ports = vec![port];
+        pod
+    };
+    script.pod(listening("declares", 1, 5000, true)).pod(listening("ready", 2, 8080, true));
+    script.pod(listening("newest", 3, 80, false));
+    let forwards = |name: &str| spec(&script, "PortForward", name)["forwards"].clone();
+    assert_eq!(forwards("d-declares"), json!([{"localPort": 5000, "containerPort": 5000}]));
+    let others =
+        json!([{"localPort": 8080, "containerPort": 8080}, {"localPort": 9000, "containerPort": 8080}]);
+    assert_eq!(forwards("d-ready"), others);
+    assert_eq!(forwards("d-newest"), Value::Null);
+}
+
+#[test]
 fn a_command_follows_the_clicks_it_names_in_whatever_order_they_come() {
     let mut script = Script::loaded(vec![]);
     let script = &mut script;

@@ -311,7 +311,7 @@ fn objects_name_the_log_span_that_tilt_names() {
         ("KubernetesApply", "w", "kubernetesapply:w"),
         ("KubernetesDiscovery", "w", "kubernetesapply:w"),
         ("PortForward", "w-p", "kubernetesapply:w"),
-        ("PodLogStream", "w-default-p", "pod:default:p"),
+        ("PodLogStream", "w-default-p", "pod:w:p"),
         ("ImageMap", "w", "imagemap:w"),
         ("DockerImage", "w:w", "dockerimage:w:w"),
         ("LiveUpdate", "w:w", "liveupdate:w:w"),

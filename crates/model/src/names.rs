@@ -113,3 +113,10 @@ impl ResourceName {
         self.as_str() == "(Tiltfile)"
     }
 }
+
+impl SpanId {
+    /// Returns the section with what a pod writes to the log of a resource, as Tilt names it. Two resources may follow one pod.
+    pub fn of_pod(resource: &ResourceName, pod: &str) -> Self {
+        Self::from(format!("pod:{resource}:{pod}"))
+    }
+}

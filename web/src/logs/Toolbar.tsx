@@ -292,7 +292,7 @@ function Sections({
     const timer = setTimeout(() => void look(), FIRST_WORDS);
     return () => clearTimeout(timer);
   }, [resource, pods.value]);
-  const options = sectionWords(sections.value);
+  const options = sectionWords(resource, sections.value);
   if (options.length < 2 && filter.value.span === undefined) return null;
   return (
     <select

@@ -5,14 +5,15 @@ export interface Section {
   words: string;
 }
 
-export function sectionWords(spans: readonly string[]): Section[] {
+/** Names the sections of the log of a resource for people. A pod's are `pod:RESOURCE:POD` and `pod:RESOURCE:POD:CONTAINER`. */
+export function sectionWords(resource: string, spans: readonly string[]): Section[] {
+  const ofPod = `pod:${resource}:`;
   return spans.map((span) => {
+    if (span.startsWith(ofPod)) {
+      return { span, words: span.slice(ofPod.length).split(":").join(" / ") };
+    }
     const [kind, ...rest] = span.split(":");
     switch (kind) {
-      case "pod": {
-        const [, pod = span, container] = rest;
-        return { span, words: container ? `${pod} / ${container}` : pod };
-      }
       case "podlogstream":
         return { span, words: rest.join(" / ") };
       default:

@@ -102,9 +102,9 @@ describe("a JSON line", () => {
 });
 
 test("sections are called what people call them", () => {
-  const words = sectionWords([
-    "pod:default:web-1",
-    "pod:default:web-1:app",
+  const words = sectionWords("web:deployment", [
+    "pod:web:deployment:web-1",
+    "pod:web:deployment:web-1:app",
     "podlogstream:x:app",
     "serve:web:2",
   ]).map((section) => section.words);

@@ -225,3 +225,30 @@ fn forward_with_extra_selectors_goes_to_the_newest_matching_pod() {
     serves("first");
     session.lilt.wait_until_ready("web");
 }
+
+/// As in ocm-controller, whose registry is a resource of its own.
+#[test]
+fn forward_reaches_the_pod_of_another_resource_that_selectors_find() {
+    let namespace = Bed::get().namespace("api-foreign");
+    let port = free_port();
+    let tiltfile = format!(
+        "k8s_yaml(['web.yaml', 'registry.yaml'])\n\
+         k8s_resource('web', port_forwards='{port}:5000', extra_pod_selectors=[{{'app': 'registry'}}])\n"
+    );
+    let registry = undeclared("registry", 5000)
+        .replace("image: busybox", "image: busybox\n    ports: [{containerPort: 5000}]");
+    let files =
+        [("Tiltfile", tiltfile.as_str()), ("web.yaml", &server("web")), ("registry.yaml", registry.as_str())];
+    let session = Session::start_on(&namespace, &files);
+    eventually("the page of the registry is served", || {
+        page(port).filter(|page| page.contains("page of registry"))
+    });
+    let uses_pod = |forward: &Value| forward["spec"]["podName"] == "registry";
+    find(&session, "portforward/web-registry", "is told", uses_pod);
+    let streams = session.kubectl(&["get", "podlogstream", "-o", "name"]);
+    for resource in ["web", "registry"] {
+        assert!(streams.contains(&format!("/{resource}-{}-registry\n", namespace.name())), "{streams}");
+        session.lilt.wait_until_ready(resource);
+    }
+    session.lilt.quit();
+}

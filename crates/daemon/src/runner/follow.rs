@@ -10,7 +10,7 @@ use lilt_cluster::inject::agent::is_added;
 use lilt_engine::{Mode, Notices, TaskSpec, is_heard};
 use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodRef};
 use lilt_model::log::Level;
-use lilt_model::{ContainerId, ResourceName, Timestamp};
+use lilt_model::{ContainerId, ResourceName, SpanId, Timestamp};
 use lilt_store::Span;
 use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
@@ -147,7 +147,7 @@ impl View {
     }
 
     fn span(&self, context: &Context, pod: &Pod) -> Span {
-        context.runtime_span(&self.resource, format!("pod:{}:{}", pod.namespace, pod.name))
+        context.runtime_span(&self.resource, SpanId::of_pod(&self.resource, &pod.name).to_string())
     }
 
     fn show_way(&mut self, context: &Context, pod: &Pod) {
@@ -208,7 +208,7 @@ impl View {
         let (sender, runs) = mpsc::channel(RUNS);
         let id = match &self.object {
             Some(object) => format!("podlogstream:{object}:{name}"),
-            None => format!("pod:{}:{}:{name}", pod.namespace, pod.name),
+            None => format!("{}:{name}", SpanId::of_pod(&self.resource, &pod.name)),
         };
         let log = Log {
             cluster: self.cluster.clone(),

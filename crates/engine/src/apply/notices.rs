@@ -6,7 +6,7 @@ use lilt_model::cluster::{Notice, PodRef, Subject};
 use lilt_model::log::Level;
 use lilt_model::{ClusterName, Failure, ResourceName, Uid};
 
-use super::pods::resource_of;
+use super::pods::resources_of;
 use crate::state::{ResourceState, State};
 
 /// Notices about what is not known yet: an object's may come before the answer to its apply.
@@ -16,12 +16,9 @@ pub(super) fn noticed(state: &mut State, notice: Notice) {
     match &notice.about {
         Subject::Pod(pod) => match state.pods.known.get(pod).cloned() {
             Some(pod) => {
-                let owner = resource_of(state, &pod);
                 let notices = state.pods.notices.entry(pod.reference()).or_default();
-                if Arc::make_mut(notices).push(notice)
-                    && let Some(name) = owner
-                {
-                    state.touch(&name);
+                if Arc::make_mut(notices).push(notice) {
+                    resources_of(state, &pod).iter().for_each(|name| state.touch(name));
                 }
             }
             None => keep(state, notice),

@@ -43,12 +43,12 @@ pub(super) fn changed(state: &mut State, pod: Pod) {
     for uid in uids_of(&pod) {
         state.pods.by_owner.entry(uid.clone()).or_default().insert(reference.clone());
     }
-    let owner = resource_of(state, &pod);
+    let followers = resources_of(state, &pod);
     state.pods.known.insert(reference.clone(), Arc::new(pod));
     notices::claim_pod(state, &reference);
     objects::pod_changed(state, &reference.namespace);
-    if let Some(name) = owner {
-        claim(state, &name, [reference]);
+    for name in followers {
+        claim(state, &name, [reference.clone()]);
     }
 }
 
@@ -64,12 +64,11 @@ pub(super) fn gone(state: &mut State, reference: &PodRef) {
             }
         }
     }
-    if let Some(name) = resource_of(state, &pod)
-        && let Some(kubernetes) =
-            state.resources.get_mut(&name).and_then(crate::state::ResourceState::kubernetes_mut)
-    {
-        kubernetes.pods.remove(reference);
-        follow_containers(state, &name);
+    for name in resources_of(state, &pod) {
+        if let Some(kubernetes) = state.resources.get_mut(&name).and_then(ResourceState::kubernetes_mut) {
+            kubernetes.pods.remove(reference);
+            follow_containers(state, &name);
+        }
     }
 }
 
@@ -78,12 +77,13 @@ fn uids_of(pod: &Pod) -> impl Iterator<Item = &Uid> {
     pod.owners.iter().chain(std::iter::once(&pod.uid))
 }
 
-pub(super) fn resource_of(state: &State, pod: &Pod) -> Option<ResourceName> {
+/// Returns the resources that follow a pod: the one that deployed it, and all that select its labels, as in Tilt.
+pub(super) fn resources_of(state: &State, pod: &Pod) -> BTreeSet<ResourceName> {
     // Two contexts may lead to one cluster: each has its own resources.
     let is_there = |name: &&ResourceName| state.cluster_of(name) == pod.cluster;
     let owner = uids_of(pod).find_map(|uid| state.pods.owners.get(uid).filter(is_there));
-    let mut selecting = state.pods.selecting.iter().filter(is_there);
-    owner.or_else(|| selecting.find(|name| selects(state, name, pod))).cloned()
+    let selecting = state.pods.selecting.iter().filter(is_there).filter(|name| selects(state, name, pod));
+    owner.into_iter().chain(selecting).cloned().collect()
 }
 
 fn selects(state: &State, name: &ResourceName, pod: &Pod) -> bool {
@@ -103,8 +103,8 @@ pub(super) fn claim_known(state: &mut State, name: &ResourceName, uids: &[Uid]) 
         pods.extend(owned.filter(|pod| pod.cluster == cluster).cloned());
     }
     if state.pods.selecting.contains(name) {
-        let ours = |pod: &&Arc<Pod>| resource_of(state, pod).as_ref() == Some(name);
-        pods.extend(state.pods.known.values().filter(ours).map(|pod| pod.reference()));
+        let selected = |pod: &&Arc<Pod>| pod.cluster == cluster && selects(state, name, pod);
+        pods.extend(state.pods.known.values().filter(selected).map(|pod| pod.reference()));
     }
     claim(state, name, pods);
     notices::claim_objects(state, name, uids);
@@ -124,7 +124,13 @@ pub(super) fn follow_containers(state: &mut State, name: &ResourceName) {
     let Some(resource) = resources.get_mut(name) else { return };
     let spec = Arc::clone(&resource.spec);
     let (Body::Kubernetes(spec), Some(kubernetes)) = (&spec.body, resource.kubernetes_mut()) else { return };
-    let pods: Vec<Arc<Pod>> = kubernetes.pods.iter().filter_map(|pod| pods.known.get(pod)).cloned().collect();
+    // What another resource deployed gets its changes through that one.
+    let is_foreign = |pod: &Pod| {
+        let of_another = |uid: &Uid| pods.owners.get(uid).is_some_and(|owner| owner != name);
+        !spec.extra_pod_selectors.is_empty() && pod.template_hash.is_some() && uids_of(pod).any(of_another)
+    };
+    let known = kubernetes.pods.iter().filter_map(|pod| pods.known.get(pod));
+    let pods: Vec<Arc<Pod>> = known.filter(|pod| !is_foreign(pod)).cloned().collect();
     for (name, image) in &mut kubernetes.images {
         if let Some(target) = spec.image(name) {
             follow_image(image, target, &pods);

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lilt_model::api::{Object, ObjectKey, owner_reference};
-use lilt_model::cluster::{Pod, PodPhase};
+use lilt_model::api::{Object, ObjectKey, owner_reference, reading};
+use lilt_model::cluster::{Pod, PodRef};
 use serde_json::{Map, Value, json};
 
 use super::pods::{cluster_of, namespaces};
 use super::{Made, Origin, RESOURCE, delete, owners, put, resource_of};
+use crate::port_forward::target_among;
 use crate::project::pod_status;
 use crate::state::State;
 
@@ -62,7 +63,7 @@ pub(super) fn tell(state: &State, key: &ObjectKey, object: &Object, status: &mut
     }
 }
 
-/// Makes the log stream of every pod that is found and the forward to the best of them, and ends those of others.
+/// Makes the log stream of every pod that is found and the forwards to the best of them, and ends those of others.
 pub(super) fn manage(state: &mut State, key: &ObjectKey) {
     let Some(Made { object, uid, .. }) = state.objects.made.get(key) else { return };
     let (object, uid) = (object.clone(), uid.clone());
@@ -72,10 +73,7 @@ pub(super) fn manage(state: &mut State, key: &ObjectKey) {
         let name = format!("{}-{}-{}", key.name, pod.namespace, pod.name);
         wanted.insert(ObjectKey::new("PodLogStream", name), log_stream(pod, &object));
     }
-    if let Some((pod, forwards)) = best(&pods).zip(forwards(&object)) {
-        let name = format!("{}-{}", key.name, pod.name);
-        wanted.insert(ObjectKey::new("PortForward", name), port_forward(pod, forwards, &object));
-    }
+    wanted.extend(port_forwards(key, &object, &pods));
     let own: BTreeSet<ObjectKey> = owners::owned(state, &uid).into_iter().collect();
     for gone in own.iter().filter(|it| is_managed(it) && !wanted.contains_key(it)) {
         delete(state, gone, false);
@@ -120,34 +118,24 @@ fn log_stream(pod: &Pod, discovery: &Object) -> Value {
     spec
 }
 
-fn forwards(discovery: &Object) -> Option<&Vec<Value>> {
-    discovery.get("/spec/portForwardTemplateSpec/forwards")?.as_array().filter(|all| !all.is_empty())
-}
-
-/// A forward without a container's port leads to the one that is declared, or else to that of the same number.
-fn port_forward(pod: &Pod, forwards: &[Value], discovery: &Object) -> Value {
-    let containers = pod.containers.iter().filter(|container| !container.init);
-    let declared: Vec<u16> = containers.flat_map(|container| container.ports.clone()).collect();
-    let forwards: Vec<Value> = forwards
-        .iter()
-        .map(|forward| {
-            let mut forward = forward.clone();
-            let port = |field: &str| forward[field].as_u64().unwrap_or(0);
-            if port("containerPort") == 0 {
-                let local = u16::try_from(port("localPort")).unwrap_or(0);
-                let same = declared.iter().find(|port| **port == local);
-                forward["containerPort"] = json!(same.or(declared.first()).copied().unwrap_or(local));
-            }
-            forward
-        })
-        .collect();
-    json!({
-        "podName": pod.name, "namespace": pod.namespace, "cluster": cluster(discovery), "forwards": forwards,
-    })
-}
-
-/// The newest that runs; one that is about to go only where there is no other.
-fn best(pods: &[Arc<Pod>]) -> Option<&Pod> {
-    let eligible = pods.iter().filter(|pod| pod.phase == PodPhase::Running || pod.deleting);
-    eligible.max_by_key(|pod| (!pod.deleting, pod.created, &pod.name)).map(|pod| &**pod)
+/// Returns the `PortForward` objects: one for each pod that is forwarded to.
+fn port_forwards(key: &ObjectKey, discovery: &Object, pods: &[Arc<Pod>]) -> BTreeMap<ObjectKey, Value> {
+    let template = discovery.get("/spec/portForwardTemplateSpec");
+    let written = template.and_then(|template| template["forwards"].as_array()).into_iter().flatten();
+    let mut forwarded: BTreeMap<PodRef, Vec<Value>> = BTreeMap::new();
+    for (written, forward) in written.zip(reading::forwards(template)) {
+        if let Some(target) = target_among(pods.iter().map(|pod| &**pod), &forward) {
+            let mut resolved = written.clone();
+            resolved["containerPort"] = json!(target.port);
+            forwarded.entry(target.pod).or_default().push(resolved);
+        }
+    }
+    let object = |(pod, forwards): (PodRef, Vec<Value>)| {
+        let (name, cluster) = (format!("{}-{}", key.name, pod.name), cluster(discovery));
+        let spec = json!({
+            "podName": pod.name, "namespace": pod.namespace, "cluster": cluster, "forwards": forwards,
+        });
+        (ObjectKey::new("PortForward", name), spec)
+    };
+    forwarded.into_iter().map(object).collect()
 }

@@ -6,7 +6,7 @@ use lilt_model::kubernetes::{KubernetesResource, PodReadiness};
 use serde_json::Value;
 
 use super::Runtime;
-use super::pods::{current_pods, has_ended, newest_pod};
+use super::pods::{current_pods, discovered_pods, has_ended, newest_pod};
 use super::words::{Words, no_pod_words};
 use crate::state::{KubernetesState, State};
 
@@ -17,12 +17,16 @@ pub(super) fn deployed(
     spec: &KubernetesResource,
 ) -> Option<Runtime> {
     let deployed = kubernetes.deployed.as_ref()?;
-    let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
-    let expects_pods = deployed.makes_pods
+    let makes_pods = deployed.makes_pods
         || spec.expects_pods
         || !deployed.template_hashes.is_empty()
-        || !spec.extra_pod_selectors.is_empty()
         || spec.objects.iter().any(|object| kind(object) == "Pod");
+    let expects_pods = makes_pods || !spec.extra_pod_selectors.is_empty();
+    let pods: Vec<&Pod> = match makes_pods {
+        true => current_pods(state, kubernetes).collect(),
+        // Without pods of its own, those that its selectors find tell how it is doing, whoever deployed them.
+        false => discovered_pods(state, kubernetes).collect(),
+    };
     if spec.pod_readiness == PodReadiness::Ignore || (pods.is_empty() && !expects_pods) {
         return Some(Runtime::of(RuntimeStatus::NotApplicable));
     }

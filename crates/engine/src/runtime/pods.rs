@@ -20,22 +20,52 @@ pub(crate) fn has_ended(pod: &Pod) -> bool {
     matches!(pod.phase, PodPhase::Failed | PodPhase::Succeeded)
 }
 
-/// The pods that the newest deployment made and that are to stay. Of a deployment, those of its newest replica set.
+/// Returns the pods that the newest deployment made and that are to stay. Of a deployment, those of its newest replica set.
+///
+/// Pods that another resource deployed do not decide how this one is doing, also where its selectors find them, as in Tilt.
 pub(crate) fn current_pods<'a>(
     state: &'a State,
     kubernetes: &'a KubernetesState,
 ) -> impl Iterator<Item = &'a Pod> {
-    let rollouts = Rollouts::of(staying(state, kubernetes));
-    staying(state, kubernetes).filter(move |pod| rollouts.is_newest(pod))
+    newest_rollouts(all_pods(state, kubernetes).filter(|pod| has_current_template(kubernetes, pod)))
 }
 
-fn staying<'a>(state: &'a State, kubernetes: &'a KubernetesState) -> impl Iterator<Item = &'a Pod> {
+/// Returns the same and the pods of other resources that the selectors find: their logs are shown, and forwards reach them.
+pub(crate) fn discovered_pods<'a>(
+    state: &'a State,
+    kubernetes: &'a KubernetesState,
+) -> impl Iterator<Item = &'a Pod> {
+    let counts = |pod: &&Pod| has_current_template(kubernetes, pod) || !is_deployed_by(kubernetes, pod);
+    newest_rollouts(all_pods(state, kubernetes).filter(counts))
+}
+
+/// Returns all pods of a resource that are known, old and new.
+pub(crate) fn all_pods<'a>(
+    state: &'a State,
+    kubernetes: &'a KubernetesState,
+) -> impl Iterator<Item = &'a Pod> + Clone {
+    kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)).map(|pod| &**pod)
+}
+
+/// Leaves out the pods that are going and those of older replica sets.
+pub(crate) fn newest_rollouts<'a>(
+    pods: impl Iterator<Item = &'a Pod> + Clone,
+) -> impl Iterator<Item = &'a Pod> {
+    let staying = pods.filter(|pod| !pod.deleting);
+    let rollouts = Rollouts::of(staying.clone());
+    staying.filter(move |pod| rollouts.is_newest(pod))
+}
+
+/// Bare pods and those that an operator made have no hash of ours.
+fn has_current_template(kubernetes: &KubernetesState, pod: &Pod) -> bool {
     let hashes = kubernetes.deployed.as_ref().map_or(&[][..], |deployed| &deployed.template_hashes);
-    let known = kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)).map(|pod| &**pod);
-    known
-        .filter(|pod| !pod.deleting)
-        // Bare pods and those that an operator made have no hash of ours.
-        .filter(move |pod| pod.template_hash.as_ref().is_none_or(|hash| hashes.contains(hash)))
+    pod.template_hash.as_ref().is_none_or(|hash| hashes.contains(hash))
+}
+
+/// Whether one of the objects that were deployed last made the pod, or is the pod.
+fn is_deployed_by(kubernetes: &KubernetesState, pod: &Pod) -> bool {
+    let deployed = kubernetes.deployed.iter().flat_map(|deployed| &deployed.objects);
+    deployed.into_iter().any(|(_, uid)| *uid == pod.uid || pod.owners.contains(uid))
 }
 
 /// Per deployment and replica set, when its newest pod was made.

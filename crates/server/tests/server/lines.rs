@@ -55,7 +55,7 @@ async fn only_wanted_lines_are_on_a_page() {
 async fn sections_tell_pods_and_containers_apart() {
     let server = Server::start().await;
     let resource = || Some(ResourceName::new("web"));
-    let names = ["pod:default:web-1", "pod:default:web-1:app", "pod:default:web-11:app"];
+    let names = ["pod:web:web-1", "pod:web:web-1:app", "pod:web:web-11:app"];
     for name in names {
         let mut span = server.logs.span(SpanId::new(name), resource(), Source::Runtime);
         span.write(format!("of {name}\n").as_bytes());
@@ -63,8 +63,8 @@ async fn sections_tell_pods_and_containers_apart() {
     let answer = server.get("/api/sections?resource=web").await;
     let found: LogSections = serde_json::from_str(&answer.body).expect("sections");
     assert_eq!(found.sections.iter().map(SpanId::as_str).collect::<Vec<_>>(), names);
-    assert_eq!(numbers(&server.lines("from=0&span=pod:default:web-1").await), [0, 1]);
-    assert_eq!(numbers(&server.lines("from=0&span=pod:default:web-11:app").await), [2]);
+    assert_eq!(numbers(&server.lines("from=0&span=pod:web:web-1").await), [0, 1]);
+    assert_eq!(numbers(&server.lines("from=0&span=pod:web:web-11:app").await), [2]);
 }
 
 #[tokio::test]

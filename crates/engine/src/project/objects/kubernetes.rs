@@ -3,20 +3,19 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use lilt_model::Timestamp;
 use lilt_model::api::fields::Fields;
 use lilt_model::api::specs;
 use lilt_model::cluster::{ContainerState, Pod, PodRef};
 use lilt_model::kubernetes::{Forward, KubernetesResource};
 use lilt_model::settings::ServerSideApply;
+use lilt_model::{SpanId, Timestamp};
 use serde_json::{Value, json};
 
 use super::pods::pod_status;
 use super::{Named, disable_source, disable_status, managed, owned, owned_with_span};
 use crate::event::ForwardState;
 use crate::port_forward::forward_target;
-use crate::project::pod_span;
-use crate::runtime::current_pods;
+use crate::runtime::discovered_pods;
 use crate::state::{KubernetesState, ResourceState, State};
 
 pub(super) fn objects(
@@ -27,7 +26,7 @@ pub(super) fn objects(
     objects: &mut Vec<Named>,
 ) {
     let name = &resource.spec.name;
-    let pods: Vec<&Pod> = current_pods(state, kubernetes).collect();
+    let pods: Vec<&Pod> = discovered_pods(state, kubernetes).collect();
     let applied = json!({
         "spec": apply_spec(state, resource, spec, kubernetes).put("disableSource", disable_source(name)).value(),
         "status": apply_status(resource, spec, kubernetes).put("disableStatus", disable_status(resource)).value(),
@@ -37,8 +36,8 @@ pub(super) fn objects(
     objects.push(owned("KubernetesDiscovery", name.as_str(), name, content));
     for pod in &pods {
         let stream = format!("{name}-{}-{}", pod.namespace, pod.name);
-        let span = pod_span(pod);
-        objects.push(owned_with_span("PodLogStream", &stream, name, log_stream(state, pod), &span));
+        let span = SpanId::of_pod(name, &pod.name);
+        objects.push(owned_with_span("PodLogStream", &stream, name, log_stream(state, pod), span.as_str()));
     }
     // One for each pod that is forwarded to: all of them mostly lead to the same.
     let mut forwarded: BTreeMap<PodRef, Vec<Forward>> = BTreeMap::new();
