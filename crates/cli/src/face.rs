@@ -67,7 +67,7 @@ const GOODBYE: std::time::Duration = std::time::Duration::from_secs(1);
 /// Shows the session until it is over.
 pub(crate) async fn show(face: Face, link: Link) -> Result<(), Failure> {
     if face == Face::Stream {
-        stream::follow(link.reader.logs().clone(), link.lines, link.over).await;
+        stream::follow(link.reader.clone(), link.lines, link.over).await;
         return Ok(());
     }
     let (cancel, over) = (link.cancel.clone(), link.over.clone());
@@ -95,7 +95,7 @@ pub(crate) async fn show(face: Face, link: Link) -> Result<(), Failure> {
 async fn interact(mut face: Face, link: &Link) {
     let Ok(mut tty) = Tty::open(link.over.clone()) else {
         // No keys can be read; what happens can still be told.
-        stream::follow(link.reader.logs().clone(), link.lines.clone(), link.over.clone()).await;
+        stream::follow(link.reader.clone(), link.lines.clone(), link.over.clone()).await;
         return;
     };
     loop {
@@ -105,7 +105,7 @@ async fn interact(mut face: Face, link: &Link) {
             Face::Stream => {
                 tty.release();
                 tokio::select! {
-                    () = stream::follow(link.reader.logs().clone(), link.lines.clone(), link.over.clone()) => {}
+                    () = stream::follow(link.reader.clone(), link.lines.clone(), link.over.clone()) => {}
                     () = tty.obey() => {}
                 }
                 Ok(Face::None)

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use lilt_model::api::UIResource;
 use lilt_model::log::Line;
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
 use serde::Serialize;
@@ -82,7 +83,16 @@ pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
     let printer = if logs.json {
         Printer::Json(Joined::default())
     } else {
-        Printer::Text(Painter::new(terminal::has_colours(), logs.resources.len() != 1).raw(logs.raw))
+        let names = logs.resources.len() != 1;
+        let mut painter = Painter::new(terminal::has_colours(), names).raw(logs.raw);
+        if names {
+            // In the Tiltfile's order. Without them, labels follow the order of lines.
+            let resources: Vec<UIResource> = client.get_json("/api/resources").await.unwrap_or_default();
+            let names: Vec<ResourceName> =
+                resources.iter().map(|resource| ResourceName::new(&resource.metadata.name)).collect();
+            painter.learn(&names);
+        }
+        Printer::Text(painter)
     };
     let cancel = CancellationToken::new();
     let _signals = Signals::cancel(cancel.clone())?;

@@ -10,7 +10,8 @@ pub(crate) const NAME_WIDTH: usize = 13;
 /// Gives each resource a label of [`NAME_WIDTH`] columns that no other resource has.
 ///
 /// A name is right-aligned; a longer one keeps its first 12 letters and `…`, as in Tilt. Where another resource has that
-/// label already, the name is shortened in the middle instead. Labels never change.
+/// label already, the name is shortened in the middle instead. Labels never change: so that a resource has the same one in
+/// every view, [`NameColumn::learn`] gets the resources in the Tiltfile's order before any of them is shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameColumn {
     labels: HashMap<ResourceName, String>,
@@ -18,6 +19,13 @@ pub(crate) struct NameColumn {
 }
 
 impl NameColumn {
+    /// Gives labels to those of these resources that have none.
+    pub(crate) fn learn<'n>(&mut self, names: impl IntoIterator<Item = &'n ResourceName>) {
+        for name in names {
+            self.label(name);
+        }
+    }
+
     pub(crate) fn label(&mut self, name: &ResourceName) -> &str {
         if !self.labels.contains_key(name) {
             let label = self.unused_label(name.as_str());
@@ -101,6 +109,17 @@ mod tests {
             ])[2],
             "aaaaa…bbbbbbb"
         );
+    }
+
+    #[test]
+    fn labels_of_learned_names_do_not_depend_on_who_logs_first() {
+        let names = ["payments-api-server", "payments-api-worker"].map(ResourceName::new);
+        let mut column = NameColumn::default();
+        column.learn(&names);
+        assert_eq!(column.label(&names[1]), "paymen…worker");
+        assert_eq!(column.label(&names[0]), "payments-api…");
+        column.learn(names.iter().rev());
+        assert_eq!(column.label(&names[0]), "payments-api…", "labels never change");
     }
 
     #[test]

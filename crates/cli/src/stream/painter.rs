@@ -78,6 +78,11 @@ impl Painter {
         Self { raw, ..self }
     }
 
+    /// Gives labels to these resources, which come in the Tiltfile's order.
+    pub(crate) fn learn<'n>(&mut self, names: impl IntoIterator<Item = &'n ResourceName>) {
+        self.labels.learn(names);
+    }
+
     pub(crate) fn put<'l>(&mut self, line: impl Into<Piece<'l>>, out: &mut String) {
         let line = line.into();
         let text = self.printable(&line);

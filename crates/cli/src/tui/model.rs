@@ -116,6 +116,7 @@ impl Model {
             Input::State(changes) => {
                 if self.overview.apply(changes) {
                     self.list.rebuild(&self.overview);
+                    self.pane.learn(self.overview.in_order());
                 }
             }
             Input::Grown(end) => self.pane.grow(end),

@@ -85,13 +85,18 @@ impl Overview {
         Some(resource)
     }
 
-    fn grouped(&self) -> Vec<Group> {
+    /// Returns all resources in the Tiltfile's order.
+    pub(crate) fn in_order(&self) -> Vec<&ResourceName> {
         let mut ordered: Vec<(i32, &ResourceName)> =
             self.resources.iter().map(|(name, it)| (it.status.order, name)).collect();
         ordered.sort_unstable();
+        ordered.into_iter().map(|(_, name)| name).collect()
+    }
+
+    fn grouped(&self) -> Vec<Group> {
         let mut labelled: BTreeMap<&str, Vec<ResourceName>> = BTreeMap::new();
         let (mut tiltfile, mut others) = (Vec::new(), Vec::new());
-        for (_, name) in ordered {
+        for name in self.in_order() {
             let labels = &self.resources[name].metadata.labels;
             if name.is_tiltfile() {
                 tiltfile.push(name.clone());

@@ -1,5 +1,7 @@
 //! The log as it is looked at: a cursor line, the rows around it, and a search.
 
+use lilt_model::ResourceName;
+
 use super::window::{Page, Scope, Shown, Want, Window};
 use super::wrap;
 
@@ -88,6 +90,10 @@ impl Pane {
         }
         let above = window.index_of(self.top.seq);
         if seeks(Direction::Older) || above < rows { window.older() } else { None }
+    }
+
+    pub(crate) fn learn<'n>(&mut self, names: impl IntoIterator<Item = &'n ResourceName>) {
+        self.window.learn(names);
     }
 
     pub(crate) fn grow(&mut self, end: u64) {

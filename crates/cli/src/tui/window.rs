@@ -83,6 +83,11 @@ impl Window {
         Window { colours, ..Window::default() }
     }
 
+    /// Gives labels to these resources, which come in the Tiltfile's order.
+    pub(crate) fn learn<'n>(&mut self, names: impl IntoIterator<Item = &'n ResourceName>) {
+        self.labels.learn(names);
+    }
+
     pub(crate) fn grow(&mut self, end: u64) {
         self.grown = self.grown.max(end);
     }
