@@ -28,6 +28,8 @@ pub enum Hold {
     Uncategorized,
     /// Another resource builds an image that this one needs, too.
     Image { image: ImageName, resource: ResourceName },
+    /// The command of a local resource writes files that its images are built from.
+    Producing { by: ResourceName },
     /// What it had deployed is being deleted.
     Cleanup,
     /// Its changes go into a container that is not running yet.
@@ -48,7 +50,7 @@ impl Hold {
     /// Tilt's word for it (`waiting.reason` of a UIResource), where it has one.
     pub fn reason(&self) -> Option<&'static str> {
         Some(match self {
-            Hold::Dependencies { .. } => "waiting-for-dep",
+            Hold::Dependencies { .. } | Hold::Producing { .. } => "waiting-for-dep",
             Hold::Slot { alone: true } => "is-unparallelizable-local",
             Hold::Slot { alone: false } => "waiting-for-local",
             Hold::Tiltfile => "tiltfile-reload",
@@ -84,6 +86,9 @@ impl Hold {
             Hold::Uncategorized => "waiting for uncategorized to be deployed".into(),
             Hold::Image { image, resource } => {
                 format!("waiting for the image {image}, which is being built for {resource}")
+            }
+            Hold::Producing { by } => {
+                format!("waiting for {by}, which writes files that its images are built from")
             }
             Hold::Cleanup => "waiting until what it had deployed is deleted".into(),
             Hold::Container => "waiting for the container to run".into(),

@@ -376,7 +376,9 @@ fn waiting(hold: &Hold) -> Option<Waiting> {
         Hold::Dependencies { on } => on.iter().map(|it| one("UIResource", it.name.as_str())).collect(),
         Hold::Uncategorized => vec![one("UIResource", UNCATEGORIZED)],
         Hold::Tiltfile => vec![one("UIResource", ResourceName::tiltfile().as_str())],
-        Hold::Image { resource, .. } => vec![one("UIResource", resource.as_str())],
+        Hold::Image { resource: other, .. } | Hold::Producing { by: other } => {
+            vec![one("UIResource", other.as_str())]
+        }
         Hold::Cluster { .. } => vec![one("Cluster", "default")],
         _ => Vec::new(),
     };

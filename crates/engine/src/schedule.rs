@@ -5,6 +5,7 @@
 
 mod images;
 mod job;
+mod producers;
 mod settle;
 mod supersede;
 mod want;
@@ -27,6 +28,7 @@ use crate::state::{
 use crate::timeline::{note_hold, record_start};
 pub(crate) use images::{delivered, is_same, sharers};
 pub(crate) use job::{in_place, is_starting, live_updates_above};
+pub(crate) use producers::command_ended;
 use settle::settle;
 pub(crate) use supersede::{files_changed, give_up_outdated};
 use want::{Want, wanted};
@@ -48,6 +50,7 @@ fn look_at(state: &mut State, mut open: Vec<ResourceName>) {
         }
         open.extend(settle(state, &name));
         open.extend(images::waiting_for(state, &name));
+        open.extend(producers::first_builds_after(state, &name));
         if name.as_str() == UNCATEGORIZED {
             // They look for themselves whether they wait, or still do.
             open.extend(std::mem::take(&mut state.behind_uncategorized));
@@ -157,6 +160,7 @@ fn start_queued(state: &mut State) {
         start(state, &name);
         let mut changed = settle(state, &name);
         changed.extend(images::in_queue_with(state, &name));
+        changed.extend(producers::first_builds_after(state, &name));
         if name.as_str() == UNCATEGORIZED {
             changed.extend(deployments_in_queue(state));
         }

@@ -162,8 +162,8 @@ pub struct State {
     pub(crate) unwatched: BTreeSet<(Rank, ResourceName)>,
     /// Resources with an update that takes a slot, and whether it must run alone.
     pub(crate) updating: BTreeMap<ResourceName, bool>,
-    /// When a local resource's command ended last.
-    pub(crate) command_ended: Option<Timestamp>,
+    /// Local resources whose commands have just ended: when these began and ended.
+    pub(crate) commands_ended: BTreeMap<ResourceName, (Timestamp, Timestamp)>,
     pub(crate) clusters: Clusters,
     pub(crate) pods: Pods,
     /// Deletions under way: what, and for which resource's log.
@@ -174,6 +174,8 @@ pub struct State {
     pub(crate) trigger_modes: BTreeMap<ResourceName, TriggerMode>,
     /// Resources that wait for `uncategorized`.
     pub(crate) behind_uncategorized: BTreeSet<ResourceName>,
+    /// Local resources, each with those whose inputs its command was seen to write before they were deployed.
+    pub(crate) produced: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     /// When to look again though nothing happened, and at whom; none: at the session.
     pub(crate) alarms: BTreeSet<(Timestamp, Option<ResourceName>)>,
     /// The alarm of the session.
@@ -288,13 +290,14 @@ impl State {
             queue: Queue::default(),
             unwatched: BTreeSet::new(),
             updating: BTreeMap::new(),
-            command_ended: None,
+            commands_ended: BTreeMap::new(),
             clusters: Clusters::default(),
             pods: Pods::default(),
             cleanups: BTreeMap::new(),
             cleaning: BTreeMap::new(),
             trigger_modes: BTreeMap::new(),
             behind_uncategorized: BTreeSet::new(),
+            produced: BTreeMap::new(),
             alarms: BTreeSet::new(),
             session_alarm: None,
             outages: BTreeMap::new(),
@@ -450,6 +453,15 @@ impl State {
         if !self.touched.resources.contains(name) {
             self.touched.resources.insert(name.clone());
         }
+    }
+
+    /// Takes a resource out of the lists of those that may wait for another.
+    pub(crate) fn forget_waiting(&mut self, name: &ResourceName) {
+        self.behind_uncategorized.remove(name);
+        self.produced.retain(|_, resources| {
+            resources.remove(name);
+            !resources.is_empty()
+        });
     }
 
     pub(crate) fn touch_session(&mut self) {

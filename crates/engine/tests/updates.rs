@@ -179,6 +179,55 @@ fn first_build_includes_files_reported_just_after_their_command_ended() {
     assert!(script.update_of("web") > first);
 }
 
+#[test]
+fn first_build_waits_for_the_command_that_writes_its_inputs() {
+    let mut script = Script::loaded(vec![parallel("gen"), workload("web")]);
+    script.save_image("web", "web", "/p/web/generated").connect();
+    assert_eq!(script.update_of("web"), None, "{}", script.show());
+    let hold = script.state.hold(&"web".into()).expect("it waits").words();
+    assert_eq!(hold, "waiting for gen, which writes files that its images are built from");
+    let shown = project_resource(&script.state, &"web".into()).expect("it is shown");
+    assert_eq!(shown.status.waiting.expect("it waits").on[0].name, "gen");
+    script.save_image("web", "web", "/p/web/more").succeed("gen");
+    let first = script.update_of("web");
+    assert!(first.is_some(), "{}", script.show());
+    script.save_image("web", "web", "/p/web/last");
+    assert_eq!(script.update_of("web"), first, "it was reported late");
+    script.deploy("web", "one");
+    assert_eq!(script.update_of("web"), None, "all of it was built once: {}", script.show());
+}
+
+#[test]
+fn first_build_begins_when_a_command_that_never_ends_writes_nothing() {
+    let mut script = Script::loaded(vec![parallel("gen"), workload("web")]);
+    script.save_image("web", "web", "/p/web/generated").connect();
+    assert_eq!(script.update_of("web"), None);
+    let at = script.alarm().expect("it does not wait for ever");
+    script.event_at(at, Event::Woke);
+    assert!(script.update_of("web").is_some(), "{}", script.show());
+}
+
+#[test]
+fn first_build_does_not_wait_where_two_commands_may_have_written_its_inputs() {
+    let mut script = Script::loaded(vec![parallel("gen"), parallel("lint"), workload("web")]);
+    script.save_image("web", "web", "/p/web/generated").connect();
+    assert!(script.update_of("web").is_some(), "{}", script.show());
+}
+
+#[test]
+fn first_build_is_given_up_for_a_save_while_a_server_runs_that_started_long_ago() {
+    let mut script = Script::loaded(vec![server("api"), workload("web")]);
+    script.succeed("api").connect();
+    let serve = lilt_engine::plan(&script.state).remove(&lilt_engine::TaskId::Serve("api".into()));
+    let Some(lilt_engine::TaskSpec::Serve { generation, .. }) = serve else { panic!("{serve:?}") };
+    script.event(Event::ServeStarted { resource: "api".into(), generation, pid: 1 });
+    build_begins(&mut script);
+    script.time += 60;
+    let first = script.update_of("web");
+    script.save_image("web", "web", "/p/web/saved");
+    assert!(script.update_of("web") > first, "{}", script.show());
+}
+
 /// Who saves every second must see something, too.
 #[test]
 fn a_build_is_not_given_up_for_ever() {

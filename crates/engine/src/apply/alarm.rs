@@ -12,6 +12,9 @@ pub(super) fn woke(state: &mut State) {
             Some(name) => {
                 if let Some(resource) = state.resources.get_mut(&name) {
                     resource.alarm = None;
+                    if let Some(kubernetes) = resource.kubernetes_mut() {
+                        kubernetes.waits_until.take_if(|until| *until <= state.now);
+                    }
                 }
                 state.touch(&name);
             }

@@ -68,7 +68,7 @@ pub(super) fn changed(state: &mut State, watch: WatchId, paths: Vec<PathBuf>, wr
         WatchId::Image(_, image) => Some(image),
         _ => None,
     };
-    schedule::files_changed(state, &name, image, sequence);
+    schedule::files_changed(state, &name, image, sequence, written);
 }
 
 /// Leaves out the files that only concern the command which deploys the containers of an image that is not built here.

@@ -450,7 +450,7 @@ fn remove(state: &mut State, name: &ResourceName) {
         state.alarms.remove(&(at, Some(name.clone())));
         state.touch_session();
     }
-    state.behind_uncategorized.remove(name);
+    state.forget_waiting(name);
     state.updating.remove(name);
     state.settled.waiting.remove(name);
     state.settled.failed.remove(name);

@@ -71,7 +71,7 @@ fn switch_off(state: &mut State, name: &ResourceName) {
     if former.triggered.is_some() {
         state.touch_session();
     }
-    state.behind_uncategorized.remove(name);
+    state.forget_waiting(name);
     state.updating.remove(name);
     if let Some(update) = &former.update {
         record_end(state, name, update, Outcome::Cancelled, None);

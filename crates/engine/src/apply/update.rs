@@ -13,6 +13,7 @@ use crate::event::{Deployed, ServeExit, SyncFault, UpdateOutcome, WatchId};
 use crate::objects;
 use crate::outage;
 use crate::prune;
+use crate::schedule;
 use crate::state::{
     BodyState, CommandRun, ContainerJob, FinishedUpdate, InitialSync, Progress, ResourceState, RunningUpdate,
     Serve, ServeState, State, UpdateKind,
@@ -32,11 +33,11 @@ pub(super) fn ended(state: &mut State, name: &ResourceName, id: u64, outcome: Up
     let now = state.now;
     prune::note_update(state, !outcome.images.is_empty());
     let generation = state.next_sequence();
-    let Some(resource) = state.resources.get_mut(name) else { return };
-    let whole = Arc::clone(&resource.spec);
+    let Some(whole) = state.resources.get(name).map(|resource| Arc::clone(&resource.spec)) else { return };
     if matches!(&whole.body, Body::Local(local) if local.update.is_some()) {
-        state.command_ended = Some(now);
+        schedule::command_ended(state, name, update.started);
     }
+    let Some(resource) = state.resources.get_mut(name) else { return };
     let built: Vec<ImageName> = outcome.images.iter().map(|(name, _)| name.clone()).collect();
     match (&mut resource.body, &whole.body) {
         (BodyState::Local(local), Body::Local(spec)) => {

@@ -19,7 +19,7 @@ use crate::state::{
 use crate::task::{DeployJob, LocalJob, UpdateJob};
 
 use super::images::{delivered, image_jobs};
-use super::supersede::follows_command;
+use super::producers::follows_command;
 
 pub(super) enum Choice {
     Deploy,
@@ -243,7 +243,7 @@ pub(super) fn job(state: &State, resource: &ResourceState, cause: &Cause, snapsh
                 namespace: info.namespace,
                 rerun: *cause == Cause::Triggered,
                 first: *cause == Cause::Initial,
-                follows_command: *cause == Cause::Initial && follows_command(state),
+                follows_command: *cause == Cause::Initial && follows_command(state, resource),
                 crashing: crashing(state, kubernetes),
                 closed: closed(kubernetes),
                 merge: state.settings.server_side_apply,

@@ -10,6 +10,7 @@ use lilt_model::settings::CiSettings;
 use lilt_model::{ResourceName, Timestamp, duration};
 
 use crate::describe::describe;
+use crate::hold::Hold;
 use crate::project::{conditions_met, shown_runtime};
 use crate::restart;
 use crate::runtime::{Runtime, current_pods, failed_pod, newest_pod, runtime};
@@ -36,7 +37,9 @@ pub(super) fn settle(state: &mut State, name: &ResourceName) -> Vec<ResourceName
     let now = runtime(state, resource);
     let ready = is_ready(resource, &now);
     let (standing, look_again) = standing(state, resource, &now, ready);
-    let look_again = [look_again, restart::next(state, resource)].into_iter().flatten().min();
+    let waits_for_producer = matches!(resource.hold, Some(Hold::Producing { .. }));
+    let waits_until = resource.kubernetes().filter(|_| waits_for_producer).and_then(|it| it.waits_until);
+    let look_again = [look_again, waits_until, restart::next(state, resource)].into_iter().flatten().min();
     let words = describe(state, resource);
     let shown = shown_runtime(state, resource);
     let completed = ready && is_finite(resource);

@@ -2,34 +2,30 @@
 //!
 //! Files that the session's own commands write are no such save: the first build of a resource goes on.
 
-use std::time::Duration;
-
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
-use lilt_model::{ImageName, ResourceName};
+use lilt_model::{ImageName, ResourceName, Timestamp};
 
-use crate::state::{BodyState, ResourceState, RunningUpdate, State, UpdateKind};
+use super::producers;
+use crate::state::{RunningUpdate, State, UpdateKind};
 use crate::task::{ImageJob, UpdateJob};
 use crate::timeline::{Outcome, record_end};
 
 /// So many times in a row; then one is let through, or who saves again and again would never see anything.
 const AT_MOST: u32 = 3;
 
-/// What a command wrote last is reported within this time after its end.
-const REPORTED_WITHIN: Duration = Duration::from_secs(2);
-
-/// Whether a first build that starts now may begin before the files are reported that a command has just written.
-pub(super) fn follows_command(state: &State) -> bool {
-    state.command_ended.is_some_and(|at| state.now.since(at) <= REPORTED_WITHIN)
-}
-
-/// Handles change number `sequence`, which came while an update ran. `image` has the changed file among its inputs.
+/// Handles change number `sequence`, of files that were written at this time. `image` has them among its inputs.
 pub(crate) fn files_changed(
     state: &mut State,
     name: &ResourceName,
     image: Option<&ImageName>,
     sequence: u64,
+    written: Option<Timestamp>,
 ) {
+    let Some(resource) = state.resources.get(name) else { return };
+    let is_first = resource.update.as_ref().map_or(!resource.started_once, |it| it.before.is_first());
+    let is_produced =
+        is_first && resource.kubernetes().is_some() && producers::note_change(state, name, written);
     let Some(resource) = state.resources.get_mut(name) else { return };
     let Some(update) = resource.update.as_mut().filter(|update| sequence > update.snapshot) else { return };
     if image.is_some_and(|image| has_not_read(update, image)) {
@@ -37,11 +33,9 @@ pub(crate) fn files_changed(
         resource.attempted = resource.attempted.max(sequence);
         return;
     }
-    let is_first = update.before.is_first();
-    if is_first && (follows_command(state) || state.resources.values().any(is_running_command)) {
-        return;
+    if !is_produced {
+        give_up_outdated(state, name);
     }
-    give_up_outdated(state, name);
 }
 
 /// Whether the update builds the image and has yet to read its inputs: it waits for them to be reported.
@@ -51,12 +45,6 @@ fn has_not_read(update: &RunningUpdate, image: &ImageName) -> bool {
     let is_built = |it: &ImageJob| matches!(it, ImageJob::Build(target) if target.name == *image);
     let has_begun = update.stages.iter().any(|stage| stage.stage != StageKind::Detect);
     job.follows_command && job.images.iter().any(is_built) && !has_begun
-}
-
-/// Whether it is a local resource whose command or server runs.
-fn is_running_command(resource: &ResourceState) -> bool {
-    let BodyState::Local(local) = &resource.body else { return false };
-    resource.update.is_some() || local.serve.is_some()
 }
 
 /// Looks at a resource whose files changed. Images are built from what is outdated then, and nothing has reached the

@@ -5,6 +5,7 @@ use lilt_model::resource::Body;
 
 use super::images::built_elsewhere;
 use super::job::{self, Choice, choose};
+use super::producers::running_producer;
 use crate::apply::{corrects_drift, lacks_base};
 use crate::cause::Cause;
 use crate::describe::describe;
@@ -55,12 +56,15 @@ pub(super) fn wanted(state: &State, resource: &ResourceState) -> Want {
     }
 }
 
-/// How urgent its next update is; none if it needs none; an error if it waits for a trigger.
+/// How urgent its next update is; none if it needs none; an error if it waits for something else first.
 fn rank(state: &State, resource: &ResourceState) -> Result<Option<Rank>, Hold> {
     if let Some(sequence) = resource.triggered {
         return Ok(Some(Rank::Triggered(sequence)));
     }
     if !resource.started_once && resource.spec.auto_init {
+        if let Some(by) = running_producer(state, resource) {
+            return Err(Hold::Producing { by: by.clone() });
+        }
         return Ok(Some(Rank::Initial(first_round(resource), resource.order)));
     }
     let reconfigured = resource.reconfigured.as_ref().map_or(0, |(sequence, _)| *sequence);

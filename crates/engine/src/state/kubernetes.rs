@@ -36,6 +36,10 @@ pub(crate) struct KubernetesState {
     pub(crate) forwards: BTreeMap<ForwardPlace, (ForwardState, Timestamp)>,
     /// What went wrong with its objects, and with what they own besides pods.
     pub(crate) notices: Arc<Notices>,
+    /// Local resources whose commands were seen to write inputs of its images before it was deployed.
+    pub(crate) producers: BTreeSet<ResourceName>,
+    /// Until when its first build waits for these.
+    pub(crate) waits_until: Option<Timestamp>,
     /// A container could not be updated in place: build.
     pub(crate) fall_back: bool,
     /// Changes up to this number were built because containers crash too often to take them.
