@@ -130,7 +130,7 @@ pub(super) fn note(
     let above = spec.image(image).map(|base| live_updates_above(spec, base)).unwrap_or_default();
     for concerned in above.into_iter().map(|image| &image.name).chain([image]) {
         if let Some(known) = kubernetes.images.get_mut(concerned) {
-            known.changes.extend(changes.clone());
+            known.add_changes(changes.clone());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lilt_model::cluster::{Container, PodRef, Registry};
+use lilt_model::files::ChangedPath;
 use lilt_model::image::{BuildRecord, ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{ForwardPlace, ObjectRef};
 use lilt_model::resource::{Body, Resource};
@@ -111,8 +112,10 @@ pub(crate) struct ImageState {
     pub(crate) command: Option<CommandRun>,
     /// All changes up to this number are in the built image, or in what a command deployed.
     pub(crate) built: u64,
-    /// Changes since the image was built.
+    /// Changes since the image was built. None may be forgotten before the next build: a later pod of this image lacks them.
     pub(crate) changes: Changes,
+    /// The number of the newest of these.
+    newest: u64,
     /// Changes up to this number lie in a volume of its pods, where they outlive containers.
     pub(crate) lasting: u64,
     /// It must be built, whatever the changes say: its definition changed or copying failed.
@@ -236,7 +239,19 @@ impl ImageState {
     }
 
     pub(crate) fn newest_change(&self) -> u64 {
-        self.changes.values().copied().max().unwrap_or(0)
+        self.newest
+    }
+
+    pub(crate) fn add_changes(&mut self, changes: impl Iterator<Item = (ChangedPath, u64)>) {
+        for (path, at) in changes {
+            self.newest = self.newest.max(at);
+            self.changes.insert(path, at);
+        }
+    }
+
+    fn retain_changes(&mut self, is_kept: impl Fn(&Path, u64) -> bool) {
+        self.changes.retain(|path, at| is_kept(path, *at));
+        self.newest = self.changes.values().copied().max().unwrap_or(0);
     }
 
     /// A build of everything up to `snapshot` succeeded.
@@ -253,7 +268,7 @@ impl ImageState {
         self.stale = false;
         self.reference = Some(reference);
         self.built = snapshot;
-        self.changes.retain(|_, at| *at > snapshot);
+        self.retain_changes(|_, at| at > snapshot);
         self.containers.clear();
     }
 
@@ -262,6 +277,6 @@ impl ImageState {
     pub(crate) fn record_deployment(&mut self, snapshot: u64, live_update: Option<&LiveUpdate>) {
         self.stale = false;
         let copied = |path: &Path| live_update.is_some_and(|it| crate::schedule::in_place(it, path));
-        self.changes.retain(|path, at| *at > snapshot || copied(path));
+        self.retain_changes(|path, at| at > snapshot || copied(path));
     }
 }
