@@ -2,7 +2,9 @@
 
 mod support;
 
-use lilt_engine::Event;
+use lilt_engine::{Event, dump};
+use lilt_model::Timestamp;
+use lilt_model::cluster::{Notice, Subject};
 use lilt_model::request::Request;
 use lilt_model::resource::Resource;
 use support::*;
@@ -78,4 +80,45 @@ fn a_turn_does_not_look_at_those_that_wait_for_their_turn() {
         script.state.operations() - before
     };
     assert_eq!(cost(3), cost(500));
+}
+
+/// Saves, builds with new pods, what the cluster reports of these, clicks, and loads of the Tiltfile.
+fn work(script: &mut Script, rounds: std::ops::Range<usize>) {
+    for round in rounds {
+        let file = round % 7;
+        script.save("a", &format!("/p/a/{file}")).succeed("a");
+        script.save_image("w", "w", &format!("/p/w/src/{file}")).synced("w", "c", Ok(()));
+        script.trigger("b").fail("b");
+        let (tag, pod) = (format!("tag-{round:06}"), format!("w-{round:06}"));
+        script.save_image("w", "w", &format!("/p/w/{file}")).deploy("w", &tag);
+        script.event(Event::PodGone { pod: pod_ref(&format!("w-{:06}", round.saturating_sub(1))) });
+        script.pod(starting("w", &pod, &tag));
+        for reason in ["Scheduled", "BackOff"] {
+            let about = Subject::Pod(pod_ref(&pod));
+            let at = Timestamp(script.time * 1_000_000);
+            let notice = Notice { about, warning: true, reason: reason.into(), message: String::new(), at };
+            script.event(Event::Noticed { notice });
+        }
+        script.pod(running("w", &pod, &tag, "c"));
+        if round % 10 == 9 {
+            let resources = vec![local("a"), workload("w"), local("b"), parallel(&format!("new-{round:06}"))];
+            script.save_tiltfile().load(resources).succeed(&format!("new-{round:06}"));
+        }
+    }
+}
+
+#[test]
+fn state_after_many_saves_is_as_large_as_after_some() {
+    let resources = vec![local("a"), workload("w"), local("b"), parallel("new-000000")];
+    let mut script = Script::loaded(resources);
+    script.connect().succeed("a").succeed("b").succeed("new-000000");
+    script.deploy("w", "tag-first").pod(running("w", "w-000000", "tag-first", "c"));
+    let size = |script: &Script| dump(&script.state).to_string().len();
+    // Histories are full after 200 rounds.
+    work(&mut script, 0..250);
+    let some = size(&script);
+    work(&mut script, 250..600);
+    let many = size(&script);
+    // Numbers get longer.
+    assert!(many <= some + some / 50, "{some} bytes became {many}");
 }
