@@ -173,6 +173,10 @@ fn objects_are_described() {
     assert!(told.contains("\n  Update Status:") && told.contains("\nStatus:\n"), "{told}");
     let several = session.prints(&["describe", "cm", "o"]);
     assert!(several.starts_with("Name:         one-disable\n"), "{several}");
+    let date = ["get", "uisession", "Tiltfile", "-o", "jsonpath={.status.runningTiltBuild.date}"];
+    let date = session.prints(&date);
+    let form: String = date.trim().chars().map(|it| if it.is_ascii_digit() { 'd' } else { it }).collect();
+    assert!(date.starts_with("20") && form == "dddd-dd-dd", "{date:?}");
     let all = session.prints(&["describe", "cm"]);
     assert!(all.contains("\n\n\nName:         two-disable\n"), "{all}");
     session.lilt.quit();
