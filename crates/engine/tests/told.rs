@@ -351,6 +351,28 @@ fn trigger_queue_lists_triggers_in_order_until_they_are_served() {
 }
 
 #[test]
+fn times_that_nothing_has_set_are_null() {
+    let mut script = Script::loaded(vec![workload("w"), local("a")]);
+    script.connect();
+    let time = |resource: &str, kind: &str, name: &str, time: &str| {
+        let object = told(&script, resource, kind, name).unwrap_or_else(|| panic!("{kind} {name}"));
+        object.content["status"].get(time).cloned()
+    };
+    for (kind, name, field) in [
+        ("KubernetesApply", "w", "lastApplyTime"),
+        ("KubernetesApply", "w", "lastApplyStartTime"),
+        ("FileWatch", "image:w", "lastEventTime"),
+        ("UIButton", "w-stopbuild", "lastClickedAt"),
+    ] {
+        assert_eq!(time("w", kind, name, field), Some(Value::Null), "{kind} {field}");
+    }
+    let resource = project_resource(&script.state, &"w".into()).expect("it is there");
+    let info = serde_json::to_value(resource.status).expect("JSON")["k8sResourceInfo"].clone();
+    assert_eq!(info.get("podCreationTime"), Some(&Value::Null), "{info}");
+    assert_eq!(info.get("podUpdateStartTime"), Some(&Value::Null), "{info}");
+}
+
+#[test]
 fn session_shows_ci_settings_in_up_once_loaded() {
     let mut script = Script::new();
     let ci = |script: &Script| session_object(script, "Session", "Tiltfile").content["spec"]["ci"].clone();
