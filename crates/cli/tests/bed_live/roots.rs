@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use lilt_testbed_env::Bed;
+use lilt_testbed_env::{Bed, eventually};
 
 use crate::edits::are_equal;
-use crate::small::{init_containers, lock, restarts, site, with_steps};
+use crate::small::{init_containers, lock, restarts, shell, site, with_steps};
 use crate::support::bed::Site;
 
 /// It is the root of a volume there, and the rest cannot be written.
@@ -82,4 +82,31 @@ fn fill(root: &Path, words: &str, name: &str) {
     fs::create_dir_all(&deep).expect("there is room");
     fs::write(root.join("index.html"), format!("{words}\n")).expect("it can be written");
     fs::write(deep.join(name), words.repeat(1000)).expect("it can be written");
+}
+
+/// Its target has other files, which are none of the sync's.
+#[test]
+fn synced_file_that_becomes_a_directory_leaves_the_files_beside_it() {
+    let site = site("live-root-file", "busybox", "0");
+    site.project.write("app/page.txt", "a file\n");
+    with_steps(&site, "sync('app/page.txt', '/www/')");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+    let root = site.project.file("app/page.txt");
+    let in_container = || shell(&site, &pod, "cd /www && /busybox find . -type f | /busybox sort");
+    fs::write(&root, "another\n").expect("it can be written");
+    eventually("the file is there", || in_container().contains("./page.txt").then_some(()));
+
+    fs::remove_file(&root).expect("it is ours");
+    fs::create_dir(&root).expect("there is room");
+    fs::write(root.join("inner.txt"), "inner\n").expect("it can be written");
+    eventually("the directory took its place", || {
+        (in_container() == "./index.html\n./inner.txt\n").then_some(())
+    });
+    site.serves("one");
+    assert_eq!(site.only_pod(), pod);
+    lilt.has_lines("STEP 1/3", 1);
+    lilt.quit();
 }

@@ -25,7 +25,7 @@ use crate::settings::Transport;
 use channel::Channel;
 use docker::DockerChannel;
 pub(crate) use readings::Readings;
-use readings::{Opened, Reading};
+use readings::{Opened, Reading, Roots};
 use retry::Retries;
 
 const PAUSE: Duration = Duration::from_millis(250);
@@ -47,6 +47,9 @@ pub(crate) async fn run(
     let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
     // Opened ahead, so that the first save is as quick as the others. A failure is told when there is work.
     let mut target = Target::new(&context, cluster, &first);
+    // What the container has at the paths of syncs: other containers may have got other changes.
+    let mut roots = Roots::new();
+    context.edges.readings.complete(&mut roots, &first.live_update);
     let cancel = context.cancel.clone();
     let serve = async {
         if let Some(task) = task(&mut spec) {
@@ -62,8 +65,11 @@ pub(crate) async fn run(
                 let told = job.cause.as_ref().filter(|_| object.is_none()).map(|_| job.update);
                 let stages = Stages { context: &context, resource: &resource, id: job.update, update: told };
                 let owner = object.as_deref().unwrap_or(resource.as_str());
-                let reading = context.edges.readings.open(owner, &task, job);
+                let readings = &context.edges.readings;
+                readings.complete(&mut roots, &task.live_update);
+                let reading = readings.open(owner, &task, job, &roots);
                 let outcome = update(&mut target, &task, job, &reading, &stages, &mut span).await;
+                roots.extend(reading.roots().cloned().unwrap_or_default());
                 drop(reading);
                 drop(span);
                 let (update, container) = (job.update, task.id.clone());

@@ -1,6 +1,6 @@
 //! What lies on this machine now where something changed, and where it goes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,8 @@ use lilt_model::ignore::Matcher;
 use lilt_model::image::{LiveUpdate, Sync};
 use lilt_model::log::Level;
 use lilt_store::Span;
+
+use super::readings::{Root, Roots};
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::environment(format!("cannot read {}: {error}", path.display())).caused_by(error)
@@ -45,6 +47,8 @@ pub(super) struct Changed {
     removed: Vec<(PathBuf, String)>,
     /// What cannot be named in a container.
     nameless: Vec<PathBuf>,
+    /// What those of the syncs' own paths are that were read.
+    roots: Roots,
 }
 
 #[derive(Default)]
@@ -54,23 +58,20 @@ struct Gathered {
     copied: Vec<PathBuf>,
     removed: Vec<(PathBuf, String)>,
     nameless: Vec<PathBuf>,
+    roots: Roots,
 }
 
 impl Changed {
-    /// `told`: of which of the paths somebody said that they changed; `known`: which paths of syncs were directories when they
-    /// were last seen.
+    /// `told`: of which of the paths somebody said that they changed; `known`: what the paths of syncs were when the container
+    /// last got them.
     pub(super) fn read(
         live_update: &LiveUpdate,
         paths: &[PathBuf],
         told: &[PathBuf],
-        known: &HashMap<PathBuf, bool>,
+        known: &Roots,
     ) -> Result<Self, Failure> {
         let mut gathered = Gathered::default();
-        // What had something in it was one.
-        let was_directory = |root: &Path| match paths.iter().any(|it| it != root && it.starts_with(root)) {
-            true => Some(true),
-            false => known.get(root).copied(),
-        };
+        let had_content = |root: &Path| paths.iter().any(|it| it != root && it.starts_with(root));
         let replaced: HashSet<&Path> =
             told.iter().map(PathBuf::as_path).filter(|path| !ChangedPath::takes_no_place(path)).collect();
         for path in paths {
@@ -81,13 +82,21 @@ impl Changed {
             let is_replaced = || replaced.contains(&**path);
             let path = path.components().as_path();
             match destination(live_update, path) {
-                Some((sync, Some(place))) => gathered.add(sync, path, place, is_replaced, was_directory)?,
+                Some((sync, Some(place))) => {
+                    let before = known.get(&sync.local).copied();
+                    gathered.add(sync, path, place, is_replaced, before, had_content)?;
+                }
                 Some((_, None)) => gathered.nameless.push(path.to_owned()),
                 None => {}
             }
         }
-        let Gathered { removals, puts, copied, removed, nameless } = gathered;
-        Ok(Self { changes: Changes::new(removals, puts), copied, removed, nameless })
+        let Gathered { removals, puts, copied, removed, nameless, roots } = gathered;
+        Ok(Self { changes: Changes::new(removals, puts), copied, removed, nameless, roots })
+    }
+
+    /// What those of the syncs' own paths are that were read.
+    pub(super) fn roots(&self) -> &Roots {
+        &self.roots
     }
 
     /// All at once: there may be thousands of lines, and whoever reads them would be woken for each. Of many files `lists` says
@@ -118,39 +127,64 @@ impl Changed {
 }
 
 impl Gathered {
+    /// `before`: what the path of the sync was when the container last got it; `had_content`: whether something below a path
+    /// changed, too.
     fn add(
         &mut self,
         sync: &Sync,
         path: &Path,
         mut destination: String,
         is_replaced: impl Fn() -> bool,
-        was_directory: impl Fn(&Path) -> Option<bool>,
+        before: Option<Root>,
+        had_content: impl Fn(&Path) -> bool,
     ) -> Result<(), Failure> {
+        let is_root = path == sync.local;
         let found = look_below(&sync.local, path).map_err(|error| unreadable(path, &error))?;
         let (modified, what) = match found {
             Found::Nothing => {
-                if path == sync.local {
-                    destination = place_of_vanished(sync, destination, was_directory(path))?;
+                if is_root {
+                    let before = before.or_else(|| had_content(path).then_some(Root::Directory));
+                    destination = place_of_vanished(sync, destination, before)?;
+                } else if before == Some(Root::File) {
+                    // It came and went, and the container never had it: what has its name there is not the sync's.
+                    return Ok(());
                 }
                 self.removed.push((path.to_owned(), destination.clone()));
                 self.removals.push(destination);
                 return Ok(());
             }
             Found::File { mode, modified, content } => {
+                if is_root {
+                    if before.is_some_and(|before| before != Root::File) && is_replaced() {
+                        self.removals.push(place_of_vanished(sync, destination.clone(), before)?);
+                    }
+                    self.roots.insert(path.to_owned(), Root::File);
+                }
                 (modified, Content::File { mode, bytes: content.into() })
             }
             // It may have taken the place of something else: of another directory with other files, perhaps. What is in it
             // now is told of, too.
             Found::Directory { mode, modified } => {
-                if path == sync.local {
+                let as_file = destination.clone();
+                if is_root {
                     destination = sync.container.trim_end_matches('/').to_owned();
+                    let among_others = !matches!(before, None | Some(Root::Directory));
+                    let root = if among_others { Root::DirectoryAmongOthers } else { Root::Directory };
+                    self.roots.insert(path.to_owned(), root);
                 }
-                // Every container has its root, and nobody means to empty it.
-                if destination.is_empty() {
-                    return Ok(());
-                }
+                let root_directory = destination.is_empty();
                 if is_replaced() {
-                    self.removals.push(destination.clone());
+                    match before {
+                        _ if !is_root => self.removals.push(as_file),
+                        Some(Root::File) => self.removals.push(as_file),
+                        // Every container has its root, and nobody means to empty it.
+                        _ if root_directory => {}
+                        None if sync.container.ends_with('/') => {}
+                        _ => self.removals.push(place_of_vanished(sync, as_file, before)?),
+                    }
+                }
+                if root_directory {
+                    return Ok(());
                 }
                 (modified, Content::Directory { mode })
             }
@@ -171,15 +205,19 @@ impl Gathered {
 
 /// What to remove for a path of a sync that is gone. With a slash at its end, the target is the directory itself, or the one
 /// that a single file lies in: with all the others, which nobody removed.
-fn place_of_vanished(sync: &Sync, as_file: String, was_directory: Option<bool>) -> Result<String, Failure> {
+fn place_of_vanished(sync: &Sync, as_file: String, before: Option<Root>) -> Result<String, Failure> {
     let directory = sync.container.trim_end_matches('/');
     let local = sync.local.display();
-    match was_directory {
+    match before {
         _ if !sync.container.ends_with('/') => Ok(as_file),
-        Some(false) => Ok(as_file),
-        Some(true) if !directory.is_empty() => Ok(directory.to_owned()),
-        Some(true) => Err(Failure::user(format!(
+        Some(Root::File) => Ok(as_file),
+        Some(Root::Directory) if !directory.is_empty() => Ok(directory.to_owned()),
+        Some(Root::Directory) => Err(Failure::user(format!(
             "{local} is gone, and what of the container's root directory was synced from it is not known"
+        ))),
+        Some(Root::DirectoryAmongOthers) => Err(Failure::user(format!(
+            "{local} was a file, then a directory: what of {} was synced from it is not known",
+            sync.container
         ))),
         None => Err(Failure::user(format!(
             "{local} is gone, and whether {} or a file in it is to go with it is not known",
@@ -220,7 +258,7 @@ mod tests {
     }
 
     fn read(live_update: &LiveUpdate, paths: &[PathBuf], told: &[PathBuf]) -> Result<Changed, Failure> {
-        Changed::read(live_update, paths, told, &HashMap::new())
+        Changed::read(live_update, paths, told, &Roots::new())
     }
 
     #[test]
@@ -266,7 +304,7 @@ mod tests {
     fn what_a_synced_path_was_decides_what_goes_with_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let local = folder.path().join("dist");
-        let removals = |container: &str, known: Option<bool>, paths: &[PathBuf]| {
+        let removals = |container: &str, known: Option<Root>, paths: &[PathBuf]| {
             let syncs = vec![Sync { local: local.clone(), container: container.to_owned() }];
             let live_update = LiveUpdate { syncs, ..LiveUpdate::default() };
             let known = known.map(|known| (local.clone(), known)).into_iter().collect();
@@ -274,19 +312,64 @@ mod tests {
             changed.map(|it| it.changes.removals().to_vec()).map_err(|failure| failure.message)
         };
         let gone = std::slice::from_ref(&local);
-        assert_eq!(removals("/www/", Some(true), gone), Ok(vec!["/www".to_owned()]));
-        assert_eq!(removals("/www/", Some(false), gone), Ok(vec!["/www/dist".to_owned()]));
-        for known in [None, Some(true), Some(false)] {
+        assert_eq!(removals("/www/", Some(Root::Directory), gone), Ok(vec!["/www".to_owned()]));
+        assert_eq!(removals("/www/", Some(Root::File), gone), Ok(vec!["/www/dist".to_owned()]));
+        for known in [None, Some(Root::Directory), Some(Root::File), Some(Root::DirectoryAmongOthers)] {
             assert_eq!(removals("/www", known, gone), Ok(vec!["/www".to_owned()]));
         }
         // With what was in it.
         let more = [local.clone(), local.join("file")];
         let both = vec!["/www".to_owned(), "/www/file".to_owned()];
         assert_eq!(removals("/www/", None, &more), Ok(both));
+        assert_eq!(removals("/www/", Some(Root::File), &more), Ok(vec!["/www/dist".to_owned()]));
         // Nothing tells: a build does.
         assert!(removals("/www/", None, gone).is_err_and(|words| words.contains("/www/ or a file in it")));
-        assert!(removals("/", Some(true), gone).is_err_and(|words| words.contains("root directory")));
-        assert_eq!(removals("/", Some(false), gone), Ok(vec!["/dist".to_owned()]));
+        let among_others = removals("/www/", Some(Root::DirectoryAmongOthers), gone);
+        assert!(among_others.is_err_and(|words| words.contains("was a file")));
+        let root = removals("/", Some(Root::Directory), gone);
+        assert!(root.is_err_and(|words| words.contains("root directory")));
+        assert_eq!(removals("/", Some(Root::File), gone), Ok(vec!["/dist".to_owned()]));
+    }
+
+    /// What is removed and where what is put goes, for a path that is synced to `/etc/`; and what it is now.
+    fn replace(local: &Path, before: Option<Root>, paths: &[PathBuf]) -> (Vec<String>, Vec<String>, Root) {
+        let syncs = vec![Sync { local: local.to_owned(), container: "/etc/".to_owned() }];
+        let live_update = LiveUpdate { syncs, ..LiveUpdate::default() };
+        let known = before.map(|known| (local.to_owned(), known)).into_iter().collect();
+        let changed = Changed::read(&live_update, paths, paths, &known).expect("it is read");
+        let puts = changed.changes.puts().iter().map(|put| put.path.clone()).collect();
+        (changed.changes.removals().to_vec(), puts, changed.roots()[local])
+    }
+
+    #[test]
+    fn synced_file_that_becomes_a_directory_leaves_the_files_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let local = folder.path().join("two.txt");
+        files::save(&local.join("new"), b"").expect("a file");
+        let paths = [local.clone(), local.join("new"), local.join("passwd")];
+        let strings = |paths: &[&str]| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let puts = strings(&["/etc", "/etc/new"]);
+        for (before, removals, root) in [
+            (Some(Root::File), vec!["/etc/two.txt"], Root::DirectoryAmongOthers),
+            (None, vec!["/etc/passwd"], Root::Directory),
+            (Some(Root::Directory), vec!["/etc", "/etc/passwd"], Root::Directory),
+        ] {
+            assert_eq!(replace(&local, before, &paths), (strings(&removals), puts.clone(), root));
+        }
+    }
+
+    #[test]
+    fn synced_directory_that_becomes_a_file_takes_its_content_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let local = folder.path().join("www");
+        files::save(&local, b"").expect("a file");
+        let put = vec!["/etc/www".to_owned()];
+        let paths = std::slice::from_ref(&local);
+        let expected = (vec!["/etc".to_owned()], put.clone(), Root::File);
+        assert_eq!(replace(&local, Some(Root::Directory), paths), expected);
+        for before in [None, Some(Root::File)] {
+            assert_eq!(replace(&local, before, paths), (vec![], put.clone(), Root::File));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Files are read once for all containers of an update: three replicas cost what one costs.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use lilt_engine::{SyncJob, SyncTask};
@@ -21,8 +21,26 @@ pub(crate) struct Readings(Arc<watch::Sender<Open>>);
 #[derive(Debug, Default)]
 struct Open {
     cells: Vec<(Key, Weak<Cell>)>,
-    /// Whether paths of syncs were directories when they were last there. They are few.
-    directories: HashMap<PathBuf, bool>,
+    /// What the paths of syncs were when they were last deployed. They are few.
+    roots: Roots,
+}
+
+/// What the paths of syncs are. One that was never there is not in it.
+pub(super) type Roots = HashMap<PathBuf, Root>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Root {
+    File,
+    Directory,
+    /// A directory in the place of a file. Where the target is named with a slash, the file lay beside others, and so do the
+    /// files of the directory.
+    DirectoryAmongOthers,
+}
+
+impl Root {
+    fn at(path: &Path) -> Option<Root> {
+        is_directory(path).map(|it| if it { Root::Directory } else { Root::File })
+    }
 }
 
 type Cell = OnceCell<Result<Reading, Failure>>;
@@ -36,8 +54,8 @@ struct Key {
     live_update: LiveUpdate,
     paths: Vec<PathBuf>,
     everything: Option<FileSet>,
-    /// What is known of the paths of its syncs.
-    directories: HashMap<PathBuf, bool>,
+    /// What the paths of its syncs were when the container last got them.
+    roots: Roots,
 }
 
 #[derive(Debug)]
@@ -48,31 +66,43 @@ pub(super) struct Reading {
 }
 
 impl Readings {
-    /// Takes note of what the syncs copy: of what is gone it cannot be seen any more whether it was a file.
-    pub(crate) fn note(&self, live_update: &LiveUpdate) -> HashMap<PathBuf, bool> {
-        let mut known = HashMap::new();
+    /// Records what the syncs copy as it is deployed: once it is gone or something else, that cannot be seen any more.
+    pub(crate) fn note(&self, live_update: &LiveUpdate) {
         self.0.send_if_modified(|open| {
             for local in live_update.syncs.iter().map(|sync| &sync.local) {
-                if let Some(is_directory) = is_directory(local) {
-                    open.directories.insert(local.clone(), is_directory);
-                }
-                known.extend(open.directories.get(local).map(|known| (local.clone(), *known)));
+                open.roots.extend(Root::at(local).map(|root| (local.clone(), root)));
             }
             false
         });
-        known
+    }
+
+    /// Adds to `known`, which belongs to one container, the paths of syncs that are not in it: as they were deployed, or as
+    /// they are now if nothing is known of that.
+    pub(super) fn complete(&self, known: &mut Roots, live_update: &LiveUpdate) {
+        self.0.send_if_modified(|open| {
+            for local in live_update.syncs.iter().map(|sync| &sync.local) {
+                if !known.contains_key(local)
+                    && let Some(root) = open.roots.get(local).copied().or_else(|| Root::at(local))
+                {
+                    open.roots.insert(local.clone(), root);
+                    known.insert(local.clone(), root);
+                }
+            }
+            false
+        });
     }
 
     /// The place of what this job needs, for as long as somebody holds it. Only what began after the job was given counts:
     /// a later change is a later job's.
-    pub(super) fn open(&self, owner: &str, task: &SyncTask, job: &SyncJob) -> Opened {
+    /// `known`: what the paths of syncs were when the container last got them.
+    pub(super) fn open(&self, owner: &str, task: &SyncTask, job: &SyncJob, known: &Roots) -> Opened {
         let key = Key {
             owner: owner.to_owned(),
             update: job.update,
             live_update: task.live_update.clone(),
             paths: job.paths.clone(),
             everything: job.everything.clone(),
-            directories: self.note(&task.live_update),
+            roots: known.clone(),
         };
         let (mut found, mut first) = (None, false);
         self.0.send_if_modified(|open| {
@@ -97,6 +127,11 @@ pub(super) struct Opened {
 }
 
 impl Opened {
+    /// Returns what the paths of syncs were that were read; none if reading failed.
+    pub(super) fn roots(&self) -> Option<&Roots> {
+        self.cell.get()?.as_ref().ok().map(|reading| reading.changed.roots())
+    }
+
     /// Reads, unless another container's task does. While this machine lacks what reading needs, calls `wait` and tries
     /// again: no other way of updating would work.
     pub(super) async fn read(&self, mut wait: impl FnMut(&Failure)) -> Result<&Reading, Failure> {
@@ -121,7 +156,7 @@ fn read(key: Key) -> Result<Reading, Failure> {
         Some(files) => all_files(&key.live_update, files, &key.paths)?,
         None => key.paths.clone(),
     };
-    let changed = Changed::read(&key.live_update, &paths, &key.paths, &key.directories)?;
+    let changed = Changed::read(&key.live_update, &paths, &key.paths, &key.roots)?;
     // Mostly an agent is told of them.
     changed.changes.mark();
     Ok(Reading { paths, changed })
