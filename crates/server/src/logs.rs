@@ -21,7 +21,7 @@ const PIECE: usize = 64 * 1024;
 const PAGE: usize = 1000;
 /// How many lines from the beginning are no longer kept, in an answer that would begin with them.
 pub const MISSING: &str = "lilt-lines-missing";
-/// How many lines between others could not be written to disk. A line of the answer says where.
+/// How many lines of the wanted resources and sources could not be written to disk. A line of the answer says where.
 pub const LOST: &str = "lilt-lines-lost";
 
 /// Which lines (see [`question::narrow`]), and `from=N&tail=N&follow=true&format=text&download=NAME`, all of them optional.
@@ -129,7 +129,7 @@ pub(crate) async fn logs(
         answer
     });
     let answer = answer.await?;
-    let headers = answer.question.headers(answer.missing(), answer.logs.lost());
+    let headers = answer.question.headers(answer.missing(), answer.logs.lost(&answer.question.filter));
     let pieces = stream::unfold((answer, guard), |(answer, guard)| async move {
         let (piece, answer) = answer.next_piece().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), (answer, guard)))

@@ -17,6 +17,7 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use lilt_model::log::{Level, Source};
 use lilt_model::secret::{Redactor, Secret};
@@ -37,6 +38,8 @@ pub use reader::{Lines, LogReader};
 pub const DEFAULT_LIMIT: u64 = 4_000_000_000;
 /// Segments that may wait for the disk before those who write lines wait, too.
 const BACKLOG: usize = 8;
+/// Between two attempts to write to a disk that took nothing.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// What followers are told.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,7 +53,7 @@ struct Tip {
 struct Shared {
     segments: Mutex<Segments>,
     /// Held while files are written, so that they are in order; never together with another lock for long.
-    disk: Mutex<()>,
+    disk: Mutex<Disk>,
     /// Those with something to show though its line has not ended.
     waiting: Mutex<Vec<Arc<Mutex<Stream>>>>,
     redactor: Mutex<Redactor>,
@@ -59,6 +62,13 @@ struct Shared {
     redactors: AtomicU64,
     announce: watch::Sender<Tip>,
     clock: fn() -> Timestamp,
+}
+
+/// How writing to the disk goes.
+#[derive(Default)]
+struct Disk {
+    /// Writing has failed: nothing is written before this time.
+    retry: Option<Instant>,
 }
 
 /// What is hidden.
@@ -217,17 +227,24 @@ impl Shared {
 
     /// Writes sealed segments to their files. Someone who is at it already does it for us, unless that takes too long.
     fn persist(&self, wait: bool) {
-        let _writing = match self.disk.try_lock() {
+        let mut disk = match self.disk.try_lock() {
             Ok(guard) => guard,
             Err(_) if wait => lock(&self.disk),
             Err(_) => return,
         };
+        if disk.retry.is_some_and(|retry| Instant::now() < retry) {
+            return;
+        }
         loop {
             let next = lock(&self.segments).next_unwritten();
             let Some((path, segment)) = next else { return };
             match file::write(&path, &segment) {
                 Ok(size) => {
-                    let dropped = lock(&self.segments).written(size);
+                    disk.retry = None;
+                    let dropped = lock(&self.segments).written(segment.first, size);
+                    if dropped.recovered {
+                        self.tell("the log is written to disk again");
+                    }
                     dropped.files.iter().for_each(|path| file::remove(path));
                     if dropped.first_time {
                         self.tell("the log has reached its limit on disk (LILT_LOG_LIMIT_GB); from here on its oldest lines are given up");
@@ -235,11 +252,14 @@ impl Shared {
                 }
                 Err(error) => {
                     file::remove(&path);
-                    lock(&self.segments).stop_writing();
-                    let error = lilt_model::os_error::plain(&error.to_string());
-                    self.tell(&format!(
-                        "cannot keep the log on disk any longer ({error}); only recent lines stay readable"
-                    ));
+                    disk.retry = Some(Instant::now() + RETRY_PAUSE);
+                    if lock(&self.segments).write_failed() {
+                        let error = lilt_model::os_error::plain(&error.to_string());
+                        self.tell(&format!(
+                            "cannot write the log to disk ({error}); until that works again, only recent lines are kept"
+                        ));
+                    }
+                    return;
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! IO: who writes and reads the files does so without holding a lock on this.
 
 pub(crate) mod file;
+pub(crate) mod gap;
 pub(crate) mod owners;
 pub(crate) mod segment;
 pub(crate) mod summary;
@@ -12,10 +13,11 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lilt_model::log::{Level, Source};
-use lilt_model::{SpanId, Timestamp};
+use lilt_model::Timestamp;
+use lilt_model::log::Level;
 
 use crate::logs::batch::Batch;
+use gap::Gap;
 use owners::Owners;
 use segment::{Entry, Marks, Owner, Segment, SpanOwner};
 use summary::{OwnerNumber, Summary};
@@ -59,15 +61,7 @@ struct Sealed {
     /// The size of its file; none if it has none.
     disk: Option<u64>,
     /// It stands for lines that are lost.
-    lost: Option<Lost>,
-}
-
-/// Lines between others that could not be written to disk.
-#[derive(Debug)]
-struct Lost {
-    count: u64,
-    /// A line, in the place of the last of them, that says so.
-    notice: Arc<Segment>,
+    gap: Option<Gap>,
 }
 
 /// Where the lines of a page are.
@@ -84,14 +78,17 @@ pub(crate) struct Dropped {
     pub(crate) files: Vec<PathBuf>,
     /// These are the first lines that the session gave up.
     pub(crate) first_time: bool,
+    /// Writing had failed before.
+    pub(crate) recovered: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Segments {
     /// None: nothing is written, and only the recent lines are kept.
     folder: Option<PathBuf>,
-    /// Writing has failed; what was written can still be read.
-    writes: bool,
+    /// Writing has failed, and nothing was written since. Old segments make room for new ones; what was written can still be
+    /// read.
+    is_failing: bool,
     sizes: Sizes,
     on_disk: u64,
     in_memory: usize,
@@ -104,13 +101,12 @@ pub(crate) struct Segments {
     read_back: VecDeque<Arc<Segment>>,
     pub(crate) owners: Owners,
     gave_up: bool,
-    lost: u64,
 }
 
 impl Segments {
     pub(crate) fn new(folder: Option<PathBuf>, sizes: Sizes) -> Self {
         Self {
-            writes: folder.is_some(),
+            is_failing: false,
             folder,
             sizes,
             on_disk: 0,
@@ -122,7 +118,6 @@ impl Segments {
             read_back: VecDeque::new(),
             owners: Owners::default(),
             gave_up: false,
-            lost: 0,
         }
     }
 
@@ -197,60 +192,53 @@ impl Segments {
         segment.entries.shrink_to_fit();
         let summary = Summary::of(&segment, &std::mem::take(&mut self.open_owners));
         self.in_memory += segment.size();
-        if self.writes {
+        if self.folder.is_some() {
             self.unwritten.push_back(segment.first);
         }
-        self.sealed.push_back(Sealed { summary, memory: Some(Arc::new(segment)), disk: None, lost: None });
+        self.sealed.push_back(Sealed { summary, memory: Some(Arc::new(segment)), disk: None, gap: None });
         self.shrink();
     }
 
-    /// Takes old segments out of memory that are on disk, or that nobody will write.
+    /// Takes old segments out of memory that are on disk, or that cannot be written.
     fn shrink(&mut self) {
         while self.in_memory > self.sizes.recent {
             let oldest = self.sealed.partition_point(|sealed| sealed.memory.is_none());
             let Some(sealed) = self.sealed.get_mut(oldest) else { return };
-            if sealed.disk.is_none() && self.writes {
+            if sealed.disk.is_none() && self.folder.is_some() && !self.is_failing {
                 return;
             }
-            self.in_memory -= sealed.memory.take().map_or(0, |segment| segment.size());
+            let Some(segment) = sealed.memory.take() else { return };
+            self.in_memory -= segment.size();
             if sealed.disk.is_none() {
-                self.give_up(oldest);
+                self.give_up(oldest, &segment);
             }
         }
     }
 
-    /// Removes a segment that is kept nowhere. If lines before it are kept, a notice takes its place.
-    fn give_up(&mut self, index: usize) {
+    /// Removes a segment that is kept nowhere. Unless nothing is ever written, a notice takes its place.
+    fn give_up(&mut self, index: usize, segment: &Segment) {
         let Some(gone) = self.sealed.remove(index) else { return };
-        self.gave_up = true;
-        let Some(before) = index.checked_sub(1) else { return };
-        let mut count = gone.summary.end - gone.summary.first;
-        self.lost += count;
-        let mut place = index;
-        if let Some(lost) = self.sealed.get(before).and_then(|sealed| sealed.lost.as_ref()) {
-            count += lost.count;
-            self.sealed.remove(before);
-            place = before;
+        if self.folder.is_none() {
+            self.gave_up = true;
+            return;
         }
-        let span =
-            SpanOwner { id: SpanId::new("log"), owner: Owner { resource: None, source: Source::Runtime } };
-        let number = self.owners.number(&span.owner);
-        let text = format!("WARNING: {count} lines are missing here: they could not be written to disk\n");
-        let entry = Entry {
-            time: gone.summary.latest,
-            end: text.len() as u32,
-            span: 0,
-            marks: Marks::of(Level::Warn).and(Marks::FIRST),
-        };
-        let notice = Segment { first: gone.summary.end - 1, entries: vec![entry], text, spans: vec![span] };
-        let summary = Summary::of(&notice, &[number]);
-        let lost = Some(Lost { count, notice: Arc::new(notice) });
-        self.sealed.insert(place, Sealed { summary, memory: None, disk: None, lost });
+        self.unwritten.retain(|first| *first != segment.first);
+        let gap = Gap::of(segment);
+        let before = index.checked_sub(1).and_then(|before| self.sealed.get_mut(before));
+        if let Some(Sealed { gap: Some(earlier), summary, .. }) = before {
+            summary.end = gap.end;
+            earlier.extend(gap);
+            return;
+        }
+        let mut summary = gone.summary;
+        summary.begun = 1;
+        self.sealed.insert(index, Sealed { summary, memory: None, disk: None, gap: Some(gap) });
     }
 
-    /// How many lines could not be written to disk. Those before the first line that is kept do not count.
-    pub(crate) fn lost(&self) -> u64 {
-        self.lost
+    /// How many lines of the wanted owners are missing because they could not be written to disk. Those before the first line
+    /// that is kept do not count.
+    pub(crate) fn lost(&self, is_wanted: impl Fn(&Owner) -> bool) -> u64 {
+        self.sealed.iter().filter_map(|sealed| sealed.gap.as_ref()).map(|gap| gap.count(&is_wanted)).sum()
     }
 
     /// How many segments wait to be written.
@@ -265,22 +253,35 @@ impl Segments {
         Some((file::path(self.folder.as_deref()?, first), segment))
     }
 
-    /// The segment that was [`Self::next_unwritten`] has a file of this size now.
-    pub(crate) fn written(&mut self, size: u64) -> Dropped {
-        let Some(first) = self.unwritten.pop_front() else { return Dropped::default() };
+    /// The segment that begins with this line, which was [`Self::next_unwritten`], has a file of this size now.
+    pub(crate) fn written(&mut self, first: u64, size: u64) -> Dropped {
+        let recovered = std::mem::take(&mut self.is_failing);
+        if self.unwritten.front() != Some(&first) {
+            // It was given up meanwhile.
+            let file = self.folder.as_ref().map(|folder| file::path(folder, first));
+            return Dropped { files: file.into_iter().collect(), recovered, ..Dropped::default() };
+        }
+        self.unwritten.pop_front();
         let index = self.index_of(first);
         if let Some(sealed) = self.sealed.get_mut(index) {
             sealed.disk = Some(size);
             self.on_disk += size;
         }
         self.shrink();
-        self.keep_limit()
+        Dropped { recovered, ..self.keep_limit() }
     }
 
     fn keep_limit(&mut self) -> Dropped {
         let mut dropped = Dropped::default();
         while self.on_disk > self.sizes.disk {
-            let Some(Sealed { disk: Some(size), .. }) = self.sealed.front() else { break };
+            let size = match self.sealed.front() {
+                Some(Sealed { disk: Some(size), .. }) => *size,
+                Some(Sealed { gap: Some(_), .. }) => {
+                    self.sealed.pop_front();
+                    continue;
+                }
+                _ => break,
+            };
             self.on_disk -= size;
             let Some(sealed) = self.sealed.pop_front() else { break };
             self.in_memory -= sealed.memory.map_or(0, |segment| segment.size());
@@ -290,11 +291,12 @@ impl Segments {
         dropped
     }
 
-    /// Nothing will be written any more.
-    pub(crate) fn stop_writing(&mut self) {
-        self.writes = false;
-        self.unwritten.clear();
+    /// Writing has failed. Until it succeeds, old segments make room for new ones. Returns whether it has failed for the first
+    /// time since it succeeded.
+    pub(crate) fn write_failed(&mut self) -> bool {
+        let is_news = !std::mem::replace(&mut self.is_failing, true);
         self.shrink();
+        is_news
     }
 
     /// The sealed segment that has this line, or the first one after it.
@@ -307,6 +309,16 @@ impl Segments {
         self.sealed.get(index).map(|sealed| &sealed.summary)
     }
 
+    /// The lost lines that a sealed segment stands for.
+    pub(crate) fn gap(&self, index: usize) -> Option<&Gap> {
+        self.sealed.get(index)?.gap.as_ref()
+    }
+
+    /// Whether the sealed segment that begins with this line is still kept.
+    pub(crate) fn keeps(&self, first: u64) -> bool {
+        self.summary(self.index_of(first)).is_some_and(|summary| summary.first == first)
+    }
+
     pub(crate) fn open(&self) -> &Segment {
         &self.open
     }
@@ -314,8 +326,7 @@ impl Segments {
     pub(crate) fn segment(&self, index: usize) -> Option<Place> {
         let sealed = self.sealed.get(index)?;
         let first = sealed.summary.first;
-        let own = sealed.memory.as_ref().or(sealed.lost.as_ref().map(|lost| &lost.notice));
-        let known = own.or_else(|| self.read_back.iter().find(|it| it.first == first));
+        let known = sealed.memory.as_ref().or_else(|| self.read_back.iter().find(|it| it.first == first));
         match known {
             Some(segment) => Some(Place::Memory(Arc::clone(segment))),
             None => Some(Place::Disk(file::path(self.folder.as_deref()?, first))),

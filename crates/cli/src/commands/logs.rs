@@ -74,11 +74,8 @@ fn since(text: &str) -> Result<Since, String> {
 pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
     let client = instances::choose(&logs.connect)?;
     let answer = client.get(&logs.path(lilt_host::clock::now())).await?;
-    if let Some(missing) = answer.header(lilt_server::logs::MISSING).filter(|missing| *missing != "0") {
-        terminal::aside(&format!("{missing} older lines are no longer kept (LILT_LOG_LIMIT_GB)"));
-    }
-    if let Some(lost) = answer.header(lilt_server::logs::LOST).filter(|lost| *lost != "0") {
-        terminal::aside(&format!("{lost} lines are missing: they could not be written to disk"));
+    for warning in incomplete(|name| answer.header(name)) {
+        terminal::aside(&warning);
     }
     let printer = if logs.json {
         Printer::Json(Joined::default())
@@ -102,6 +99,17 @@ pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
         () = cancel.cancelled() => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the headers of an answer say of lines that are not in it. Where they are missing, a line of the answer says so, too: also
+/// to those who follow, for whom the headers are too early.
+fn incomplete<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Vec<String> {
+    let count = |name| header(name).filter(|count| *count != "0");
+    let missing = count(lilt_server::logs::MISSING)
+        .map(|missing| format!("{missing} older lines are no longer kept (LILT_LOG_LIMIT_GB)"));
+    let lost = count(lilt_server::logs::LOST)
+        .map(|lost| format!("{lost} lines are missing: they could not be written to disk"));
+    missing.into_iter().chain(lost).collect()
 }
 
 impl Logs {
@@ -316,6 +324,17 @@ mod tests {
         joined.put(Line { open: true, ..line("a", "last") }, &mut out);
         joined.end(&mut out);
         assert_eq!(messages(&out), ["between", "Name? Alice", "last"]);
+    }
+
+    #[test]
+    fn incomplete_log_is_warned_of() {
+        let warnings = |missing: &'static str, lost: &'static str| {
+            incomplete(|name| if name == lilt_server::logs::LOST { Some(lost) } else { Some(missing) })
+        };
+        assert!(warnings("0", "0").is_empty());
+        assert_eq!(warnings("0", "12"), ["12 lines are missing: they could not be written to disk"]);
+        assert_eq!(warnings("3", "0"), ["3 older lines are no longer kept (LILT_LOG_LIMIT_GB)"]);
+        assert_eq!(warnings("3", "12").len(), 2);
     }
 
     #[test]

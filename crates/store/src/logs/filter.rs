@@ -8,6 +8,7 @@ use lilt_model::{ResourceName, SpanId, Timestamp};
 use super::field::Field;
 use super::pattern::Pattern;
 use crate::segments::Segments;
+use crate::segments::gap::Gap;
 use crate::segments::segment::{Marks, Owner, Segment, SpanOwner};
 use crate::segments::summary::{OwnerNumber, Summary};
 
@@ -51,6 +52,28 @@ impl Filter {
         let resource = span.owner.resource.as_ref();
         let of_resource = self.resources.is_empty() || resource.is_some_and(|it| self.resources.contains(it));
         of_resource && self.span.as_ref().is_none_or(|wanted| is_within(&span.id, wanted))
+    }
+
+    pub(super) fn wants_owner(&self, owner: &Owner) -> bool {
+        let of_resource = || owner.resource.as_ref().is_some_and(|it| self.resources.contains(it));
+        (self.resources.is_empty() || of_resource()) && self.wants_source(owner.source)
+    }
+
+    /// Returns the line that stands for lines that are lost; none if the wanted ones were not among them. What was in them is
+    /// not known: nothing else is asked of them.
+    pub(super) fn notice(&self, gap: &Gap) -> Option<Segment> {
+        if self.since.is_some_and(|since| gap.latest() < since) {
+            return None;
+        }
+        gap.notice(|owner| self.wants_owner(owner), self.single_resource())
+    }
+
+    /// The resource that all wanted lines are of.
+    pub(super) fn single_resource(&self) -> Option<ResourceName> {
+        match &*self.resources {
+            [resource] => Some(resource.clone()),
+            _ => None,
+        }
     }
 
     /// The wanted lines of a segment between two.

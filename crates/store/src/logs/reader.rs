@@ -3,18 +3,20 @@
 //! No lock is held while a file is read or lines are looked through, and nothing is kept for a reader: a slow one costs
 //! nothing.
 
-use std::ops::ControlFlow;
+use std::io;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use lilt_model::log::{Level, Line, Source};
 use lilt_model::secret::Redactor;
-use lilt_model::{ResourceName, SpanId};
+use lilt_model::{ResourceName, SpanId, Timestamp};
 
 use super::assembler::PATIENCE;
-use super::filter::{Filter, Picked};
+use super::filter::{Filter, Picked, Resolved};
 use super::{Shared, Tip, lock};
 use crate::segments::segment::{LineRef, Marks, Owner, Segment};
-use crate::segments::{Place, Segments, file};
+use crate::segments::summary::Summary;
+use crate::segments::{Place, Segments, file, gap};
 
 /// Segments that one call looks through before it returns with what it has: whoever asked may have gone.
 const LOOKED_THROUGH: usize = 64;
@@ -43,6 +45,11 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// A notice in the place of lines that are missing.
+    fn notice(notice: Segment, next: u64) -> Lines {
+        Lines { segment: Arc::new(notice), picked: Picked::All(0..1), next }
+    }
+
     /// What goes on at `next`.
     fn none(next: u64) -> Lines {
         Lines { segment: Arc::default(), picked: Picked::All(0..0), next }
@@ -68,6 +75,8 @@ impl Lines {
 /// A segment to look through, or why there is none.
 enum Found {
     Segment(Arc<Segment>),
+    /// These lines are missing; a line that says so.
+    Missing(Range<u64>, Segment),
     /// Go on at this line.
     Skip(u64),
     /// There is nothing more.
@@ -94,9 +103,10 @@ impl LogReader {
         lock(&self.shared.segments).begin()
     }
 
-    /// How many lines are missing among those that are kept, because they could not be written to disk.
-    pub fn lost(&self) -> u64 {
-        lock(&self.shared.segments).lost()
+    /// How many lines are missing among those that are kept, because they could not be written to disk: of the wanted resources
+    /// and sources, for what else they had is not known.
+    pub fn lost(&self, filter: &Filter) -> u64 {
+        lock(&self.shared.segments).lost(|owner| filter.wants_owner(owner))
     }
 
     /// Waits until there are lines past this end.
@@ -175,6 +185,14 @@ impl LogReader {
                     next = to;
                     continue;
                 }
+                Found::Missing(lines, notice) => {
+                    let is_ahead = notice.first >= next;
+                    next = lines.end;
+                    if is_ahead {
+                        return Some(Lines::notice(notice, next));
+                    }
+                    continue;
+                }
                 Found::Segment(segment) => segment,
             };
             let begin = index_in(&segment, next);
@@ -205,8 +223,11 @@ impl LogReader {
             from = from.max(extent.start);
         }
         let mut index = segments.index_of(from);
-        while segments.summary(index).is_some_and(|summary| !resolved.may_match(filter, summary)) {
+        while segments.summary(index).is_some_and(|it| !may_match(filter, &resolved, &segments, index, it)) {
             index += 1;
+        }
+        if let Some(missing) = missing(filter, &segments, index) {
+            return missing;
         }
         let Some(summary) = segments.summary(index) else {
             let open = segments.open();
@@ -219,21 +240,34 @@ impl LogReader {
                 Found::Segment(Arc::new(open.copy(begin, end)))
             };
         };
-        let end = summary.end;
+        let (lines, time) = (summary.first..summary.end, summary.latest);
         let place = segments.segment(index);
         drop(segments);
-        self.fetch(place).map_or(Found::Skip(end), Found::Segment)
+        match self.fetch(place, lines.start) {
+            Ok(Some(segment)) => Found::Segment(segment),
+            Ok(None) => Found::Skip(lines.end),
+            Err(error) => {
+                let seq = from.max(lines.start);
+                let notice = unreadable(filter, &lines, seq, time, &error);
+                Found::Missing(lines, notice)
+            }
+        }
     }
 
-    /// None: its file is gone, because the session gave it up meanwhile.
-    fn fetch(&self, place: Option<Place>) -> Option<Arc<Segment>> {
-        match place? {
-            Place::Memory(segment) => Some(segment),
-            Place::Disk(path) => {
-                let segment = Arc::new(file::read(&path)?);
-                lock(&self.shared.segments).keep_read(&segment);
-                Some(segment)
-            }
+    /// None: the session gave it up meanwhile.
+    fn fetch(&self, place: Option<Place>, first: u64) -> io::Result<Option<Arc<Segment>>> {
+        match place {
+            None => Ok(None),
+            Some(Place::Memory(segment)) => Ok(Some(segment)),
+            Some(Place::Disk(path)) => match file::read(&path) {
+                Ok(segment) => {
+                    let segment = Arc::new(segment);
+                    lock(&self.shared.segments).keep_read(&segment);
+                    Ok(Some(segment))
+                }
+                Err(error) if lock(&self.shared.segments).keeps(first) => Err(error),
+                Err(_) => Ok(None),
+            },
         }
     }
 
@@ -246,6 +280,14 @@ impl LogReader {
                 Found::End => return None,
                 Found::Skip(to) => {
                     before = to;
+                    continue;
+                }
+                Found::Missing(lines, notice) => {
+                    let is_behind = notice.first < before;
+                    before = lines.start;
+                    if is_behind {
+                        return Some(Lines::notice(notice, before));
+                    }
                     continue;
                 }
                 Found::Segment(segment) => segment,
@@ -284,12 +326,22 @@ impl LogReader {
         let mut behind = segments.index_of(before - 1) + 1;
         while behind > 0 {
             let Some(summary) = segments.summary(behind - 1) else { break };
-            // Of lost lines only the last number has a segment, which may be behind this one.
-            if summary.first < before && resolved.may_match(filter, summary) {
-                let first = summary.first;
+            if may_match(filter, &resolved, &segments, behind - 1, summary) {
+                if let Some(missing) = missing(filter, &segments, behind - 1) {
+                    return missing;
+                }
+                let (lines, time) = (summary.first..summary.end, summary.latest);
                 let place = segments.segment(behind - 1);
                 drop(segments);
-                return self.fetch(place).map_or(Found::Skip(first), Found::Segment);
+                return match self.fetch(place, lines.start) {
+                    Ok(Some(segment)) => Found::Segment(segment),
+                    Ok(None) => Found::Skip(lines.start),
+                    Err(error) => {
+                        let seq = before.min(lines.end) - 1;
+                        let notice = unreadable(filter, &lines, seq, time, &error);
+                        Found::Missing(lines, notice)
+                    }
+                };
             }
             behind -= 1;
         }
@@ -355,7 +407,8 @@ impl LogReader {
         let mut before = self.end();
         while let Some(found) = self.take_back(&filter, before, usize::MAX) {
             before = found.next;
-            let own = |marks: Marks| marks.level() == level && !marks.has(Marks::CLAIMED);
+            let others = Marks::CLAIMED.and(Marks::GAP);
+            let own = |marks: Marks| marks.level() == level && !marks.has(others);
             for place in (0..found.len()).rev().filter(|place| own(found.marks(*place))) {
                 let text = found.segment.text_of(found.picked.get(place)).to_owned();
                 lines.push((found.marks(place).has(Marks::FIRST), text));
@@ -388,6 +441,35 @@ impl LogReader {
     pub fn knows(&self, resource: &ResourceName) -> bool {
         Level::ALL.iter().any(|level| self.count(resource, *level) > 0)
     }
+}
+
+/// Whether a sealed segment may have a wanted line, or stands for some that are lost.
+fn may_match(
+    filter: &Filter,
+    resolved: &Resolved,
+    segments: &Segments,
+    index: usize,
+    summary: &Summary,
+) -> bool {
+    match segments.gap(index) {
+        Some(gap) => filter.notice(gap).is_some(),
+        None => resolved.may_match(filter, summary),
+    }
+}
+
+/// What is to be said of a sealed segment that stands for lines that are lost.
+fn missing(filter: &Filter, segments: &Segments, index: usize) -> Option<Found> {
+    let gap = segments.gap(index)?;
+    Some(Found::Missing(gap.first..gap.end, filter.notice(gap)?))
+}
+
+/// A line that says that others cannot be read.
+fn unreadable(filter: &Filter, lines: &Range<u64>, seq: u64, time: Timestamp, error: &io::Error) -> Segment {
+    let error = lilt_model::os_error::plain(&error.to_string());
+    let count = lines.end - lines.start;
+    let words =
+        format!("lines are missing here: {count} lines of the session cannot be read from disk: {error}");
+    gap::notice(seq, time, filter.single_resource(), &words)
 }
 
 /// Lines, each with whether it is the first of its message.

@@ -7,11 +7,17 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lilt_model::log::Source;
+use lilt_model::os_error::is_shortage;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 
 use super::segment::{Entry, Marks, Owner, Segment, SpanOwner};
+
+/// How often a file is read while this machine lacks what that needs, and the pause between two attempts.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
 
 const HEAD: usize = 24;
 const ENTRY: usize = 15;
@@ -52,10 +58,23 @@ fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// Reads a segment back; none if the file is gone or damaged.
-pub(crate) fn read(path: &Path) -> Option<Segment> {
-    let bytes = std::fs::read(path).ok()?;
-    let mut rest = bytes.as_slice();
+/// Reads a segment back. A shortage of descriptors or memory is waited for, for a moment.
+pub(crate) fn read(path: &Path) -> io::Result<Segment> {
+    let mut attempts = 1;
+    let bytes = loop {
+        match std::fs::read(path) {
+            Err(error) if is_shortage(&error) && attempts < ATTEMPTS => {
+                attempts += 1;
+                std::thread::sleep(PAUSE);
+            }
+            read => break read?,
+        }
+    };
+    parse(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the file is damaged"))
+}
+
+fn parse(bytes: &[u8]) -> Option<Segment> {
+    let mut rest = bytes;
     let first = u64::from_le_bytes(take(&mut rest)?);
     let [spans, entries, length] =
         [take_length(&mut rest)?, take_length(&mut rest)?, take_length(&mut rest)?];

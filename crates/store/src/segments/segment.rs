@@ -31,6 +31,8 @@ impl Marks {
     pub(crate) const FIRST: Marks = Marks(32);
     /// The level is the word of the program that wrote the line, not lilt's.
     pub(crate) const CLAIMED: Marks = Marks(64);
+    /// It stands for lines that are missing.
+    pub(crate) const GAP: Marks = Marks(128);
 
     pub(crate) fn of(level: Level) -> Marks {
         Marks(level as u8)
