@@ -184,8 +184,7 @@ async fn candidate(
     let whose = format!("{} {}", context.edges.deployers.own(), steps.resource());
     match look(context, job, (target, live_update), deployed, &whose).await {
         Ok(candidate) => Ok(Some(candidate)),
-        // It will be back: a build would wait for it, too.
-        Err(failure) if failure.away == Some(Away::Engine) && is_in_the_engine(target) => Err(failure),
+        Err(failure) if is_retried(&failure, target) => Err(failure),
         Err(failure) => {
             if live_update.restart_process.is_some() {
                 tell_no_restart(target, &failure.to_string(), steps);
@@ -198,6 +197,16 @@ async fn candidate(
             }
             Ok(None)
         }
+    }
+}
+
+/// Whether the deployment is to wait for what was away. Another template would replace it as soon as that is back.
+fn is_retried(failure: &Failure, target: &ImageTarget) -> bool {
+    match failure.away {
+        Some(Away::Machine) => true,
+        // A build would wait for it, too.
+        Some(Away::Engine) => is_in_the_engine(target),
+        _ => false,
     }
 }
 
@@ -320,6 +329,16 @@ mod tests {
     use lilt_model::image::RestartProcess;
     use lilt_model::image_facts::ImageFacts;
     use serde_json::json;
+
+    #[test]
+    fn shortage_of_this_machine_is_waited_for_whatever_built_the_image() {
+        let target = |build: ImageBuild| ImageTarget { build, ..ImageTarget::default() };
+        let failure = |away: Option<Away>| Failure { away, ..Failure::environment("no") };
+        let elsewhere = target(ImageBuild::LiveUpdateOnly);
+        assert!(is_retried(&failure(Some(Away::Machine)), &elsewhere));
+        assert!(!is_retried(&failure(Some(Away::Engine)), &elsewhere));
+        assert!(!is_retried(&failure(None), &elsewhere));
+    }
 
     #[test]
     fn an_operators_object_is_given_no_agent_and_that_is_told() {

@@ -5,9 +5,9 @@ use std::path::Path;
 use lilt_docker::Engine;
 use lilt_docker::look::{Directories, Found, ImageConfiguration, Look};
 use lilt_host::files;
-use lilt_model::Failure;
 use lilt_model::image::{LiveUpdate, Sync};
 use lilt_model::image_facts::{Access, Identity, ImageFacts, SyncTarget};
+use lilt_model::{Away, Failure};
 
 /// As runtimes set it where an image does not.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -29,7 +29,8 @@ pub(super) async fn find(
             return facts;
         }
     }
-    Err(Failure::environment("the container through which lilt reads the image was removed meanwhile"))
+    let words = "the container through which lilt reads the image was removed meanwhile";
+    Err(Failure::environment(words).away(Away::Engine))
 }
 
 async fn examine(
