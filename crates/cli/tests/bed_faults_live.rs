@@ -39,6 +39,38 @@ fn an_agent_is_reached_again_after_a_restart_of_the_api_server() {
     lilt.quit();
 }
 
+/// A save each second while the API server refuses connections for a minute: each arrives in the pod that runs.
+#[test]
+fn every_save_of_a_minute_without_api_server_arrives_in_place() {
+    let bed = Bed::get();
+    let _alone = bed.alone();
+    let site = small::site("faults-minute", "scratch", "1234");
+    small::lock(&site);
+    small::with_steps(&site, "sync('app/www', '/www')");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+
+    let stopped = bed.stop("apiserver");
+    for number in 0..60 {
+        site.project.write(&format!("app/www/{number}.html"), &format!("save {number}\n"));
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+    drop(stopped);
+
+    for number in 0..60 {
+        lilt_testbed_env::eventually(&format!("save {number} is served"), || {
+            support::page::get(site.port, &format!("/{number}.html"))
+                .filter(|page| *page == format!("save {number}\n"))
+        });
+    }
+    lilt.wait_until_ready("web");
+    assert_eq!((site.only_pod(), small::restarts(&site, &pod)), (pod, "0".to_owned()));
+    assert_eq!(lilt.count("STEP 1/3"), 1, "nothing was built again");
+    lilt.quit();
+}
+
 /// A machine that slept, a VPN that took another way: the connections are dead, and nobody says so.
 #[test]
 fn a_save_finds_its_way_when_connections_died_without_a_word() {

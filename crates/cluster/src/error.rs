@@ -19,6 +19,13 @@ pub fn is_forbidden(failure: &Failure) -> bool {
     failure.message.starts_with(FORBIDDEN)
 }
 
+const LOGIN_REFUSED: &str = "the cluster does not accept your login";
+
+/// Whether the API server said that it does not know the user: the login may have expired, and can be renewed.
+pub(crate) fn is_login_refused(failure: &Failure) -> bool {
+    failure.message.starts_with(LOGIN_REFUSED)
+}
+
 /// An error and all its sources in one line, without repeating what a source already says.
 pub(crate) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
@@ -67,12 +74,9 @@ impl Cluster {
     /// A failed request that no caller knows more about. `doing` completes "while …".
     pub(crate) fn failure(&self, doing: &str, error: &kube::Error) -> Failure {
         match code(error) {
-            Some(401) => Failure::environment(format!(
-                "the cluster does not accept your login (context {})",
-                self.context()
-            ))
-            .detail(causes_of_status(error))
-            .hint("log in again, or check the user of this context in your kubeconfig"),
+            Some(401) => Failure::environment(format!("{LOGIN_REFUSED} (context {})", self.context()))
+                .detail(causes_of_status(error))
+                .hint("log in again, or check the user of this context in your kubeconfig"),
             Some(403) => self.forbidden(doing, error),
             Some(_) => Failure::environment(format!("the API server refused while {doing}"))
                 .detail(causes_of_status(error)),

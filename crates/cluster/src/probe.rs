@@ -12,7 +12,7 @@ use lilt_model::cluster::{ClusterInfo, Runtime};
 use lilt_model::{Away, Failure};
 
 use crate::connect::Cluster;
-use crate::error::{causes_of_status, code, is_not_ready, is_unreachable};
+use crate::error::{causes_of_status, code, is_login_refused, is_not_ready, is_unreachable};
 use registry::Announced;
 
 /// The same patience that Tilt has: slow login plugins are common.
@@ -58,6 +58,16 @@ impl Cluster {
         match tokio::time::timeout(within, self.version()).await {
             Err(_) => Err(self.silent(within)),
             Ok(Err(failure)) if is_unreachable(&failure) => Err(failure),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Fails as [`Self::check_reachable`] does, and also if the API server does not accept the user's login: a login that has
+    /// expired can be renewed.
+    pub async fn check_login(&self, within: Duration) -> Result<(), Failure> {
+        match tokio::time::timeout(within, self.version()).await {
+            Err(_) => Err(self.silent(within)),
+            Ok(Err(failure)) if is_unreachable(&failure) || is_login_refused(&failure) => Err(failure),
             Ok(_) => Ok(()),
         }
     }

@@ -18,6 +18,7 @@ pub(crate) fn keep_out_of_event(redactor: &Redactor, event: &mut Event) {
         }
         Event::ObjectImageBuilt { record: Some(record), .. } => redact_build(redactor, record),
         Event::StageBegan { detail, .. } => redactor.redact_in_place(detail),
+        Event::ObjectSyncWaits { message, .. } => redactor.redact_in_place(message),
         Event::ProbeChanged { cause: Some(cause), .. } => redactor.redact_in_place(cause),
         _ => {}
     }

@@ -117,6 +117,9 @@ pub fn apply(state: &mut State, at: Timestamp, event: Event) {
             objects::objects_coming(state, &name, run, &resource, Leftovers::objects(cluster, objects));
         }
         Event::ObjectsApplied { name, run, outcome } => objects::objects_applied(state, &name, run, outcome),
+        Event::ObjectSyncWaits { name, run, container, message } => {
+            objects::live_update_waits(state, &name, run, &container, message);
+        }
         Event::ObjectSynced { name, run, container, outcome } => {
             objects::live_update_synced(state, &name, run, &container, outcome);
         }

@@ -260,6 +260,13 @@ pub enum Event {
         run: u64,
         outcome: Result<AppliedObjects, Failure>,
     },
+    /// One container of a `LiveUpdate` waits for what does not respond; why.
+    ObjectSyncWaits {
+        name: String,
+        run: u64,
+        container: ContainerId,
+        message: String,
+    },
     /// One container of a `LiveUpdate` is done.
     ObjectSynced {
         name: String,
@@ -465,23 +472,35 @@ pub enum Drift {
     Deleted,
     /// The fields, each as it was applied and as it is.
     Changed(Vec<String>),
+    /// The same, by another session of lilt, which deployed the object.
+    Replaced {
+        by: String,
+        fields: Vec<String>,
+    },
 }
 
 impl Drift {
     pub fn words(&self, object: &ObjectRef) -> String {
-        /// More fields than this tell nobody anything.
-        const TOLD: usize = 5;
         match self {
             Drift::Deleted => format!("{object} was deleted in the cluster"),
             Drift::Changed(fields) => {
-                let mut told = fields.iter().take(TOLD).cloned().collect::<Vec<_>>().join(", ");
-                if fields.len() > TOLD {
-                    told.push_str(" …");
-                }
-                format!("{object} was changed in the cluster (applied → now): {told}")
+                format!("{object} was changed in the cluster (applied → now): {}", listed(fields))
+            }
+            Drift::Replaced { by, fields } => {
+                format!("{object} was replaced by what {by} deployed (applied → now): {}", listed(fields))
             }
         }
     }
+}
+
+/// Lists the first of the fields: more than these tell nobody anything.
+fn listed(fields: &[String]) -> String {
+    const TOLD: usize = 5;
+    let mut told = fields.iter().take(TOLD).cloned().collect::<Vec<_>>().join(", ");
+    if fields.len() > TOLD {
+        told.push_str(" …");
+    }
+    told
 }
 
 /// Why a container could not be brought up to date in place.

@@ -60,7 +60,7 @@ pub(crate) use files::{
 pub(crate) use images::image_changed;
 pub(crate) use live_update::{
     LiveRun, begin_all as begin_live_updates, broke as live_update_broke, synced as live_update_synced,
-    touch_all as touch_live_updates,
+    touch_all as touch_live_updates, waits as live_update_waits,
 };
 pub(crate) use notes::{noted, show_notes, show_notes_on};
 pub(crate) use owners::gone as owner_gone;

@@ -85,6 +85,28 @@ fn what_is_copied_for_another_specification_is_given_up() {
 }
 
 #[test]
+fn live_update_that_waits_for_its_cluster_says_so_until_it_is_done() {
+    let mut script = copying(json!([]));
+    save(&mut script, "/p/w/src/a");
+    let run = sync(&script).job.expect("something is copied").update;
+    let message = "the cluster gave no answer".to_owned();
+    let expected = json!({"reason": "WaitingForCluster", "message": message});
+    let waits = |run: u64| Event::ObjectSyncWaits {
+        name: "own".to_owned(),
+        run,
+        container: ContainerId::new("c1"),
+        message: message.clone(),
+    };
+    let waiting = |script: &Script| status(script, "LiveUpdate", "own")["containers"][0]["waiting"].clone();
+    script.event(waits(run + 1));
+    assert_eq!(waiting(&script), Value::Null, "it is no run of it");
+    script.event(waits(run));
+    assert_eq!(waiting(&script), expected);
+    synced(&mut script, Ok(()));
+    assert_eq!(waiting(&script), Value::Null);
+}
+
+#[test]
 fn a_live_update_tells_what_it_waits_for_and_why_files_cannot_be_copied() {
     let mut script = Script::loaded(vec![workload("w")]);
     script.connect().deploy("w", "one").pod(starting("w", "w-1", "one"));

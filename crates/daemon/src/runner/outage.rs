@@ -83,7 +83,8 @@ impl<'c> Persistence<'c> {
     }
 }
 
-async fn is_over(context: &Context, outage: &Outage) -> bool {
+/// Whether it seems to be over.
+pub(super) async fn is_over(context: &Context, outage: &Outage) -> bool {
     match &outage.away {
         Away::Cluster => match context.cluster(&outage.cluster) {
             Ok(cluster) => cluster.answers(SILENCE).await,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_cluster::{Changes, Cluster, Output, is_closed, is_forbidden};
-use lilt_engine::{Event, SyncFault, SyncJob, SyncTask, TaskSpec};
+use lilt_engine::{Event, Outage, SyncFault, SyncJob, SyncTask, TaskSpec};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
@@ -19,7 +19,7 @@ use lilt_store::Span;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use super::{patience, report};
+use super::{outage, patience, report};
 use crate::context::Context;
 use crate::settings::Transport;
 use channel::Channel;
@@ -63,7 +63,13 @@ pub(crate) async fn run(
                 done = job.update;
                 let mut span = context.update_span(&resource, job.update);
                 let told = job.cause.as_ref().filter(|_| object.is_none()).map(|_| job.update);
-                let stages = Stages { context: &context, resource: &resource, id: job.update, update: told };
+                let stages = Stages {
+                    context: &context,
+                    resource: &resource,
+                    object: object.as_deref(),
+                    id: job.update,
+                    update: told,
+                };
                 let owner = object.as_deref().unwrap_or(resource.as_str());
                 let readings = &context.edges.readings;
                 readings.complete(&mut roots, &task.live_update);
@@ -116,9 +122,9 @@ impl<'a> Target<'a> {
     /// Closes the channel and waits until another attempt is worth it. Returns false if it is not.
     async fn retry(&mut self, task: &SyncTask, failure: &Failure, stages: &Stages<'_>) -> bool {
         self.channel = None;
-        let cluster = &self.cluster;
-        let check = || cluster.check_reachable(RESPONSE_TIMEOUT);
-        self.retries.wait(failure, check, |cause| stages.wait_for_cluster(task, cause)).await
+        let (context, cluster) = (self.context, &self.cluster);
+        let check = || check_available(context, cluster, task, failure);
+        self.retries.wait(failure, check, |cause| stages.wait(task, cause)).await
     }
 
     async fn channel(&mut self, task: &SyncTask) -> Result<&mut Channel, Failure> {
@@ -147,6 +153,23 @@ impl<'a> Target<'a> {
         }
         self.by_engine = DockerChannel::open(self.context, task).await.is_ok();
         self.by_engine
+    }
+}
+
+/// Whether what an attempt failed for may be there by now: the API server, unless the failure names something else.
+async fn check_available(
+    context: &Context,
+    cluster: &Cluster,
+    task: &SyncTask,
+    failure: &Failure,
+) -> Result<(), Failure> {
+    let away = match &failure.away {
+        None | Some(Away::Cluster) => return cluster.check_login(RESPONSE_TIMEOUT).await,
+        Some(away) => away.clone(),
+    };
+    match outage::is_over(context, &Outage { cluster: task.pod.cluster.clone(), away }).await {
+        true => Ok(()),
+        false => Err(failure.clone()),
     }
 }
 
@@ -253,6 +276,8 @@ impl Shortage {
 struct Stages<'a> {
     context: &'a Context,
     resource: &'a ResourceName,
+    /// The `LiveUpdate` that asks for it, if one does.
+    object: Option<&'a str>,
     /// The number of the update, for its log.
     id: u64,
     /// The same; none if another container reports the stages.
@@ -267,11 +292,18 @@ impl Stages<'_> {
         }
     }
 
-    /// Reports that the update waits for its cluster.
-    async fn wait_for_cluster(&self, task: &SyncTask, cause: Failure) {
+    /// Reports that the update waits for what does not respond.
+    async fn wait(&self, task: &SyncTask, cause: Failure) {
         let line = format!("  → Waiting to update container {}: {}", container_name(task), cause.message);
         self.context.update_span(self.resource, self.id).info(&line);
-        self.begin(StageKind::Wait, &cause.message).await;
+        match self.object {
+            Some(name) => {
+                let (name, run, container, message) =
+                    (name.to_owned(), self.id, task.id.clone(), cause.message);
+                self.context.tell(Event::ObjectSyncWaits { name, run, container, message }).await;
+            }
+            None => self.begin(StageKind::Wait, &cause.message).await,
+        }
     }
 }
 

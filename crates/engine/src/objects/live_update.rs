@@ -81,6 +81,8 @@ struct Job {
     up_to: u64,
     paths: Vec<PathBuf>,
     everything: bool,
+    /// What it waits for.
+    waits: Option<String>,
 }
 
 /// Why nothing is copied.
@@ -225,8 +227,17 @@ fn begin(state: &mut State, run: &mut LiveRun) {
         let Some(up_to) = untried.or(first) else { continue };
         let paths = missing().map(|(path, _)| path.to_path_buf()).collect();
         let everything = target.initial_sync != InitialSync::Done;
-        target.job = Some(Job { run: state.next_sequence(), up_to, paths, everything });
+        target.job = Some(Job { run: state.next_sequence(), up_to, paths, everything, waits: None });
     }
+}
+
+pub(crate) fn waits(state: &mut State, name: &str, number: u64, container: &ContainerId, message: String) {
+    let key = ObjectKey::new("LiveUpdate", name);
+    let Some(Made { run: Run::Live(run), .. }) = state.objects.made.get_mut(&key) else { return };
+    let job = run.containers.get_mut(container).and_then(|target| target.job.as_mut());
+    let Some(job) = job.filter(|job| job.run == number) else { return };
+    job.waits = Some(message);
+    state.objects.touch(&key);
 }
 
 pub(crate) fn synced(

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use lilt_cluster::is_unreachable;
 use lilt_model::{Class, Failure};
 use tokio::time::Instant;
 
@@ -51,8 +50,8 @@ impl Retries {
 
     /// Waits until another attempt is worth it. Returns false if it is not.
     ///
-    /// Waits for an unreachable API server however long that takes: a build and a deploy would need it as well, and would
-    /// replace a pod that runs. `report` gets the reason for the wait, once.
+    /// Waits for an unreachable API server, or whatever else `check_reachable` checks, however long that takes: a build and a
+    /// deploy would need it as well, and would replace a pod that runs. `report` gets the reason for the wait, once.
     pub(super) async fn wait<Check, Report>(
         &mut self,
         failure: &Failure,
@@ -75,7 +74,7 @@ impl Retries {
             Err(cause) => cause,
             Ok(()) => {
                 // It may have come back this moment. Where only such connections fail, as behind some proxies, once is enough.
-                let is_back = is_unreachable(failure) && !std::mem::replace(&mut self.came_back, true);
+                let is_back = failure.away.is_some() && !std::mem::replace(&mut self.came_back, true);
                 let is_starting = self.startup_ends.is_some_and(|end| Instant::now() < end);
                 if is_back || is_starting {
                     tokio::time::sleep(self.timing.pause).await;
@@ -152,7 +151,8 @@ mod tests {
 
     #[tokio::test]
     async fn unreachable_api_server_is_waited_for_and_reported_once() {
-        for failure in [refused(), lost()] {
+        let engine = Failure::environment("no engine").away(Away::Engine);
+        for failure in [refused(), lost(), engine] {
             let mut retries = retries(HOUR, None);
             exhaust_attempts(&mut retries).await;
             assert_eq!(wait(&mut retries, &failure, 50).await, (true, 1), "{failure}");

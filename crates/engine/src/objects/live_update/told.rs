@@ -32,7 +32,10 @@ fn running((id, target): (&ContainerId, &Target)) -> Value {
         Some(Fault::Step(words)) => words.as_str(),
         Some(Fault::Transport(_)) | None => "",
     };
+    let waits = target.job.as_ref().and_then(|job| job.waits.as_ref());
+    let waits = waits.map(|message| json!({"reason": "WaitingForCluster", "message": message}));
     container(&target.place, Some(id))
+        .put_unless_empty("waiting", waits.unwrap_or_default())
         .put_unless_empty("lastFileTimeSynced", target.synced.map_or(Value::Null, |at| json!(at)))
         .put_unless_empty("lastExecError", error)
         .value()
