@@ -33,11 +33,15 @@ impl Deployers {
         &self.own
     }
 
-    /// What to say of another session that deployed an object, once for each of them. None if it may have ended before this
-    /// one began.
-    pub(crate) fn warning(&self, object: &ObjectRef, other: &OtherDeployer) -> Option<String> {
+    /// Whether another session deployed an object beside this one. It may have ended before this one began, and be no concern.
+    pub(crate) fn is_beside(&self, other: &OtherDeployer) -> bool {
         let deployed_meanwhile = other.changed.is_some_and(|changed| changed > self.started);
-        if !deployed_meanwhile && !self.runs_here(&other.name) {
+        deployed_meanwhile || self.runs_here(&other.name)
+    }
+
+    /// What to say of another session that deploys beside this one, once for each of them.
+    pub(crate) fn warning(&self, object: &ObjectRef, other: &OtherDeployer) -> Option<String> {
+        if !self.is_beside(other) {
             return None;
         }
         let is_new = self.warned_of.send_if_modified(|warned_of| warned_of.insert(other.name.clone()));

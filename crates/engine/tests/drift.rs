@@ -96,6 +96,20 @@ fn a_change_is_looked_at_told_and_put_right_by_the_next_update() {
 }
 
 #[test]
+fn pods_of_another_session_are_named_as_its_own() {
+    let mut script = deployed(DriftHabit::Tell, workload("web"));
+    changed(&mut script, "uid-web:1:other");
+    let by = "ann@host:7 /home/ann/Tiltfile".to_owned();
+    inspected(&mut script, Some(Drift::Replaced { by, fields: vec!["image: a → b".into()] }));
+    script.event(Event::PodGone { pod: pod_ref("web-1") });
+    let words = "replaced by what ann@host:7 /home/ann/Tiltfile deployed";
+    assert!(drift(&script).is_some_and(|drift| drift.contains(words)));
+    let resource = project_resource(&script.state, &"web".into()).expect("a resource");
+    let shown = resource.metadata.annotations.get("lilt.dev/runtime-message").map(String::as_str);
+    assert_eq!(shown, Some(words));
+}
+
+#[test]
 fn what_was_put_back_is_no_drift_any_more() {
     let mut script = deployed(DriftHabit::Tell, workload("web"));
     changed(&mut script, "uid-web:1:other");

@@ -100,6 +100,11 @@ fn session_of_another_checkout_is_named_once_and_shares_the_pod() {
         warning.contains(&format!(":{} {}", second.pid(), other.file("Tiltfile").display())),
         "{warning}"
     );
+    first.wait_until("web", "says whose pods there are", |it| {
+        let words = it["metadata"]["annotations"]["lilt.dev/runtime-message"].as_str().unwrap_or_default();
+        words.starts_with("replaced by what ")
+            && words.contains(&other.file("Tiltfile").display().to_string())
+    });
     site.project.write("app/Dockerfile", &format!("{dockerfile}ENV CHECKOUT=first\n"));
     first.has_lines("web │      DONE IN: ", 2);
     second.has_lines("another lilt session deploys here, too: ", 1);

@@ -115,11 +115,15 @@ async fn drift(
         None => Some(Drift::Deleted),
         Some((changes, _)) if changes.is_empty() => None,
         Some((changes, other)) => {
-            if let Some(warning) = other.and_then(|other| deployers.warning(suspect, &other)) {
+            if let Some(warning) = other.as_ref().and_then(|other| deployers.warning(suspect, other)) {
                 let mut span = context.runtime_span(resource, format!("drift:{resource}"));
                 span.print(Level::Warn, &warning);
             }
-            Some(Drift::Changed(changes.iter().map(ToString::to_string).collect()))
+            let fields = changes.iter().map(ToString::to_string).collect();
+            Some(match other.filter(|other| deployers.is_beside(other)) {
+                Some(other) => Drift::Replaced { by: other.name, fields },
+                None => Drift::Changed(fields),
+            })
         }
     };
     Ok((suspect.clone(), drift))

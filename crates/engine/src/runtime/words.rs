@@ -83,6 +83,10 @@ pub(super) fn no_pod_words(state: &State, cluster: &ClusterName, kubernetes: &Ku
     if let Some((namespace, failure)) = refused {
         return format!("its pods in namespace {namespace} cannot be seen: {}", failure.message);
     }
+    // Those that there are belong to the other one.
+    if let Some(by) = kubernetes.drifting.replaced_by() {
+        return format!("replaced by what {by} deployed");
+    }
     let begun = kubernetes.applied_during.map_or(Timestamp::ZERO, |(begun, _)| begun.second());
     let recent = |notice: &&Notice| notice.at >= begun;
     match kubernetes.notices.iter().rev().find(recent) {

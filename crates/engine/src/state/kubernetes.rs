@@ -76,6 +76,14 @@ impl Drifting {
         self.found.values().any(|drift| *drift == Drift::Deleted)
     }
 
+    /// The session that deployed others in the place of its objects.
+    pub(crate) fn replaced_by(&self) -> Option<&str> {
+        self.found.values().find_map(|drift| match drift {
+            Drift::Replaced { by, .. } => Some(by.as_str()),
+            Drift::Deleted | Drift::Changed(_) => None,
+        })
+    }
+
     pub(crate) fn words(&self) -> Option<String> {
         let words: Vec<String> = self.found.iter().map(|(object, drift)| drift.words(object)).collect();
         (!words.is_empty()).then(|| words.join("; "))
