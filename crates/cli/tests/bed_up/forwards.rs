@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -216,5 +217,34 @@ fn two_hundred_web_sockets_are_open_at_once() {
     // Each stays open until the last one has been served.
     let sockets: Vec<_> = clients.into_iter().map(|client| client.join().expect("it is served")).collect();
     assert_eq!(sockets.len(), MANY);
+    lilt.quit();
+}
+
+/// Nobody ever closes the connections, and lilt may have few files open.
+#[test]
+fn forward_with_too_many_connections_leaves_the_session_working() {
+    let site = Site::new("flooded");
+    let second = free_port();
+    let forward = format!("port_forwards='{}:8080'", site.port);
+    let forwards = format!("port_forwards=['{}:8080', '{second}:8080']", site.port);
+    assert!(site.tiltfile().contains(&forward), "{}", site.tiltfile());
+    site.project.write("Tiltfile", &site.tiltfile().replace(&forward, &forwards));
+    let shell = format!("ulimit -n 256; exec {} up --stream --port random", env!("CARGO_BIN_EXE_lilt"));
+    let lilt =
+        Start::program(Path::new("/bin/sh"), &site.project, &["-c", &shell]).on(&site.namespace).start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pods = site.pods();
+
+    let connect = || TcpStream::connect(("127.0.0.1", site.port)).expect("the port is listened on");
+    let flood: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
+    lilt.wait_for_line("connections are open through forwarded ports");
+    site.project.write("app/www/index.html", "two\n");
+    eventually("the save is served by the other forward", || get(second, "/").filter(|page| page == "two\n"));
+    assert!(get(lilt.port(), "/").is_some(), "the page is served");
+    drop(flood);
+    site.serves("two");
+    assert_eq!(site.pods(), pods);
+    lilt.has_lines("STEP 1/3", 1);
     lilt.quit();
 }

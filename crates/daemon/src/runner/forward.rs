@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use lilt_cluster::{Forwarder, PortStream, is_forbidden};
 use lilt_engine::{Event, ForwardState, ForwardTarget, TaskSpec};
 use lilt_model::kubernetes::Forward;
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 use crate::context::Context;
 use listen::Listeners;
 pub(crate) use slots::ConnectionSlots;
+use slots::Place;
 
 /// How long a connection waits for a pod to take it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -89,33 +91,50 @@ impl Port {
         // Connections end with this task.
         let mut connections = JoinSet::new();
         let mut complaints = Complaints::default();
+        let slots = self.context.edges.forward_slots.of_forward();
+        // A connection without a place. No more are accepted meanwhile.
+        let mut waiting: Option<BoxFuture<'static, (TcpStream, Place)>> = None;
         loop {
-            tokio::select! {
-                accepted = listeners.accept() => match accepted {
-                    Ok(client) => {
-                        let slots = &self.context.edges.forward_slots;
-                        let place = match slots.try_take() {
-                            Some(place) => Some(place),
-                            None => {
-                                self.warn_of_limit(&mut complaints);
-                                slots.take().await
-                            }
-                        };
-                        let connection = connect(client, self.local_port, Arc::clone(&forwarder), spec.clone());
-                        connections.spawn(async move {
-                            let ended = connection.await;
-                            drop(place);
-                            ended
-                        });
-                    }
+            let accepts = waiting.is_none();
+            let placed = async {
+                match &mut waiting {
+                    Some(waiting) => waiting.await,
+                    None => std::future::pending().await,
+                }
+            };
+            let (client, place) = tokio::select! {
+                placed = placed => {
+                    waiting = None;
+                    placed
+                }
+                accepted = listeners.accept(), if accepts => match accepted {
+                    Ok(client) => match slots.try_take() {
+                        Some(place) => (client, place),
+                        None => {
+                            self.warn_of_limit(&mut complaints, slots.most());
+                            let place = slots.take();
+                            waiting = Some(Box::pin(async move { (client, place.await) }));
+                            continue;
+                        }
+                    },
                     // Out of descriptors, say: what is open goes on, new ones wait.
-                    Err(_) => tokio::time::sleep(PAUSE).await,
+                    Err(_) => {
+                        tokio::time::sleep(PAUSE).await;
+                        continue;
+                    }
                 },
                 Some(ended) = connections.join_next() => {
                     let failure = ended.unwrap_or_else(|panic| Err(Failure::internal(panic.to_string()))).err();
                     self.settle(&mut complaints, failure).await;
+                    continue;
                 }
-            }
+            };
+            let connection = connect(client, self.local_port, Arc::clone(&forwarder), spec.clone());
+            connections.spawn(async move {
+                let ended = connection.await;
+                drop(place);
+                ended
+            });
         }
     }
 
@@ -165,8 +184,7 @@ impl Port {
     }
 
     /// Other connections have all the descriptors that forwards may have: new ones wait.
-    fn warn_of_limit(&self, complaints: &mut Complaints) {
-        let most = self.context.edges.forward_slots.most();
+    fn warn_of_limit(&self, complaints: &mut Complaints, most: usize) {
         let warning = format!(
             "WARNING: {most} connections are open through forwarded ports, as many as the limit of open files allows: new \
              ones wait until others are closed; raise the limit with `ulimit -n` before `lilt up`"

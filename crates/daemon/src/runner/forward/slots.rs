@@ -12,10 +12,18 @@ const RESERVE: u64 = 256;
 /// Without these, forwards would be of no use.
 const FEWEST: usize = 8;
 
+/// The part of all places that is kept for forwards with few connections.
+const KEPT: usize = 4;
+/// So many connections of one forward may have a place of those.
+const FEW: usize = 4;
+
 /// Places for connections. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionSlots {
-    free: Arc<Semaphore>,
+    /// For whoever comes first.
+    shared: Arc<Semaphore>,
+    /// For forwards that have few: one that is flooded must not starve the others.
+    kept: Arc<Semaphore>,
     most: usize,
 }
 
@@ -27,23 +35,63 @@ impl ConnectionSlots {
             let most = (limit - reserve) / FILES_PER_CONNECTION;
             usize::try_from(most).unwrap_or(usize::MAX).clamp(FEWEST, Semaphore::MAX_PERMITS)
         });
-        Self { free: Arc::new(Semaphore::new(most)), most }
+        let kept = most / KEPT;
+        Self { shared: Arc::new(Semaphore::new(most - kept)), kept: Arc::new(Semaphore::new(kept)), most }
     }
 
-    /// How many there are.
+    pub(super) fn of_forward(&self) -> ForwardSlots {
+        ForwardSlots { all: self.clone(), own: Arc::new(Semaphore::new(FEW)) }
+    }
+}
+
+/// The places that one forward may take.
+#[derive(Debug)]
+pub(super) struct ForwardSlots {
+    all: ConnectionSlots,
+    /// How many of the places that are kept it may still take.
+    own: Arc<Semaphore>,
+}
+
+/// The place of one connection, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    _place: OwnedSemaphorePermit,
+    /// Of the forward, if the place is one of those that are kept.
+    _own: Option<OwnedSemaphorePermit>,
+}
+
+impl ForwardSlots {
+    /// How many there are for all forwards.
     pub(super) fn most(&self) -> usize {
-        self.most
+        self.all.most
     }
 
-    /// A place until it is dropped; none if all are taken.
-    pub(super) fn try_take(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.free).try_acquire_owned().ok()
+    /// None if all are taken.
+    pub(super) fn try_take(&self) -> Option<Place> {
+        if let Ok(place) = Arc::clone(&self.all.shared).try_acquire_owned() {
+            return Some(Place { _place: place, _own: None });
+        }
+        let own = Arc::clone(&self.own).try_acquire_owned().ok()?;
+        let place = Arc::clone(&self.all.kept).try_acquire_owned().ok()?;
+        Some(Place { _place: place, _own: Some(own) })
     }
 
     /// Waits for a place. Who asked first is first.
-    pub(super) async fn take(&self) -> Option<OwnedSemaphorePermit> {
-        // It is never closed.
-        Arc::clone(&self.free).acquire_owned().await.ok()
+    pub(super) fn take(&self) -> impl Future<Output = Place> + Send + use<> {
+        let shared = Arc::clone(&self.all.shared);
+        let (own, kept) = (Arc::clone(&self.own), Arc::clone(&self.all.kept));
+        async move {
+            let kept = async move {
+                let own = own.acquire_owned().await.ok()?;
+                Some((kept.acquire_owned().await.ok()?, own))
+            };
+            // Neither is ever closed.
+            tokio::select! {
+                Ok(place) = shared.acquire_owned() => Place { _place: place, _own: None },
+                Some((place, own)) = kept => Place { _place: place, _own: Some(own) },
+                else => std::future::pending().await,
+            }
+        }
     }
 }
 
@@ -53,7 +101,7 @@ mod tests {
 
     #[test]
     fn reserve_is_left_for_the_rest_of_the_session() {
-        let most = |limit| ConnectionSlots::within(limit).most();
+        let most = |limit| ConnectionSlots::within(limit).most;
         assert_eq!(most(Some(256)), 64);
         assert_eq!(most(Some(1024)), 384);
         assert_eq!(most(Some(4096)), 1536);
@@ -61,16 +109,34 @@ mod tests {
         assert!(most(None) > 1_000_000);
     }
 
+    fn fill(slots: &ForwardSlots) -> Vec<Place> {
+        std::iter::from_fn(|| slots.try_take()).collect()
+    }
+
     #[tokio::test]
     async fn place_is_free_again_after_its_connection() {
-        let slots = ConnectionSlots::within(Some(16));
-        let mut taken: Vec<_> = std::iter::from_fn(|| slots.try_take()).collect();
+        let slots = ConnectionSlots::within(Some(16)).of_forward();
+        let mut taken = fill(&slots);
         assert_eq!(taken.len(), FEWEST);
-        let waiting = tokio::spawn({
-            let slots = slots.clone();
-            async move { slots.take().await.is_some() }
-        });
+        let waiting = tokio::spawn(slots.take());
         drop(taken.pop());
-        assert!(waiting.await.unwrap());
+        waiting.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn flooded_forward_leaves_places_to_others() {
+        let slots = ConnectionSlots::within(Some(256));
+        let flooded = slots.of_forward();
+        let taken = fill(&flooded);
+        assert_eq!(taken.len(), slots.most - slots.most / KEPT + FEW);
+        let waiting = tokio::spawn(flooded.take());
+        let other = slots.of_forward();
+        let few = fill(&other);
+        assert_eq!(few.len(), FEW);
+        assert!(!waiting.is_finished());
+        drop(few);
+        other.take().await;
+        drop(taken);
+        waiting.await.unwrap();
     }
 }
