@@ -97,10 +97,11 @@ fn show(mut span: Span, found: &Attempt) {
 
 /// Returns the output of an attempt and the cause of its failure, without a cause that repeats the output.
 fn shown_lines(found: &Attempt) -> Vec<&str> {
-    let last = found.output.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let shown = || found.output.lines().take(SHOWN_LINES);
+    let last = shown().map(str::trim).filter(|line| !line.is_empty()).last();
     let repeats = |cause: &&str| last.is_some_and(|last| cause.ends_with(last));
     let cause = found.cause.as_deref().filter(|cause| !repeats(cause));
-    found.output.lines().take(SHOWN_LINES).chain(cause).collect()
+    shown().chain(cause).collect()
 }
 
 /// When to try. Until the first success, the cheap kinds are also tried between their times, ever more seldom: the
@@ -172,6 +173,16 @@ mod tests {
         let hangs = attempt("waiting\n", "`sh` did not end within 1s");
         assert_eq!(shown_lines(&hangs), ["waiting", "`sh` did not end within 1s"]);
         assert_eq!(shown_lines(&attempt("yes\n", "")), ["yes"]);
+    }
+
+    #[test]
+    fn long_output_of_a_probe_ends_with_the_cause() {
+        let output: Vec<String> = (1..=30).map(|line| format!("line {line}.")).collect();
+        let cause = "`sh` ended with exit status 1: line 30.".to_owned();
+        let attempt = Attempt { cause: Some(cause.clone()), output: output.join("\n") };
+        let shown = shown_lines(&attempt);
+        assert_eq!(shown.len(), SHOWN_LINES + 1);
+        assert_eq!((shown[SHOWN_LINES - 1], shown[SHOWN_LINES]), ("line 20.", &*cause));
     }
 
     #[test]
