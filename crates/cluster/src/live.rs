@@ -7,6 +7,7 @@ mod changes;
 mod container;
 mod exec;
 mod frames;
+mod recent;
 mod script;
 mod sent_times;
 mod shell;

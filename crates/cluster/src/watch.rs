@@ -126,6 +126,7 @@ impl Watch {
             Step::Changed(pod) => self.changed(pod).await,
             Step::Gone(pod) => {
                 self.waiting.remove(&uid(&pod));
+                self.owners.gone(&pod);
                 let meta = pod.metadata;
                 let namespace = meta.namespace.unwrap_or_default();
                 self.tell(NamespaceFact::PodGone(PodRef {
@@ -144,6 +145,7 @@ impl Watch {
     async fn listed(&mut self, pods: Vec<core::Pod>) -> Result<(), Deaf> {
         self.waiting.clear();
         self.resolving.clear();
+        self.owners.begin_again();
         let owners: Vec<_> = pods.iter().map(|pod| self.owners.of(pod)).collect();
         let owners = join_all(owners).await;
         let list = pods.iter().zip(owners).map(|(pod, owners)| translate(pod, owners)).collect();

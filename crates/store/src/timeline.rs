@@ -10,6 +10,8 @@ use lilt_model::timeline::UpdateRecord;
 const OF_ONE: usize = 500;
 /// And so many of all resources together.
 const OF_ALL: usize = 10_000;
+/// So many bytes of each text of a record. The log has all of it.
+const OF_TEXT: usize = 4 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
@@ -25,6 +27,8 @@ impl Timeline {
         if record.end.is_some() {
             record.stages.shrink_to_fit();
         }
+        let stages = record.stages.iter_mut().map(|stage| &mut stage.detail);
+        stages.chain([&mut record.cause]).chain(&mut record.error).for_each(cut);
         let number = record.update;
         let records = self.records.entry(resource.clone()).or_default();
         match records.binary_search_by_key(&number, |record| record.update) {
@@ -68,10 +72,18 @@ impl Timeline {
     }
 }
 
+fn cut(text: &mut String) {
+    if text.len() > OF_TEXT {
+        text.truncate(text.floor_char_boundary(OF_TEXT));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use lilt_model::Timestamp;
-    use lilt_model::timeline::Outcome;
+    use lilt_model::timeline::{Outcome, Stage, StageKind};
 
     use super::*;
 
@@ -114,6 +126,25 @@ mod tests {
         assert!(
             timeline.read(None).iter().flat_map(|(_, records)| records).all(|record| record.update >= 10)
         );
+    }
+
+    #[test]
+    fn long_texts_of_a_record_are_cut() {
+        let mut timeline = Timeline::default();
+        let long = "ä".repeat(OF_TEXT);
+        let stage = Stage { stage: StageKind::Run, detail: long.clone(), begin: Timestamp::ZERO, end: None };
+        let record = UpdateRecord {
+            cause: long.clone(),
+            error: Some(long),
+            stages: vec![stage],
+            ..record(1, Outcome::Failed)
+        };
+        timeline.put("a".into(), record);
+        let read = timeline.read(None);
+        let record = &read[0].1[0];
+        let expected = format!("{}…", "ä".repeat(OF_TEXT / 2));
+        assert_eq!(record.error.as_deref(), Some(&*expected));
+        assert_eq!((&record.cause, &record.stages[0].detail), (&expected, &expected));
     }
 
     #[test]

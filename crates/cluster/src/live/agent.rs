@@ -1,6 +1,5 @@
 //! The way that needs nothing of the image: lilt's agent, with which the pod was made, or which came through a shell.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,11 +13,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::changes::Marks;
 use super::exec::{Exec, Streams};
+use super::recent::Recent;
 use super::{Changes, Content, FileBytes, Output, Put};
 use crate::connect::Cluster;
 
 /// What is to be said is gathered up to here: each message on its way costs several programs some work.
 const GATHERED: usize = 128 << 10;
+/// So many big files are known. Of others, all is sent.
+const KNOWN: usize = 256;
 
 pub(super) struct AgentChannel {
     exec: Exec,
@@ -27,9 +29,11 @@ pub(super) struct AgentChannel {
     /// A request was begun and not finished: what comes next belongs to it.
     busy: bool,
     /// The big files that were brought through here, by their paths: the agent knows them again.
-    known: HashMap<String, Marks>,
+    known: Recent<Marks>,
     /// Those of the update that was sent.
     sent: Vec<(String, Marks)>,
+    /// What that update removes.
+    removed: Vec<String>,
     /// It came when the container ran already, and did not start its process.
     guest: bool,
 }
@@ -56,7 +60,16 @@ impl AgentChannel {
     }
 
     fn new(exec: Exec, streams: Streams, buffer: BytesMut, guest: bool) -> Self {
-        Self { exec, streams, buffer, busy: false, known: HashMap::new(), sent: Vec::new(), guest }
+        Self {
+            exec,
+            streams,
+            buffer,
+            busy: false,
+            known: Recent::new(KNOWN),
+            sent: Vec::new(),
+            removed: Vec::new(),
+            guest,
+        }
     }
 
     async fn greet(&mut self) -> Result<(), Failure> {
@@ -108,6 +121,7 @@ impl AgentChannel {
             Content::Directory { .. } | Content::Link { .. } => None,
         });
         self.sent = files.filter(|(_, marks)| !marks.chunks.is_empty()).collect();
+        self.removed = changes.removals().to_vec();
         if gathered.is_empty() { Ok(()) } else { self.write(&gathered).await }
     }
 
@@ -129,7 +143,14 @@ impl AgentChannel {
         self.say(&Request::Commit).await?;
         let outcome = self.outcome().await?;
         outcome.map_err(|(what, cause)| self.exec.place.not_written(&format!("{what}: {cause}")))?;
-        self.known.extend(self.sent.drain(..));
+        let removed = std::mem::take(&mut self.removed);
+        let is_below = |path: &str, folder: &str| {
+            path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.known.retain(|path| !removed.iter().any(|it| is_below(path, it)));
+        for (path, marks) in self.sent.drain(..) {
+            self.known.set(path, marks);
+        }
         Ok(())
     }
 

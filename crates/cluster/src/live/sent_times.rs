@@ -3,17 +3,25 @@
 //! A program that unpacks an archive does not compare a file's time with that of the file it replaces, as lilt's agent does. So the
 //! times that were sent are remembered here, one of these for each container.
 
-use std::collections::HashMap;
-
 use lilt_agent::{Digest, modified};
 use lilt_model::Timestamp;
 
+use super::recent::Recent;
 use super::{Content, Put};
 
-#[derive(Debug, Default)]
+/// So many files are remembered for a container. Programs that compare times have forgotten older ones, too.
+const MOST: usize = 10_000;
+
+#[derive(Debug)]
 pub struct SentTimes {
     /// What a path has now. Those that were removed stay: programs may remember them, too.
-    files: HashMap<String, (Timestamp, Digest)>,
+    files: Recent<(Timestamp, Digest)>,
+}
+
+impl Default for SentTimes {
+    fn default() -> Self {
+        Self { files: Recent::new(MOST) }
+    }
 }
 
 impl SentTimes {
@@ -32,7 +40,7 @@ impl SentTimes {
             // Archives have whole seconds, so there is nothing in between, however far they run ahead of the clock.
             Some((sent, _)) => Timestamp(modified::newer(put.modified.0, sent.0, i64::MAX)),
         };
-        self.files.insert(put.path.clone(), (time, digest));
+        self.files.set(put.path.clone(), (time, digest));
         time
     }
 }

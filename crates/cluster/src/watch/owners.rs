@@ -1,6 +1,6 @@
 //! Who owns a pod, up to the object that somebody applied.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -23,12 +23,62 @@ pub(super) type Ancestors = Shared<BoxFuture<'static, Lineage>>;
 pub(super) struct Owners {
     cluster: Cluster,
     namespace: String,
-    asked: HashMap<String, Ancestors>,
+    asked: Asked<Ancestors>,
+}
+
+/// What is known of owners, by their uids. Those of pods that are gone are forgotten now and then.
+struct Asked<V> {
+    known: HashMap<String, V>,
+    /// The owners of the pods there are.
+    pods: HashMap<String, Vec<String>>,
+    /// Owners without pods are forgotten when there are so many in all.
+    limit: usize,
+}
+
+/// So many owners are never too many.
+const FEW: usize = 256;
+
+impl<V> Asked<V> {
+    fn new() -> Self {
+        Self { known: HashMap::new(), pods: HashMap::new(), limit: FEW }
+    }
+
+    fn note_pod(&mut self, pod: String, owners: impl Iterator<Item = String>) {
+        self.pods.insert(pod, owners.collect());
+    }
+
+    fn forget_pod(&mut self, pod: &str) {
+        self.pods.remove(pod);
+    }
+
+    /// Returns what is known of an owner; `ask` is called where nothing is.
+    fn get(&mut self, owner: &str, ask: impl FnOnce() -> V) -> &V {
+        if self.known.len() >= self.limit && !self.known.contains_key(owner) {
+            let with_pods: HashSet<&String> = self.pods.values().flatten().collect();
+            self.known.retain(|owner, _| with_pods.contains(owner));
+            self.limit = FEW.max(2 * self.known.len());
+        }
+        self.known.entry(owner.to_owned()).or_insert_with(ask)
+    }
+}
+
+fn uid(pod: &Pod) -> String {
+    pod.metadata.uid.clone().unwrap_or_default()
 }
 
 impl Owners {
     pub(super) fn new(cluster: Cluster, namespace: &str) -> Self {
-        Self { cluster, namespace: namespace.to_owned(), asked: HashMap::new() }
+        Self { cluster, namespace: namespace.to_owned(), asked: Asked::new() }
+    }
+
+    /// A pod is gone, and owners that have no other pod may be forgotten.
+    pub(super) fn gone(&mut self, pod: &Pod) {
+        self.asked.forget_pod(&uid(pod));
+    }
+
+    /// All pods are told of again.
+    pub(super) fn begin_again(&mut self) {
+        self.asked.pods.clear();
     }
 
     /// The answer, if nobody has to be asked.
@@ -38,6 +88,7 @@ impl Owners {
 
     pub(super) fn of(&mut self, pod: &Pod) -> impl Future<Output = Lineage> + Send + use<> {
         let references = pod.metadata.owner_references.as_deref().unwrap_or_default();
+        self.asked.note_pod(uid(pod), references.iter().map(|reference| reference.uid.clone()));
         let lines: Vec<Ancestors> = references.iter().map(|reference| self.line_of(reference)).collect();
         let nearest = nearest_owner(pod).map(|owner| owner.uid.clone());
         let nearest = references.iter().position(|reference| Some(&reference.uid) == nearest.as_ref());
@@ -50,10 +101,8 @@ impl Owners {
     /// An owner itself and all above it.
     pub(super) fn line_of(&mut self, reference: &OwnerReference) -> Ancestors {
         let (cluster, namespace) = (&self.cluster, &self.namespace);
-        self.asked
-            .entry(reference.uid.clone())
-            .or_insert_with(|| line(cluster.clone(), namespace.clone(), reference.clone(), 0).shared())
-            .clone()
+        let ask = || line(cluster.clone(), namespace.clone(), reference.clone(), 0).shared();
+        self.asked.get(&reference.uid, ask).clone()
     }
 }
 
@@ -117,6 +166,23 @@ async fn metadata_of(cluster: &Cluster, namespace: &str, owner: &OwnerReference)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn owners_of_pods_that_are_gone_are_forgotten() {
+        let mut asked = Asked::new();
+        let owners = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>().into_iter();
+        asked.note_pod("stays".to_owned(), owners(&["set"]));
+        asked.get("set", || 0);
+        for number in 1..10 * FEW {
+            let owner = format!("job-{number}");
+            asked.note_pod(owner.clone(), owners(&[&owner]));
+            asked.get(&owner, || number);
+            asked.forget_pod(&owner);
+            assert!(asked.known.len() <= FEW);
+        }
+        assert_eq!(*asked.get("set", || 1), 0);
+        assert_eq!(asked.pods.len(), 1);
+    }
 
     #[test]
     fn owners_come_nearest_first_and_once() {

@@ -95,6 +95,9 @@ impl Mailbox {
         if matches!(content, Content::Complete | Content::Gone) {
             self.restless.remove(path);
         }
+        if content == Content::Gone {
+            self.modes.forget(path);
+        }
         self.gathered.together |= self.belong_together(path);
         self.gathered.change(path, content)
     }

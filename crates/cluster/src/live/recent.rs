@@ -1,0 +1,71 @@
+//! A map that forgets what was set longest ago.
+
+use std::collections::HashMap;
+
+#[derive(Debug)]
+pub(super) struct Recent<V> {
+    /// It never has more entries than this.
+    most: usize,
+    /// Each entry with the number of the change that set it.
+    entries: HashMap<String, (u64, V)>,
+    changes: u64,
+}
+
+impl<V> Recent<V> {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, entries: HashMap::new(), changes: 0 }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&V> {
+        self.entries.get(key).map(|(_, value)| value)
+    }
+
+    pub(super) fn set(&mut self, key: String, value: V) {
+        if self.entries.len() >= self.most && !self.entries.contains_key(&key) {
+            self.forget_half();
+        }
+        self.changes += 1;
+        self.entries.insert(key, (self.changes, value));
+    }
+
+    pub(super) fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
+        self.entries.retain(|key, _| keeps(key));
+    }
+
+    /// Many at once, so that looking for the oldest costs little for each.
+    fn forget_half(&mut self) {
+        let mut changes: Vec<u64> = self.entries.values().map(|(change, _)| *change).collect();
+        let middle = changes.len() / 2;
+        if middle < changes.len() {
+            let (_, newest_forgotten, _) = changes.select_nth_unstable(middle);
+            let newest_forgotten = *newest_forgotten;
+            self.entries.retain(|_, (change, _)| *change > newest_forgotten);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_set_longest_ago_are_forgotten() {
+        let mut recent = Recent::new(10);
+        for number in 0..1000 {
+            recent.set(format!("{number}"), number);
+            recent.set("kept".to_owned(), number);
+            assert!(recent.entries.len() <= 10);
+        }
+        assert_eq!((recent.get("kept"), recent.get("999"), recent.get("1")), (Some(&999), Some(&999), None));
+        recent.retain(|key| key != "kept");
+        assert_eq!(recent.get("kept"), None);
+    }
+
+    #[test]
+    fn map_of_one_entry_keeps_the_last() {
+        let mut recent = Recent::new(1);
+        recent.set("a".to_owned(), 1);
+        recent.set("b".to_owned(), 2);
+        assert_eq!((recent.get("a"), recent.get("b")), (None, Some(&2)));
+    }
+}
