@@ -295,6 +295,10 @@ async fn nothing_outlives_the_guardian_either() {
     assert_eq!(within(process.wait()).await, Exit::Lost);
     until_gone(&leader).await;
     until_gone(&daemon).await;
+    // Another one takes its place.
+    let mut next = Process::spawn(&guardian, &shell("exit 3"), |_| {}).await.expect("it starts");
+    assert_eq!(within(next.wait()).await, Exit::Code(3));
+    within(guardian.close()).await;
     let failure = Process::spawn(&guardian, &shell("true"), |_| {}).await.expect_err("nobody starts it");
     assert!(failure.message.contains("guards lilt's commands"), "{failure}");
 }

@@ -15,10 +15,11 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use lilt_model::Failure;
+use lilt_model::os_error::is_shortage;
 use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::unistd::Pid;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
@@ -46,7 +47,10 @@ pub struct Guardian {
 struct Shared {
     program: PathBuf,
     arguments: Vec<String>,
-    line: OnceLock<Line>,
+    /// None before the first command. One whose guardian has ended is replaced.
+    line: watch::Sender<Option<Arc<Line>>>,
+    /// Nothing is started any more.
+    is_closed: AtomicBool,
     next: AtomicU64,
 }
 
@@ -83,7 +87,13 @@ pub(super) struct Started {
 impl Guardian {
     /// `program` with `arguments` must call [`guard`](super::guard). It is not started before it is needed.
     pub fn new(program: PathBuf, arguments: Vec<String>) -> Guardian {
-        let shared = Shared { program, arguments, line: OnceLock::new(), next: AtomicU64::new(1) };
+        let shared = Shared {
+            program,
+            arguments,
+            line: watch::Sender::new(None),
+            is_closed: AtomicBool::new(false),
+            next: AtomicU64::new(1),
+        };
         Guardian { shared: Arc::new(shared) }
     }
 
@@ -103,27 +113,50 @@ impl Guardian {
         Ok(Guardian::new(program, vec![ARGUMENT.to_owned()]))
     }
 
-    fn line(&self) -> Result<&Line, Failure> {
-        if let Some(line) = self.shared.line.get() {
-            return Ok(line);
+    /// The connection to the guardian, which is started if none runs.
+    fn line(&self) -> io::Result<Arc<Line>> {
+        let Shared { program, arguments, line: current, is_closed, .. } = &*self.shared;
+        if let Some(line) = current.borrow().as_ref().filter(|line| !line.has_ended()) {
+            return Ok(Arc::clone(line));
+        }
+        if is_closed.load(Ordering::Acquire) {
+            return Err(io::ErrorKind::BrokenPipe.into());
         }
         // A failure is not kept: a machine that is short of something now may have it later.
-        let opened = Line::open(&self.shared.program, &self.shared.arguments).map_err(|error| {
-            Failure::environment(format!(
-                "cannot start {}, which guards lilt's commands: {error}",
-                self.shared.program.display()
-            ))
-            .caused_by(&error)
-        })?;
-        if let Err(superfluous) = self.shared.line.set(opened) {
-            superfluous.close();
+        let opened = Arc::new(Line::open(program, arguments)?);
+        let mut line = Arc::clone(&opened);
+        current.send_if_modified(|current| match current {
+            Some(other) if !other.has_ended() => {
+                line = Arc::clone(other);
+                false
+            }
+            _ => {
+                *current = Some(Arc::clone(&opened));
+                true
+            }
+        });
+        if !Arc::ptr_eq(&line, &opened) {
+            opened.close();
         }
-        self.shared.line.get().ok_or_else(|| lost(&io::ErrorKind::BrokenPipe.into()))
+        Ok(line)
+    }
+
+    fn not_started(&self, error: &io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return lost(error);
+        }
+        let program = self.shared.program.display();
+        Failure::environment(format!("cannot start {program}, which guards lilt's commands: {error}"))
+            .caused_by(error)
+    }
+
+    fn current(&self) -> Option<Arc<Line>> {
+        self.shared.line.borrow().clone()
     }
 
     /// The process of the guardian, if it was started.
     pub(super) fn pid(&self) -> Option<Pid> {
-        self.shared.line.get().map(|line| line.pid)
+        self.current().map(|line| line.pid)
     }
 
     /// A number that no other command of this lilt has.
@@ -139,10 +172,20 @@ impl Guardian {
         input: Option<OwnedFd>,
         (output, errors): (OwnedFd, OwnedFd),
     ) -> Result<Started, Failure> {
-        let line = self.line()?;
-        let read = input.as_ref().unwrap_or(&line.null);
-        let descriptors = [read.as_fd(), output.as_fd(), errors.as_fd()];
-        let asked = line.ask(id, launch, false, descriptors).map_err(|error| lost(&error))?;
+        let not_started = |error: &io::Error| self.not_started(error);
+        let mut line = self.line().map_err(|error| not_started(&error))?;
+        let ask = |line: &Line| {
+            let read = input.as_ref().unwrap_or(&line.null);
+            line.ask(id, launch, false, [read.as_fd(), output.as_fd(), errors.as_fd()])
+        };
+        let mut asked = ask(&line);
+        // The guardian was killed: the command was not started, and another guardian starts it.
+        if asked.as_ref().is_err_and(|error| is_lost(error)) {
+            line.ended().await;
+            line = self.line().map_err(|error| not_started(&error))?;
+            asked = ask(&line);
+        }
+        let asked = asked.map_err(|error| lost(&error))?;
         drop((input, output, errors));
         match asked.started.await {
             Ok(Ok(pid)) => Ok(Started { pid, ended: asked.ended, runs: asked.runs }),
@@ -160,7 +203,10 @@ impl Guardian {
         output: OwnedFd,
         errors: OwnedFd,
     ) -> io::Result<Held> {
-        let line = self.line().map_err(|failure| io::Error::other(failure.message))?;
+        let line = self.line().map_err(|error| match is_shortage(&error) {
+            true => error,
+            false => io::Error::other(self.not_started(&error).message),
+        })?;
         let input = input.as_ref().unwrap_or(&line.null);
         let asked =
             line.ask(self.next_id(), launch, true, [input.as_fd(), output.as_fd(), errors.as_fd()])?;
@@ -171,7 +217,7 @@ impl Guardian {
 
     /// Whoever stops a command gives its group time; the guardian would kill it with its leader.
     pub(super) fn spare(&self, id: u64) {
-        if let Some(line) = self.shared.line.get() {
+        if let Some(line) = self.current() {
             // A guardian that is gone kills nobody.
             let _ = Request::Spare { id }.send(&*line.socket, &[]);
         }
@@ -179,12 +225,11 @@ impl Guardian {
 
     /// Ends all that is left of what was started, and the guardian.
     pub async fn close(&self) {
-        let Some(line) = self.shared.line.get() else { return };
+        self.shared.is_closed.store(true, Ordering::Release);
+        let Some(line) = self.current() else { return };
         // It may have ended already.
         let _ = Request::Farewell.send(&*line.socket, &[]);
-        let mut gone = line.gone.clone();
-        let ended = tokio::time::timeout(PATIENCE, gone.wait_for(|gone| *gone)).await;
-        if ended.is_err() {
+        if tokio::time::timeout(PATIENCE, line.ended()).await.is_err() {
             tracing::warn!("something that a command started does not end");
         }
     }
@@ -192,13 +237,23 @@ impl Guardian {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(line) = self.line.get() {
+        if let Some(line) = self.line.borrow().as_ref() {
             line.close();
         }
     }
 }
 
 impl Line {
+    fn has_ended(&self) -> bool {
+        *self.gone.borrow()
+    }
+
+    /// Waits until the guardian has ended, and what it had started.
+    async fn ended(&self) {
+        // An error: whoever would say so has ended, too.
+        let _ = self.gone.clone().wait_for(|gone| *gone).await;
+    }
+
     /// Ends the guardian.
     fn close(&self) {
         // The reader's own descriptor would keep it open.
@@ -298,9 +353,14 @@ fn sockets() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
+/// Whether an error of a request says that nobody got it.
+fn is_lost(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
 fn lost(error: &io::Error) -> Failure {
     Failure::environment(format!("the process that guards lilt's commands has ended: {error}"))
-        .hint("something has killed it; start lilt anew")
+        .hint("something has killed it, and what it had started; the next command starts another")
         .caused_by(error)
 }
 

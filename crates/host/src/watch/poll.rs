@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use lilt_model::ignore::Matcher;
+use lilt_model::os_error::is_shortage;
 
 use super::region::RegionId;
 use super::ring;
@@ -58,34 +60,57 @@ pub(super) struct Seen {
 pub(super) struct Poller {
     /// None: not started. Unbounded: one order for each place and region.
     orders: Option<Sender<Order>>,
+    /// What is to be ordered when the thread runs: it could not be started yet.
+    waiting: Vec<Order>,
+    /// When to try to start it again.
+    retry: Option<Instant>,
     /// Unbounded: the thread that reads it does nothing that takes long.
     seen: Sender<Seen>,
-    bell: UnixStream,
+    /// Shared with the thread, so that starting it takes no descriptor.
+    bell: Arc<UnixStream>,
 }
 
 impl Poller {
     /// `bell` wakes the one who reads what is seen.
     pub(super) fn new(bell: UnixStream) -> (Poller, Receiver<Seen>) {
         let (seen, received) = channel();
-        (Poller { orders: None, seen, bell }, received)
+        let bell = Arc::new(bell);
+        (Poller { orders: None, waiting: Vec::new(), retry: None, seen, bell }, received)
     }
 
     /// Looks at a place from now on; the first thing that is seen says that it has begun.
     pub(super) fn look(&mut self, region: RegionId, path: PathBuf, depth: Depth, matcher: Arc<Matcher>) {
-        if self.orders.is_none() {
+        self.waiting.push(Order::Look { place: (region, path), depth, matcher });
+        self.pass_on();
+    }
+
+    pub(super) fn forget(&mut self, region: RegionId) {
+        self.waiting.push(Order::Forget { region });
+        self.pass_on();
+    }
+
+    /// When [`Self::retry`] is to be called.
+    pub(super) fn retry_time(&self) -> Option<Instant> {
+        self.retry
+    }
+
+    /// Tries again to start the thread, if it is time.
+    pub(super) fn retry(&mut self) {
+        if self.retry.is_some_and(|retry| retry <= Instant::now()) {
+            self.retry = None;
+            self.pass_on();
+        }
+    }
+
+    fn pass_on(&mut self) {
+        if self.orders.is_none() && self.retry.is_none() {
             self.start();
         }
-        self.send(Order::Look { place: (region, path), depth, matcher });
-    }
-
-    pub(super) fn forget(&self, region: RegionId) {
-        self.send(Order::Forget { region });
-    }
-
-    fn send(&self, order: Order) {
         if let Some(orders) = &self.orders {
-            // The thread ends only after us.
-            let _ = orders.send(order);
+            for order in self.waiting.drain(..) {
+                // The thread ends only after us.
+                let _ = orders.send(order);
+            }
         }
     }
 
@@ -93,12 +118,15 @@ impl Poller {
     /// which it is no longer wanted.
     fn start(&mut self) {
         let (orders, received) = channel();
-        let Ok(bell) = self.bell.try_clone() else { return };
-        let seen = self.seen.clone();
+        let (seen, bell) = (self.seen.clone(), Arc::clone(&self.bell));
         let look = move || Looker { orders: received, seen, bell, places: HashMap::new() }.run();
         match std::thread::Builder::new().name("lilt-poll".into()).spawn(look) {
             Ok(_) => self.orders = Some(orders),
-            Err(error) => tracing::error!(%error, "cannot start to look at files"),
+            // This machine has no more processes, or no memory.
+            Err(error) => {
+                tracing::warn!(%error, "cannot start to look at files yet");
+                self.retry = Some(Instant::now() + PERIOD);
+            }
         }
     }
 }
@@ -106,7 +134,7 @@ impl Poller {
 struct Looker {
     orders: Receiver<Order>,
     seen: Sender<Seen>,
-    bell: UnixStream,
+    bell: Arc<UnixStream>,
     places: HashMap<Place, (Depth, Arc<Matcher>, Snapshot)>,
 }
 
@@ -132,7 +160,12 @@ impl Looker {
     fn obey(&mut self, order: Order) {
         match order {
             Order::Look { place, depth, matcher } => {
-                let now = Snapshot::take(&place.1, depth, &matcher);
+                let now = loop {
+                    match Snapshot::take(&place.1, depth, &matcher) {
+                        Ok(now) => break now,
+                        Err(_) => std::thread::sleep(PERIOD),
+                    }
+                };
                 let region = place.0;
                 // Taken anew, because what was there before it came back is of no use.
                 let before = self.places.insert(place.clone(), (depth, matcher, now.clone()));
@@ -146,7 +179,8 @@ impl Looker {
     fn look_at_all(&mut self) {
         let mut told = Vec::new();
         for ((region, path), (depth, matcher, before)) in &mut self.places {
-            let now = Snapshot::take(path, *depth, matcher);
+            // While this machine lacks what a look needs, nothing seems to be there. The next look tells.
+            let Ok(now) = Snapshot::take(path, *depth, matcher) else { continue };
             let difference = before.difference(&now);
             if difference != Difference::default() {
                 told.push(difference.seen(*region, false));
@@ -192,16 +226,26 @@ impl Stamp {
     }
 }
 
+/// What could be had; an error only for a shortage of this machine, which says nothing of what is there.
+fn unless_short<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if is_shortage(&error) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
 /// A tree as it was at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Snapshot(BTreeMap<PathBuf, Stamp>);
 
 impl Snapshot {
-    fn take(root: &Path, depth: Depth, matcher: &Matcher) -> Snapshot {
+    /// Fails only for a shortage of this machine.
+    fn take(root: &Path, depth: Depth, matcher: &Matcher) -> io::Result<Snapshot> {
         let mut found = BTreeMap::new();
         let mut open = Vec::new();
         // The root itself may be a link.
-        if let Ok(about) = fs::metadata(root) {
+        if let Some(about) = unless_short(fs::metadata(root))? {
             if about.is_dir() && depth == Depth::Tree {
                 open.push(root.to_path_buf());
             }
@@ -209,8 +253,8 @@ impl Snapshot {
         }
         while let Some(folder) = open.pop() {
             // What cannot be read now is gone now; the next look tells if it was not.
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                let Ok(about) = entry.metadata() else { continue };
+            for entry in unless_short(fs::read_dir(&folder))?.into_iter().flatten().flatten() {
+                let Some(about) = unless_short(entry.metadata())? else { continue };
                 let (path, name) = (entry.path(), entry.file_name());
                 let name = name.to_string_lossy();
                 if about.is_dir() {
@@ -223,7 +267,7 @@ impl Snapshot {
                 }
             }
         }
-        Snapshot(found)
+        Ok(Snapshot(found))
     }
 
     fn difference(&self, now: &Snapshot) -> Difference {
@@ -274,5 +318,20 @@ impl Difference {
     fn seen(self, region: RegionId, first: bool) -> Seen {
         let Self { paths, folders, modes } = self;
         Seen { region, paths, folders, modes, first }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMFILE: i32 = 24;
+
+    #[test]
+    fn shortage_of_descriptors_is_not_taken_for_a_deletion() {
+        let missing = fs::metadata("/no/such/file");
+        assert!(unless_short(missing).expect("it is no shortage").is_none());
+        let short: io::Result<()> = Err(io::Error::from_raw_os_error(EMFILE));
+        assert!(unless_short(short).is_err());
     }
 }

@@ -31,6 +31,7 @@ use super::region::{Reason, Region, RegionId, Report};
 use super::table::Table;
 use super::{Command, SubscriptionId};
 use crate::environment;
+use walk::Delayed;
 pub(super) use walk::Job;
 
 /// Holds a few hundred events.
@@ -79,8 +80,10 @@ fn run(commands: &Receiver<Command>, seen: &Receiver<Seen>, bell: &UnixStream, m
             }
         }
         seen.try_iter().for_each(|seen| state.looked(seen));
+        state.retry_delayed();
         state.walk_some();
         state.delivery.flush();
+        state.poller.retry();
         if let Err(error) = wait(bell, &state) {
             tracing::error!(%error, "cannot wait for file events");
             return;
@@ -90,7 +93,8 @@ fn run(commands: &Receiver<Command>, seen: &Receiver<Seen>, bell: &UnixStream, m
 
 /// Waits for an event, a command or the end of a gathering; not at all if there are directories to walk.
 fn wait(bell: &UnixStream, state: &State) -> io::Result<()> {
-    let timeout = match state.delivery.wake() {
+    let wake = state.delivery.wake().into_iter().chain(state.poller.retry_time()).chain(state.retry).min();
+    let timeout = match wake {
         _ if state.has_work() => PollTimeout::ZERO,
         None => PollTimeout::NONE,
         Some(wake) => {
@@ -151,6 +155,10 @@ struct State {
     /// The regions with directories to walk. They take turns, so that none waits for another's big tree.
     turns: VecDeque<RegionId>,
     poller: Poller,
+    /// What this machine had no memory for.
+    delayed: Vec<Delayed>,
+    /// When that is tried again.
+    retry: Option<Instant>,
     mounts: Mounts,
     mounts_read: Instant,
     choice: Choice,
@@ -180,6 +188,8 @@ impl State {
             by_root: HashMap::new(),
             turns: VecDeque::new(),
             poller,
+            delayed: Vec::new(),
+            retry: None,
             mounts: Mounts::read(choice),
             mounts_read: Instant::now(),
             choice,

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use inotify::Inotify;
 use lilt_model::Failure;
@@ -15,7 +15,7 @@ use lilt_model::files::{ChangedPath, FileSet, Manner};
 use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
-use super::{BUFFER, Report, State, read_events};
+use super::{BUFFER, Delayed, Report, State, read_events};
 use crate::watch::mounts::Choice;
 use crate::watch::poll::{Poller, Seen};
 use crate::watch::{Batch, Command, SubscriptionId};
@@ -120,6 +120,21 @@ impl Bench {
         }
         batch.try_recv().expect("there is a batch")
     }
+}
+
+#[test]
+fn region_that_the_kernel_had_no_memory_for_becomes_ready_later() {
+    let mut bench = Bench::new();
+    let (_, mut ready) = bench.subscribe();
+    let region = *bench.state.regions.keys().next().expect("it has a region");
+    bench.state.delay(Delayed::Settle(region, Report::Nothing));
+    bench.turn();
+    bench.state.retry_delayed();
+    assert!(ready.try_recv().is_err(), "it is not time yet");
+    bench.state.retry = Some(Instant::now());
+    bench.state.retry_delayed();
+    bench.turn();
+    assert_eq!(ready.try_recv(), Ok(Ok(())));
 }
 
 /// Files are saved, and before that is told the Tiltfile asks for others, or for another manner.

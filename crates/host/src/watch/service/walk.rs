@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lilt_model::Failure;
 use lilt_model::os_error::is_shortage;
@@ -22,12 +22,31 @@ const LOOKS: usize = 100;
 /// Between two attempts to read a directory while no descriptor is free.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
 
+/// Until what the kernel had no memory for is tried again.
+const DELAY: Duration = Duration::from_millis(500);
+
 /// A directory to watch and read.
 #[derive(Debug)]
 pub(in crate::watch) struct Job {
     directory: PathBuf,
     report: Report,
     links: Links,
+}
+
+/// What this machine had no memory for.
+#[derive(Debug)]
+pub(in crate::watch) enum Delayed {
+    Walk(RegionId, Job),
+    /// All that a region needs.
+    Settle(RegionId, Report),
+}
+
+impl Delayed {
+    fn region(&self) -> RegionId {
+        match self {
+            Delayed::Walk(region, _) | Delayed::Settle(region, _) => *region,
+        }
+    }
 }
 
 impl State {
@@ -48,6 +67,33 @@ impl State {
             self.walk(id, job);
             if let Some(region) = self.regions.get_mut(&id) {
                 region.jobs -= 1;
+            }
+            self.tell_ready(id);
+        }
+    }
+
+    /// Does something for a region later, which is not ready before.
+    pub(super) fn delay(&mut self, delayed: Delayed) {
+        let Some(region) = self.regions.get_mut(&delayed.region()) else { return };
+        region.jobs += 1;
+        self.delayed.push(delayed);
+        self.retry = Some(Instant::now() + DELAY);
+    }
+
+    /// Does what was delayed, if it is time.
+    pub(super) fn retry_delayed(&mut self) {
+        if self.retry.is_none_or(|retry| retry > Instant::now()) {
+            return;
+        }
+        self.retry = None;
+        for delayed in std::mem::take(&mut self.delayed) {
+            let id = delayed.region();
+            // It may have been removed meanwhile.
+            let Some(region) = self.regions.get_mut(&id) else { continue };
+            region.jobs -= 1;
+            match delayed {
+                Delayed::Walk(_, job) => self.push_job(id, job.directory, job.report, job.links),
+                Delayed::Settle(_, report) => self.settle(id, report),
             }
             self.tell_ready(id);
         }
@@ -117,6 +163,11 @@ impl State {
                 Err(error) if is_limit(&error) => {
                     let reason = self.limit();
                     self.look_instead(id, root.to_path_buf(), reason);
+                    return Ok(());
+                }
+                Err(error) if is_shortage(&error) => {
+                    region.found = before.clone();
+                    self.delay(Delayed::Settle(id, report));
                     return Ok(());
                 }
                 Err(error) => {
@@ -204,6 +255,8 @@ impl State {
                 let reason = self.limit();
                 self.look_instead(id, job.directory, reason);
             }
+            // The kernel has no memory for a watch: it may have some later.
+            Err(error) if is_shortage(&error) => self.delay(Delayed::Walk(id, job)),
             Err(error) => self.fail(id, watch_failure(&job.directory, &error)),
         }
     }
