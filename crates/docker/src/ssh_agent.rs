@@ -36,8 +36,10 @@ impl KeyAgent {
             let names: Vec<String> = keys.iter().map(|key| key.display().to_string()).collect();
             Failure::user(format!("an ssh agent with {} cannot be started: {why}", names.join(", ")))
         };
-        let folder =
-            tempfile::Builder::new().prefix("lilt-ssh-").tempdir().map_err(|error| problem(&error))?;
+        let folder = tempfile::Builder::new()
+            .prefix("lilt-ssh-")
+            .tempdir()
+            .map_err(|error| problem(&error).caused_by(&error))?;
         let mut process = Command::new("ssh-agent")
             .arg("-a")
             .arg(folder.path().join("agent"))
@@ -52,7 +54,9 @@ impl KeyAgent {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| {
-                problem(&error).hint("keys for a build need OpenSSH's ssh-agent and ssh-add on the PATH")
+                problem(&error)
+                    .hint("keys for a build need OpenSSH's ssh-agent and ssh-add on the PATH")
+                    .caused_by(&error)
             })?;
         let input = process.stdin.take().ok_or_else(|| problem(&"it has no input"))?;
         match tokio::time::timeout(PATIENCE, is_ready(&mut process)).await {

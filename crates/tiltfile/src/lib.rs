@@ -37,10 +37,10 @@ mod workload_function;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
-use lilt_model::Failure;
 use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 pub use lilt_model::yaml;
+use lilt_model::{Away, Failure};
 
 pub use extension::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub use hashes::Hashes;
@@ -126,7 +126,8 @@ pub fn load(
             Ok(evaluation) => evaluation,
             Err(error) => {
                 let failure =
-                    Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"));
+                    Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"))
+                        .away(Away::Machine);
                 return nothing(request, failure);
             }
         };

@@ -303,7 +303,7 @@ impl<'a> Session<'a> {
             io::ErrorKind::IsADirectory => {
                 Failure::user(format!("{} is a directory, not a file", path.display()))
             }
-            _ => Failure::environment(format!("cannot read {}: {error}", path.display())),
+            _ => Failure::environment(format!("cannot read {}: {error}", path.display())).caused_by(error),
         }
     }
 

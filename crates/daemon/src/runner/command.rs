@@ -19,7 +19,7 @@ pub(crate) async fn run(
     let id = SpanId::from(span_id(&name, run));
     let span = || context.logs.span(id.clone(), resource.clone(), Source::Runtime);
     let started = async |pid: u32| context.tell(Event::CommandStarted { name: name.clone(), run, pid }).await;
-    match program::keep(&context, &command, span(), started).await {
+    match program::keep(&context, &command, span, started).await {
         None => {}
         Some(Ok((exit, mut process))) => {
             context.tell(Event::CommandEnded { name, run, exit: program::told(exit) }).await;

@@ -24,8 +24,10 @@ use crate::context::Context;
 use crate::settings::Settings;
 use crate::starter::Guarded;
 
-/// Between two looks whether there are descriptors again.
+/// Between the first two attempts, and between two looks whether there are descriptors again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(500);
+/// A Tiltfile may run commands, which are not to run twice a second.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What is to be loaded, as the engine says it.
 #[derive(Clone)]
@@ -40,10 +42,15 @@ pub(crate) struct Order {
     pub(crate) secrets: Vec<Secret>,
 }
 
-/// A load without descriptors says nothing of the Tiltfile: it begins again when there are some.
+/// A load for which this machine lacked something says nothing of the Tiltfile: it begins again.
 pub(crate) async fn run(context: Context, order: Order) {
-    while load(&context, order.clone()).await == Attempt::OutOfFiles {
+    let mut pause = SHORTAGE_PAUSE;
+    let mut is_first = true;
+    while load(&context, order.clone(), is_first).await == Attempt::LackedMeans {
+        is_first = false;
+        // Whether there is memory or room on the disk is seen by the next attempt.
         let spare = async {
+            tokio::time::sleep(pause).await;
             while !lilt_host::limits::has_spare_files() {
                 tokio::time::sleep(SHORTAGE_PAUSE).await;
             }
@@ -52,6 +59,7 @@ pub(crate) async fn run(context: Context, order: Order) {
             () = spare => {}
             () = context.cancel.cancelled() => return,
         }
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
@@ -60,15 +68,23 @@ pub(crate) async fn run(context: Context, order: Order) {
 enum Attempt {
     /// Its result was sent, or nobody wants it any more.
     Done,
-    /// This process could not open files.
-    OutOfFiles,
+    /// This machine lacked files, processes, memory or disk space.
+    LackedMeans,
 }
 
-async fn load(context: &Context, order: Order) -> Attempt {
+/// Whether a load failed for lack of something, as far as that is known: where a library words the error, a lack of descriptors
+/// can only be seen while it lasts.
+fn lacked_means(failure: &Failure) -> bool {
+    failure.away == Some(Away::Machine) || !lilt_host::limits::has_spare_files()
+}
+
+async fn load(context: &Context, order: Order, is_first: bool) -> Attempt {
     let Order { name, load, cause, path, args, secrets } = order;
     let mut span = context.update_span(&name, load);
-    report::begin(&mut span, &cause);
-    span.info(&format!("Loading Tiltfile at: {}", path.display()));
+    if is_first {
+        report::begin(&mut span, &cause);
+        span.info(&format!("Loading Tiltfile at: {}", path.display()));
+    }
     let begun = lilt_host::clock::now();
     let cancelled = Arc::new(AtomicBool::new(false));
     // The evaluation polls this flag; dropping the future raises it too.
@@ -111,14 +127,14 @@ async fn load(context: &Context, order: Order) -> Attempt {
     };
     drop(guard);
     if let Err(failure) = &loaded.project
-        && !lilt_host::limits::has_spare_files()
+        && lacked_means(failure)
     {
-        let condition = Away::Machine.return_condition();
-        span.print(
-            Level::Warn,
-            &format!("WARNING: {failure}\nThe Tiltfile is loaded again when {condition}"),
-        );
-        return Attempt::OutOfFiles;
+        if is_first {
+            let condition = Away::Machine.return_condition();
+            let words = format!("WARNING: {failure}\nThe Tiltfile is loaded again when {condition}");
+            span.print(Level::Warn, &words);
+        }
+        return Attempt::LackedMeans;
     }
     if let Ok(project) = &loaded.project {
         context.logs.hide(project.secrets.iter().chain(&secrets));
@@ -309,6 +325,14 @@ mod tests {
                 ..LocalResource::default()
             }),
         }
+    }
+
+    #[test]
+    fn load_that_lacked_means_is_retried_though_they_are_back() {
+        let error = std::io::Error::from_raw_os_error(24);
+        let failure = Failure::environment(format!("cannot read x: {error}")).caused_by(&error);
+        assert!(lacked_means(&failure));
+        assert!(!lacked_means(&Failure::user("no such file")));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) async fn run(context: Context, resource: ResourceName, generation: u6
     let started = async |pid: u32| {
         context.tell(Event::ServeStarted { resource: resource.clone(), generation, pid }).await;
     };
-    let (exit, mut process) = match program::keep(&context, &command, span(), started).await {
+    let (exit, mut process) = match program::keep(&context, &command, span, started).await {
         None => return,
         Some(Ok(ended)) => ended,
         Some(Err(failure)) => {

@@ -172,10 +172,11 @@ fn unwritable(error: &std::io::Error) -> Failure {
 fn missing(name: &str, error: &std::io::Error) -> Failure {
     Failure::environment(format!("the builder {name:?} of docker buildx needs the program `docker`: {error}"))
         .hint("install it with its buildx plugin, or choose the engine's own builder: unset BUILDX_BUILDER, `docker buildx use default`")
+        .caused_by(error)
 }
 
 fn broken(name: &str, error: &std::io::Error) -> Failure {
-    Failure::environment(format!("lost docker buildx, which built with {name:?}: {error}"))
+    Failure::environment(format!("lost docker buildx, which built with {name:?}: {error}")).caused_by(error)
 }
 
 /// The program and its plugin, which end when this is dropped before they have.

@@ -1,8 +1,8 @@
 //! `local_resource`, `test`, `local`, `link`, `trigger_mode`.
 
-use lilt_model::Failure;
 use lilt_model::command::Command;
 use lilt_model::files::IgnoreRule;
+use lilt_model::{Away, Failure};
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
@@ -357,7 +357,12 @@ fn execute(
             session.watch_entry(&clean(&command.dir));
             raise(Failure::user(format!("local: no such directory: {}", command.dir.display())))
         }
-        _ => raise(Failure::environment(format!("local: cannot run {shown}: {error}"))),
+        // No more processes are allowed, for now.
+        std::io::ErrorKind::WouldBlock => {
+            let words = format!("local: cannot run {shown}: too many processes run");
+            raise(Failure::environment(words).away(Away::Machine))
+        }
+        _ => raise(Failure::environment(format!("local: cannot run {shown}: {error}")).caused_by(&error)),
     })?;
     if output.exit_code != Some(0) {
         let how = output

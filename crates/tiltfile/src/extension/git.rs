@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use lilt_model::Failure;
 use lilt_model::command::Command;
+use lilt_model::{Away, Failure};
 
 use super::credentials::Credentials;
 use crate::failure::cancelled;
@@ -140,7 +140,11 @@ impl Clone<'_, '_> {
                 self.shown
             ))
             .hint("install git, and see that it is on the PATH"),
-            _ => Failure::environment(format!("cannot run git: {error}")),
+            // No more processes are allowed, for now.
+            std::io::ErrorKind::WouldBlock => {
+                Failure::environment("cannot run git: too many processes run").away(Away::Machine)
+            }
+            _ => Failure::environment(format!("cannot run git: {error}")).caused_by(&error),
         })
     }
 }

@@ -164,10 +164,9 @@ impl Repository {
     }
 
     fn stamp(&self, session: &Session<'_>, stamp: &Path, commit: &str) -> Result<(), Failure> {
-        session
-            .outside
-            .write_file(stamp, commit.as_bytes())
-            .map_err(|error| Failure::environment(format!("cannot write {}: {error}", stamp.display())))
+        session.outside.write_file(stamp, commit.as_bytes()).map_err(|error| {
+            Failure::environment(format!("cannot write {}: {error}", stamp.display())).caused_by(&error)
+        })
     }
 
     /// The folder of the clone: for https:// the one where Tilt keeps it.

@@ -204,7 +204,9 @@ fn named<'c>(
 /// Writes the kubeconfig of one context, and says which; none if there is no such context.
 fn freeze(context: Option<&str>, namespace: Option<&str>, path: &Path) -> Result<Option<String>, Failure> {
     let Some(config) = frozen(&read()?, context, namespace)? else { return Ok(None) };
-    let cannot = |error: io::Error| Failure::environment(format!("cannot write {}: {error}", path.display()));
+    let cannot = |error: io::Error| {
+        Failure::environment(format!("cannot write {}: {error}", path.display())).caused_by(&error)
+    };
     let text = yaml::encode(&config).map_err(|error| cannot(io::Error::other(error.message.to_string())))?;
     write_private(path, text.as_bytes()).map_err(cannot)?;
     Ok(config["current-context"].as_str().map(str::to_owned))
@@ -302,6 +304,7 @@ fn inline(fields: &mut Map<String, Value>, folder: &Path, field: &str) -> Result
     let path = folder.join(file);
     let content = fs::read(&path).map_err(|error| {
         Failure::environment(format!("cannot read {}, which kubeconfig names: {error}", path.display()))
+            .caused_by(&error)
     })?;
     fields.insert(data, STANDARD.encode(content).into());
     Ok(())

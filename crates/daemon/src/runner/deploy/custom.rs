@@ -88,6 +88,7 @@ impl<'a> Expected<'a> {
         let Expected::Written(path) = self else { return Ok(()) };
         files::remove(path).map_err(|error| {
             Failure::environment(format!("outputs_image_ref_to: cannot remove {}: {error}", path.display()))
+                .caused_by(&error)
         })
     }
 
