@@ -110,3 +110,22 @@ fn synced_file_that_becomes_a_directory_leaves_the_files_beside_it() {
     lilt.has_lines("STEP 1/3", 1);
     lilt.quit();
 }
+
+#[test]
+fn synced_directory_that_becomes_a_file_takes_its_content_away() {
+    let site = site("live-root-became-file", "busybox", "0");
+    with_steps(&site, "sync('app/www', '/www/')");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+    let root = site.project.file("app/www");
+    fs::rename(&root, site.project.file("old")).expect("it is ours");
+    fs::write(&root, "a file\n").expect("it can be written");
+    eventually("the file took its place", || {
+        (shell(&site, &pod, "cd /www && /busybox find . -type f") == "./www\n").then_some(())
+    });
+    assert_eq!(site.only_pod(), pod);
+    lilt.has_lines("STEP 1/3", 1);
+    lilt.quit();
+}

@@ -180,7 +180,7 @@ impl Guardian {
         };
         let mut asked = ask(&line);
         // The guardian was killed: the command was not started, and another guardian starts it.
-        if asked.as_ref().is_err_and(|error| is_lost(error)) {
+        if asked.as_ref().is_err_and(is_lost) {
             line.ended().await;
             line = self.line().map_err(|error| not_started(&error))?;
             asked = ask(&line);
