@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, FileTimes, Metadata, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, fchown, lchown, symlink};
 use std::path::Path;
 
 use nix::sys::stat::{UtimensatFlags, utimensat};
@@ -14,13 +14,16 @@ use crate::problem::{About, Problem};
 /// container may be.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), Problem> {
     match fs::metadata(from) {
-        Err(error) if error.kind() == ErrorKind::NotFound => make_open_directory(to),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            make_directory(to)?;
+            set_mode(to, 0o755)
+        }
         Err(error) => Err(error).about(from),
         // The root of what is copied may be a link; what counts is where it leads.
         Ok(about) if about.is_dir() => {
-            make_open_directory(to)?;
+            make_directory(to)?;
             copy_content(from, to)?;
-            keep_times(to, &about)
+            finish_directory(to, &about)
         }
         Ok(_) => copy_file(from, to),
     }
@@ -50,9 +53,7 @@ fn copy_entry(from: &Path, to: &Path) -> Result<(), Problem> {
         make_directory(to)?;
         // Not its own mode yet: it may be one that forbids writing.
         copy_content(from, to)?;
-        // Its user owns the copy, and must be able to change it.
-        set_mode(to, about.mode() | 0o700)?;
-        keep_times(to, &about)
+        finish_directory(to, &about)
     } else if about.is_symlink() {
         copy_link(from, to, &about)
     } else if about.is_file() {
@@ -63,12 +64,29 @@ fn copy_entry(from: &Path, to: &Path) -> Result<(), Problem> {
     }
 }
 
+/// Owner, mode and times of a directory whose content is there.
+fn finish_directory(to: &Path, about: &Metadata) -> Result<(), Problem> {
+    keep_owner(about, |user, group| chown(to, user, group));
+    // Its user owns the copy, and must be able to change it.
+    set_mode(to, about.mode() | 0o700)?;
+    keep_times(to, about)
+}
+
+/// Gives a copy to the owner of its source. Only root can: the container's process may become that user later, which could
+/// change the source. Another user's copies are that user's own, and root without the right to do so could not become another.
+fn keep_owner(about: &Metadata, chown: impl FnOnce(Option<u32>, Option<u32>) -> std::io::Result<()>) {
+    if nix::unistd::geteuid().is_root() {
+        let _ = chown(Some(about.uid()), Some(about.gid()));
+    }
+}
+
 fn copy_link(from: &Path, to: &Path, about: &Metadata) -> Result<(), Problem> {
     let target = fs::read_link(from).about(from)?;
     if fs::symlink_metadata(to).is_ok() {
         fs::remove_file(to).about(to)?;
     }
     symlink(target, to).about(to)?;
+    keep_owner(about, |user, group| lchown(to, user, group));
     let modified = TimeSpec::new(about.mtime(), about.mtime_nsec());
     utimensat(nix::fcntl::AT_FDCWD, to, &modified, &modified, UtimensatFlags::NoFollowSymlink).about(to)
 }
@@ -85,6 +103,7 @@ pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<(), Problem> {
     }
     let mut target = File::create(to).about(to)?;
     std::io::copy(&mut source, &mut target).about(to)?;
+    keep_owner(&about, |user, group| fchown(&target, user, group));
     target.set_permissions(Permissions::from_mode(about.mode() & 0o7777)).about(to)?;
     target.set_times(FileTimes::new().set_modified(about.modified().about(from)?)).about(to)
 }
@@ -101,7 +120,7 @@ pub(crate) fn make_open_directory(path: &Path) -> Result<(), Problem> {
 }
 
 fn make_directory(path: &Path) -> Result<(), Problem> {
-    if path.is_dir() { set_mode(path, 0o700) } else { fs::create_dir(path).about(path) }
+    if path.is_dir() { set_mode(path, 0o700) } else { fs::create_dir_all(path).about(path) }
 }
 
 pub(crate) fn set_mode(path: &Path, mode: u32) -> Result<(), Problem> {

@@ -77,6 +77,7 @@ impl<'a> Supervisor<'a> {
         // With a process namespace for the whole pod, this is not its first process, and orphans would go elsewhere.
         nix::sys::prctl::set_child_subreaper(true).map_err(failed("cannot collect orphans"))?;
         home::protect();
+        home::create_state()?;
         let list = home::kept_list();
         fs::write(&list, options.kept.join("\n")).about(&list)?;
         let restart_file = match &options.restart_file {

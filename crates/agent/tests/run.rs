@@ -10,7 +10,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -60,9 +60,77 @@ fn other_users_cannot_write_to_the_home_once_the_process_runs() {
     let line = format!("umask 0; echo ready > {}; exec sleep 987", ready.display());
     let mut child = start(&program, &[], &["sh", "-c", &line]);
     eventually("it runs", || read(&ready));
-    assert_eq!((mode(&home), mode(&home.join("control"))), (0o755, 0o600));
+    assert_eq!((mode(&home), mode(&home.join("state/control"))), (0o755, 0o600));
     kill(pid_of(&child), Signal::SIGKILL).unwrap();
     child.wait().unwrap();
+}
+
+/// Whether tests may act as other users.
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// A container of a user who is not the one that installed the agent: nothing can close the directory.
+#[test]
+fn home_of_another_user_keeps_the_state_for_the_container_user() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let home = folder.path().join("home");
+    let program = home.join("agent");
+    let source = folder.path().join("lilt-agent");
+    fs::copy(env!("CARGO_BIN_EXE_lilt-agent"), &source).unwrap();
+    let installed = Command::new(&source).uid(65532).gid(65532).arg("install").arg(&program).status();
+    assert!(installed.unwrap().success());
+    let as_user = |user: u32, line: &str| {
+        let status = Command::new("sh").args(["-c", line]).uid(user).gid(user).current_dir(&home).status();
+        status.unwrap().success()
+    };
+    let ready = folder.path().join("ready");
+    let line = format!("echo ready > {}; exec sleep 987", ready.display());
+    let run = |options: &[&str], argv: &[&str]| {
+        let mut command = Command::new(&program);
+        command.arg("run").args(options).arg("--").args(argv).stderr(Stdio::piped()).uid(1000).gid(1000);
+        command.spawn().unwrap()
+    };
+    let mut child = run(&[], &["sh", "-c", &line]);
+    eventually("it runs", || read(&ready));
+    for line in
+        ["touch state/kept-list", "mkdir state/kept", "rm state/control", "mv state other", "mv agent other"]
+    {
+        assert!(!as_user(1001, line), "{line}");
+    }
+    kill(pid_of(&child), Signal::SIGKILL).unwrap();
+    child.wait().unwrap();
+
+    // Somebody else who was first is not trusted.
+    fs::remove_dir_all(home.join("state")).unwrap();
+    assert!(as_user(1001, "mkdir -m 777 state"));
+    let output = run(&[], &["sh", "-c", "true"]).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.ends_with("state: another user of the container created it\n"), "{message}");
+}
+
+#[test]
+fn kept_file_starts_only_if_listed_and_own() {
+    let (home, program) = home();
+    let tool = home.path().join("tool");
+    let kept = home.path().join(format!("state/kept{}", tool.display()));
+    fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    for (path, code) in [(&tool, 3), (&kept, 4)] {
+        fs::write(path, format!("#!/bin/sh\nexit {code}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let tool = tool.to_str().unwrap();
+    let code = |options: &[&str]| start(&program, options, &[tool]).wait().unwrap().code();
+    assert_eq!((code(&["--keep", tool]), code(&[])), (Some(4), Some(3)));
+    if is_root() {
+        std::os::unix::fs::chown(kept.parent().unwrap(), Some(1001), None).unwrap();
+        assert_eq!(code(&["--keep", tool]), Some(3));
+    }
 }
 
 #[test]
@@ -200,7 +268,7 @@ fn what_was_kept_is_started_also_if_it_is_named_from_the_working_directory() {
     fs::write(&tool, script("first")).unwrap();
     fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
     for words in [&["./tool"][..], &["sh", "tool"]] {
-        let _ = fs::remove_dir_all(home.path().join("kept"));
+        let _ = fs::remove_dir_all(home.path().join("state/kept"));
         let _ = fs::remove_file(&log);
         let mut command = Command::new(&program);
         command.args(["run", "--keep", tool.to_str().unwrap(), "--"]).args(words);
@@ -259,7 +327,7 @@ fn a_process_that_cannot_be_started_anew_ends_the_container() {
         let mut child = start(&program, options, &[script.to_str().unwrap()]);
         let mut agent = eventually("it listens", || {
             // The file is there a moment before anybody listens.
-            UnixStream::connect(home.path().join("control")).ok().map(|_| Serving::start(&program))
+            UnixStream::connect(home.path().join("state/control")).ok().map(|_| Serving::start(&program))
         });
         write(0o644);
         agent.say(&Request::Restart);
@@ -273,7 +341,7 @@ fn a_process_that_cannot_be_started_anew_ends_the_container() {
             agent.outcome().unwrap();
             kill(pid_of(&child), Signal::SIGTERM).unwrap();
             child.wait().unwrap();
-            fs::remove_file(home.path().join("control")).unwrap();
+            fs::remove_file(home.path().join("state/control")).unwrap();
         }
     }
 }

@@ -412,17 +412,19 @@ fn commands_run_without_a_shell() {
 fn a_guest_leaves_nothing_behind() {
     let (home, program) = home();
     // Somebody else's.
-    fs::write(home.path().join("kept-list"), "/etc/hostname").unwrap();
+    let state = home.path().join("state");
+    fs::create_dir(&state).unwrap();
+    fs::write(state.join("kept-list"), "/etc/hostname").unwrap();
     assert!(Command::new(&program).arg("check").status().unwrap().success());
     let mut agent = Serving::start_with(Command::new(&program).arg("serve").arg("--guest").arg(&program));
-    assert_eq!(tree(home.path()).len(), 1, "the file of the program is gone");
+    assert_eq!(tree(home.path()).len(), 2, "the file of the program is gone");
     let folder = TempDir::new().unwrap();
     let (update, contents) = one(&folder.path().join("file"), b"content");
     agent.update(&update, &contents).unwrap();
     agent.say(&Request::Restart);
     assert_eq!(agent.outcome().unwrap_err(), "the container's process: it was not started by lilt's agent");
     drop(agent);
-    assert_eq!((tree(home.path()).len(), tree(folder.path()).len()), (1, 1));
+    assert_eq!((tree(home.path()).len(), tree(folder.path()).len()), (2, 1));
 }
 
 #[test]
@@ -450,10 +452,16 @@ fn a_directory_is_copied_with_modes_links_and_times() {
     assert_eq!(tree(&to.path().join("a")), expected);
     fs::set_permissions(source.join("sub"), fs::Permissions::from_mode(0o755)).unwrap();
 
-    // What the image does not have is an empty directory that anybody may fill.
+    // It is not more open than its source.
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o1510)).unwrap();
+    copy();
+    assert_eq!(fs::metadata(to.path().join("a")).unwrap().mode() & 0o7777, 0o1710);
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).unwrap();
+
+    // What the image does not have is an empty directory.
     let status = Command::new(&program).args(["copy", "/no/such/thing"]).arg(to.path().join("b")).status();
     assert!(status.unwrap().success());
-    assert_eq!(fs::metadata(to.path().join("b")).unwrap().mode() & 0o777, 0o777);
+    assert_eq!(fs::metadata(to.path().join("b")).unwrap().mode() & 0o7777, 0o755);
 }
 
 /// An edit of a tree.

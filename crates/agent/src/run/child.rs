@@ -13,7 +13,7 @@ use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::unistd::{Pid, getpid, tcsetpgrp};
 
 use super::Options;
-use crate::home::kept;
+use crate::home::trusted_kept;
 use crate::problem::{Problem, cause};
 
 pub(super) struct Child {
@@ -25,7 +25,7 @@ impl Child {
     pub(super) fn start(options: &Options) -> Result<Self, Problem> {
         let failed =
             |error: &std::io::Error| Problem::new(format!("cannot start {}", options.program), cause(error));
-        let mut command = Command::new(find(&options.program, std::env::var_os("PATH")));
+        let mut command = Command::new(find(options, std::env::var_os("PATH")));
         command.arg0(&options.program).args(arguments(options)).process_group(0);
         let terminal = std::io::stdin().is_terminal();
         // SAFETY: between fork and exec only system calls are made that may be made there; nothing is allocated and no lock
@@ -66,17 +66,14 @@ fn begin(terminal: bool) -> std::io::Result<()> {
 
 /// A debugger is told the path of the program: of the newer one in the volume, if there is one.
 fn arguments(options: &Options) -> impl Iterator<Item = PathBuf> {
-    options.arguments.iter().map(|word| {
-        match options.kept.iter().any(|kept| absolute(word) == Path::new(kept)) {
-            true => newest(PathBuf::from(word)),
-            false => PathBuf::from(word),
-        }
-    })
+    options.arguments.iter().map(|word| newest(PathBuf::from(word), &options.kept))
 }
 
-fn newest(file: PathBuf) -> PathBuf {
-    let kept = kept(&absolute(&file));
-    if kept.is_file() { kept } else { file }
+/// The newer version of a file that is kept in the volume, if there is one. Whatever else lies there is not started.
+fn newest(file: PathBuf, kept: &[String]) -> PathBuf {
+    let path = absolute(&file);
+    let newer = kept.iter().any(|kept| path == Path::new(kept)).then(|| trusted_kept(&path)).flatten();
+    newer.unwrap_or(file)
 }
 
 /// What a path means in the working directory, which is the container's.
@@ -94,12 +91,13 @@ fn absolute(path: impl AsRef<Path>) -> PathBuf {
 }
 
 /// The file of a program: as the system looks for it, but a newer one in the volume goes first.
-fn find(program: &str, path: Option<OsString>) -> PathBuf {
+fn find(options: &Options, path: Option<OsString>) -> PathBuf {
+    let program = &options.program;
     if program.contains('/') {
-        return newest(PathBuf::from(program));
+        return newest(PathBuf::from(program), &options.kept);
     }
     let path = path.unwrap_or_else(|| "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into());
-    let found = std::env::split_paths(&path).map(|folder| newest(folder.join(program)));
+    let found = std::env::split_paths(&path).map(|folder| newest(folder.join(program), &options.kept));
     found.into_iter().find(|file| is_executable(file)).unwrap_or_else(|| PathBuf::from(program))
 }
 

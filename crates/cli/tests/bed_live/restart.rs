@@ -18,7 +18,7 @@ fn a_program_in_the_root_directory_is_replaced() {
     site.serves("one");
     let pod = site.only_pod();
     let running = |pod: &str| shell(&site, pod, "for p in /proc/[0-9]*; do readlink $p/exe; done");
-    assert!(!running(&pod).contains("/.lilt/kept/busybox"));
+    assert!(!running(&pod).contains("/.lilt/state/kept/busybox"));
 
     // What is behind the end of a program changes nothing of what it does.
     let program = site.project.file("app/busybox");
@@ -26,8 +26,8 @@ fn a_program_in_the_root_directory_is_replaced() {
     content.extend(b"more");
     std::fs::write(&program, &content).expect("it can be written");
     lilt.wait_for_words("web", "  → Process started anew");
-    eventually("the new program runs", || running(&pod).contains("/.lilt/kept/busybox").then_some(()));
-    let size = shell(&site, &pod, "wc -c < /.lilt/kept/busybox");
+    eventually("the new program runs", || running(&pod).contains("/.lilt/state/kept/busybox").then_some(()));
+    let size = shell(&site, &pod, "wc -c < /.lilt/state/kept/busybox");
     assert_eq!(size.trim(), content.len().to_string());
     site.serves("one");
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod, "0".to_owned()));
@@ -87,8 +87,8 @@ fn other_users_of_a_container_cannot_write_to_the_agents_directory() {
         "rm -f /.lilt/agent",
         "mv /.lilt/agent /.lilt/other",
         "echo >> /.lilt/agent",
-        "echo >> /.lilt/kept-list",
-        "rm -f /.lilt/control",
+        "echo >> /.lilt/state/kept-list",
+        "rm -f /.lilt/state/control",
     ] {
         let printed = as_nobody(line);
         assert!(printed.ends_with("refused\n"), "{line}: {printed}");
@@ -98,6 +98,37 @@ fn other_users_of_a_container_cannot_write_to_the_agents_directory() {
     site.project.write("app/app/start.sh", &script("three"));
     site.serves("three");
     assert_eq!((site.only_pod(), restarts(&site, &pod)), (pod.clone(), "0".to_owned()));
+    lilt.quit();
+}
+
+/// Two containers of users who did not install the agent: one by its image, one by its manifest.
+#[test]
+fn agent_files_and_copies_belong_to_the_user_of_each_container() {
+    let base = format!("{}/distroless/static:nonroot", Bed::get().registry());
+    let site = site("live-owners", &base, "1234");
+    with_steps(&site, "sync('app/www', '/www'), restart_process()");
+    let second = format!(
+        "- {{name: main, image: {0}}}\n      - {{name: other, image: {0}, securityContext: {{runAsUser: 4321}}, \
+         command: [/busybox, sleep, '98765']}}\n",
+        site.image()
+    );
+    let first = format!("- {{name: main, image: {}}}\n", site.image());
+    site.project.write("web.yaml", &site.yaml("web", site.image()).replace(&first, &second));
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.serves("one");
+    let pod = site.only_pod();
+    let stat = |container: &str, paths: &str| {
+        let line = format!("/busybox stat -c %a:%u {paths}");
+        let words = ["exec", &pod, "-c", container, "--", "/busybox", "sh", "-c", &line];
+        site.namespace.kubectl(&words).split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    let paths = "/.lilt/state /.lilt/state/kept-list /www";
+    assert_eq!(stat("main", paths), "755:1234 644:1234 755:1234");
+    assert_eq!(stat("other", &format!("/.lilt {paths}")), "755:4321 755:4321 644:4321 755:4321");
+    site.project.write("app/www/index.html", "two\n");
+    site.serves("two");
+    assert_eq!(site.only_pod(), pod);
     lilt.quit();
 }
 

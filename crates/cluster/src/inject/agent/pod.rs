@@ -11,6 +11,8 @@ use super::needs::Plan;
 
 pub(super) const VOLUME: &str = "lilt-agent";
 const INSTALLER: &str = "lilt-agent";
+/// Those for containers with other rights than the first one's, with a number behind it.
+const FURTHER_INSTALLER: &str = "lilt-agent-";
 const COPIER: &str = "lilt-copy-";
 /// Where init containers have the whole volume.
 const WHOLE: &str = HOME;
@@ -20,29 +22,39 @@ const LONGEST_NAME: usize = 63;
 /// Whether a container of that name is one that was added here.
 #[must_use]
 pub fn is_added(container: &str) -> bool {
-    container == INSTALLER || container.starts_with(COPIER)
+    container == INSTALLER || container.starts_with(FURTHER_INSTALLER) || container.starts_with(COPIER)
 }
 
 pub(super) fn add(spec: &mut Value, plans: &[(usize, &AgentOffer, Plan)]) {
-    let mut first = Vec::new();
-    let mut homes = Vec::new();
+    let mut installers: Vec<Value> = Vec::new();
+    let mut copiers = Vec::new();
     for (index, offer, plan) in plans {
         let container = &mut spec["containers"][*index];
         let name = container["name"].as_str().unwrap_or_default().to_owned();
-        homes.push(format!("{WHOLE}/{}/agent", home(&name)));
+        install(&mut installers, offer, container, &name);
         if !plan.mounts.is_empty() {
-            first.push(copier(container, &name, plan));
-        }
-        if homes.len() == 1 {
-            let command = json!([offer.agent_program, "install"]);
-            first.insert(0, init(INSTALLER, &offer.agent_image, command, container));
+            copiers.push(copier(container, &name, plan));
         }
         run_under_the_agent(container, &name, offer, plan);
     }
-    let install = first[0]["command"].as_array_mut().expect("invariant: made so above");
-    install.extend(homes.into_iter().map(Value::from));
-    list(spec, "initContainers").splice(0..0, first);
+    list(spec, "initContainers").splice(0..0, installers.into_iter().chain(copiers));
     list(spec, "volumes").push(json!({"name": VOLUME, "emptyDir": {}}));
+}
+
+/// Has the agent installed for a container. One init container does it for all that have the same security context: who
+/// creates the directory can replace what is in it, so it must be the container's own user where the manifest names one.
+fn install(installers: &mut Vec<Value>, offer: &AgentOffer, container: &Value, name: &str) {
+    let same = installers.iter().position(|it| it["securityContext"] == container["securityContext"]);
+    let index = same.unwrap_or_else(|| {
+        let label = match installers.len() {
+            0 => INSTALLER.to_owned(),
+            count => format!("{FURTHER_INSTALLER}{}", count + 1),
+        };
+        let command = json!([offer.agent_program, "install"]);
+        installers.push(init(&label, &offer.agent_image, command, container));
+        installers.len() - 1
+    });
+    list(&mut installers[index], "command").push(format!("{WHOLE}/{}/agent", home(name)).into());
 }
 
 fn run_under_the_agent(container: &mut Value, name: &str, offer: &AgentOffer, plan: &Plan) {

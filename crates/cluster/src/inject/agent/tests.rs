@@ -346,3 +346,45 @@ fn comparisons_see_nothing_of_it() {
     set_aside(&mut one, &mut other);
     assert_eq!((one, other), (plain, deployment(json!({}))));
 }
+
+#[test]
+fn containers_with_other_security_contexts_get_installers_of_their_own() {
+    let offer = offer(vec![]);
+    let container = |name: &str, security: Value| {
+        let mut container = json!({"name": name, "image": "registry/web:tilt-1"});
+        if !security.is_null() {
+            container["securityContext"] = security;
+        }
+        container
+    };
+    let user = |id: u64| json!({"runAsUser": id});
+    let mut object = deployment(json!({}));
+    object["spec"]["template"]["spec"]["containers"] = json!([
+        container("a", user(1)),
+        container("b", user(2)),
+        container("c", user(1)),
+        container("d", Value::Null),
+    ]);
+    let mut objects = vec![object];
+    add(&mut objects, std::slice::from_ref(&offer));
+    let spec = &objects[0]["spec"]["template"]["spec"];
+    let installers: Vec<(&str, &Value, String)> = spec["initContainers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let destinations = it["command"].as_array().unwrap()[2..].iter().filter_map(Value::as_str);
+            let name = it["name"].as_str().unwrap();
+            assert!(is_added(name));
+            (name, &it["securityContext"], destinations.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    assert_eq!(
+        installers,
+        [
+            ("lilt-agent", &user(1), "/.lilt/a-home/agent /.lilt/c-home/agent".to_owned()),
+            ("lilt-agent-2", &user(2), "/.lilt/b-home/agent".to_owned()),
+            ("lilt-agent-3", &Value::Null, "/.lilt/d-home/agent".to_owned()),
+        ]
+    );
+}
