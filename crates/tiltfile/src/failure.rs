@@ -57,6 +57,8 @@ pub(crate) struct Trouble {
     pub(crate) frames: Vec<(String, Place)>,
     /// It is no trouble at all: the Tiltfile said `exit()`.
     pub(crate) stopped: bool,
+    /// The text at the place is not shown: it may contain a secret.
+    pub(crate) hides_text: bool,
 }
 
 /// What the code of a file is called that stands in no function.
@@ -65,7 +67,7 @@ const TOP_LEVEL: &str = "<toplevel>";
 impl Trouble {
     /// Without a place in any file.
     pub(crate) fn unplaced(failure: Failure) -> Box<Self> {
-        Box::new(Self { failure, place: None, frames: Vec::new(), stopped: false })
+        Box::new(Self { failure, place: None, frames: Vec::new(), stopped: false, hides_text: false })
     }
 
     /// Of something that must not stand in the text.
@@ -76,13 +78,13 @@ impl Trouble {
             Some(hint) => failure.hint(hint.clone()),
             None => failure,
         };
-        Box::new(Self { failure, place: Some(place), frames: Vec::new(), stopped: false })
+        Box::new(Self { failure, place: Some(place), frames: Vec::new(), stopped: false, hides_text: false })
     }
 
     /// Renders place, excerpt and stack into the failure.
     pub(crate) fn into_failure(self) -> Failure {
         let Some(place) = self.place else { return self.failure };
-        let mut detail = place.excerpt();
+        let mut detail = if self.hides_text { String::new() } else { place.excerpt() };
         if !self.frames.is_empty() {
             detail.push_str(&stack(&place, &self.frames));
         }
@@ -91,7 +93,11 @@ impl Trouble {
             detail.push('\n');
             detail.push_str(&more);
         }
-        failure.at(place.location()).detail(detail)
+        failure = failure.at(place.location());
+        match detail.trim_start_matches('\n') {
+            "" => failure,
+            detail => failure.detail(detail),
+        }
     }
 }
 
@@ -115,8 +121,11 @@ fn stack(place: &Place, frames: &[(String, Place)]) -> String {
 
 /// Carries a failure through Starlark code.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Raised(Failure);
+#[error("{failure}")]
+struct Raised {
+    failure: Failure,
+    hides_text: bool,
+}
 
 /// Carries the trouble of a loaded file through the file that loads it.
 #[derive(Debug, thiserror::Error)]
@@ -129,7 +138,12 @@ struct LoadFailed(Trouble);
 struct Stopped;
 
 pub(crate) fn raise(failure: Failure) -> starlark::Error {
-    starlark::Error::new_native(Raised(failure))
+    starlark::Error::new_native(Raised { failure, hides_text: false })
+}
+
+/// The same without an excerpt of the source, for a call that may contain a secret.
+pub(crate) fn raise_without_excerpt(failure: Failure) -> starlark::Error {
+    starlark::Error::new_native(Raised { failure, hides_text: true })
 }
 
 /// A mistake of the Tiltfile.
@@ -177,11 +191,13 @@ impl Trouble {
             return loaded.0.loaded_from(place, frames);
         }
         let stopped = cause.is_some_and(|cause| cause.is::<Stopped>());
-        let failure = match cause.and_then(|cause| cause.downcast_ref::<Raised>()) {
-            Some(raised) => raised.0.clone(),
+        let raised = cause.and_then(|cause| cause.downcast_ref::<Raised>());
+        let hides_text = raised.is_some_and(|raised| raised.hides_text);
+        let failure = match raised {
+            Some(raised) => raised.failure.clone(),
             None => translate::translate(&kind, &message, call.as_deref(), place.as_ref()),
         };
-        Self { failure, place, frames, stopped }
+        Self { failure, place, frames, stopped, hides_text }
     }
 
     /// Wraps it for the file that loads this one.
@@ -192,15 +208,16 @@ impl Trouble {
     /// The same trouble, seen from the file that loads the one where it happened.
     fn loaded_from(&self, loaded_at: Option<Place>, outer: Vec<(String, Place)>) -> Self {
         let failure = self.failure.clone();
+        let (stopped, hides_text) = (self.stopped, self.hides_text);
         let Some(place) = self.place.clone() else {
-            return Self { failure, place: loaded_at, frames: outer, stopped: self.stopped };
+            return Self { failure, place: loaded_at, frames: outer, stopped, hides_text };
         };
         let mut frames = self.frames.clone();
         if let Some(loaded_at) = loaded_at {
             frames.push((TOP_LEVEL.to_owned(), loaded_at));
         }
         frames.extend(outer);
-        Self { failure, place: Some(place), frames, stopped: self.stopped }
+        Self { failure, place: Some(place), frames, stopped, hides_text }
     }
 }
 

@@ -172,6 +172,25 @@ fn a_step_that_failed_is_made_up_for() {
     lilt.quit();
 }
 
+#[test]
+fn failed_step_with_echo_off_does_not_show_its_command() {
+    let site = Site::new("live-hidden");
+    with_steps(&site, "sync('app/www', '/www'), run('exit 7 # hunter2', echo_off=True)");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("web");
+    site.project.write("app/www/index.html", "two\n");
+    lilt.wait_for_line("ERROR: Build Failed: run step (hidden by echo_off) failed: exit status 7");
+    lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error");
+    let timeline = get(lilt.port(), "/api/timeline?resource=web").expect("it answers");
+    assert!(timeline.contains("(hidden by echo_off)"), "{timeline}");
+    let web =
+        lilt.wait_until("web", "has failed", |web| web["status"]["updateStatus"] == "error").to_string();
+    for text in [timeline, lilt.output(), web] {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    lilt.quit();
+}
+
 /// It may still be running, so it is not started again by itself.
 #[test]
 fn a_step_that_is_cut_off_is_told_and_made_up_for() {

@@ -349,9 +349,9 @@ async fn run_steps(
     let due: Vec<&Run> = task.live_update.runs.iter().filter(|run| is_due(&run.triggers, paths)).collect();
     for (index, run) in due.iter().enumerate() {
         open_for_step(target, task, stages).await?;
-        stages.begin(StageKind::Run, &run.argv.join(" ")).await;
+        stages.begin(StageKind::Run, &shown(run)).await;
         if !run.echo_off {
-            span.info(&format!("[CMD {}/{}] {}", index + 1, due.len(), run.argv.join(" ")));
+            span.info(&format!("[CMD {}/{}] {}", index + 1, due.len(), shown(run)));
         }
         let channel = target.channel(task).await.map_err(SyncFault::Transport)?;
         let output = |output: Output<'_>| match output {
@@ -360,7 +360,7 @@ async fn run_steps(
         match channel.run(&run.argv, output).await {
             Ok(0) => span.end_line(),
             Ok(code) => {
-                let words = format!("run step {:?} failed: exit status {code}", run.argv.join(" "));
+                let words = format!("{} failed: exit status {code}", run_step(run));
                 return Err(SyncFault::Step(Failure::user(words)));
             }
             // It may still be running there, and be one that must not run twice at a time.
@@ -371,6 +371,19 @@ async fn run_steps(
         }
     }
     Ok(())
+}
+
+/// The command of a step, or a fixed text if it may contain a secret.
+fn shown(run: &Run) -> String {
+    if run.echo_off { "(hidden by echo_off)".to_owned() } else { run.argv.join(" ") }
+}
+
+fn run_step(run: &Run) -> String {
+    if run.echo_off {
+        "run step (hidden by echo_off)".to_owned()
+    } else {
+        format!("run step {:?}", shown(run))
+    }
 }
 
 /// Opens the channel if it was lost since the files were copied: nothing of the next step has happened then.
@@ -394,7 +407,7 @@ fn unfinished(run: &Run, failure: Failure) -> Failure {
     if failure.class != Class::Environment {
         return failure;
     }
-    let message = format!("run step {:?} was cut off: {}", run.argv.join(" "), failure.message);
+    let message = format!("{} was cut off: {}", run_step(run), failure.message);
     let hint = "whether it has done its work is not known: it runs again with the next save".to_owned();
     Failure { message, hint: Some(hint), ..failure }
 }

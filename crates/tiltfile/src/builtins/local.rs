@@ -13,7 +13,7 @@ use super::docker::repositories;
 use super::probes::probe_of;
 use crate::arguments::{self, Argument, Function, command};
 use crate::declare::LocalDeclaration;
-use crate::failure::{Place, cancelled, raise};
+use crate::failure::{Place, cancelled, raise, raise_without_excerpt};
 use crate::session::{Session, clean, session};
 use crate::values::{Blob, LinkValue};
 
@@ -349,6 +349,7 @@ fn execute(
     } else {
         format!("{:?}", command.display())
     };
+    let raise = if echo_off { raise_without_excerpt } else { raise };
     let progress = if echo_off { shown.clone() } else { command.display() };
     let output = session.run(&progress, command, stdin.map(str::as_bytes), &mut each_line);
     let output = output.map_err(|error| match error.kind() {
