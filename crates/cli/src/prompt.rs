@@ -30,7 +30,7 @@ const KEYS: &str = "(s) to stream logs (--stream=true)\n\
 /// Shows the prompt until a key is pressed that leaves it, or the session is over.
 pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
     let browser_key = if link.address.is_some() { BROWSER_KEY } else { "" };
-    terminal::print(&format!("\n{browser_key}{KEYS}"));
+    terminal::print_raw(&format!("\n{browser_key}{KEYS}"));
     let mut prompt = Prompt { overview: Overview::default(), notice: None, block: Block::new() };
     let mut revision = 0;
     let mut opening: Option<std::pin::Pin<Box<dyn Future<Output = String> + Send>>> = None;
@@ -179,7 +179,7 @@ impl Block {
         if lines == self.lines {
             return;
         }
-        terminal::print(&format!("{}{}\n", self.erase(), lines.join("\n")));
+        terminal::print_raw(&format!("{}{}\n", self.erase(), lines.join("\n")));
         self.lines = lines;
     }
 

@@ -87,7 +87,7 @@ fn print_all(
                 next = begin;
             }
             let Some(lines) = logs.take(filter, next, PAGE) else {
-                terminal::print(&text);
+                terminal::print_raw(&text);
                 break;
             };
             next = lines.next;
@@ -95,7 +95,7 @@ fn print_all(
             for line in lines.iter() {
                 painter.put(&line, &mut text);
             }
-            terminal::print(&text);
+            terminal::print_raw(&text);
             progress.send_replace(next);
         }
         if ended {
@@ -110,7 +110,7 @@ fn print_all(
     }
     text.clear();
     painter.end(&mut text);
-    terminal::print(&text);
+    terminal::print_raw(&text);
 }
 
 #[cfg(test)]

@@ -26,8 +26,14 @@ pub(crate) fn has_coloured_stderr() -> bool {
         && environment::variable(environment::NO_COLOR).is_none_or(|value| value.is_empty())
 }
 
-/// Prints text as it is. A reader that went away ends nothing: the session is told by its signals.
+/// Prints text that may come from anywhere: keeps its colours, and removes what would control a terminal.
 pub(crate) fn print(text: &str) {
+    print_raw(&escape::for_terminal(text));
+}
+
+/// Prints text unchanged: lilt's own, or text that was filtered. A reader that went away ends nothing: the session is
+/// ended by its signals.
+pub(crate) fn print_raw(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();

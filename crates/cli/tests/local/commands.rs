@@ -198,6 +198,33 @@ fn down_without_objects_needs_no_cluster() {
     Start::new(&project, &["down"]).run().clean(0).says("Nothing to delete");
 }
 
+/// Copies to the clipboard of a terminal that would get it.
+const OSC_52: &str = r"\033]52;c;cGFzcw==\007";
+
+#[test]
+fn plan_prints_no_control_sequences() {
+    let tiltfile = "local_resource('web', 'echo one\x1b]52;c;cGFzcw==\x07 \x1b[31mred\x1b[0m')\n";
+    let project = Project::new(&[("Tiltfile", tiltfile)]);
+    let plan = Start::new(&project, &["plan"]).run();
+    assert!(plan.stdout().contains("run     echo one \x1b[31mred\x1b[0m"), "{:?}", plan.output());
+    assert!(!plan.output().contains("]52") && !plan.output().contains('\x07'), "{:?}", plan.output());
+}
+
+#[test]
+fn down_prints_no_control_sequences() {
+    // In two pieces, neither of which is one.
+    let (begin, end) = OSC_52.split_at(10);
+    let tiltfile = format!(
+        "k8s_custom_deploy('web', apply_cmd='true', delete_cmd=r'printf \"one{begin}\"; sleep 0.2; printf \"{end}two\\n\"', \
+         deps=[])\nprint('\x1b]52;c;cGFzcw==\x07evaluated')\n"
+    );
+    let project = Project::new(&[("Tiltfile", &tiltfile)]);
+    let down = Start::new(&project, &["down"]).run();
+    assert!(down.stdout().contains("onetwo\n"), "{:?}", down.output());
+    assert!(down.stdout().contains("evaluated\n"), "{:?}", down.output());
+    assert!(!down.output().contains('\x1b') && !down.output().contains('\x07'), "{:?}", down.output());
+}
+
 #[test]
 fn down_exits_1_with_the_cause_when_the_tiltfile_is_broken() {
     let project = Project::new(&[("Tiltfile", "k8s_yaml('missing.yaml')")]);

@@ -5,7 +5,7 @@ use lilt_host::session_dir::SessionDir;
 use lilt_host::{environment, files};
 use lilt_model::command::Command;
 use lilt_model::compose::{ComposeConfig, ComposeProject};
-use lilt_model::{ClusterName, Failure};
+use lilt_model::{ClusterName, Failure, escape};
 use tokio::sync::mpsc;
 
 use crate::settings::Settings;
@@ -97,6 +97,21 @@ fn words(project: &ComposeProject, folder: &SessionDir) -> Result<Vec<String>, F
     Ok(words)
 }
 
+/// Returns how much of the output so far can be printed: all but a character or a control sequence whose end has not come
+/// yet. The printer could not recognize the two halves of a sequence.
+fn complete_length(output: &[u8]) -> usize {
+    // A character has up to four bytes, and only the first one is not a continuation.
+    let last = output.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80).map_or(0, |back| back + 1);
+    let length = match output.get(output.len() - last) {
+        Some(0xc2..=0xdf) => 2,
+        Some(0xe0..=0xef) => 3,
+        Some(0xf0..=0xf4) => 4,
+        _ => 0,
+    };
+    let characters = if last < length { output.len() - last } else { output.len() };
+    characters - escape::unfinished_length(&output[..characters])
+}
+
 /// Runs a command to its end and shows what it prints.
 async fn run(
     guardian: &Guardian,
@@ -112,9 +127,35 @@ async fn run(
     });
     let mut process = started.await?;
     // Ends with the process: its supervisor holds the sender.
+    let mut pending = Vec::new();
     while let Some(bytes) = output.recv().await {
-        print(&String::from_utf8_lossy(&bytes));
+        pending.extend(bytes);
+        let rest = pending.split_off(complete_length(&pending));
+        print(&String::from_utf8_lossy(&std::mem::replace(&mut pending, rest)));
     }
+    print(&String::from_utf8_lossy(&pending));
     let exit = process.wait().await;
     if exit.success() { Ok(()) } else { Err(Failure::user(format!("Command {name:?} failed: {exit}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complete_length_holds_back_what_has_not_ended() {
+        for (output, rest) in [
+            ("plain é".as_bytes(), 0),
+            (b"caf\xc3", 1),
+            ("\u{1f600}".as_bytes(), 0),
+            (&"\u{1f600}".as_bytes()[..3], 3),
+            (b"a\x1b]52;c;cGFz", 11),
+            (b"a\x1b]52;c;\xc3", 8),
+            (b"a\x1b]52;c;cGFz\x07", 0),
+            (b"not a character \xff", 0),
+            (b"", 0),
+        ] {
+            assert_eq!(output.len() - complete_length(output), rest, "{output:?}");
+        }
+    }
 }
