@@ -1,5 +1,7 @@
 //! The whole state as JSON, for people who look into a session. Its form may change at any time.
 
+use std::collections::BTreeSet;
+
 use lilt_model::cluster::{Notice, ReportedNotice};
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::Body;
@@ -8,14 +10,14 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::record::redact;
+use crate::record::{names, redact};
 use crate::state::{ResourceState, State};
 
 /// Without the secrets that the Tiltfile named.
 pub fn dump(state: &State) -> Value {
     match serde_json::to_value(state) {
         Ok(mut value) => {
-            redact(&mut value, &state.redactor);
+            redact(&mut value, &state.redactor, &names_in(state));
             value
         }
         Err(error) => json!({ "error": error.to_string() }),
@@ -34,8 +36,12 @@ pub fn notices(state: &State, name: &ResourceName) -> Value {
     let mut found: Vec<&Notice> = about_objects.chain(about_pods).collect();
     found.sort_by_key(|notice| notice.at);
     let mut value = json!(found.into_iter().map(ReportedNotice::from).collect::<Vec<_>>());
-    redact(&mut value, &state.redactor);
+    redact(&mut value, &state.redactor, &names_in(state));
     value
+}
+
+fn names_in(state: &State) -> BTreeSet<String> {
+    state.resources.values().flat_map(|resource| names(&resource.spec)).collect()
 }
 
 /// The same for every resource that is in a cluster.

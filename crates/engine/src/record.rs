@@ -1,7 +1,10 @@
 //! A session as the list of its facts: what was recorded can be replayed, and gives the same states.
 
+use std::collections::BTreeSet;
+
 use lilt_model::Timestamp;
-use lilt_model::secret::Redactor;
+use lilt_model::resource::{Body, Resource};
+use lilt_model::secret::{Redactor, Secret, Structure, redact_values_beside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,10 +28,39 @@ pub enum Entry {
     Turn,
 }
 
+/// Fields of events and of the state that hold names and paths, besides those that do so in API objects.
+const STRUCTURE: Structure<'static> = Structure {
+    fields: &[
+        "ancestors",
+        "base",
+        "container",
+        "containers",
+        "file",
+        "files",
+        "id",
+        "local",
+        "object",
+        "owner",
+        "owners",
+        "resource",
+        "resourcedeps",
+        "root",
+        "roots",
+        "tag",
+        "triggers",
+        "uid",
+    ],
+    names: None,
+};
+
 /// Makes lines of a session's facts, without the secrets that are known by then.
 #[derive(Debug, Default)]
 pub struct Recorder {
+    /// Of all projects so far, so that what was once a secret stays one.
+    secrets: Vec<Secret>,
     redactor: Redactor,
+    /// Names in the project, which are the keys that a replay looks things up by.
+    names: BTreeSet<String>,
 }
 
 impl Recorder {
@@ -37,11 +69,16 @@ impl Recorder {
         if let Entry::Event { fact, .. } = &mut entry
             && let Event::Loaded { outcome: Ok(project), .. } = &mut **fact
         {
-            self.redactor = Redactor::new(&std::mem::take(&mut project.secrets));
+            let secrets = std::mem::take(&mut project.secrets);
+            if secrets.iter().any(|secret| !self.secrets.contains(secret)) {
+                self.secrets.extend(secrets);
+                self.redactor = Redactor::new(&self.secrets);
+            }
+            self.names.extend(project.resources.iter().flat_map(names));
         }
         match serde_json::to_value(&entry) {
             Ok(mut value) => {
-                redact(&mut value, &self.redactor);
+                redact(&mut value, &self.redactor, &self.names);
                 value.to_string()
             }
             // A path that is no text, for example. The recording says so instead of missing something silently.
@@ -50,21 +87,23 @@ impl Recorder {
     }
 }
 
-/// Takes secrets out of every text.
-pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
-    if redactor.is_empty() {
-        return;
+/// Takes secrets out of the values, and leaves names as they are.
+pub(crate) fn redact(value: &mut Value, redactor: &Redactor, names: &BTreeSet<String>) {
+    if !redactor.is_empty() {
+        let structure = Structure { names: Some(names), ..STRUCTURE };
+        *value = redact_values_beside(structure, value.take(), redactor);
     }
-    match value {
-        Value::String(text) => {
-            if let std::borrow::Cow::Owned(redacted) = redactor.redact(text) {
-                *text = redacted;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, redactor)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| redact(field, redactor)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+}
+
+/// The names of a resource and of its images.
+pub(crate) fn names(resource: &Resource) -> impl Iterator<Item = String> {
+    let images = match &resource.body {
+        Body::Kubernetes(body) => body.images.as_slice(),
+        Body::Compose(body) => body.images.as_slice(),
+        Body::Local(_) => &[],
+    };
+    let images = images.iter().map(|image| image.name.to_string());
+    std::iter::once(resource.name.to_string()).chain(images)
 }
 
 /// Lives a session again. `each` sees the state after every turn.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use forms::Forms;
 use search::Search;
-pub use values::redact_values;
+pub use values::{Structure, redact_values, redact_values_beside};
 
 /// A value of a Kubernetes Secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -243,6 +243,132 @@ pub fn environment(command: &Command) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compose::ComposeProject;
+    use crate::files::FileSet;
+    use crate::image::{Run, Sync};
+    use crate::kubernetes::KubernetesResource;
+    use crate::locator::{ImageObject, ObjectSelector};
+    use crate::secret::{Redactor, Secret};
+
+    /// A Tiltfile in which everything has the same name, which is also the value of a Secret.
+    #[test]
+    fn names_equal_to_a_secret_stay_in_all_specs() {
+        let name = || "postgres".to_owned();
+        let secret =
+            Secret { name: name(), key: name(), value: name().into_bytes(), encoded: "cG9zdGdyZXM=".into() };
+        let redactor = Redactor::new(&[secret]);
+        let command = || Command {
+            argv: vec!["run".into()],
+            dir: "/postgres".into(),
+            env: Vec::new(),
+            unset: Vec::new(),
+        };
+        let locator = ImageLocator {
+            selector: ObjectSelector { api_version: name(), kind: name(), name: name(), namespace: name() },
+            path: name(),
+            object: Some(ImageObject { repo_field: name(), tag_field: name() }),
+        };
+        let kubernetes = KubernetesResource {
+            cluster: "postgres".into(),
+            image_deps: vec!["postgres".into()],
+            image_locators: vec![locator],
+            forwards: vec![Forward {
+                host: name(),
+                local_port: 1,
+                container_port: 2,
+                name: name(),
+                path: name(),
+            }],
+            extra_pod_selectors: vec![[(name(), name())].into()],
+            custom_deploy: Some(CustomDeploy {
+                apply: command(),
+                delete: command(),
+                files: FileSet::default(),
+            }),
+            ..KubernetesResource::default()
+        };
+        let project = ComposeProject {
+            name: name(),
+            directory: name().into(),
+            configs: vec![
+                ComposeConfig::File(name().into()),
+                ComposeConfig::Text(
+                    "services:\n  postgres:\n    image: postgres\n    env_file: postgres\n".into(),
+                ),
+            ],
+            env_file: Some(name().into()),
+            profiles: vec![name()],
+            wait: true,
+        };
+        let compose = ComposeResource {
+            project,
+            service: name(),
+            image_deps: vec!["postgres".into()],
+            ..ComposeResource::default()
+        };
+        let docker = DockerBuild {
+            dockerfile: "FROM postgres\nCOPY postgres /postgres\n".into(),
+            target: name(),
+            platform: name(),
+            network: name(),
+            extra_tags: vec![name()],
+            cache_from: vec![name()],
+            extra_hosts: vec![name()],
+            ssh: vec!["default".into()],
+            secrets: vec!["id=x".into()],
+            ..DockerBuild::default()
+        };
+        let custom = CustomBuild {
+            command: command(),
+            deps: vec![name().into()],
+            tag: name(),
+            output: CustomOutput::Remote,
+            outputs_image_ref_to: Some(name().into()),
+        };
+        let update = LiveUpdate {
+            base: "/postgres".into(),
+            stop_paths: vec!["/postgres/postgres".into()],
+            syncs: vec![Sync { local: "/postgres/a/postgres".into(), container: "/postgres".into() }],
+            runs: vec![Run {
+                argv: vec!["run".into()],
+                triggers: vec!["/postgres/postgres".into()],
+                echo_off: false,
+            }],
+            container_name: name(),
+            ..LiveUpdate::default()
+        };
+        let needed: [ImageName; 1] = ["postgres".into()];
+        let image = ImageTarget { name: "postgres".into(), ..ImageTarget::default() };
+        let resource = ResourceName::from("postgres");
+        let yaml = "kind: Pod\nmetadata:\n  name: postgres\n".to_owned();
+        let build = || -> Vec<(&str, Node)> {
+            vec![
+                (
+                    "KubernetesApply",
+                    kubernetes_apply(&resource, &kubernetes, yaml.clone(), Timestamp::ZERO).finish(),
+                ),
+                ("DockerComposeService", compose_service(&compose).finish()),
+                ("ImageMap", image_map(&image).finish()),
+                ("DockerImage", docker_image(&docker, &needed).finish()),
+                ("CmdImage", cmd_image(&custom, &needed).finish()),
+                ("LiveUpdate", live_update(&update)),
+            ]
+        };
+        for ((kind, spec), (_, plain)) in build().into_iter().zip(build()) {
+            let (redacted, plain) = (spec.without_secrets("", &redactor).value(), plain.value());
+            let texts = |value: &Value| {
+                let mut value = value.clone();
+                // Written anew if a value was redacted; its content is what counts.
+                for pointer in ["/yaml", "/project/yaml"] {
+                    if let Some(text) = value.pointer_mut(pointer) {
+                        *text = json!(crate::yaml::documents(text.as_str().unwrap()).unwrap());
+                    }
+                }
+                value
+            };
+            assert_eq!(texts(&redacted), texts(&plain), "{kind}");
+        }
+    }
 
     #[test]
     fn finds_the_way_between_paths() {

@@ -2,6 +2,8 @@
 //!
 //! A Deployment named `postgres` keeps its name where a Secret has the value `postgres`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::Redactor;
@@ -18,23 +20,47 @@ enum FieldKind {
     Data,
     /// A text of YAML documents.
     Yaml,
+    Dockerfile,
     Value,
 }
 
 /// Redacts `value`, which stands in a field of this name (empty if in none).
 pub fn redact_values(field: &str, value: Value, redactor: &Redactor) -> Value {
-    redact(value, field_kind(field), redactor)
+    redact(value, field_kind(field), redactor, Structure::default())
 }
 
-fn redact(value: Value, kind: FieldKind, redactor: &Redactor) -> Value {
+/// What is structure in some data besides what always is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Structure<'a> {
+    /// Fields, in lower case and without underscores.
+    pub fields: &'a [&'a str],
+    /// Texts that are names wherever they stand alone.
+    pub names: Option<&'a BTreeSet<String>>,
+}
+
+/// Redacts `value` and leaves what is structure in it.
+pub fn redact_values_beside(structure: Structure<'_>, value: Value, redactor: &Redactor) -> Value {
+    redact(value, FieldKind::Value, redactor, structure)
+}
+
+fn redact(value: Value, kind: FieldKind, redactor: &Redactor, structure: Structure<'_>) -> Value {
     match value {
         _ if kind == FieldKind::Labels => value,
+        Value::String(text) if structure.names.is_some_and(|names| names.contains(&text)) => {
+            Value::String(text)
+        }
         Value::String(text) => Value::String(redact_text(text, kind, redactor)),
-        Value::Array(items) => items.into_iter().map(|item| redact(item, kind, redactor)).collect(),
+        Value::Array(items) => {
+            items.into_iter().map(|item| redact(item, kind, redactor, structure)).collect()
+        }
         Value::Object(fields) => {
-            let kind_of = |name: &str| if kind == FieldKind::Data { kind } else { field_kind(name) };
+            let kind_of = |name: &str| match kind {
+                FieldKind::Data => kind,
+                _ if structure.fields.contains(&normalized(name).as_str()) => FieldKind::Structure,
+                _ => field_kind(name),
+            };
             let redacted = |(name, value): (String, Value)| {
-                let value = redact(value, kind_of(&name), redactor);
+                let value = redact(value, kind_of(&name), redactor, structure);
                 (name, value)
             };
             Value::Object(fields.into_iter().map(redacted).collect())
@@ -48,6 +74,7 @@ fn redact_text(text: String, kind: FieldKind, redactor: &Redactor) -> String {
         // A query of a URL's path has values.
         FieldKind::Structure if !text.contains('?') => text,
         FieldKind::Yaml => redact_yaml(text, redactor),
+        FieldKind::Dockerfile => redact_dockerfile(text, redactor),
         _ => redactor.redact(&text).into_owned(),
     }
 }
@@ -58,7 +85,8 @@ fn redact_yaml(text: String, redactor: &Redactor) -> String {
     if redacted == text {
         return text;
     }
-    let encode = |document: Value| yaml::encode(&redact(document, FieldKind::Value, redactor));
+    let encode =
+        |document: Value| yaml::encode(&redact(document, FieldKind::Value, redactor, Structure::default()));
     let documents = yaml::documents(&text).and_then(|documents| {
         let objects = documents.iter().all(Value::is_object);
         let documents: Result<Vec<_>, _> = documents.into_iter().filter(|_| objects).map(encode).collect();
@@ -67,36 +95,102 @@ fn redact_yaml(text: String, redactor: &Redactor) -> String {
     documents.ok().filter(|text| !text.is_empty()).unwrap_or_else(|| redacted.into_owned())
 }
 
+/// Redacts a Dockerfile but for the instructions that name images and paths.
+fn redact_dockerfile(text: String, redactor: &Redactor) -> String {
+    const STRUCTURE: [&str; 6] = ["from", "copy", "workdir", "expose", "volume", "user"];
+    let is_structure = |line: &str| {
+        let word = line.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+        STRUCTURE.contains(&word.as_str()) && !line.trim_end().ends_with('\\')
+    };
+    if redactor.redact(&text) == text {
+        return text;
+    }
+    let mut redacted = String::with_capacity(text.len());
+    // Lines between two such instructions go together: a value may have several lines.
+    let mut between = String::new();
+    for line in text.split_inclusive('\n') {
+        if is_structure(line) {
+            redacted.push_str(&redactor.redact(&std::mem::take(&mut between)));
+            redacted.push_str(line);
+        } else {
+            between.push_str(line);
+        }
+    }
+    redacted.push_str(&redactor.redact(&between));
+    redacted
+}
+
+/// `resource_deps` and `resourceDeps` are the same field.
+fn normalized(name: &str) -> String {
+    name.chars().filter(|letter| *letter != '_').map(|letter| letter.to_ascii_lowercase()).collect()
+}
+
 fn field_kind(name: &str) -> FieldKind {
-    const STRUCTURE: [&str; 26] = [
+    const STRUCTURE: [&str; 62] = [
+        "aliases",
         "apigroups",
         "apiversion",
+        "cachefrom",
+        "categories",
         "cluster",
+        "componentid",
         "configfiles",
+        "configs",
         "context",
+        "dependson",
         "deps",
+        "directory",
+        "discoverystrategy",
         "dockerfile",
         "enabledmanifests",
+        "envfile",
+        "expose",
         "extratags",
+        "filewatch",
+        "filewatches",
+        "group",
+        "hold",
         "ignorecontainers",
+        "imagemap",
         "imagemaps",
         "key",
         "kind",
+        "links",
+        "listkind",
+        "network",
+        "networks",
+        "outputsimagerefto",
+        "outputtag",
         "patterns",
+        "platform",
+        "plural",
+        "pod",
+        "port",
+        "ports",
+        "profiles",
         "protocol",
+        "repofield",
+        "required",
         "resourcedependencies",
         "resources",
         "scheme",
         "service",
+        "serviceaccount",
+        "singular",
         "source",
         "sourcetiltfile",
         "suppressunusedimagewarnings",
+        "tagfield",
         "target",
+        "targetport",
+        "topologykey",
         "type",
+        "uibuttons",
         "verbs",
+        "volumes",
         "workdir",
     ];
-    const STRUCTURE_ENDINGS: [&str; 12] = [
+    const STRUCTURE_ENDINGS: [&str; 13] = [
         "dir",
         "host",
         "hosts",
@@ -109,13 +203,15 @@ fn field_kind(name: &str) -> FieldKind {
         "path",
         "paths",
         "ref",
+        "regexp",
     ];
-    let name = name.to_ascii_lowercase();
+    let name = normalized(name);
     match name.as_str() {
         "labels" | "matchlabels" | "matchexpressions" | "selectors" => FieldKind::Labels,
         name if name.ends_with("selector") => FieldKind::Labels,
         "data" | "stringdata" | "binarydata" | "annotations" | "environment" => FieldKind::Data,
         "yaml" | "serviceyaml" => FieldKind::Yaml,
+        "dockerfilecontents" => FieldKind::Dockerfile,
         name if STRUCTURE.contains(&name) => FieldKind::Structure,
         name if STRUCTURE_ENDINGS.iter().any(|ending| name.ends_with(ending)) => FieldKind::Structure,
         _ => FieldKind::Value,
@@ -163,9 +259,45 @@ mod tests {
             },
         });
         assert_eq!(redacted(object.clone()), object);
-        let service =
-            json!({"spec": {"selector": {"app": "postgres"}, "ports": [{"targetPort": "postgres"}]}});
-        assert_eq!(redacted(service.clone())["spec"]["selector"], service["spec"]["selector"]);
+        let others = [
+            json!({"spec": {"selector": {"app": "postgres"}, "ports": [{"port": 5432, "targetPort": "postgres"}]}}),
+            json!({"livenessProbe": {"httpGet": {"port": "postgres"}}, "serviceAccount": "postgres"}),
+            json!({"topologySpreadConstraints": [{"topologyKey": "postgres"}]}),
+            json!({"spec": {
+                "group": "postgres",
+                "names": {"plural": "postgres", "singular": "postgres", "shortNames": ["postgres"], "listKind": "postgres"},
+                "schema": {"openAPIV3Schema": {"required": ["postgres"]}},
+            }}),
+            json!({"services": {"postgres": {
+                "env_file": ["postgres"],
+                "container_name": "postgres",
+                "depends_on": ["postgres"],
+                "networks": {"postgres": {"aliases": ["postgres"]}},
+                "volumes": ["postgres:/data"],
+            }}}),
+            json!({"location": {"componentID": "postgres"}, "uiButtons": ["postgres"], "pod": "postgres"}),
+        ];
+        for other in others {
+            assert_eq!(redacted(other.clone()), other);
+        }
+    }
+
+    #[test]
+    fn dockerfiles_keep_their_images_and_paths() {
+        let text = "FROM postgres AS postgres\nENV PGUSER=postgres\nCOPY --from=postgres /postgres /\nRUN psql -U postgres\n";
+        let expected = text
+            .replace("PGUSER=postgres", &format!("PGUSER={REDACTED}"))
+            .replace("-U postgres", &format!("-U {REDACTED}"));
+        assert_eq!(redacted(json!({"dockerfileContents": text})), json!({"dockerfileContents": expected}));
+    }
+
+    #[test]
+    fn further_fields_and_names_can_be_structure() {
+        let names = BTreeSet::from(["postgres".to_owned()]);
+        let value = json!({"x": "postgres", "y": "my postgres", "container_id": "my postgres"});
+        let structure = Structure { fields: &["containerid"], names: Some(&names) };
+        let expected = json!({"x": "postgres", "y": format!("my {REDACTED}"), "container_id": "my postgres"});
+        assert_eq!(redact_values_beside(structure, value, &redactor()), expected);
     }
 
     #[test]
