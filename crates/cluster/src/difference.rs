@@ -1,7 +1,9 @@
 //! What differs between an object in the cluster and what it would become.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use lilt_model::secret::Redactor;
 use serde_json::Value;
 
 /// What the API server writes by itself, or nobody applies.
@@ -41,11 +43,33 @@ impl fmt::Display for FieldChange {
     }
 }
 
-fn short(value: &Value) -> String {
-    let text = match value {
+impl FieldChange {
+    /// Redacts both values. It must come before the change is shown: a part of a value would not be recognized.
+    #[must_use]
+    pub fn redacted(&self, redactor: &Redactor) -> Self {
+        // A list of arguments, for example, is shown as a text.
+        let redacted = |value: &Option<Value>| {
+            value.as_ref().map(|value| {
+                let text = text(value);
+                match redactor.redact(&text) {
+                    Cow::Owned(redacted) => Value::String(redacted),
+                    Cow::Borrowed(_) => value.clone(),
+                }
+            })
+        };
+        Self { path: self.path.clone(), before: redacted(&self.before), after: redacted(&self.after) }
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
         Value::String(text) if !text.contains('\n') => text.clone(),
         other => other.to_string(),
-    };
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = text(value);
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -145,6 +169,26 @@ mod tests {
             ]
         );
         assert!(differences(&after, &after).is_empty());
+    }
+
+    #[test]
+    fn values_are_redacted_before_they_are_shortened() {
+        let secret = lilt_model::secret::Secret {
+            name: "db".into(),
+            key: "pw".into(),
+            value: b"hunter2hunter2".to_vec(),
+            encoded: "aHVudGVyMmh1bnRlcjI=".into(),
+        };
+        let redactor = Redactor::new(&[secret]);
+        let value = |fill: usize| format!("{}hunter2hunter2{}", "x".repeat(fill), "x".repeat(200));
+        let before = json!({"data": {"a": value(LONGEST - 7)}, "spec": {"args": [value(5)]}});
+        let told =
+            differences(&before, &json!({"data": {"a": "b"}, "spec": {"args": ["-p", "hunter2hunter2"]}}));
+        for change in &told {
+            let text = change.redacted(&redactor).to_string();
+            assert!(!text.contains("hunter2") && text.contains("[redact"), "{text}");
+        }
+        assert_eq!(told.len(), 2);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use lilt_engine::{Event, ForwardState, ServeExit, SyncFault};
 use lilt_model::Failure;
-use lilt_model::api::{UIResource, UISession};
+use lilt_model::api::{ObjectMeta, UIResource, UISession, annotation};
+use lilt_model::cluster::{ContainerState, Pod};
 use lilt_model::image::BuildRecord;
-use lilt_model::secret::Redactor;
+use lilt_model::secret::{Redactor, redact_values};
 use lilt_model::timeline::UpdateRecord;
 
 /// Redacts what a runner reports, before it becomes state.
@@ -20,6 +21,8 @@ pub(crate) fn keep_out_of_event(redactor: &Redactor, event: &mut Event) {
         Event::StageBegan { detail, .. } => redactor.redact_in_place(detail),
         Event::ObjectSyncWaits { message, .. } => redactor.redact_in_place(message),
         Event::ProbeChanged { cause: Some(cause), .. } => redactor.redact_in_place(cause),
+        Event::PodChanged { pod } => redact_pod(redactor, pod),
+        Event::Noticed { notice } => redactor.redact_in_place(&mut notice.message),
         _ => {}
     }
     if let Some(failure) = failure_of(event) {
@@ -52,6 +55,15 @@ fn failure_of(event: &mut Event) -> Option<&mut Failure> {
     }
 }
 
+fn redact_pod(redactor: &Redactor, pod: &mut Pod) {
+    let containers = pod.containers.iter_mut().filter_map(|container| match &mut container.state {
+        ContainerState::Waiting { message, .. } | ContainerState::Terminated { message, .. } => Some(message),
+        ContainerState::Running { .. } => None,
+    });
+    let conditions = pod.conditions.iter_mut().map(|condition| &mut condition.message);
+    containers.chain(conditions).chain(&mut pod.message).for_each(|text| redactor.redact_in_place(text));
+}
+
 fn redact_build(redactor: &Redactor, build: &mut BuildRecord) {
     let stages = build.stages.iter_mut().flat_map(|stage| [Some(&mut stage.name), stage.error.as_mut()]);
     stages.chain([build.error.as_mut()]).flatten().for_each(|text| redactor.redact_in_place(text));
@@ -76,16 +88,39 @@ pub(crate) fn keep_out_of_object(redactor: &Redactor, resource: &mut UIResource)
     let history =
         status.build_history.iter_mut().flat_map(|it| it.warnings.iter_mut().chain([&mut it.error]));
     let pod = status.k8s_resource_info.iter_mut().map(|info| &mut info.pod_status_message);
-    let notes = resource.metadata.annotations.values_mut();
-    for words in history.chain(pod).chain(notes) {
+    for words in history.chain(pod) {
         redactor.redact_in_place(words);
+    }
+    redact_annotations(redactor, &mut resource.metadata);
+}
+
+/// Names in annotations stay, and JSON keeps its structure: readers look things up by them, and write arguments back.
+fn redact_annotations(redactor: &Redactor, metadata: &mut ObjectMeta) {
+    for (name, text) in &mut metadata.annotations {
+        match name.as_str() {
+            annotation::ARGS | annotation::RESOURCE_DEPS | annotation::UNREACHABLE_CLUSTER => {}
+            annotation::HOLD_DATA | annotation::UNREACHABLE => redact_json(redactor, text),
+            _ => redactor.redact_in_place(text),
+        }
+    }
+}
+
+fn redact_json(redactor: &Redactor, text: &mut String) {
+    match serde_json::from_str(text) {
+        Ok(value) => {
+            let redacted = redact_values("", serde_json::Value::clone(&value), redactor);
+            if redacted != value {
+                *text = redacted.to_string();
+            }
+        }
+        Err(_) => redactor.redact_in_place(text),
     }
 }
 
 /// The same of the session: why something is unreachable.
 pub(crate) fn keep_out_of_session(redactor: &Redactor, session: &mut UISession) {
     if !redactor.is_empty() {
-        session.metadata.annotations.values_mut().for_each(|words| redactor.redact_in_place(words));
+        redact_annotations(redactor, &mut session.metadata);
     }
 }
 
@@ -130,6 +165,48 @@ mod tests {
         assert_eq!(record.cause, format!("Changed: {hidden}"));
         assert_eq!(record.error, Some(format!("no {hidden}")));
         assert_eq!(record.stages[0].detail, format!("login -p {hidden}"));
+    }
+
+    #[test]
+    fn names_in_annotations_stay() {
+        let mut metadata = ObjectMeta::default();
+        let hold = r#"{"hold":"dependencies","on":[{"name":"hunter2","state":"updating"}],"why":"hunter2"}"#;
+        let before = [
+            (annotation::ARGS, r#"["hunter2"]"#),
+            (annotation::RESOURCE_DEPS, r#"["hunter2"]"#),
+            (annotation::UNREACHABLE_CLUSTER, "hunter2"),
+            (annotation::HOLD_DATA, hold),
+            (annotation::DRIFT, "data.x: hunter2"),
+        ];
+        metadata.annotations.extend(before.map(|(name, text)| (name.to_owned(), text.to_owned())));
+        redact_annotations(&redactor(), &mut metadata);
+        for (name, text) in &before[..3] {
+            assert_eq!(metadata.annotations[*name], *text);
+        }
+        let hidden = "[redacted secret db:pw]";
+        let hold: serde_json::Value =
+            serde_json::from_str(&metadata.annotations[annotation::HOLD_DATA]).unwrap();
+        assert_eq!((&hold["on"][0]["name"], &hold["why"]), (&"hunter2".into(), &hidden.into()));
+        assert_eq!(metadata.annotations[annotation::DRIFT], format!("data.x: {hidden}"));
+    }
+
+    #[test]
+    fn messages_of_pods_and_notices_are_redacted() {
+        let pod = serde_json::json!({
+            "namespace": "n", "name": "hunter2", "uid": "u", "owners": [], "nearest_owner": null, "template_hash": null,
+            "created": Timestamp::ZERO, "deleting": false, "phase": "Running", "ready": false, "status": "Error",
+            "message": "no hunter2", "containers": [], "conditions": [
+                {"kind": "Ready", "met": false, "reason": "X", "message": "not hunter2", "since": Timestamp::ZERO},
+            ],
+        });
+        let pod: Box<Pod> = serde_json::from_value(pod).unwrap();
+        let mut event = Event::PodChanged { pod };
+        keep_out_of_event(&redactor(), &mut event);
+        let Event::PodChanged { pod } = event else { panic!("another event") };
+        let hidden = "[redacted secret db:pw]";
+        assert_eq!(pod.message, Some(format!("no {hidden}")));
+        assert_eq!(pod.conditions[0].message, format!("not {hidden}"));
+        assert_eq!(pod.name, "hunter2");
     }
 
     #[test]

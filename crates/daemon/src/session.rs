@@ -251,10 +251,11 @@ impl Session {
         if let Some(recording) = &mut self.recording {
             recording.turn();
         }
+        let redactor = self.logs.redactor();
+        self.state.set_redactor(redactor.clone());
         schedule(&mut self.state);
         let touched = self.state.take_touched();
         let mut commit = Commit::default();
-        let redactor = self.logs.redactor();
         if touched.session {
             let mut session = project_session(&self.state);
             secrets::keep_out_of_session(&redactor, &mut session);

@@ -435,6 +435,11 @@ impl State {
         }
     }
 
+    /// Redacts more than the secrets of the Tiltfile: such as those that builds used, or that were declared earlier.
+    pub fn set_redactor(&mut self, redactor: Redactor) {
+        self.redactor = redactor;
+    }
+
     /// To be kept out of all that is shown.
     pub fn secrets(&self) -> &[Secret] {
         &self.secrets

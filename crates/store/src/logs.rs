@@ -14,6 +14,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,11 +72,16 @@ struct Disk {
     retry: Option<Instant>,
 }
 
+/// How many secrets are hidden that the project no longer declares.
+const EARLIER: usize = 100;
+
 /// What is hidden.
 #[derive(Default)]
 struct Secrets {
     /// Of the project as it is now.
     declared: Vec<Secret>,
+    /// Of the project as it was, oldest first: what was started then may still print them.
+    earlier: VecDeque<Secret>,
     used: Vec<Secret>,
 }
 
@@ -145,10 +151,19 @@ impl LogWriter {
         Span { shared: Arc::clone(&self.shared), stream: Arc::new(Mutex::new(stream)) }
     }
 
-    /// Takes these secrets out of all lines from now on, in place of those before.
+    /// Takes these secrets out of all lines from now on. Those before stay hidden, up to [`EARLIER`] of them.
     pub fn hide<'s>(&self, secrets: impl IntoIterator<Item = &'s Secret>) {
-        let secrets = secrets.into_iter().cloned().collect();
-        self.change_secrets(|kept| kept.declared = secrets);
+        let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
+        if lock(&self.shared.secrets).declared == secrets {
+            return;
+        }
+        self.change_secrets(|kept| {
+            let before = std::mem::replace(&mut kept.declared, secrets);
+            kept.earlier.retain(|secret| !kept.declared.contains(secret) && !before.contains(secret));
+            kept.earlier.extend(before.into_iter().filter(|secret| !kept.declared.contains(secret)));
+            let surplus = kept.earlier.len().saturating_sub(EARLIER);
+            kept.earlier.drain(..surplus);
+        });
     }
 
     /// And these, whatever else is hidden later: such as somebody used once.
@@ -163,7 +178,8 @@ impl LogWriter {
     fn change_secrets(&self, change: impl FnOnce(&mut Secrets)) {
         let mut secrets = lock(&self.shared.secrets);
         change(&mut secrets);
-        *lock(&self.shared.redactor) = Redactor::new(secrets.declared.iter().chain(&secrets.used));
+        *lock(&self.shared.redactor) =
+            Redactor::new(secrets.declared.iter().chain(&secrets.earlier).chain(&secrets.used));
         self.shared.redactors.fetch_add(1, Ordering::Release);
     }
 

@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::support::lilt::{Lilt, Start};
+use crate::support::page::get;
 
 struct Live {
     project: Project,
@@ -308,6 +309,38 @@ exit 3''')
     let config_line = format!("config: {config}");
     assert_eq!(lines, [&format!("pw={password}"), password, &config_line, config, config, "port: 8080"]);
     assert!(!live.lilt.output().contains("Y29ycmVjdC1ob3JzZQ"), "{}", live.lilt.output());
+    live.lilt.quit();
+}
+
+/// A command is shortened to 120 characters in the timeline.
+#[test]
+fn secret_in_a_long_command_is_kept_out_of_timeline_and_snapshot() {
+    let secret = "
+k8s_yaml(blob('''
+apiVersion: v1
+kind: Secret
+metadata: {name: db}
+stringData: {password: correct-horse}
+'''))
+";
+    let command = |fill: usize| format!("exit 3; : {}correct-horse and more", "x".repeat(fill));
+    // The value goes through the end of what is shown, and once it ends well before.
+    let tiltfile = format!(
+        "{secret}local_resource('cut', '{}')\nlocal_resource('whole', '{}')\n",
+        command(103),
+        command(20)
+    );
+    let live = Live::start(&tiltfile);
+    for name in ["cut", "whole"] {
+        live.lilt.wait_until(name, "failed", |it| it["status"]["updateStatus"] == "error");
+    }
+    let timeline = get(live.lilt.port(), "/api/timeline").expect("it answers");
+    assert!(timeline.contains("[redacted secret db:password]"), "{timeline}");
+    let snapshot =
+        Start::new(&live.project, &["snapshot", "create", "--port", &live.port]).run().clean(0).stdout();
+    for text in [timeline, snapshot, live.lilt.output()] {
+        assert!(!text.contains("correct-") && !text.contains("-horse"), "{text}");
+    }
     live.lilt.quit();
 }
 

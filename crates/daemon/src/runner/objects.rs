@@ -119,7 +119,8 @@ async fn drift(
                 let mut span = context.runtime_span(resource, format!("drift:{resource}"));
                 span.print(Level::Warn, &warning);
             }
-            let fields = changes.iter().map(ToString::to_string).collect();
+            let redactor = context.logs.redactor();
+            let fields = changes.iter().map(|change| change.redacted(&redactor).to_string()).collect();
             Some(match other.filter(|other| deployers.is_beside(other)) {
                 Some(other) => Drift::Replaced { by: other.name, fields },
                 None => Drift::Changed(fields),

@@ -6,6 +6,7 @@ use lilt_cluster::Found;
 use lilt_engine::{DeployJob, Deployed};
 use lilt_model::kubernetes::{CustomDeploy, ObjectRef};
 use lilt_model::log::Level;
+use lilt_model::secret::Redactor;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Away, ClusterName, Failure, ImageName, yaml};
 use serde_json::Value;
@@ -93,7 +94,7 @@ pub(crate) async fn find(
 ) -> Result<(Vec<Value>, Vec<Found>), Failure> {
     let cluster = context.cluster(cluster)?;
     let (manifests, printed) = parts(printed);
-    let objects = match read(exit, printed, seconds) {
+    let objects = match read(exit, printed, seconds, &context.logs.redactor()) {
         Ok(objects) => objects,
         // What the command needed was not there, in all likelihood.
         Err(failure) if !cluster.answers(SILENCE).await => return Err(failure.away(Away::Cluster)),
@@ -161,11 +162,16 @@ pub(crate) fn with_identities(objects: &[Value], found: &[Found]) -> Vec<Value> 
 }
 
 /// The objects that the command printed.
-fn read(exit: Option<lilt_host::process::Exit>, printed: &[u8], seconds: u64) -> Result<Vec<Value>, Failure> {
+fn read(
+    exit: Option<lilt_host::process::Exit>,
+    printed: &[u8],
+    seconds: u64,
+    redactor: &Redactor,
+) -> Result<Vec<Value>, Failure> {
     let text = String::from_utf8_lossy(printed);
     let detailed = |failure: Failure| match text.trim() {
         "" => failure,
-        _ => failure.detail(format!("stdout:\n{}", shortened(&text))),
+        _ => failure.detail(format!("stdout:\n{}", shortened(&redactor.redact(&text)))),
     };
     let Some(exit) = exit else {
         let failure = Failure::user(format!("apply command timed out after {seconds}s"));
@@ -211,11 +217,18 @@ mod tests {
     #[test]
     fn what_a_command_printed_is_read() {
         let list = "kind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: web}}\n---\n";
-        let objects = read(Some(Exit::Code(0)), list.as_bytes(), 30).unwrap();
+        let objects = read(Some(Exit::Code(0)), list.as_bytes(), 30, &Redactor::default()).unwrap();
         assert_eq!(objects.len(), 1);
         assert_eq!(objects[0]["kind"], "Service");
-        assert_eq!(read(Some(Exit::Code(0)), b"", 30).unwrap(), Vec::<Value>::new());
-        let failure = |exit, text: &str| read(exit, text.as_bytes(), 30).unwrap_err().to_string();
+        assert_eq!(read(Some(Exit::Code(0)), b"", 30, &Redactor::default()).unwrap(), Vec::<Value>::new());
+        let secret = lilt_model::secret::Secret {
+            name: "db".into(),
+            key: "pw".into(),
+            value: b"hunter2hunter2".to_vec(),
+            encoded: "aHVudGVyMmh1bnRlcjI=".into(),
+        };
+        let redactor = Redactor::new(&[secret]);
+        let failure = |exit, text: &str| read(exit, text.as_bytes(), 30, &redactor).unwrap_err().to_string();
         assert!(failure(None, "").starts_with("apply command timed out after 30s\nhint: update_settings("));
         assert_eq!(
             failure(Some(Exit::Code(3)), "so far"),
@@ -226,6 +239,10 @@ mod tests {
         assert!(words.contains("lacks apiVersion"), "{words}");
         let long = failure(Some(Exit::Code(1)), &"x".repeat(10_000));
         assert!(long.len() < 700 && long.contains("… and in the end …"), "{long}");
+        // A value that the cut goes through.
+        let cut = format!("{}hunter2hunter2{}", "x".repeat(SHOWN / 2 - 7), "x".repeat(10_000));
+        let cut = failure(Some(Exit::Code(1)), &cut);
+        assert!(!cut.contains("hunter2"), "{cut}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lilt_model::log::Level;
 
 use super::{secret, span, store, texts};
+use crate::logs::EARLIER;
 
 /// Lets so much time pass and the store notice it.
 async fn pass(reader: &super::LogReader, time: Duration) {
@@ -182,9 +183,23 @@ fn own_lines_have_no_secrets_either() {
     early.info("before");
     writer.hide(&[secret("password", "hunter2"), secret("key", "one line\nand another")]);
     early.print(Level::Error, "it broke: hunter2\none line\nand another");
-    writer.hide(&[]);
-    early.info("hunter2");
-    let expected =
-        ["before", "it broke: [redacted secret db:password]", "[redacted secret db:key]", "hunter2"];
+    let expected = ["before", "it broke: [redacted secret db:password]", "[redacted secret db:key]"];
+    assert_eq!(texts(&reader.read(0, 10)), expected);
+}
+
+#[test]
+fn earlier_value_of_a_secret_stays_hidden() {
+    let (writer, reader) = store();
+    let mut web = span(&writer, "web");
+    writer.hide(&[secret("password", "hunter2")]);
+    writer.hide(&[secret("password", "correct-horse")]);
+    web.info("hunter2 correct-horse");
+    // Not for ever: memory and time for each line grow with them.
+    for number in 0..=EARLIER {
+        writer.hide(&[secret("password", &format!("value-{number}-value"))]);
+    }
+    web.info("hunter2 value-0-value");
+    let hidden = "[redacted secret db:password]";
+    let expected = [format!("{hidden} {hidden}"), format!("hunter2 {hidden}")];
     assert_eq!(texts(&reader.read(0, 10)), expected);
 }
