@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use lilt_cluster::contexts::{self, Entry};
-use lilt_host::{environment, files};
+use lilt_host::{environment, files, private_file};
 use lilt_model::Failure;
 use lilt_server::Credentials;
 use tokio::net::TcpListener;
@@ -83,8 +83,7 @@ fn change(file: &Path, edit: impl Fn(&str) -> Result<String, Failure>) -> Result
     let mut lock_file = file.as_os_str().to_owned();
     lock_file.push(".lock");
     let lock = files::lock(Path::new(&lock_file), PATIENCE, PAUSE).map_err(unwritten)?;
-    let text =
-        files::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&private_file::read(file)?.unwrap_or_default()).into_owned();
     let new = edit(&text).map_err(told)?;
     if new != text {
         files::save_private(file, new.as_bytes()).map_err(unwritten)?;

@@ -184,15 +184,16 @@ pub fn save_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let aside = aside(folder);
-    let saved = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&aside)
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| std::fs::rename(&aside, path));
+    let mut file = create_new_private(&aside)?;
+    let saved = file.write_all(content).and_then(|()| std::fs::rename(&aside, path));
     remove_if_failed(saved, &aside)
+}
+
+/// Creates a file that only the user may read, whatever was there: a process of the same number may have left a file of
+/// this name, or another user may have created one, with a mode of its own.
+fn create_new_private(path: &Path) -> io::Result<std::fs::File> {
+    remove(path)?;
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Removes the temporary file of a save that failed: on a full disk it would take what little room is left.
@@ -377,6 +378,18 @@ mod tests {
         std::fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("its mode");
         drop(create_private(&path).expect("it can be written"));
         assert_eq!(mode(&path.metadata().expect("the file")), 0o600);
+    }
+
+    #[test]
+    fn private_temporary_file_replaces_an_open_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("aside");
+        std::fs::write(&path, "old").expect("a file");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("its mode");
+        let reader = File::open(&path).expect("somebody has it open");
+        create_new_private(&path).expect("another one").write_all(b"secret").expect("it is written");
+        assert_eq!(mode(&path.metadata().expect("the file")), 0o600);
+        assert_eq!(io::read_to_string(reader).expect("the old one"), "old");
     }
 
     #[test]

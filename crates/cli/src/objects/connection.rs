@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use lilt_cluster::contexts::{self, Access};
-use lilt_host::files;
+use lilt_host::private_file;
 use lilt_model::Failure;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -96,7 +96,7 @@ impl Line {
         let Some(file) = api::config_file() else {
             return Err(Failure::environment("HOME is not set, so nobody knows where the API is").into());
         };
-        let text = files::read(&file).unwrap_or_default();
+        let text = private_file::read(&file)?.unwrap_or_default();
         let access = contexts::access(&String::from_utf8_lossy(&text), &name)
             .map_err(|failure| failure.detail(format!("in {}", file.display())))?;
         match access {

@@ -1,6 +1,7 @@
 //! Commands that speak to a running session, and those that only look at this machine.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use lilt_testbed_env::{Project, eventually};
 use serde_json::Value;
@@ -132,6 +133,11 @@ fn the_tree_shows_who_waits_for_whom() {
     live.lilt.quit();
 }
 
+/// Logs are in it.
+fn mode(file: &Path) -> u32 {
+    std::fs::metadata(file).expect("it was written").permissions().mode() & 0o777
+}
+
 #[test]
 fn a_snapshot_can_be_made_and_looked_at_when_its_session_is_gone() {
     let live = Live::start();
@@ -139,6 +145,7 @@ fn a_snapshot_can_be_made_and_looked_at_when_its_session_is_gone() {
     let path = file.display().to_string();
     assert_eq!(live.prints(&["snapshot", "create", &path]), "");
     let printed: Value = live.json(&["snapshot", "create"]);
+    assert_eq!(mode(&file), 0o600);
     let text = std::fs::read_to_string(&file).expect("it was written");
     let written: Value = serde_json::from_str(&text).expect("it is JSON");
     for snapshot in [&printed, &written] {
@@ -169,6 +176,7 @@ fn ci_leaves_a_snapshot_whether_it_succeeds_or_not() {
         let file = project.file("out.json");
         let flag = format!("--output-snapshot-on-exit={}", file.display());
         Start::ci(&project).argument(&flag).run().clean(code);
+        assert_eq!(mode(&file), 0o600);
         let text = std::fs::read_to_string(&file).expect("it was written");
         let snapshot: Value = serde_json::from_str(&text).expect("it is JSON");
         let segments = snapshot["view"]["logList"]["segments"].as_array().expect("a list");

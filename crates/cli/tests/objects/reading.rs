@@ -224,6 +224,15 @@ fn sessions_are_found_where_tilts_clients_look() {
     std::fs::copy(config, &copy).expect("it can be copied");
     let named = Start::new(&elsewhere, &names).variable("TILT_CONFIG", &copy).variable("TILT_PORT", &port);
     assert_eq!(named.run().clean(0).stdout(), found);
+    let set_mode = |mode| {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&copy, permissions).expect("it is ours");
+    };
+    set_mode(0o644);
+    let open = Start::new(&elsewhere, &names).variable("TILT_CONFIG", &copy).variable("TILT_PORT", &port);
+    let open = open.run().clean(1).stderr();
+    assert!(open.contains("is open to other users (mode 644)"), "others may know the token: {open}");
+    set_mode(0o600);
     let absent = from(&names).variable("TILT_PORT", &port).variable("TILT_CONFIG", elsewhere.file("no"));
     assert!(absent.run().clean(1).stderr().contains(&format!("No tilt apiserver found: tilt-{port}")));
     let far = from(&[&names[..], &["--host=devbox", "--port", &port]].concat()).run().clean(1);
