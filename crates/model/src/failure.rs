@@ -77,6 +77,8 @@ impl fmt::Display for Away {
 }
 
 /// One error, told so that its reader can act on it.
+///
+/// Its texts may have an `io::Error` in them: what makes a failure leaves its number out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub class: Class,
@@ -100,17 +102,17 @@ impl Failure {
         Self::new(Class::User, message)
     }
 
-    /// Takes texts with an `io::Error` in them: its number is left out.
     pub fn environment(message: impl Into<String>) -> Self {
-        Self::new(Class::Environment, os_error::plain(&message.into()))
+        Self::new(Class::Environment, message)
     }
 
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Class::Internal, os_error::plain(&message.into()))
+        Self::new(Class::Internal, message)
     }
 
     fn new(class: Class, message: impl Into<String>) -> Self {
-        Self { class, message: message.into(), location: None, hint: None, detail: None, away: None }
+        let message = os_error::plain(&message.into());
+        Self { class, message, location: None, hint: None, detail: None, away: None }
     }
 
     #[must_use]
@@ -121,7 +123,7 @@ impl Failure {
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(os_error::plain(&hint.into()));
         self
     }
 
@@ -142,7 +144,7 @@ impl Failure {
 
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = Some(detail.into());
+        self.detail = Some(os_error::plain(&detail.into()));
         self
     }
 }
@@ -182,6 +184,16 @@ mod tests {
             failure.to_string(),
             "Tiltfile:3:10: no such file: app.yaml\nk8s_yaml('app.yaml')\nhint: paths are relative to the Tiltfile"
         );
+    }
+
+    #[test]
+    fn numbers_of_the_operating_system_are_left_out_of_all_texts() {
+        let error = io::Error::from_raw_os_error(2).to_string();
+        assert!(error.contains("os error"));
+        for new in [Failure::user, Failure::environment, Failure::internal] as [fn(String) -> Failure; 3] {
+            let failure = new(error.clone()).detail(error.clone()).hint(error.clone()).to_string();
+            assert!(!failure.contains("os error"), "{failure}");
+        }
     }
 
     #[test]

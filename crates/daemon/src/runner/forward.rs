@@ -310,3 +310,26 @@ fn target(spec: &mut Receiver<TaskSpec>) -> Option<ForwardTarget> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn taken_port_names_the_program_that_has_it() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let error = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap_err();
+        let failure = unavailable(port, &error).await.to_string();
+        let begin = format!("cannot forward local port {port}: it is in use by lilt_daemon");
+        assert!(failure.starts_with(&begin), "{failure}");
+        assert!(failure.ends_with(&format!("(pid {})", std::process::id())), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn port_that_needs_rights_has_the_cause_without_a_number() {
+        let error = std::io::Error::from_raw_os_error(13);
+        let failure = unavailable(80, &error).await.to_string();
+        assert_eq!(failure, "cannot forward local port 80: permission denied");
+    }
+}
