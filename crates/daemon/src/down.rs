@@ -20,6 +20,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::runner::connect::remote;
 use crate::runner::evaluate;
 use crate::settings::Settings;
 
@@ -153,6 +154,9 @@ async fn delete_objects(
     print: &mut impl FnMut(&str),
 ) -> Result<Vec<Failure>, Failure> {
     let cluster = Cluster::connect(settings.connection(name)).await?;
+    if let Some(warning) = remote::warning(&cluster).await {
+        print(&format!("WARNING: {warning}\n"));
+    }
     print(&match name.is_session() {
         true => "Deleting kubernetes objects:\n".to_owned(),
         false => format!("Deleting kubernetes objects of the context {name}:\n"),

@@ -5,7 +5,7 @@ mod apply;
 mod cleanup;
 mod cluster;
 mod command;
-mod connect;
+pub(crate) mod connect;
 mod deploy;
 mod extension;
 mod follow;

@@ -1,5 +1,7 @@
 //! One context for the whole session, whatever kubeconfig says meanwhile.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
 use lilt_testbed_env::{Bed, eventually};
@@ -173,4 +175,54 @@ fn a_pod_meets_the_cluster_it_runs_in() {
     let planned = run();
     assert_eq!(planned.code(), Some(2), "{}", planned.output());
     assert!(planned.output().contains("create  inside:configmap"), "{}", planned.output());
+}
+
+/// Passes every connection on to the bed's API server, whatever address it is for.
+fn proxy_to(server: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("its address").port();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = server.clone();
+            std::thread::spawn(move || pass_on(client, &server));
+        }
+    });
+    port
+}
+
+fn pass_on(mut client: TcpStream, server: &str) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let mut server = TcpStream::connect(server)?;
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+    let (mut from_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
+    std::thread::spawn(move || std::io::copy(&mut from_client, &mut to_server));
+    std::io::copy(&mut server, &mut client).map(drop)
+}
+
+/// The bed has the name of a local cluster; here it also has an address that anybody may have.
+#[test]
+fn local_name_with_a_public_address_warns_in_up_and_down() {
+    let site = Site::new("public");
+    let tiltfile = "k8s_yaml(blob('{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}'))\n";
+    site.project.write("Tiltfile", tiltfile);
+    let kubectl = |arguments: &[&str]| site.namespace.kubectl(arguments);
+    let server = kubectl(&["config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}"]);
+    let cluster = kubectl(&["config", "view", "--minify", "-o", "jsonpath={.clusters[0].name}"]);
+    let server = server.trim().trim_start_matches("https://").to_owned();
+    let host = server.rsplit_once(':').expect("a port").0.to_owned();
+    let proxy = format!("--proxy-url=http://127.0.0.1:{}", proxy_to(server));
+    let name = format!("--tls-server-name={host}");
+    let cluster = cluster.trim();
+    kubectl(&["config", "set-cluster", cluster, "--server=https://203.0.113.7:6443", &proxy, &name]);
+    let warning = format!("the cluster {cluster} counts as a local");
+    let lilt = site.up().start();
+    lilt.wait_until_ready("uncategorized");
+    lilt.wait_for_line(&warning);
+    lilt.quit();
+    site.down().run().clean(0).says(&format!("WARNING: {warning}")).says("→ ConfigMap/one\n");
 }

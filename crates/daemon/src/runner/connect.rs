@@ -4,7 +4,7 @@
 //! or a file that it names, changes.
 
 mod place;
-mod remote;
+pub(crate) mod remote;
 mod sharing;
 
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ async fn examine(
     info.config_path = kubeconfig.clone().or_else(|| pinned.map(|pinned| pinned.path.clone()));
     info.node_commands = settings.habits.node_commands_of(name, &info.context);
     let place::Found { engine, mut warnings } = place::complete(guardian, docker, &mut info).await?;
-    warnings.extend(remote::warning(&info, cluster.server()).await);
+    warnings.extend(remote::warning(&cluster).await);
     Ok((Connection { cluster, engine, kubeconfig }, info, warnings))
 }
 

@@ -5,14 +5,19 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use lilt_model::cluster::{ClusterInfo, Reach, is_public};
+use lilt_cluster::Cluster;
+use lilt_model::cluster::{Product, Reach, is_public};
 
 /// A slow DNS server must not delay the connection.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the warning, if there is one.
-pub(super) async fn warning(info: &ClusterInfo, server: &str) -> Option<String> {
-    if !info.product.is_local() {
+pub(crate) async fn warning(cluster: &Cluster) -> Option<String> {
+    warning_of(cluster.name(), cluster.product(), cluster.server()).await
+}
+
+async fn warning_of(name: &str, product: Product, server: &str) -> Option<String> {
+    if !product.is_local() {
         return None;
     }
     let is_elsewhere = match Reach::of_server(server) {
@@ -27,10 +32,9 @@ pub(super) async fn warning(info: &ClusterInfo, server: &str) -> Option<String> 
     };
     is_elsewhere.then(|| {
         format!(
-            "the cluster {} counts as a local {} cluster because of its name, but its server {server} has a public \
+            "the cluster {name} counts as a local {} cluster because of its name, but its server {server} has a public \
              address. If it is not yours alone, stop lilt and rename it, so that it needs allow_k8s_contexts()",
-            info.cluster,
-            info.product.name()
+            product.name()
         )
     })
 }
@@ -43,11 +47,9 @@ fn is_any_public(mut addresses: impl ExactSizeIterator<Item = IpAddr>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lilt_model::cluster::Product;
 
-    fn info(cluster: &str) -> ClusterInfo {
-        let product = Product::of_cluster(cluster);
-        ClusterInfo { cluster: cluster.to_owned(), product, ..ClusterInfo::default() }
+    async fn warning_at(cluster: &str, server: &str) -> Option<String> {
+        warning_of(cluster, Product::of_cluster(cluster), server).await
     }
 
     #[tokio::test]
@@ -61,10 +63,10 @@ mod tests {
             ("gke_project_zone_name", "https://203.0.113.7", false),
             ("mine", "https://203.0.113.7", false),
         ] {
-            let found = warning(&info(cluster), server).await;
+            let found = warning_at(cluster, server).await;
             assert_eq!(found.is_some(), warns, "{cluster} at {server}: {found:?}");
         }
-        let text = warning(&info("k3d-x"), "https://203.0.113.7:6443").await.unwrap();
+        let text = warning_at("k3d-x", "https://203.0.113.7:6443").await.unwrap();
         assert!(text.contains("k3d-x") && text.contains("https://203.0.113.7:6443"), "{text}");
     }
 
