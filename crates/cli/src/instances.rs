@@ -16,7 +16,7 @@ use lilt_server::{AuthKeys, CodeLifetime, RunningSession};
 use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
-use crate::token;
+use crate::{terminal, token};
 
 /// Where a session is if nobody says otherwise.
 pub(crate) const DEFAULT_PORT: u16 = 10350;
@@ -142,10 +142,24 @@ pub(crate) fn replace_token(folder: &Path, token: &str) -> Result<(), Failure> {
     files::save_private(&path, &text).map_err(|error| unwritten(&error))
 }
 
-/// The sessions of `up` that run with this Tiltfile now.
-pub(crate) fn of_tiltfile(tiltfile: &Path) -> Vec<Instance> {
-    let is_same = |instance: &Instance| instance.command == "up" && instance.tiltfile == tiltfile;
-    all().into_iter().filter(is_same).collect()
+/// Describes the sessions that build and deploy this Tiltfile now.
+pub(crate) fn deploying(tiltfile: &Path) -> Vec<String> {
+    let deploys = |instance: &Instance| matches!(instance.command.as_str(), "up" | "ci");
+    let is_same = |instance: &Instance| deploys(instance) && instance.tiltfile == tiltfile;
+    let running = all().into_iter().filter(is_same);
+    let described = running.map(|instance| match instance.port {
+        // It has no page.
+        0 => instance.describe(),
+        _ => format!("{} ({})", instance.describe(), instance.client().address()),
+    });
+    described.collect()
+}
+
+/// Warns of sessions from [`deploying`], if there are any.
+pub(crate) fn warn_of(running: &[String]) {
+    if !running.is_empty() {
+        terminal::aside(&format!("warning: this Tiltfile is already running: {}", running.join("; ")));
+    }
 }
 
 /// The session that a command means.

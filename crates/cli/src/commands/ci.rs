@@ -10,7 +10,7 @@ use lilt_store::{LogReader, Reader};
 use crate::arguments::Ci;
 use crate::face::Face;
 use crate::session::{self, Plan};
-use crate::terminal;
+use crate::{instances, terminal};
 
 /// Lines of a broken resource that are shown again at the end.
 const LAST_LINES: usize = 10;
@@ -21,6 +21,7 @@ const PAGE: u64 = 500;
 
 pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let bound = session::bind(&ci.web).await?;
+    instances::warn_of(&instances::deploying(&session::absolute(ci.project.file.clone())?));
     bound.announce("ci", &ci.project.file)?;
     let plan = Plan {
         project: ci.project,

@@ -49,23 +49,12 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
 /// Names the sessions of the same Tiltfile that run already, and asks whether to start another one beside them. Scripts,
 /// which cannot be asked, are warned.
 fn confirm_second_session(tiltfile: &Path) -> anyhow::Result<bool> {
-    let running = instances::of_tiltfile(&session::absolute(tiltfile.to_owned())?);
-    if running.is_empty() {
+    let running = instances::deploying(&session::absolute(tiltfile.to_owned())?);
+    if running.is_empty() || !terminal::is_interactive() || !tty::is_foreground() {
+        instances::warn_of(&running);
         return Ok(true);
     }
-    let list: Vec<String> = running
-        .iter()
-        .map(|instance| match instance.port {
-            // It has no page.
-            0 => instance.describe(),
-            _ => format!("{} ({})", instance.describe(), instance.client().address()),
-        })
-        .collect();
-    if !terminal::is_interactive() || !tty::is_foreground() {
-        terminal::aside(&format!("warning: this Tiltfile is already running: {}", list.join("; ")));
-        return Ok(true);
-    }
-    terminal::line(&format!("This Tiltfile is already running:\n  {}", list.join("\n  ")));
+    terminal::line(&format!("This Tiltfile is already running:\n  {}", running.join("\n  ")));
     terminal::print("Two sessions build and deploy the same resources. Start another one? [y/N] ");
     let answer = terminal::read_line().unwrap_or_else(|| {
         terminal::line("");

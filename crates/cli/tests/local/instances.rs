@@ -187,6 +187,26 @@ fn second_up_of_a_tiltfile_warns_a_script_and_starts() {
 }
 
 #[test]
+fn up_and_ci_of_a_tiltfile_warn_of_each_other() {
+    let one = project("one");
+    let first = up(&one, None);
+    let ci = Start::ci(&one).beside(&first).start();
+    let warning = ci.wait_for_line("warning: this Tiltfile is already running");
+    assert!(warning.contains(&format!("lilt up of {}", one.file("Tiltfile").display())), "{warning}");
+    ci.ended().clean(0);
+    first.quit();
+
+    let slow = Project::new(&[("Tiltfile", "local_resource('slow', 'echo begun; exec sleep 987')\n")]);
+    let ci = Start::ci(&slow).start();
+    ci.wait_for_line("begun");
+    let second = Start::up(&slow).beside(&ci).start();
+    let warning = second.wait_for_line("warning: this Tiltfile is already running");
+    assert!(warning.contains("lilt ci of "), "{warning}");
+    second.quit();
+    ci.quit();
+}
+
+#[test]
 fn second_up_of_a_tiltfile_asks_in_a_terminal() {
     let one = project("one");
     let first = up(&one, None);
