@@ -202,8 +202,10 @@ fn up_and_ci_of_a_tiltfile_warn_of_each_other() {
     let second = Start::up(&slow).beside(&ci).start();
     let warning = second.wait_for_line("warning: this Tiltfile is already running");
     assert!(warning.contains("lilt ci of "), "{warning}");
+    second.wait_for_line("begun");
     second.quit();
-    ci.quit();
+    ci.ctrl_c();
+    ci.ended().clean(1);
 }
 
 #[test]

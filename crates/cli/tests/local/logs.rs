@@ -339,7 +339,7 @@ stringData: {password: correct-horse}
     let snapshot =
         Start::new(&live.project, &["snapshot", "create", "--port", &live.port]).run().clean(0).stdout();
     for text in [timeline, snapshot, live.lilt.output()] {
-        assert!(!text.contains("correct-") && !text.contains("-horse"), "{text}");
+        assert!(!text.contains("correct") && !text.contains("horse"), "{text}");
     }
     live.lilt.quit();
 }
