@@ -155,7 +155,47 @@ fn all_documents<'v>(
 fn from_json_text<'v>(text: &str, source: &str, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
     let json: Json = serde_json::from_str(text)
         .map_err(|error| raise(Failure::user(format!("invalid JSON in {source}: {error}"))))?;
-    Ok(from_json(&json, heap))
+    if let Some(number) = numbers(text).find(|number| !is_supported(number)) {
+        let words = format!("the number {number} in {source} is not supported");
+        return Err(raise(Failure::user(words).hint(
+            "as in Tilt, a number without a decimal point must be an integer of at most 64 bits, without an exponent",
+        )));
+    }
+    Ok(convert(&json, heap, &|number| heap.alloc(number)))
+}
+
+/// Returns the numbers of a valid JSON text as they are written.
+fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            rest = &rest[rest.find(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])?..];
+            if let Some(string) = rest.strip_prefix('"') {
+                rest = after_string(string);
+                continue;
+            }
+            let is_part = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
+            let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+            let (number, after) = rest.split_at(end);
+            rest = after;
+            return Some(number);
+        }
+    })
+}
+
+fn after_string(text: &str) -> &str {
+    let mut is_escaped = false;
+    let end = text.find(|letter| {
+        let is_end = letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_end
+    });
+    end.map_or("", |end| &text[end + 1..])
+}
+
+/// Whether Tilt has a value for a number: what has a point is a float, all else is an integer.
+fn is_supported(number: &str) -> bool {
+    number.contains('.') || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
 }
 
 fn to_yaml(function: &'static str, value: Value<'_>) -> starlark::Result<String> {
@@ -163,27 +203,34 @@ fn to_yaml(function: &'static str, value: Value<'_>) -> starlark::Result<String>
         .map_err(|error| raise(Failure::internal(format!("{function}: {}", error.message))))
 }
 
+/// Converts a value that was read from YAML, where whole numbers are integers, however they are written.
 pub(super) fn from_json<'v>(json: &Json, heap: Heap<'v>) -> Value<'v> {
+    convert(json, heap, &|number| match yaml::json_number(number).and_then(|number| number.as_i64()) {
+        Some(number) => heap.alloc(number),
+        None => heap.alloc(number),
+    })
+}
+
+/// `float` converts the numbers that are not integers of 64 bits.
+fn convert<'v>(json: &Json, heap: Heap<'v>, float: &dyn Fn(f64) -> Value<'v>) -> Value<'v> {
     match json {
         Json::Null => Value::new_none(),
         Json::Bool(flag) => Value::new_bool(*flag),
         Json::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
             (Some(number), _, _) => heap.alloc(number),
             (None, Some(number), _) => heap.alloc(number),
-            // JSON has one type of number: whole ones are integers, however they are written.
-            (None, None, number) => {
-                match number.and_then(yaml::json_number).and_then(|number| number.as_i64()) {
-                    Some(number) => heap.alloc(number),
-                    None => heap.alloc(number.unwrap_or(f64::NAN)),
-                }
-            }
+            (None, None, number) => float(number.unwrap_or(f64::NAN)),
         },
         Json::String(text) => heap.alloc(text.as_str()),
-        Json::Array(items) => heap.alloc(items.iter().map(|item| from_json(item, heap)).collect::<Vec<_>>()),
+        Json::Array(items) => {
+            heap.alloc(items.iter().map(|item| convert(item, heap, float)).collect::<Vec<_>>())
+        }
         Json::Object(fields) => {
             let fields: SmallMap<Value<'v>, Value<'v>> = fields
                 .iter()
-                .map(|(key, value)| (heap.alloc_str(key).to_value().get_hashed(), from_json(value, heap)))
+                .map(|(key, value)| {
+                    (heap.alloc_str(key).to_value().get_hashed(), convert(value, heap, float))
+                })
                 .filter_map(|(key, value)| Some((key.ok()?, value)))
                 .fold(SmallMap::new(), |mut map, (key, value)| {
                     map.insert_hashed(key, value);
@@ -263,5 +310,21 @@ fn to_json_at(
             number.ok_or_else(|| Function(function).refuse(format!("{value} cannot be encoded")))
         }
         other => Err(Function(function).refuse(format!("a {other} cannot be encoded: {}", excerpt(value)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_json_are_found_as_they_are_written() {
+        let text = r#"{"1": [2.0, -3], "a\"4\\": 5e6, "": 0}"#;
+        assert_eq!(numbers(text).collect::<Vec<_>>(), ["2.0", "-3", "5e6", "0"]);
+        let refused: Vec<&str> = ["1", "1.5", "1.0e3", "18446744073709551615", "1e3", "18446744073709551616"]
+            .into_iter()
+            .filter(|number| !is_supported(number))
+            .collect();
+        assert_eq!(refused, ["1e3", "18446744073709551616"]);
     }
 }
