@@ -7,6 +7,7 @@
 
 mod compose;
 mod compose_config;
+mod compose_env_files;
 mod config;
 mod custom_build;
 mod docker;

@@ -133,6 +133,81 @@ fn unreadable_kustomization_warns_and_other_files_stay_watched() {
     }
 }
 
+#[cfg(unix)]
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Compose knows `--no-env-resolution` since 2025.
+#[cfg(unix)]
+#[test]
+fn env_files_are_those_of_the_yaml_where_compose_is_old() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let compose = "#!/bin/sh\ncase \"$*\" in *--no-env*) echo 'unknown flag: --no-env-resolution' >&2; exit 16;; esac\n\
+        echo '{\"services\": {\"web\": {\"image\": \"x\"}, \"db\": {\"image\": \"y\"}}}'\n";
+    fs::write(path("compose"), compose).unwrap();
+    make_executable(&path("compose"));
+    let services = "services:\n  web: {image: x, env_file: [a.env, {path: b.env, required: false}]}\n  \
+        db: {extends: {file: more.yml, service: db}}\n";
+    fs::write(path("docker-compose.yml"), services).unwrap();
+    fs::write(path("Tiltfile"), "docker_compose('docker-compose.yml')\n").unwrap();
+    let command = path("compose").display().to_string();
+    let request = LoadRequest {
+        path: path("Tiltfile"),
+        subcommand: "up".into(),
+        environment: vec![("TILT_DOCKER_COMPOSE_CMD".to_owned(), Some(command))],
+        ..LoadRequest::default()
+    };
+    let loaded = load(&request, &RealOutside::default(), &|| false, &mut |_| {});
+    let project = loaded.project.unwrap();
+    let web = project.resources.iter().find(|resource| resource.name.as_str() == "web").unwrap();
+    let Body::Compose(web) = &web.body else { panic!("{web:?}") };
+    let expected = serde_json::json!([{"path": path("a.env")}, {"path": path("b.env"), "required": false}]);
+    assert_eq!(web.config["env_file"], expected);
+    assert!(loaded.files.roots.contains(&path("a.env")), "{:?}", loaded.files);
+    assert!(
+        project.warnings.iter().any(|it| it.contains("`extends` or `include`")),
+        "{:?}",
+        project.warnings
+    );
+}
+
+#[test]
+fn unreadable_chart_warns_that_its_local_dependencies_are_not_watched() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("chart")).unwrap();
+    fs::write(directory.path().join("chart/Chart.yaml"), "a: 1\n\t- b\n").unwrap();
+    let mut said = Vec::new();
+    // helm refuses it, too, if there is any.
+    let text = "helm('chart')\n";
+    let loaded = load_text(directory.path(), text, &|| false, &mut |what| said.push(what.to_string()));
+    assert!(loaded.project.is_err());
+    let warning = "lilt does not watch the local charts that it lists";
+    assert!(said.iter().any(|line| line.contains(warning)), "{said:?}");
+}
+
+#[test]
+fn utf16_file_is_read_as_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let wide: Vec<u8> = "\u{feff}wide".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(directory.path().join("wide.txt"), wide).unwrap();
+    let text = "print(str(read_file('wide.txt')))\n";
+    let mut said = Vec::new();
+    load_text(directory.path(), text, &|| false, &mut |what| said.push(what.to_string())).project.unwrap();
+    assert_eq!(said, ["wide"]);
+}
+
+/// As Go's `json.Number` in Tilt: `1e3` is neither an integer nor a float with a point.
+#[test]
+fn json_number_with_exponent_but_no_point_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let failure = load_in(directory.path(), "decode_json('[1e3]')\n").project.unwrap_err();
+    assert!(failure.message.contains("the number 1e3 in"), "{failure}");
+}
+
 #[test]
 fn warnings_of_a_load_that_fails_are_shown_where_they_were_said() {
     let directory = tempfile::tempdir().unwrap();

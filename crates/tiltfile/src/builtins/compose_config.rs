@@ -11,21 +11,22 @@ use lilt_model::reference::Reference;
 use serde_json::Value as Json;
 
 use super::compose::absolute;
+use super::compose_env_files::EnvFiles;
 use super::image_files::{Filters, ignores_in};
 use super::tool;
 use crate::declare::{ServiceBuild, ServiceDeclaration, ServiceOptions};
 use crate::failure::raise;
 use crate::session::{Session, clean};
-use crate::yaml;
 
 /// The services of a project, those that others depend on first.
 pub(super) fn services(
     session: &Session<'_>,
     project: &ComposeProject,
 ) -> starlark::Result<Vec<ServiceDeclaration>> {
-    watch_env_files(session, project);
+    let env_files = EnvFiles::of(session, project);
+    env_files.watch(session);
     let mut resolved = resolve(session, project, &[])?;
-    add_env_files(session, project, &mut resolved);
+    env_files.add(session, &mut resolved)?;
     let services = resolved.get("services").and_then(Json::as_object).cloned().unwrap_or_default();
     let mut names: Vec<&String> = services.keys().collect();
     names.sort();
@@ -55,43 +56,12 @@ fn dependencies(service: &Json) -> impl Iterator<Item = &str> {
     named.into_iter().flat_map(|named| named.keys().map(String::as_str))
 }
 
-/// Adds `env_file` to the services, as Tilt shows them, and watches these files.
-///
-/// `docker compose config` replaces it with the variables of the files. Only a second run without them has the paths
-/// with their variables, `extends` and `include` resolved. Versions of Compose without the flag leave them out.
-fn add_env_files(session: &Session<'_>, project: &ComposeProject, resolved: &mut Json) {
-    let may_have_env_files = project.configs.iter().any(|config| {
-        let text = config_text(session, config).unwrap_or_default();
-        ["env_file", "extends", "include"].iter().any(|word| text.contains(word))
-    });
-    if !may_have_env_files {
-        return;
-    }
-    let Ok(unresolved) = resolve(session, project, &["--no-env-resolution"]) else { return };
-    let Some(services) = resolved.get_mut("services").and_then(Json::as_object_mut) else { return };
-    for (name, service) in services {
-        let env_file =
-            unresolved.pointer("/services").and_then(|services| services.get(name)?.get("env_file"));
-        if let (Some(env_file), Some(service)) = (env_file, service.as_object_mut()) {
-            for path in env_files(Some(env_file)) {
-                session.watch_entry(&clean(&project.directory.join(path)));
-            }
-            service.insert("env_file".to_owned(), env_file.clone());
-        }
-    }
-}
-
-fn config_text(session: &Session<'_>, config: &ComposeConfig) -> Option<String> {
-    match config {
-        ComposeConfig::Text(text) => Some(text.clone()),
-        ComposeConfig::File(path) => {
-            session.outside.read_file(path).ok().map(|content| yaml::decode(&content).into_owned())
-        }
-    }
-}
-
 /// Runs `docker compose config`, by whatever name Compose is there.
-fn resolve(session: &Session<'_>, project: &ComposeProject, flags: &[&str]) -> starlark::Result<Json> {
+pub(super) fn resolve(
+    session: &Session<'_>,
+    project: &ComposeProject,
+    flags: &[&str],
+) -> starlark::Result<Json> {
     // Held until Compose has read them.
     let mut texts = Vec::new();
     let mut words = project_words(project);
@@ -178,35 +148,6 @@ fn project_words(project: &ComposeProject) -> Vec<String> {
         option("--env-file", path.display().to_string());
     }
     words
-}
-
-/// Watches the files that `env_file` names, also those whose absence makes Compose fail.
-fn watch_env_files(session: &Session<'_>, project: &ComposeProject) {
-    for config in &project.configs {
-        let Some(text) = config_text(session, config) else { continue };
-        // Compose says better than we could what is wrong with it.
-        let Ok(file) = yaml::document(&text) else { continue };
-        let services = file.get("services").and_then(Json::as_object).into_iter().flatten();
-        for (_, service) in services {
-            for name in env_files(service.get("env_file")) {
-                session.watch_entry(&clean(&project.directory.join(name)));
-            }
-        }
-    }
-    if project.env_file.is_none() {
-        session.watch_entry(&project.directory.join(".env"));
-    }
-}
-
-fn env_files(value: Option<&Json>) -> Vec<String> {
-    match value {
-        Some(Json::String(path)) => vec![path.clone()],
-        Some(Json::Array(items)) => {
-            let path = |item: &Json| item.as_str().or_else(|| item.get("path")?.as_str()).map(str::to_owned);
-            items.iter().filter_map(path).collect()
-        }
-        _ => Vec::new(),
-    }
 }
 
 fn service(

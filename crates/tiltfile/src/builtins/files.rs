@@ -14,6 +14,7 @@ use crate::arguments::Function;
 use crate::failure::raise;
 use crate::session::{Session, session};
 use crate::values::{Blob, GitRepo};
+use crate::yaml;
 
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
@@ -34,7 +35,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let path = function.argument("paths", paths).path_or_here(session)?;
         let default = function.argument("default", default).text()?;
         let text = match (session.read(&path), default) {
-            (Ok(content), _) => String::from_utf8_lossy(&content).into_owned(),
+            (Ok(content), _) => yaml::decode(&content).into_owned(),
             (Err(error), Some(default)) if error.kind() == ErrorKind::NotFound => default,
             (Err(error), _) => return Err(raise(session.unreadable(&path, &error))),
         };

@@ -111,9 +111,22 @@ fn local_dependencies(session: &Session<'_>, chart: &Path) -> starlark::Result<V
     let mut found = Vec::new();
     for name in ["Chart.yaml", "requirements.yaml"] {
         let path = chart.join(name);
-        let Ok(content) = session.outside.read_file(&path) else { continue };
-        // helm says better than we could what is wrong with it.
-        let Ok(metadata) = yaml::document(&yaml::decode(&content)) else { continue };
+        let metadata = match session.outside.read_file(&path) {
+            Ok(content) => yaml::document(&yaml::decode(&content)).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => Err(error.to_string()),
+        };
+        let metadata = match metadata {
+            Ok(metadata) => metadata,
+            // helm itself may still read it, or report the error better.
+            Err(problem) => {
+                session.warn(lilt_model::os_error::plain(&format!(
+                    "helm: cannot read {}: {problem}\nlilt does not watch the local charts that it lists",
+                    path.display()
+                )));
+                continue;
+            }
+        };
         let dependencies = metadata.get("dependencies").and_then(Json::as_array).into_iter().flatten();
         let repositories = dependencies.filter_map(|dependency| dependency.get("repository")?.as_str());
         for path in repositories.filter_map(|repository| repository.strip_prefix("file://")) {
