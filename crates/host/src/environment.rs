@@ -130,6 +130,11 @@ pub fn home() -> Option<PathBuf> {
     variable(HOME).map(PathBuf::from)
 }
 
+/// Returns the folder where lilt was started.
+pub fn start_directory() -> Option<PathBuf> {
+    std::path::absolute(".").ok()
+}
+
 /// What the user is called, for others to read.
 pub fn user_name() -> String {
     variable(USER).or_else(|| variable(LOGNAME)).unwrap_or_else(|| "unknown".to_owned())

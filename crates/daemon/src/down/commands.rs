@@ -57,7 +57,13 @@ pub(super) async fn compose_down(
     if volumes {
         argv.push("--volumes".to_owned());
     }
-    let launch = Launch { argv, dir: project.directory.clone(), env: Vec::new(), unset: Vec::new() };
+    // As when the project was loaded: `${PWD}` in its files is where lilt was started. All paths are absolute.
+    let dir = environment::start_directory().unwrap_or_else(|| project.directory.clone());
+    let env = match environment::variable("PWD") {
+        Some(_) => Vec::new(),
+        None => vec![("PWD".to_owned(), dir.display().to_string())],
+    };
+    let launch = Launch { argv, dir, env, unset: Vec::new() };
     run(guardian, &launch, "docker compose down", print).await
 }
 
