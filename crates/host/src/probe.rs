@@ -54,16 +54,29 @@ pub async fn attempt(
         ProbeAction::Exec { command } => execute(guardian, &launch(command), patience).await,
         ProbeAction::TcpSocket { port, host } => {
             let host = or_default(host);
-            let tried = timeout(patience, connect(host, *port)).await;
+            let Some(port) = valid_port(*port) else { return out_of_range(*port) };
+            let tried = timeout(patience, connect(host, port)).await;
             tried.unwrap_or_else(|_| too_late(format!("{host}:{port} takes no connection")))
         }
         ProbeAction::HttpGet { port, host, scheme, path, headers } => {
-            let target = http::Target::new(scheme, or_default(host), *port, path);
+            if !matches!(scheme.as_str(), "" | "HTTP" | "HTTPS") {
+                return Attempt::failure(format!("unsupported scheme {scheme:?}"));
+            }
+            let Some(port) = valid_port(*port) else { return out_of_range(*port) };
+            let target = http::Target::new(scheme, or_default(host), port, path);
             let words = target.to_string();
             let tried = timeout(patience, http::get(target, headers)).await;
             tried.unwrap_or_else(|_| too_late(format!("no answer from {words}")))
         }
     }
+}
+
+fn valid_port(number: i32) -> Option<u16> {
+    u16::try_from(number).ok().filter(|port| *port > 0)
+}
+
+fn out_of_range(number: i32) -> Attempt {
+    Attempt::failure(format!("port number out of range: {number}"))
 }
 
 fn or_default(host: &str) -> &str {

@@ -26,7 +26,7 @@ async fn probe(action: ProbeAction, patience: Duration) -> Attempt {
 
 async fn http(port: u16, path: &str) -> Attempt {
     let action = ProbeAction::HttpGet {
-        port,
+        port: port.into(),
         host: "127.0.0.1".into(),
         scheme: String::new(),
         path: path.into(),
@@ -95,7 +95,7 @@ async fn an_answer_from_200_to_399_is_good() {
     let said =
         [("X-Who", "me"), ("User-Agent", "own")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let action = ProbeAction::HttpGet {
-        port,
+        port: port.into(),
         host: "127.0.0.1".into(),
         scheme: String::new(),
         path: String::new(),
@@ -142,7 +142,7 @@ async fn a_certificate_need_not_be_good() {
         }
     });
     let action = |scheme: &str| ProbeAction::HttpGet {
-        port,
+        port: port.into(),
         host: "127.0.0.1".into(),
         scheme: scheme.into(),
         path: String::new(),
@@ -153,10 +153,25 @@ async fn a_certificate_need_not_be_good() {
 }
 
 #[tokio::test]
+async fn invalid_port_or_scheme_fails_the_attempt() {
+    let tcp = ProbeAction::TcpSocket { port: 70000, host: String::new() };
+    assert_eq!(probe(tcp, DEADLINE).await, failed("port number out of range: 70000"));
+    let http = |port, scheme: &str| ProbeAction::HttpGet {
+        port,
+        host: String::new(),
+        scheme: scheme.into(),
+        path: String::new(),
+        headers: Vec::new(),
+    };
+    assert_eq!(probe(http(0, ""), DEADLINE).await, failed("port number out of range: 0"));
+    assert_eq!(probe(http(80, "FTP"), DEADLINE).await, failed("unsupported scheme \"FTP\""));
+}
+
+#[tokio::test]
 async fn a_port_takes_connections_or_not() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    let action = || ProbeAction::TcpSocket { port, host: "127.0.0.1".into() };
+    let action = || ProbeAction::TcpSocket { port: port.into(), host: "127.0.0.1".into() };
     assert_eq!(probe(action(), DEADLINE).await, Attempt { cause: None, output: String::new() });
     drop(listener);
     assert_eq!(probe(action(), DEADLINE).await, failed(&format!("127.0.0.1:{port}: connection refused")));
@@ -168,7 +183,7 @@ async fn who_does_not_answer_in_time_fails() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let action = ProbeAction::HttpGet {
-        port,
+        port: port.into(),
         host: "127.0.0.1".into(),
         scheme: String::new(),
         path: String::new(),

@@ -100,10 +100,11 @@ pub enum ProbeAction {
     Exec { command: Vec<String> },
     /// Ready if the answer is a success or a redirect. What is empty has its default: `localhost`, `HTTP`, `/`.
     HttpGet {
-        port: u16,
+        /// As it was given. An attempt fails if it is no port.
+        port: i32,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         host: String,
-        /// In capitals.
+        /// In capitals, as it was given otherwise.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         scheme: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -114,7 +115,8 @@ pub enum ProbeAction {
     },
     /// Ready if the port takes a connection.
     TcpSocket {
-        port: u16,
+        /// As it was given. An attempt fails if it is no port.
+        port: i32,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         host: String,
     },

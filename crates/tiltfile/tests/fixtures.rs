@@ -254,10 +254,7 @@ cases! {
     error_parallel
     error_probe_argument
     error_probe_command
-    error_probe_negative
     error_probe_none
-    error_probe_port
-    error_probe_scheme
     error_probe_type
     error_prune
     error_readiness

@@ -77,10 +77,10 @@ pub fn read(probe: &Value) -> Result<Probe, String> {
     })
 }
 
-fn port(action: &Value) -> Result<u16, String> {
+fn port(action: &Value) -> Result<i32, String> {
     let number = action["port"].as_i64().unwrap_or(0);
     let port = u16::try_from(number).ok().filter(|port| *port > 0);
-    port.ok_or_else(|| format!("port number out of range: {number}"))
+    port.map(i32::from).ok_or_else(|| format!("port number out of range: {number}"))
 }
 
 fn scheme(action: &Value) -> Result<String, String> {

@@ -42,13 +42,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         tcp_socket: Option<Value<'v>>,
     ) -> starlark::Result<ProbeValue> {
         let function = Function("probe");
-        let number = |name, value| {
-            let argument = function.argument(name, value);
-            match argument.number()?.unwrap_or(0) {
-                number @ 0.. => Ok(number),
-                number => Err(argument.refuse(format!("it must not be negative, but is {number}"))),
-            }
-        };
+        // Negative ones are accepted, as by Tilt: they mean the default.
+        let number = |name, value| function.argument(name, value).number().map(Option::unwrap_or_default);
         let action = |name, value, wanted| action(function.argument(name, value), wanted);
         let mut actions = [
             action("exec", exec, "ExecAction")?,
@@ -97,11 +92,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let function = Function("http_get_action");
         let argument = function.argument("scheme", scheme);
         let scheme = argument.string()?;
-        if !matches!(scheme.to_ascii_uppercase().as_str(), "" | "HTTP" | "HTTPS") {
-            return Err(argument.refuse(format!("it must be 'http' or 'https', not {scheme:?}")));
-        }
+        // Any scheme and any port are accepted, as by Tilt: the probe fails then.
         let action = ProbeAction::HttpGet {
-            port: port_number(function.argument("port", port))?,
+            port: function.argument("port", port).number()?.unwrap_or(0),
             host: function.argument("host", host).string()?,
             scheme: scheme.to_ascii_uppercase(),
             path: function.argument("path", path).string()?,
@@ -118,7 +111,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     fn tcp_socket_action<'v>(port: Value<'v>, host: Option<Value<'v>>) -> starlark::Result<ActionValue> {
         let function = Function("tcp_socket_action");
         let action = ProbeAction::TcpSocket {
-            port: port_number(function.argument("port", port))?,
+            port: function.argument("port", port).number()?.unwrap_or(0),
             host: function.argument("host", host).string()?,
         };
         Ok(ActionValue { action, scheme: String::new() })
@@ -130,12 +123,6 @@ pub(super) fn probe_of(argument: Argument<'_>) -> starlark::Result<Option<Probe>
     let probe = |value: Value<'_>| value.downcast_ref::<ProbeValue>().map(|probe| probe.probe.clone());
     let found = argument.value().map(|value| probe(value).ok_or_else(|| argument.wrong("a probe()", value)));
     found.transpose()
-}
-
-fn port_number(argument: Argument<'_>) -> starlark::Result<u16> {
-    let number = argument.number()?.unwrap_or(0);
-    let port = u16::try_from(number).ok().filter(|port| *port > 0);
-    port.ok_or_else(|| argument.refuse(format!("{number} is not between 1 and 65535")))
 }
 
 fn action(argument: Argument<'_>, wanted: &'static str) -> starlark::Result<Option<ActionValue>> {
@@ -175,11 +162,11 @@ impl ActionValue {
             ProbeAction::HttpGet { port, host, path, .. } => vec![
                 ("host", heap.alloc(host.as_str())),
                 ("path", heap.alloc(path.as_str())),
-                ("port", heap.alloc(i32::from(*port))),
+                ("port", heap.alloc(*port)),
                 ("scheme", heap.alloc(self.scheme.as_str())),
             ],
             ProbeAction::TcpSocket { port, host } => {
-                vec![("host", heap.alloc(host.as_str())), ("port", heap.alloc(i32::from(*port)))]
+                vec![("host", heap.alloc(host.as_str())), ("port", heap.alloc(*port))]
             }
         }
     }
