@@ -1,6 +1,7 @@
 //! What becomes of objects: `k8s_resource`, `k8s_custom_deploy`, `workload_to_resource_function`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use lilt_model::files::{FileSet, IgnoreRule};
 use lilt_model::image::{ImageBuild, LiveUpdate};
@@ -151,7 +152,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         let image_selector = image_argument.string()?;
         let container_selector = argument("container_selector", container_selector).string()?;
         let place = session.place(eval)?;
-        let mut watch_ignores: Vec<IgnoreRule> = live_update.iter().map(what_live_update_takes).collect();
+        let mut watch_ignores: Vec<IgnoreRule> =
+            live_update.iter().flat_map(what_live_update_takes).collect();
         watch_ignores.extend(repositories(session, &deps));
         let mut live_update_image = None;
         if let Some(mut update) = live_update {
@@ -218,12 +220,27 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
 }
 
 /// A change that goes into running containers deploys nothing.
-fn what_live_update_takes(update: &LiveUpdate) -> IgnoreRule {
-    let paths = update.syncs.iter().map(|sync| &sync.local).chain(&update.stop_paths);
-    let relative =
-        |path: &std::path::PathBuf| path.strip_prefix(&update.base).unwrap_or(path).display().to_string();
-    let patterns = paths.map(relative).map(|path| if path.is_empty() { "**".to_owned() } else { path });
-    IgnoreRule { base: update.base.clone(), patterns: patterns.collect() }
+fn what_live_update_takes(update: &LiveUpdate) -> Vec<IgnoreRule> {
+    let mut patterns = Vec::new();
+    let mut rules = Vec::new();
+    for path in update.syncs.iter().map(|sync| &sync.local).chain(&update.stop_paths) {
+        // One rule with patterns is what Tilt shows. It cannot have paths outside of its base, and in a pattern some
+        // characters have a meaning.
+        match path.strip_prefix(&update.base).ok().and_then(Path::to_str) {
+            Some("") => patterns.push("**".to_owned()),
+            Some(relative) if !is_pattern(relative) => patterns.push(relative.to_owned()),
+            _ => rules.push(IgnoreRule::path(path)),
+        }
+    }
+    if !patterns.is_empty() {
+        rules.push(IgnoreRule { base: update.base.clone(), patterns });
+    }
+    rules
+}
+
+/// Whether a relative path would be read as something else in a `.dockerignore`.
+fn is_pattern(path: &str) -> bool {
+    path.contains(['*', '?', '[', ']', '\\']) || path.starts_with(['!', '#']) || path.trim() != path
 }
 
 pub(super) fn readiness(argument: Argument<'_>) -> starlark::Result<Option<PodReadiness>> {
@@ -260,4 +277,37 @@ fn selectors(argument: Argument<'_>) -> starlark::Result<Vec<BTreeMap<String, St
         }
     }
     Ok(selectors)
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::ignore::Matcher;
+    use lilt_model::image::Sync;
+
+    use super::*;
+
+    #[test]
+    fn synced_paths_of_any_name_and_place_deploy_nothing() {
+        let sync = |local: &str| Sync { local: local.into(), container: "/app".into() };
+        let update = LiveUpdate {
+            base: "/project".into(),
+            syncs: ["/project/src", "/project/app/[id]", "/project/!x", "/shared"].map(sync).to_vec(),
+            stop_paths: vec!["/project/package.json".into()],
+            ..LiveUpdate::default()
+        };
+        let matcher = Matcher::new(&what_live_update_takes(&update)).unwrap();
+        let ignored = |path: &str| matcher.ignores(Path::new(path));
+        for path in [
+            "/project/src/a.py",
+            "/project/app/[id]/page.tsx",
+            "/project/!x/y",
+            "/shared/lib.py",
+            "/project/package.json",
+        ] {
+            assert!(ignored(path), "{path}");
+        }
+        for path in ["/project/app/i/page.tsx", "/project/chart.yaml", "/shared.py"] {
+            assert!(!ignored(path), "{path}");
+        }
+    }
 }
