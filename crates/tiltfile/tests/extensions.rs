@@ -301,6 +301,12 @@ exec git "$@"
         machine.load_text(&text).unwrap();
         let configuration = fs::read_to_string(clone.join(".git/config")).unwrap();
         assert!(configuration.contains(ADDRESS) && !configuration.contains("s3cr"), "{configuration}");
+        // Also those of another password than today's.
+        machine
+            .git(&clone, &["config", "remote.origin.url", &ADDRESS.replace("https://", "https://me:0ld@")]);
+        machine.load_text(&registered("", GREET)).unwrap();
+        let configuration = fs::read_to_string(clone.join(".git/config")).unwrap();
+        assert!(configuration.contains(ADDRESS) && !configuration.contains("0ld"), "{configuration}");
         let pinned = registered(", ref='v9'", GREET).replace("https://", "https://me:s3cr%65t@");
         let failure = machine.load_text(&pinned).unwrap_err().to_string();
         assert!(failure.contains(ADDRESS) && !failure.contains("s3cr"), "{failure}");
@@ -339,6 +345,67 @@ exec git "$@"
         machine.git(&clone, &["checkout", "--quiet", "--detach", "origin/main"]);
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(machine.load_text(&text).unwrap(), "hello 1\n", "checked out again without a fetch");
+    }
+
+    #[test]
+    fn newest_commit_that_another_program_replaced_is_fetched_again() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.write("repository/greet/words.star", "word = 'newer'\n");
+        commit(&machine, &folder, "second");
+        machine.redirect(ADDRESS, &folder);
+        let text = registered("", GREET);
+        assert_eq!(last_line(&machine.load_text(&text).unwrap()), "newer 1");
+        let clone = machine.path("data/tilt-dev/tilt_modules/git.example.test/team/extensions");
+        machine.git(&clone, &["reset", "--quiet", "--hard", "HEAD~1"]);
+        assert_eq!(last_line(&machine.load_text(&text).unwrap()), "newer 1");
+        machine.git(&clone, &["pack-refs", "--all"]);
+        machine.without_programs = true;
+        assert_eq!(machine.load_text(&text).unwrap(), "newer 1\n", "it is what was fetched");
+    }
+
+    #[test]
+    fn copy_that_came_over_http_is_not_used_for_https() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        machine.git(&folder, &["tag", "v1"]);
+        let other = machine.path("other");
+        machine.write("other/greet/Tiltfile", "def greet(): print('plain')\n");
+        machine.git(&other, &["init", "--quiet", "--initial-branch=main"]);
+        commit(&machine, &other, "first");
+        for (reference, name) in [("", "extensions"), (", ref='v1'", "extensions@v1")] {
+            // As Tilt makes it: one folder for both schemes.
+            let place = machine.path(&format!("data/tilt-dev/tilt_modules/git.example.test/team/{name}"));
+            let (source, target) = (other.display().to_string(), place.display().to_string());
+            machine.git(machine.folder.path(), &["clone", "--quiet", &source, &target]);
+            machine.git(&place, &["tag", "--force", "v1"]);
+            machine.git(&place, &["config", "remote.origin.url", &ADDRESS.replace("https", "http")]);
+            let text = registered(reference, GREET);
+            // Twice: the first attempt corrects the address.
+            let variables = machine.variables.clone();
+            machine.redirect(ADDRESS, &machine.path("nowhere"));
+            for _ in 0..2 {
+                let failure = machine.load_text(&text).unwrap_err();
+                assert!(failure.message.contains("cannot fetch the extension repository"), "{failure}");
+            }
+            machine.variables.clone_from(&variables);
+            machine.redirect(ADDRESS, &folder);
+            assert_eq!(last_line(&machine.load_text(&text).unwrap()), "hello 1", "{name}");
+            machine.variables = variables;
+        }
+    }
+
+    #[test]
+    fn submodule_over_http_is_warned_of() {
+        let mut machine = Machine::new();
+        let folder = repository(&machine);
+        let modules = "[submodule \"x\"]\n\tpath = x\n\turl = http://me:s3cret@git.example.test/x\n";
+        machine.write("repository/.gitmodules", modules);
+        commit(&machine, &folder, "second");
+        machine.redirect(ADDRESS, &folder);
+        let printed = machine.load_text(&registered("", GREET)).unwrap();
+        let warning = "has the submodule http://git.example.test/x, which is fetched without encryption";
+        assert!(printed.contains(warning) && !printed.contains("s3cret"), "{printed}");
     }
 
     #[test]

@@ -23,7 +23,9 @@ pub(super) struct Clone<'s, 'a> {
 
 impl Clone<'_, '_> {
     /// Brings all branches and tags here; touches no file of the working tree.
-    pub(super) fn fetch(&self) -> Result<(), Failure> {
+    ///
+    /// Branches and tags that the repository does not have are removed if what is here cannot be trusted.
+    pub(super) fn fetch(&self, is_trusted: bool) -> Result<(), Failure> {
         let session = self.session;
         session.print(&format!("Fetching the extension repository {}", self.shown));
         if !session.outside.exists(&self.folder.join(".git/HEAD")) {
@@ -41,8 +43,27 @@ impl Clone<'_, '_> {
         }
         self.set_address()?;
         self.git(&["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"])?;
-        self.git(&["fetch", "--quiet", "--force", "--tags", "origin"])?;
+        if is_trusted {
+            self.git(&["fetch", "--quiet", "--force", "--tags", "origin"])?;
+        } else {
+            let all = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
+            self.git(&["fetch", "--quiet", "--force", "--prune", "origin", all[0], all[1]])?;
+        }
         Ok(())
+    }
+
+    /// Returns the address that is in the configuration of the clone.
+    pub(super) fn written_address(&self) -> Option<String> {
+        let configuration = self.session.outside.read_file(&self.folder.join(".git/config")).ok()?;
+        let configuration = String::from_utf8_lossy(&configuration);
+        let mut is_origin = false;
+        configuration.lines().map(str::trim).find_map(|line| {
+            if line.starts_with('[') {
+                is_origin = line == "[remote \"origin\"]";
+            }
+            let (name, value) = line.split_once('=')?;
+            (is_origin && name.trim() == "url").then(|| value.trim().to_owned())
+        })
     }
 
     /// Writes the address, without credentials, into the configuration of the clone.
@@ -51,14 +72,20 @@ impl Clone<'_, '_> {
     }
 
     /// Puts the newest commit of the default branch into the working tree.
-    pub(super) fn check_out_newest(&self) -> Result<(), Failure> {
+    ///
+    /// What the branch has here is discarded if it cannot be trusted.
+    pub(super) fn check_out_newest(&self, is_trusted: bool) -> Result<(), Failure> {
         // Asks anew: the default branch may have been renamed.
         self.git(&["remote", "set-head", "origin", "--auto"])?;
         let newest = self.git(&["symbolic-ref", "--short", "refs/remotes/origin/HEAD"])?;
         let branch = newest.strip_prefix("origin/").unwrap_or(&newest).to_owned();
-        // A branch of its own that only ever moves forward, as Tilt keeps it: its pulls go on working.
-        self.git(&["checkout", "--quiet", &branch, "--"])?;
-        self.git(&["merge", "--quiet", "--ff-only", &newest])?;
+        if is_trusted {
+            // A branch of its own that only ever moves forward, as Tilt keeps it: its pulls go on working.
+            self.git(&["checkout", "--quiet", &branch, "--"])?;
+            self.git(&["merge", "--quiet", "--ff-only", &newest])?;
+        } else {
+            self.git(&["checkout", "--quiet", "--force", "-B", &branch, &newest, "--"])?;
+        }
         self.update_submodules()
     }
 

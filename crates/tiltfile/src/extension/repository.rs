@@ -16,8 +16,10 @@ pub(super) const OFFICIAL: &str = "https://github.com/tilt-dev/tilt-extensions";
 /// How old a copy of a repository without a ref may be before it is asked for news. Tilt asks at each start; reloads
 /// and restarts in a row shall not wait for the network.
 const FRESH: Duration = Duration::from_secs(60 * 60);
-/// Written when a repository was fetched, or its fetch was tried in vain. For a ref it has the commit that was checked out.
+/// Written when a repository was fetched, or its fetch was tried in vain. It has the commit that was checked out.
 const STAMP: &str = ".git/lilt-fetched";
+/// Not empty: the clone has what came over http://, though its repository is one of https://.
+const UNTRUSTED: &str = ".git/lilt-untrusted";
 
 #[derive(Debug)]
 pub(super) struct Repository {
@@ -115,27 +117,64 @@ impl Repository {
 
     fn fetched(&self, session: &Session<'_>) -> Result<(PathBuf, Option<String>), Failure> {
         let folder = self.folder(session)?;
-        let stamp = folder.join(STAMP);
         let clone = self.clone_in(session, &folder);
-        self.remove_written_credentials(session, &clone)?;
-        if let Some(reference) = self.pinned() {
-            if !is_checked_out(session, &folder, reference) {
-                // Without the network, if what is wanted was fetched before.
-                if !session.outside.exists(&stamp) || clone.check_out(reference).is_err() {
-                    clone.fetch()?;
-                    clone.check_out(reference)?;
-                }
-                self.stamp(session, &stamp, &clone.head()?)?;
-            }
-            return Ok((folder, None));
+        let written_address = clone.written_address();
+        let has_http = written_address.as_ref().is_some_and(|address| address.starts_with("http://"));
+        let is_trusted = read_line(session, &folder, UNTRUSTED).is_empty()
+            && !(has_http && self.shown.starts_with("https://"));
+        if !is_trusted {
+            // Before the address is corrected: what is there must not be used if the fetch fails.
+            self.write(session, &folder.join(UNTRUSTED), "http")?;
         }
-        if session.outside.age(&stamp).is_some_and(|age| age < FRESH) {
-            return Ok((folder, None));
+        if written_address.is_some_and(|address| has_credentials(&address)) {
+            // Clones of Tilt and of older versions have the whole address in their configuration.
+            clone.set_address()?;
+        }
+        let stale = match self.pinned() {
+            Some(reference) => self.provide_pinned(&clone, reference, is_trusted).map(|()| None),
+            None => self.provide_newest(&clone, is_trusted),
+        }?;
+        if !is_trusted {
+            self.write(session, &folder.join(UNTRUSTED), "")?;
+        }
+        self.warn_of_submodules(session, &folder);
+        Ok((folder, stale))
+    }
+
+    fn provide_pinned(
+        &self,
+        clone: &Clone<'_, '_>,
+        reference: &str,
+        is_trusted: bool,
+    ) -> Result<(), Failure> {
+        let Clone { session, folder, .. } = *clone;
+        if is_trusted && is_checked_out(session, folder, reference) {
+            return Ok(());
+        }
+        let stamp = folder.join(STAMP);
+        // Without the network, if what is wanted was fetched before.
+        if !is_trusted || !session.outside.exists(&stamp) || clone.check_out(reference).is_err() {
+            clone.fetch(is_trusted)?;
+            clone.check_out(reference)?;
+        }
+        self.write(session, &stamp, &clone.head()?)
+    }
+
+    /// Returns why the files may be outdated.
+    fn provide_newest(&self, clone: &Clone<'_, '_>, is_trusted: bool) -> Result<Option<String>, Failure> {
+        let Clone { session, folder, .. } = *clone;
+        let stamp = folder.join(STAMP);
+        let is_fresh = session.outside.age(&stamp).is_some_and(|age| age < FRESH);
+        // Another program may have put another commit there.
+        let is_own =
+            || checked_out(session, folder).is_some_and(|it| it == read_line(session, folder, STAMP));
+        if is_trusted && is_fresh && is_own() {
+            return Ok(None);
         }
         let mut stale = None;
-        if let Err(failure) = clone.fetch().and_then(|()| clone.check_out_newest()) {
+        if let Err(failure) = clone.fetch(is_trusted).and_then(|()| clone.check_out_newest(is_trusted)) {
             // A load that was cancelled is the user's wish, not the network's fault.
-            if failure.class != Class::Environment || !has_files(session, &folder) {
+            if !is_trusted || failure.class != Class::Environment || !has_files(session, folder) {
                 return Err(failure);
             }
             session.print(&format!("{failure}"));
@@ -143,29 +182,28 @@ impl Repository {
             session.print(&format!("Going on with the copy in {}, which may be old", folder.display()));
         }
         // Also when it failed: an old copy that is used without a network shall not be waited for at each reload.
-        self.stamp(session, &stamp, "")?;
-        Ok((folder, stale))
+        self.write(session, &stamp, &checked_out(session, folder).unwrap_or_default())?;
+        Ok(stale)
     }
 
-    /// Clones of Tilt and of older versions have the whole address in their configuration.
-    fn remove_written_credentials(
-        &self,
-        session: &Session<'_>,
-        clone: &Clone<'_, '_>,
-    ) -> Result<(), Failure> {
-        if self.credentials.is_none() {
-            return Ok(());
+    fn warn_of_submodules(&self, session: &Session<'_>, folder: &Path) {
+        let modules = session.outside.read_file(&folder.join(".gitmodules")).unwrap_or_default();
+        let modules = String::from_utf8_lossy(&modules);
+        let addresses =
+            modules.lines().filter_map(|line| line.trim().strip_prefix("url")?.trim().strip_prefix('='));
+        for address in addresses.map(str::trim).filter(|it| it.starts_with("http://") && !is_loopback(it)) {
+            session.warn_once(format!(
+                "the extension repository {} has the submodule {}, which is fetched without encryption: others on the \
+                 network can change the code that it runs here.",
+                self.shown,
+                Credentials::split(address).0
+            ));
         }
-        let configuration = session.outside.read_file(&clone.folder.join(".git/config")).unwrap_or_default();
-        if String::from_utf8_lossy(&configuration).contains(&self.facts.url) {
-            clone.set_address()?;
-        }
-        Ok(())
     }
 
-    fn stamp(&self, session: &Session<'_>, stamp: &Path, commit: &str) -> Result<(), Failure> {
-        session.outside.write_file(stamp, commit.as_bytes()).map_err(|error| {
-            Failure::environment(format!("cannot write {}: {error}", stamp.display())).caused_by(&error)
+    fn write(&self, session: &Session<'_>, file: &Path, text: &str) -> Result<(), Failure> {
+        session.outside.write_file(file, text.as_bytes()).map_err(|error| {
+            Failure::environment(format!("cannot write {}: {error}", file.display())).caused_by(&error)
         })
     }
 
@@ -198,13 +236,34 @@ impl Repository {
 
 /// Whether the working tree has the commit that was checked out for a ref.
 fn is_checked_out(session: &Session<'_>, folder: &Path, reference: &str) -> bool {
-    let read = |path: &str| {
-        let content = session.outside.read_file(&folder.join(path)).unwrap_or_default();
-        String::from_utf8_lossy(&content).trim().to_owned()
-    };
-    let commit = read(STAMP);
+    let commit = read_line(session, folder, STAMP);
     let is_wanted = !is_commit(reference) || commit.eq_ignore_ascii_case(reference);
-    !commit.is_empty() && commit == read(".git/HEAD") && is_wanted
+    !commit.is_empty() && commit == read_line(session, folder, ".git/HEAD") && is_wanted
+}
+
+/// Returns the commit of the working tree, without running git.
+fn checked_out(session: &Session<'_>, folder: &Path) -> Option<String> {
+    let head = read_line(session, folder, ".git/HEAD");
+    let Some(branch) = head.strip_prefix("ref: ") else { return Some(head).filter(|head| is_commit(head)) };
+    let commit = read_line(session, folder, &format!(".git/{branch}"));
+    if is_commit(&commit) {
+        return Some(commit);
+    }
+    let packed = session.outside.read_file(&folder.join(".git/packed-refs")).ok()?;
+    let packed = String::from_utf8_lossy(&packed).into_owned();
+    let entry = packed.lines().filter_map(|line| line.split_once(' ')).find(|(_, name)| *name == branch);
+    entry.map(|(commit, _)| commit.to_owned())
+}
+
+/// Returns the text of a small file; nothing if it cannot be read.
+fn read_line(session: &Session<'_>, folder: &Path, file: &str) -> String {
+    let content = session.outside.read_file(&folder.join(file)).unwrap_or_default();
+    String::from_utf8_lossy(&content).trim().to_owned()
+}
+
+fn has_credentials(address: &str) -> bool {
+    let is_http = address.starts_with("https://") || address.starts_with("http://");
+    is_http && Credentials::split(address).1.is_some()
 }
 
 fn has_files(session: &Session<'_>, folder: &Path) -> bool {
