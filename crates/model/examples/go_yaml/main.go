@@ -1,5 +1,5 @@
 // Writes what Tilt's YAML reader makes of every YAML file below some folders: one line of JSON for each file, with its
-// path and either its documents or the error.
+// path and either its documents or the error. Floats are written as their bits.
 package main
 
 import (
@@ -10,17 +10,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 )
 
 type file struct {
-	Path      string            `json:"path"`
-	Documents []json.RawMessage `json:"documents"`
-	Error     string            `json:"error,omitempty"`
+	Path      string `json:"path"`
+	Documents []any  `json:"documents"`
+	Error     string `json:"error,omitempty"`
 }
 
 func main() {
@@ -48,7 +48,7 @@ func main() {
 
 // Reads a file as read_yaml_stream() of Tilt does.
 func read(path string) file {
-	result := file{Path: path, Documents: []json.RawMessage{}}
+	result := file{Path: path, Documents: []any{}}
 	content, err := os.ReadFile(path)
 	if err != nil {
 		result.Error = err.Error()
@@ -60,25 +60,42 @@ func read(path string) file {
 		if errors.Is(err, io.EOF) {
 			return result
 		}
-		var document []byte
+		var document any
 		if err == nil {
-			document, err = convert(text)
+			document, err = decode(text)
 		}
 		if err != nil {
 			result.Error = err.Error()
 			return result
 		}
-		if !bytes.Equal(document, []byte("null")) {
-			result.Documents = append(result.Documents, document)
+		if document != nil {
+			result.Documents = append(result.Documents, withBits(document))
 		}
 	}
 }
 
-func convert(text []byte) (document []byte, err error) {
+func decode(text []byte) (document any, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)
 		}
 	}()
-	return yaml.YAMLToJSON(text)
+	err = k8syaml.Unmarshal(text, &document)
+	return document, err
+}
+
+func withBits(value any) any {
+	switch value := value.(type) {
+	case float64:
+		return fmt.Sprintf("float %016x", math.Float64bits(value))
+	case []any:
+		for index := range value {
+			value[index] = withBits(value[index])
+		}
+	case map[string]any:
+		for key := range value {
+			value[key] = withBits(value[key])
+		}
+	}
+	return value
 }
