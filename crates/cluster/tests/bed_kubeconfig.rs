@@ -340,3 +340,42 @@ async fn exec_plugins_work_as_with_kubectl() {
         }
     }
 }
+
+/// Answers one request with an error and returns the headers that impersonate somebody.
+fn record_impersonation(server: &std::net::TcpListener) -> Vec<String> {
+    let (mut connection, _) = server.accept().unwrap();
+    let mut lines = Vec::new();
+    for line in std::io::BufReader::new(&connection).lines() {
+        match line.unwrap() {
+            line if line.is_empty() => break,
+            line => lines.push(line),
+        }
+    }
+    std::io::Write::write_all(&mut connection, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+        .unwrap();
+    let headers = lines.iter().filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| format!("{}: {value}", name.to_ascii_lowercase()));
+    let mut headers: Vec<_> = headers.filter(|header| header.starts_with("impersonate-")).collect();
+    headers.sort();
+    headers
+}
+
+#[tokio::test]
+async fn impersonation_is_sent_as_by_kubectl() {
+    let bed = Bed::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", server.local_addr().unwrap());
+    let mut config = bed.with_user(json!({"as": "someone", "as-uid": "7", "as-groups": ["one", "two"],
+        "as-user-extra": {"example.com/a b%": ["x", "y"], "Scopes": ["z"]}}));
+    config["clusters"][0]["cluster"] = json!({"server": address});
+    let file = bed.write("impersonation.config", config.to_string());
+    let mut command = Command::new("kubectl");
+    command.args(["get", "--raw", "/version", "--kubeconfig"]).arg(&file);
+    let mut kubectl = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let expected = record_impersonation(&server);
+    kubectl.wait().unwrap();
+    assert_eq!(expected.len(), 7, "{expected:?}");
+    let recorded = std::thread::spawn(move || record_impersonation(&server));
+    assert!(read_nodes(vec![file]).await.is_err());
+    assert_eq!(recorded.join().unwrap(), expected);
+}
