@@ -172,7 +172,7 @@ async fn access(options: &ConnectOptions) -> Result<Access, Failure> {
     let selection = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &selection)
         .await
-        .map_err(|error| unusable(&context, crate::error::causes(&error)))?;
+        .map_err(|error| caused_by(unusable(&context, crate::error::causes(&error)), &error))?;
     // kube matches NO_PROXY with the proxy's own name.
     if !own_proxy {
         config.proxy_url = surroundings().proxy_to(&config.cluster_url);
@@ -204,9 +204,18 @@ fn server_of(config: &Config) -> String {
 }
 
 fn unbuildable(context: &str, error: &kube::Error) -> Failure {
-    Failure::environment(format!("cannot build a connection for the context {context}"))
+    let failure = Failure::environment(format!("cannot build a connection for the context {context}"))
         .detail(crate::error::causes(error))
-        .hint("check certificates, keys and proxy of this context in your kubeconfig")
+        .hint("check certificates, keys and proxy of this context in your kubeconfig");
+    caused_by(failure, error)
+}
+
+/// Marks a failure if this machine had not got what it takes, for example to read a certificate.
+fn caused_by(failure: Failure, error: &(dyn std::error::Error + 'static)) -> Failure {
+    match lilt_model::os_error::root(error) {
+        Some(cause) => failure.caused_by(cause),
+        None => failure,
+    }
 }
 
 /// The context that kubeconfig selects, without connecting; none if there is no kubeconfig or it selects none.
@@ -236,8 +245,13 @@ pub fn selection(context: &str) -> Result<Selection, Failure> {
     let server = cluster.and_then(|it| it.server.clone());
     let user = named.and_then(|it| it.context.as_ref()?.user.as_deref());
     let user = kubeconfig.auth_infos.iter().find(|known| Some(known.name.as_str()) == user);
+    let mut user = user.and_then(|it| it.auth_info.clone());
+    if let Some(provider) = user.as_mut().and_then(|user| user.auth_provider.as_mut()) {
+        // lilt itself and every kubectl write new ones; they are read whenever one is needed.
+        provider.config.retain(|field, _| !oidc::TOKENS.contains(&field.as_str()));
+    }
     let login = crate::marks::digest(&serde_json::json!([
-        user.and_then(|it| it.auth_info.as_ref()),
+        user,
         cluster.map(|it| [&it.certificate_authority, &it.certificate_authority_data]),
     ]));
     Ok(Selection { current, server, login })

@@ -16,6 +16,7 @@ pub mod ignore;
 pub mod image;
 pub mod image_facts;
 pub mod json_path;
+pub mod kubeconfig;
 pub mod kubernetes;
 pub mod locator;
 pub mod log;

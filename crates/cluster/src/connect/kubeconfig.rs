@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use kube::config::{Kubeconfig, NamedContext};
 use lilt_model::Failure;
-use lilt_model::yaml;
 use serde_json::{Map, Value};
 
 /// Several kubeconfig files in one.
@@ -46,7 +45,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(unreadable(error.to_string())),
+            Err(error) => return Err(unreadable(error.to_string()).caused_by(&error)),
         };
         let folder = path.parent().unwrap_or(Path::new(""));
         let config = parse(&bytes, folder).map_err(unreadable)?;
@@ -69,8 +68,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Option<Merged>, Failure> {
 }
 
 fn parse(bytes: &[u8], folder: &Path) -> Result<Kubeconfig, String> {
-    let text = decode(bytes)?;
-    let documents = yaml::documents(&text).map_err(|error| error.to_string())?;
+    let documents = lilt_model::kubeconfig::documents(bytes)?;
     let mut all = Kubeconfig::default();
     for mut document in documents {
         complete(&mut document, folder);
@@ -78,22 +76,6 @@ fn parse(bytes: &[u8], folder: &Path) -> Result<Kubeconfig, String> {
         all = all.merge(config).map_err(|error| crate::error::causes(&error))?;
     }
     Ok(all)
-}
-
-/// Decodes UTF-8, or UTF-16 with a byte order mark, as some Windows shells write it.
-fn decode(bytes: &[u8]) -> Result<String, String> {
-    let wide = |unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
-        String::from_utf16(&units).map_err(|error| error.to_string())
-    };
-    match bytes {
-        [0xFF, 0xFE, ..] => wide(u16::from_le_bytes),
-        [0xFE, 0xFF, ..] => wide(u16::from_be_bytes),
-        _ => {
-            let bytes = bytes.strip_prefix(&[0xEF, 0xBB, 0xBF]).unwrap_or(bytes);
-            String::from_utf8(bytes.to_vec()).map_err(|error| error.to_string())
-        }
-    }
 }
 
 /// Drops what is empty, fills in what kube insists on, and makes paths absolute.

@@ -74,7 +74,13 @@ fn normalize_user(user: &AuthInfo, is_secure: bool) -> Result<AuthInfo, String> 
         fields.remove(if is_usable { "token" } else { "tokenFile" });
     }
     if let Some(file) = fields.get("tokenFile").and_then(Value::as_str) {
-        std::fs::read(file).map_err(|error| format!("cannot read the tokenFile {file}: {error}"))?;
+        match std::fs::read(file) {
+            // It is read again when it is needed.
+            Err(error) if !lilt_model::os_error::is_shortage(&error) => {
+                return Err(format!("cannot read the tokenFile {file}: {error}"));
+            }
+            _ => {}
+        }
     }
     let has_token = has(&fields, &["token", "tokenFile"]);
     let has_basic = has(&fields, &["username"]);

@@ -25,6 +25,8 @@ const CLIENT_ID: &str = "client-id";
 const CLIENT_SECRET: &str = "client-secret";
 const ID_TOKEN: &str = "id-token";
 const REFRESH_TOKEN: &str = "refresh-token";
+/// What changes whenever somebody renews the login.
+pub(super) const TOKENS: [&str; 2] = [ID_TOKEN, REFRESH_TOKEN];
 const AUTHORITY: &str = "idp-certificate-authority";
 const AUTHORITY_DATA: &str = "idp-certificate-authority-data";
 
@@ -67,6 +69,7 @@ impl Oidc {
 
     /// Returns the id token, after renewing it if it has expired.
     pub(super) async fn get(&mut self, output: &PluginOutput) -> Result<Given, LoginFailed> {
+        self.read_tokens();
         if let Some(token) = self.field(ID_TOKEN) {
             let given = given(token).map_err(|cause| failed(format!("has an id-token that {cause}")))?;
             if given.is_valid() {
@@ -96,6 +99,15 @@ impl Oidc {
             output.send(&format!("WARNING: cannot write new tokens to {}: {cause}", file.display()));
         }
         Ok(given)
+    }
+
+    /// Takes the tokens that the kubeconfig has now: a kubectl may have used up the refresh token meanwhile.
+    fn read_tokens(&mut self) {
+        let Some((file, user)) = &self.origin else { return };
+        // What cannot be read is most likely being written; the known tokens may still serve.
+        for (field, value) in persist::read_tokens(file, user, &TOKENS).unwrap_or_default() {
+            self.config.insert(field, value);
+        }
     }
 
     fn field(&self, name: &str) -> Option<&String> {
@@ -229,6 +241,20 @@ mod tests {
         let mut oidc = Oidc { config, origin: None };
         let failed = oidc.get(&PluginOutput::default()).await.err().unwrap();
         assert!(failed.words.contains("no refresh-token"), "{failed}");
+    }
+
+    #[tokio::test]
+    async fn token_that_another_program_has_renewed_is_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let renewed = token(r#"{"exp": 32503680000}"#);
+        let provider = serde_json::json!({"name": "oidc", "config": {ID_TOKEN: renewed}});
+        let text = serde_json::json!({"users": [{"name": "me", "user": {"auth-provider": provider}}]});
+        std::fs::write(&file, text.to_string()).unwrap();
+        let config = HashMap::from([(ID_TOKEN.to_owned(), token(r#"{"exp": 1}"#))]);
+        let mut oidc = Oidc { config, origin: Some((file, "me".to_owned())) };
+        let given = oidc.get(&PluginOutput::default()).await.ok().unwrap();
+        assert_eq!(given.token.unwrap().to_str().unwrap(), format!("Bearer {renewed}"));
     }
 
     #[test]

@@ -19,6 +19,17 @@ pub(super) fn write_tokens(file: &Path, user: &str, changes: &[(&str, String)]) 
     replace(&file, after.as_bytes()).map_err(|error| error.to_string())
 }
 
+/// Returns those of these fields of `auth-provider.config` of a user that are set.
+pub(super) fn read_tokens(file: &Path, user: &str, fields: &[&str]) -> Result<Vec<(String, String)>, String> {
+    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+    let documents = lilt_model::kubeconfig::documents(&bytes)?;
+    let users = documents.iter().filter_map(|document| document.get("users")?.as_array()).flatten();
+    let entry = users.into_iter().find(|known| known["name"] == user);
+    let config = entry.and_then(|entry| entry.pointer("/user/auth-provider/config"));
+    let value = |field: &&str| Some(((*field).to_owned(), config?.get(*field)?.as_str()?.to_owned()));
+    Ok(fields.iter().filter_map(value).collect())
+}
+
 fn change(before: &str, user: &str, changes: &[(&str, String)]) -> Result<String, String> {
     let parse = |text: &str| yaml::document(text).map_err(|error| error.to_string());
     let mut wanted = parse(before)?;

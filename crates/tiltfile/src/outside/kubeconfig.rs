@@ -19,6 +19,9 @@ use super::KubeContext;
 use crate::session::clean;
 use crate::yaml;
 
+/// Its name in the session's folder.
+const FILE: &str = "kubeconfig.yml";
+
 /// The kubeconfig of a session's commands: of one context, written when the first of them needs it. Who deploys nothing
 /// never reads any. Clones are one and the same.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +40,7 @@ struct Frozen {
 /// A kubeconfig that is written, and the context that is meant from then on, whatever the user's selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
+    /// What `KUBECONFIG` is set to: the file, followed by the user's own file where kubectl has to write new tokens to it.
     pub path: PathBuf,
     pub context: String,
 }
@@ -66,10 +70,10 @@ impl FrozenKubeconfig {
     pub fn get(&self) -> Result<Option<&Pinned>, Failure> {
         let Frozen { folder, context, namespace, written } = &*self.0;
         if let (Some(folder), None) = (folder, written.get()) {
-            let path = folder.join("kubeconfig.yml");
-            if let Some(context) = freeze(context.as_deref(), namespace.as_deref(), &path)? {
+            let path = folder.join(FILE);
+            if let Some(pinned) = freeze(context.as_deref(), namespace.as_deref(), &path)? {
                 // Whoever else has written it has written the same.
-                let _ = written.set(Pinned { path, context });
+                let _ = written.set(pinned);
             }
         }
         Ok(written.get())
@@ -77,11 +81,11 @@ impl FrozenKubeconfig {
 
     /// Writes it anew if it is written: the user has another login for its context.
     pub fn renew(&self) -> Result<(), Failure> {
-        match self.known() {
-            Some(Pinned { path, context }) => {
-                freeze(Some(context), self.0.namespace.as_deref(), path).map(|_| ())
+        match (self.known(), &self.0.folder) {
+            (Some(Pinned { context, .. }), Some(folder)) => {
+                freeze(Some(context), self.0.namespace.as_deref(), &folder.join(FILE)).map(|_| ())
             }
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -93,11 +97,11 @@ impl FrozenKubeconfig {
         // Two names may become one; the number tells them apart.
         let number = context.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         let path = folder.join(format!("kubeconfig-{name}-{number:08x}.yml"));
-        Ok(freeze(Some(context), None, &path)?.map(|_| path))
+        Ok(freeze(Some(context), None, &path)?.map(|pinned| pinned.path))
     }
 }
 
-/// One file of those that `KUBECONFIG` names.
+/// One document of a file that `KUBECONFIG` names.
 pub(super) struct Config {
     path: PathBuf,
     content: Value,
@@ -113,18 +117,17 @@ impl Config {
 pub(super) fn read() -> Result<Vec<Config>, Failure> {
     let mut configs = Vec::new();
     for path in paths() {
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                let content = yaml::document(&text).map_err(|error| {
-                    let words = format!("cannot read the kubeconfig {}: {}", path.display(), error.message);
-                    Failure::environment(words)
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let documents = lilt_model::kubeconfig::documents(&bytes).map_err(|cause| {
+                    Failure::environment(format!("cannot read the kubeconfig {}: {cause}", path.display()))
                 })?;
-                configs.push(Config { path, content });
+                configs.extend(documents.into_iter().map(|content| Config { path: path.clone(), content }));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let words = format!("cannot read the kubeconfig {}: {error}", path.display());
-                return Err(Failure::environment(words));
+                return Err(Failure::environment(words).caused_by(&error));
             }
         }
     }
@@ -201,15 +204,21 @@ fn named<'c>(
     entries.filter(move |(_, entry)| entry.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// Writes the kubeconfig of one context, and says which; none if there is no such context.
-fn freeze(context: Option<&str>, namespace: Option<&str>, path: &Path) -> Result<Option<String>, Failure> {
-    let Some(config) = frozen(&read()?, context, namespace)? else { return Ok(None) };
+/// Writes the kubeconfig of one context; none if there is no such context.
+fn freeze(context: Option<&str>, namespace: Option<&str>, path: &Path) -> Result<Option<Pinned>, Failure> {
+    let Some(Complete { config, user_file }) = frozen(&read()?, context, namespace)? else {
+        return Ok(None);
+    };
     let cannot = |error: io::Error| {
         Failure::environment(format!("cannot write {}: {error}", path.display())).caused_by(&error)
     };
     let text = yaml::encode(&config).map_err(|error| cannot(io::Error::other(error.message.to_string())))?;
     write_private(path, text.as_bytes()).map_err(cannot)?;
-    Ok(config["current-context"].as_str().map(str::to_owned))
+    let files = [Some(path.to_owned()), user_file];
+    let joined = std::env::join_paths(files.into_iter().flatten())
+        .map_err(|error| cannot(io::Error::other(error.to_string())))?;
+    let context = config["current-context"].as_str().unwrap_or_default().to_owned();
+    Ok(Some(Pinned { path: joined.into(), context }))
 }
 
 /// It holds keys: for nobody else to read. A command that reads it meanwhile sees the old one or the new one.
@@ -231,12 +240,19 @@ fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
+#[derive(Debug, PartialEq)]
+struct Complete {
+    config: Value,
+    /// The file to read the user from, if not from `config`.
+    user_file: Option<PathBuf>,
+}
+
 /// The context with its cluster and its user alone, complete without other files.
 fn frozen(
     configs: &[Config],
     context: Option<&str>,
     namespace: Option<&str>,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<Complete>, Failure> {
     let Some(chosen) = context_of(configs, context) else { return Ok(None) };
     let Some((_, entry)) = named(configs, "contexts", &chosen.name).next() else { return Ok(None) };
     let Some((origin, cluster)) = named(configs, "clusters", &chosen.cluster).next() else {
@@ -253,11 +269,16 @@ fn frozen(
         inline(fields, origin.folder(), "certificate-authority")?;
     }
     let name = entry.pointer("/context/user").and_then(Value::as_str).unwrap_or_default();
+    let mut user_file = None;
     let users = match named(configs, "users", name).next() {
+        Some((origin, user)) if renews_tokens(user) => {
+            user_file = Some(origin.path.clone());
+            Vec::new()
+        }
         Some((origin, user)) => vec![complete_user(user.clone(), origin.folder())?],
         None => Vec::new(),
     };
-    Ok(Some(json!({
+    let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [cluster],
@@ -265,7 +286,16 @@ fn frozen(
         "current-context": chosen.name,
         "preferences": {},
         "users": users,
-    })))
+    });
+    Ok(Some(Complete { config, user_file }))
+}
+
+/// Whether kubectl writes new tokens of the user into the file that has the user.
+///
+/// Many identity providers accept a refresh token only once. One that is used up in a copy is lost for the original.
+fn renews_tokens(user: &Value) -> bool {
+    let token = user.pointer("/user/auth-provider/config/refresh-token").and_then(Value::as_str);
+    token.is_some_and(|token| !token.is_empty())
 }
 
 fn complete_user(mut user: Value, folder: &Path) -> Result<Value, Failure> {
@@ -383,7 +413,7 @@ mod tests {
             ],
         });
         let configs = [config(folder.path(), content)];
-        let found = frozen(&configs, Some("mine"), Some("team")).unwrap().unwrap();
+        let found = frozen(&configs, Some("mine"), Some("team")).unwrap().unwrap().config;
         let here = |name: &str| folder.path().join(name).display().to_string();
         let expected = json!({
             "apiVersion": "v1",
@@ -396,9 +426,27 @@ mod tests {
                 "exec": {"command": here("./login")}}}],
         });
         assert_eq!(found, expected);
-        let keyed = frozen(&configs, Some("keyed"), None).unwrap().unwrap();
+        let keyed = frozen(&configs, Some("keyed"), None).unwrap().unwrap().config;
         assert_eq!(keyed["users"], json!([{"name": "k", "user": {"token": "t"}}]));
         assert_eq!(frozen(&configs, Some("unknown"), None).unwrap(), None);
         assert_eq!(frozen(&[], None, None).unwrap(), None);
+    }
+
+    #[test]
+    fn user_whose_tokens_are_renewed_stays_in_the_own_file() {
+        let provider = |config: Value| json!({"auth-provider": {"name": "oidc", "config": config}});
+        let content = json!({
+            "clusters": [{"name": "c", "cluster": {"server": "https://c"}}],
+            "contexts": [{"name": "renewed", "context": {"cluster": "c", "user": "r"}},
+                {"name": "fixed", "context": {"cluster": "c", "user": "f"}}],
+            "users": [{"name": "r", "user": provider(json!({"refresh-token": "once"}))},
+                {"name": "f", "user": provider(json!({"id-token": "i", "refresh-token": ""}))}],
+        });
+        let configs = [config(Path::new("/home"), content)];
+        let renewed = frozen(&configs, Some("renewed"), None).unwrap().unwrap();
+        assert_eq!(renewed.config["users"], json!([]));
+        assert_eq!(renewed.user_file.as_deref(), Some(Path::new("/home/config")));
+        let fixed = frozen(&configs, Some("fixed"), None).unwrap().unwrap();
+        assert_eq!((fixed.config["users"][0]["name"].as_str(), fixed.user_file), (Some("f"), None));
     }
 }
