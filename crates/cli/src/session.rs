@@ -333,7 +333,11 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         ci_timeout: plan.ci_timeout,
         output: files::own_output(),
         habits: Habits::from_environment(),
-        plugin_output: PluginOutput::default(),
+        plugin_output: match plan.face {
+            Face::Stream | Face::None => PluginOutput::default().with_terminal(),
+            // They read keys.
+            Face::Prompt | Face::Ui => PluginOutput::default(),
+        },
     })
 }
 

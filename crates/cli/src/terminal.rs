@@ -113,9 +113,10 @@ pub(crate) fn aside(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escape::for_terminal(text));
 }
 
-/// Prints what exec plugins say, such as a device code, as soon as they say it.
+/// Prints what exec plugins say, such as a device code, as soon as they say it. They may read the terminal: this is for
+/// commands that do not.
 pub(crate) fn plugin_output() -> PluginOutput {
-    PluginOutput::new(aside)
+    PluginOutput::new(aside).with_terminal()
 }
 
 /// Tells why the command failed.

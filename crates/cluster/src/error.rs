@@ -76,7 +76,8 @@ impl Cluster {
         match code(error) {
             Some(401) => Failure::environment(format!("{LOGIN_REFUSED} (context {})", self.context()))
                 .detail(causes_of_status(error))
-                .hint("log in again, or check the user of this context in your kubeconfig"),
+                .hint("log in again, or check the user of this context in your kubeconfig")
+                .persistent(),
             Some(403) => self.forbidden(doing, error),
             Some(_) => Failure::environment(format!("the API server refused while {doing}"))
                 .detail(causes_of_status(error)),
@@ -93,11 +94,13 @@ impl Cluster {
     /// No answer at all. [`is_unreachable`] knows it.
     pub(crate) fn unreachable(&self, error: &kube::Error) -> Failure {
         if let Some(login) = login_failed(error) {
-            let failure = Failure::environment(login.words.clone()).hint(&login.hint).away(Away::Cluster);
+            let failure = Failure::environment(login.words.clone()).hint(&login.hint);
+            let failure = failure.away(Away::Cluster).persistent();
             return if login.said.is_empty() { failure } else { failure.detail(&login.said) };
         }
         let cause = root_cause(error);
-        let hint = if cause.contains("certificate") || cause.contains("Certificate") {
+        let is_about_certificates = cause.to_lowercase().contains("certificate");
+        let hint = if is_about_certificates {
             "the certificates of kubeconfig and cluster do not fit: fetch the kubeconfig of this cluster again"
         } else if matches!(error, kube::Error::Auth(_)) {
             "log in again, or check the user of this context in your kubeconfig"
@@ -105,7 +108,8 @@ impl Cluster {
             "is the cluster running? `kubectl cluster-info` asks the same address"
         };
         let words = format!("cannot reach the cluster {} at {}: {cause}", self.context(), self.server());
-        let failure = Failure::environment(words).hint(hint).away(Away::Cluster);
+        let mut failure = Failure::environment(words).hint(hint).away(Away::Cluster);
+        failure.persistent = is_about_certificates;
         os_error::root(error).map(|cause| failure.clone().caused_by(cause)).unwrap_or(failure)
     }
 }

@@ -95,6 +95,9 @@ pub struct Failure {
     /// It failed because this did not answer, and for no other reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away: Option<Away>,
+    /// Trying again is of little use until somebody changes something, such as a login that was rejected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub persistent: bool,
 }
 
 impl Failure {
@@ -112,7 +115,7 @@ impl Failure {
 
     fn new(class: Class, message: impl Into<String>) -> Self {
         let message = os_error::plain(&message.into());
-        Self { class, message, location: None, hint: None, detail: None, away: None }
+        Self { class, message, location: None, hint: None, detail: None, away: None, persistent: false }
     }
 
     #[must_use]
@@ -130,6 +133,13 @@ impl Failure {
     #[must_use]
     pub fn away(mut self, what: Away) -> Self {
         self.away = Some(what);
+        self
+    }
+
+    /// Marks a failure that is retried seldom.
+    #[must_use]
+    pub fn persistent(mut self) -> Self {
+        self.persistent = true;
         self
     }
 

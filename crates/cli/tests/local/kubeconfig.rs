@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use lilt_testbed_env::Project;
+use lilt_testbed_env::{Project, eventually};
 
 use crate::support::lilt::{Lilt, Start};
+use crate::support::tty::Terminal;
 
 const POD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n";
 
@@ -92,4 +93,46 @@ fn commands_without_a_session_print_exec_plugin_stderr_while_it_runs() {
         let ended = lilt.ended().clean(1);
         assert!(ended.stderr().contains("enter the code ABCD-42"), "{}", ended.output());
     }
+}
+
+/// Some plugins open a browser window each time.
+#[test]
+fn failing_exec_plugin_is_not_started_every_few_seconds() {
+    let user =
+        "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: Never}}";
+    let project = project(user);
+    project.write("login", "#!/bin/sh\necho started >> \"$(dirname \"$0\")/starts\"\nexit 1\n");
+    std::fs::set_permissions(project.file("login"), std::fs::Permissions::from_mode(0o755))
+        .expect("it is there");
+    let lilt = up(&project);
+    lilt.wait_for_line("login of kubeconfig failed: exit status: 1");
+    lilt.wait_for_line("Trying again when the kubeconfig changes, and until then ever less often");
+    project.write("config", &kubeconfig("{token: t}"));
+    lilt.wait_for_line("ERROR: cannot reach the cluster kind-mine");
+    // The second one only where this test is slower than the first pause.
+    let starts = std::fs::read_to_string(project.file("starts")).expect("it was started");
+    assert!(starts.lines().count() <= 2, "{starts}");
+    lilt.quit();
+}
+
+/// As with kubectl: `IfAvailable` is also the default of `v1beta1`.
+#[test]
+fn exec_plugin_asks_in_the_terminal_of_a_command_that_does_not_read_it() {
+    let user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: IfAvailable}}";
+    let project = project(user);
+    let answer = r#"{"kind": "ExecCredential", "status": {"token": "t"}}"#;
+    let ask =
+        "printf 'password: ' >&2; read -r word && printf '%s %s' \"$word\" \"$KUBERNETES_EXEC_INFO\" > typed";
+    project.write("login", &format!("#!/bin/sh\ncd \"$(dirname \"$0\")\"\n{ask}\necho '{answer}'\n"));
+    std::fs::set_permissions(project.file("login"), std::fs::Permissions::from_mode(0o755))
+        .expect("it is there");
+    let config = project.file("config").display().to_string();
+    let terminal = Terminal::start_with(&project, &["doctor"], &[("KUBECONFIG", &config)]);
+    terminal.wait_for("password:");
+    terminal.types("s3cret\n");
+    let typed = eventually("the plugin has the password", || {
+        std::fs::read_to_string(project.file("typed")).ok().filter(|text| text.ends_with('}'))
+    });
+    assert!(typed.starts_with("s3cret ") && typed.contains("\"interactive\":true"), "{typed}");
+    assert_eq!(terminal.ends_clean().code(), Some(0));
 }

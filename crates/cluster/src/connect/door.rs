@@ -24,6 +24,8 @@ use super::transport::{self, Way};
 
 /// A login command that failed is not run again for so long: many ask at once.
 const PAUSE: Duration = Duration::from_secs(2);
+/// The pause doubles with each failure up to this: every start of some commands opens a browser window.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 pub(super) struct Door {
     state: watch::Sender<State>,
@@ -45,7 +47,26 @@ enum Login {
     /// Not asked for, or not accepted.
     None,
     Given(Given),
-    Failed(LoginFailed, Instant),
+    Failed(LoginFailure),
+}
+
+#[derive(Clone)]
+struct LoginFailure {
+    cause: LoginFailed,
+    /// When the login command may run again.
+    retry: Instant,
+    /// From the failure until then.
+    pause: Duration,
+}
+
+impl LoginFailure {
+    fn new(cause: LoginFailed, before: &Login) -> Self {
+        let pause = match before {
+            Login::Failed(before) => (before.pause * 2).min(LONGEST_PAUSE),
+            _ => PAUSE,
+        };
+        Self { cause, retry: Instant::now() + pause, pause }
+    }
 }
 
 impl Door {
@@ -96,8 +117,10 @@ impl Door {
         match given {
             Ok(given) => Ok((self.way(), Some(given))),
             Err(failed) => {
-                let login = Login::Failed(failed.clone(), Instant::now());
-                self.state.send_modify(|state| state.login = login);
+                let cause = failed.clone();
+                self.state.send_modify(|state| {
+                    state.login = Login::Failed(LoginFailure::new(cause, &state.login));
+                });
                 Err(failed.into())
             }
         }
@@ -111,7 +134,7 @@ impl Door {
             (_, Login::Given(given)) if given.is_valid() => {
                 Some(Ok((state.way.clone(), Some(given.clone()))))
             }
-            (_, Login::Failed(failed, at)) if at.elapsed() < PAUSE => Some(Err(failed.clone())),
+            (_, Login::Failed(failed)) if Instant::now() < failed.retry => Some(Err(failed.cause.clone())),
             _ => None,
         }
     }
@@ -177,5 +200,22 @@ impl Service<Request<Body>> for Entrance {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let door = Arc::clone(&self.0);
         async move { door.pass(request).await }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pause_after_a_failed_login_doubles_up_to_a_minute() {
+        let cause = || LoginFailed { words: String::new(), said: String::new(), hint: String::new() };
+        let mut login = Login::None;
+        let pauses = [(); 7].map(|()| {
+            let failure = LoginFailure::new(cause(), &login);
+            login = Login::Failed(failure.clone());
+            failure.pause.as_secs()
+        });
+        assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60]);
     }
 }

@@ -1,6 +1,6 @@
 //! Exec plugins: commands of a kubeconfig that print credentials.
 //!
-//! They get a terminal only if they insist on one. What they print on stderr, such as a device code, is passed on at once
+//! They get the terminal if they want it and nothing else reads it. What they print on stderr, such as a device code, is passed on at once
 //! and becomes part of the failure.
 #![expect(clippy::disallowed_methods, reason = "login commands are run here")]
 
@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 /// People may have to log in in a browser meanwhile.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// What expires so soon counts as expired: a request takes its time.
 const MARGIN: i64 = 10;
 /// How much of a command's complaints is shown.
@@ -32,17 +32,32 @@ const DRAIN: Duration = Duration::from_millis(500);
 
 /// Receives what exec plugins print on stderr, line by line, as soon as it is printed.
 #[derive(Clone, Default)]
-pub struct PluginOutput(Option<Arc<ReceiveLine>>);
+pub struct PluginOutput {
+    receive: Option<Arc<ReceiveLine>>,
+    is_terminal_free: bool,
+}
 
 type ReceiveLine = dyn Fn(&str) + Send + Sync;
 
 impl PluginOutput {
     pub fn new(receive: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(receive)))
+        Self { receive: Some(Arc::new(receive)), is_terminal_free: false }
+    }
+
+    /// For callers that do not read the terminal: plugins may ask there for a password or a code.
+    #[must_use]
+    pub fn with_terminal(self) -> Self {
+        Self { is_terminal_free: true, ..self }
+    }
+
+    /// The same terminal, with another receiver.
+    #[must_use]
+    pub fn with_receiver(&self, receive: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { receive: Some(Arc::new(receive)), ..*self }
     }
 
     pub(super) fn send(&self, line: &str) {
-        if let Some(receive) = &self.0 {
+        if let Some(receive) = &self.receive {
             receive(line.trim_end());
         }
     }
@@ -50,7 +65,8 @@ impl PluginOutput {
 
 impl fmt::Debug for PluginOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PluginOutput").field(&self.0.is_some()).finish()
+        let fields = (self.receive.is_some(), self.is_terminal_free);
+        f.debug_tuple("PluginOutput").field(&fields.0).field(&fields.1).finish()
     }
 }
 
@@ -108,10 +124,12 @@ pub(super) async fn run(exec: &ExecConfig, output: &PluginOutput) -> Result<Give
     let failed = |words: String, said: &[u8]| LoginFailed {
         words: format!("the login command {program} of kubeconfig {words}"),
         said: last_lines(said),
-        hint: "run it by hand to see why, or log in again; from lilt it gets no terminal".to_owned(),
+        hint: "run it by hand to see why, or log in again; a session gives it no terminal".to_owned(),
     };
-    let is_interactive = exec.interactive_mode == Some(ExecInteractiveMode::Always);
-    if is_interactive && !std::io::stdin().is_terminal() {
+    let must_be_interactive = exec.interactive_mode == Some(ExecInteractiveMode::Always);
+    let has_terminal = std::io::stdin().is_terminal();
+    let is_interactive = has_terminal && (must_be_interactive || wants_terminal(exec, output));
+    if must_be_interactive && !has_terminal {
         let mut failed = failed("needs a terminal (interactiveMode: Always)".to_owned(), b"");
         failed.hint = "run lilt in a terminal, or log in with another kind of user".to_owned();
         return Err(failed);
@@ -132,13 +150,19 @@ pub(super) async fn run(exec: &ExecConfig, output: &PluginOutput) -> Result<Give
             return Err(failed);
         }
         Err(_) => {
-            return Err(failed(format!("did not answer within {} seconds", PATIENCE.as_secs()), b""));
+            return Err(failed(format!("did not answer within {} minutes", PATIENCE.as_secs() / 60), b""));
         }
     };
     if !ended.status.success() {
         return Err(failed(format!("failed: {}", ended.status), &ended.stderr));
     }
     read(&ended.stdout).map_err(|why| failed(format!("gave no login: {why}"), &ended.stderr))
+}
+
+/// Whether a plugin asks people if it can. The default of `v1beta1` and older says so, too; later versions have none.
+fn wants_terminal(exec: &ExecConfig, output: &PluginOutput) -> bool {
+    let wants = matches!(exec.interactive_mode, None | Some(ExecInteractiveMode::IfAvailable));
+    wants && output.is_terminal_free
 }
 
 struct Ended {

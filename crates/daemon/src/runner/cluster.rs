@@ -8,7 +8,7 @@ use lilt_host::environment;
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, ResourceName, SpanId};
 
-use super::connect::{KubeconfigChanges, kubeconfig_changed, next_attempt, plugin_output};
+use super::connect::{KubeconfigChanges, Retry, plugin_output};
 use crate::context::Context;
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
@@ -23,31 +23,36 @@ pub(crate) async fn run(context: Context, name: String, run: u64, source: Cluste
         ClusterSource::Kubernetes { context, .. } => context.as_deref(),
         ClusterSource::Docker { .. } => None,
     };
-    let output = plugin_output(&context.logs, span_id(&name));
+    let output = plugin_output(&context, span_id(&name));
     loop {
         let attempt = tokio::select! {
             attempt = connect(&source, &output) => attempt,
             () = context.cancel.cancelled() => return,
         };
-        let (outcome, is_misconfigured) = match attempt {
-            Ok(found) => (Ok(found), false),
-            Err(ConnectError::Kubeconfig(failure)) => (Err(failure), true),
-            Err(ConnectError::Unreachable(failure)) => (Err(failure), false),
+        let (outcome, retry) = match attempt {
+            Ok(found) => (Ok(found), Retry::Soon),
+            Err(ConnectError { failure, is_unaddressed }) => {
+                let retry = Retry::after(&failure, is_unaddressed);
+                (Err(failure), retry)
+            }
         };
-        delay = if outcome.is_ok() { LONGEST_DELAY } else { (delay * 2).min(LONGEST_DELAY) };
+        delay = match outcome.is_ok() {
+            true => LONGEST_DELAY,
+            false => retry.delay((delay * 2).min(retry.longest_delay(LONGEST_DELAY))),
+        };
         if told.as_ref() != Some(&outcome) {
             if let Err(failure) = &outcome {
                 let mut span =
                     context.logs.span(span_id(&name), Some(ResourceName::tiltfile()), Source::Build);
-                let next = next_attempt(is_misconfigured);
+                let next = retry.announcement();
                 span.print(Level::Error, &format!("ERROR: cluster {name}: {failure}\n{next}"));
             }
             told = Some(outcome.clone());
             context.tell(Event::ClusterLooked { name: name.clone(), run, outcome }).await;
         }
         tokio::select! {
-            () = kubeconfig_changed(&context, kube_context, &mut changes), if is_misconfigured => {}
-            () = tokio::time::sleep(delay), if !is_misconfigured => {}
+            () = retry.kubeconfig_changed(&context, kube_context, &mut changes) => {}
+            () = tokio::time::sleep(delay), if retry != Retry::OnChange => {}
             () = context.cancel.cancelled() => return,
         }
     }
@@ -57,10 +62,10 @@ fn span_id(name: &str) -> SpanId {
     SpanId::from(format!("cluster:{name}"))
 }
 
-enum ConnectError {
-    /// Fails in the same way until the kubeconfig changes.
-    Kubeconfig(Failure),
-    Unreachable(Failure),
+struct ConnectError {
+    failure: Failure,
+    /// It failed before the cluster's address was known.
+    is_unaddressed: bool,
 }
 
 async fn connect(source: &ClusterSource, output: &PluginOutput) -> Result<FoundCluster, ConnectError> {
@@ -72,8 +77,10 @@ async fn connect(source: &ClusterSource, output: &PluginOutput) -> Result<FoundC
                 plugin_output: output.clone(),
                 ..ConnectOptions::default()
             };
-            let cluster = Cluster::connect(options).await.map_err(ConnectError::Kubeconfig)?;
-            let info = cluster.probe().await.map_err(ConnectError::Unreachable)?;
+            let cluster = Cluster::connect(options)
+                .await
+                .map_err(|failure| ConnectError { failure, is_unaddressed: true })?;
+            let info = cluster.probe().await.map_err(unreachable)?;
             Ok(FoundCluster::Kubernetes(Box::new(info)))
         }
         ClusterSource::Docker { host } => {
@@ -82,9 +89,13 @@ async fn connect(source: &ClusterSource, output: &PluginOutput) -> Result<FoundC
                 _ => environment::variable(name),
             };
             let engine = lilt_docker::Engine::connect(&variable, environment::home().as_deref())
-                .map_err(ConnectError::Unreachable)?;
-            let info = engine.info().await.map_err(ConnectError::Unreachable)?;
+                .map_err(unreachable)?;
+            let info = engine.info().await.map_err(unreachable)?;
             Ok(FoundCluster::Docker { version: info.version, arch: info.arch })
         }
     }
+}
+
+fn unreachable(failure: Failure) -> ConnectError {
+    ConnectError { failure, is_unaddressed: false }
 }

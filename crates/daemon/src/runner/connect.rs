@@ -1,7 +1,7 @@
 //! Reaches a cluster, however long it takes.
 //!
 //! A cluster that does not respond is asked again and again. A kubeconfig that cannot be used is read again only when it,
-//! or a file that it names, changes.
+//! or a file that it names, changes. A login or a certificate that was rejected is tried again then, and seldom otherwise.
 
 mod place;
 pub(crate) mod remote;
@@ -21,7 +21,6 @@ use lilt_model::cluster::ClusterInfo;
 use lilt_model::files::FileSet;
 use lilt_model::log::{Level, Source};
 use lilt_model::{ClusterName, Failure, ResourceName, SpanId};
-use lilt_store::LogWriter;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -30,6 +29,9 @@ use crate::settings::Settings;
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
 const LONGEST_DELAY: Duration = Duration::from_secs(3);
+/// Between attempts with a login or a certificate that was rejected: some login commands open a browser window each time.
+const FIRST_PERSISTENT_DELAY: Duration = Duration::from_secs(5);
+const LONGEST_PERSISTENT_DELAY: Duration = Duration::from_secs(60);
 /// Between two reads of a kubeconfig that cannot be used and cannot be watched.
 const UNWATCHED_DELAY: Duration = Duration::from_secs(30);
 /// Between two log lines of an exec plugin that are the same.
@@ -40,7 +42,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
     let mut told: Option<Failure> = None;
     let mut changes: KubeconfigChanges = None;
     let kube_context = context.settings.connection(&name).context;
-    let output = plugin_output(&context.logs, span_id(&name));
+    let output = plugin_output(&context, span_id(&name));
     let docker = context.edges.docker.as_deref().ok();
     loop {
         let attempt = async {
@@ -55,7 +57,7 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
             attempt = attempt => attempt,
             () = context.cancel.cancelled() => return,
         };
-        let is_misconfigured;
+        let retry;
         match attempt {
             Ok((connection, info, warnings)) => {
                 announce(&context, &name, &info, told.is_some());
@@ -69,10 +71,9 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
                 return;
             }
             Err((failure, address)) => {
-                // Without an address, kubeconfig cannot be used.
-                is_misconfigured = address.is_none();
+                retry = Retry::after(&failure, address.is_none());
                 if told.as_ref() != Some(&failure) {
-                    let next = next_attempt(is_misconfigured);
+                    let next = retry.announcement();
                     span(&context, &name).print(Level::Error, &format!("ERROR: {failure}\n{next}"));
                     let (cluster, failure) = (name.clone(), failure.clone());
                     context.tell(Event::ClusterFailed { cluster, address, failure }).await;
@@ -80,19 +81,78 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
                 told = Some(failure);
             }
         }
+        delay = retry.delay(delay);
         tokio::select! {
-            () = kubeconfig_changed(&context, kube_context.as_deref(), &mut changes), if is_misconfigured => {}
-            () = tokio::time::sleep(delay), if !is_misconfigured => delay = (delay * 2).min(LONGEST_DELAY),
+            () = retry.kubeconfig_changed(&context, kube_context.as_deref(), &mut changes) => {}
+            () = tokio::time::sleep(delay), if retry != Retry::OnChange => {
+                delay = (delay * 2).min(retry.longest_delay(LONGEST_DELAY));
+            }
             () = context.cancel.cancelled() => return,
         }
     }
 }
 
-/// What the log says after a failure.
-pub(super) fn next_attempt(is_misconfigured: bool) -> &'static str {
-    match is_misconfigured {
-        true => "Connecting again when the kubeconfig changes.",
-        false => "Trying again until it answers.",
+/// When a failed connection is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retry {
+    /// Soon: the cluster does not respond.
+    Soon,
+    /// When the kubeconfig changes, and seldom until then.
+    Seldom,
+    /// When the kubeconfig changes: it cannot be used.
+    OnChange,
+}
+
+impl Retry {
+    /// `is_unaddressed`: the failure came before the cluster's address was known.
+    pub(super) fn after(failure: &Failure, is_unaddressed: bool) -> Self {
+        // This machine lacked what it takes to read the kubeconfig: nothing will tell when it has it.
+        if is_unaddressed && failure.away.is_none() {
+            Self::OnChange
+        } else if failure.persistent {
+            Self::Seldom
+        } else {
+            Self::Soon
+        }
+    }
+
+    /// What the log says after a failure.
+    pub(super) fn announcement(self) -> &'static str {
+        match self {
+            Self::Soon => "Trying again until it answers.",
+            Self::Seldom => {
+                "Trying again when the kubeconfig changes, and until then ever less often, at least once a minute."
+            }
+            Self::OnChange => "Connecting again when the kubeconfig changes.",
+        }
+    }
+
+    /// How long to wait now, if the last delay was this one or the first of all.
+    pub(super) fn delay(self, last: Duration) -> Duration {
+        if self == Self::Seldom { last.max(FIRST_PERSISTENT_DELAY) } else { last }
+    }
+
+    /// `usual`: where the failure is not a persistent one.
+    pub(super) fn longest_delay(self, usual: Duration) -> Duration {
+        if self == Self::Seldom { LONGEST_PERSISTENT_DELAY } else { usual }
+    }
+
+    /// Waits for a change of the kubeconfig if that is what is waited for; otherwise for ever.
+    pub(super) async fn kubeconfig_changed(
+        self,
+        context: &Context,
+        kube_context: Option<&str>,
+        changes: &mut KubeconfigChanges,
+    ) {
+        if self == Self::Soon {
+            return std::future::pending().await;
+        }
+        let is_first = changes.is_none();
+        kubeconfig_changed(context, kube_context, changes).await;
+        // The first wait only begins a watch: what changed before is seen by the next attempt, which comes anyway.
+        if self == Self::Seldom && is_first && changes.is_some() {
+            kubeconfig_changed(context, kube_context, changes).await;
+        }
     }
 }
 
@@ -103,11 +163,7 @@ pub(super) type KubeconfigChanges = Option<(Vec<PathBuf>, Subscription)>;
 ///
 /// Returns at once whenever the set of files differs from the one that is watched: what changed before its watch began
 /// would be missed.
-pub(super) async fn kubeconfig_changed(
-    context: &Context,
-    kube_context: Option<&str>,
-    changes: &mut KubeconfigChanges,
-) {
+async fn kubeconfig_changed(context: &Context, kube_context: Option<&str>, changes: &mut KubeconfigChanges) {
     let files = lilt_cluster::connection_files(kube_context);
     match changes {
         Some((watched, subscription)) if *watched == files => {
@@ -159,11 +215,11 @@ async fn examine(
 /// Logs what an exec plugin prints, such as a device code, while it runs.
 ///
 /// A plugin that fails is run again and again: what it repeats is logged once in a while.
-pub(super) fn plugin_output(logs: &LogWriter, span: SpanId) -> PluginOutput {
+pub(super) fn plugin_output(context: &Context, span: SpanId) -> PluginOutput {
     // Not the context: the connection outlives this task, and the loop waits for all who may send events.
-    let logs = logs.clone();
+    let logs = context.logs.clone();
     let logged = watch::Sender::new(BTreeMap::new());
-    PluginOutput::new(move |line| {
+    context.settings.plugin_output.with_receiver(move |line| {
         if logged.send_if_modified(|logged| note(logged, line, Instant::now())) {
             logs.span(span.clone(), Some(ResourceName::tiltfile()), Source::Build).info(line);
         }
@@ -203,6 +259,18 @@ fn announce(context: &Context, name: &ClusterName, info: &ClusterInfo, after_fai
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failed_connection_is_tried_again_as_its_cause_demands() {
+        let failure = Failure::environment("no");
+        let short = failure.clone().away(lilt_model::Away::Machine);
+        assert_eq!(Retry::after(&failure, true), Retry::OnChange);
+        assert_eq!(Retry::after(&short, true), Retry::Soon);
+        assert_eq!(Retry::after(&failure, false), Retry::Soon);
+        assert_eq!(Retry::after(&failure.persistent(), false), Retry::Seldom);
+        assert_eq!(Retry::Seldom.delay(FIRST_DELAY), FIRST_PERSISTENT_DELAY);
+        assert_eq!(Retry::Soon.delay(FIRST_DELAY), FIRST_DELAY);
+    }
 
     #[tokio::test]
     async fn repeated_line_of_a_plugin_is_logged_once_a_minute() {
