@@ -9,12 +9,20 @@ use lilt_host::process::{Guardian, Launch, Process};
 use lilt_host::{environment, limits};
 use lilt_model::{COMPATIBLE_TILT_VERSION, Failure};
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
 use crate::commands::{analytics, version};
 use crate::{arguments, instances, terminal};
 
-/// Docker or a cluster that does not answer must not hold the rest up for long.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an answer is waited for.
+struct Patience {
+    /// Docker or a cluster that does not answer must not hold the rest up for long.
+    silent: Duration,
+    /// After a line of the login command: somebody may be typing a code into a browser.
+    login: Duration,
+}
+
+const PATIENCE: Patience = Patience { silent: Duration::from_secs(10), login: Duration::from_secs(180) };
 
 /// Watching a large repository takes more than some systems allow by default.
 const FEW_WATCHES: u64 = 65_536;
@@ -34,11 +42,21 @@ pub(crate) struct Doctor {
 }
 
 pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
+    let printed = watch::Sender::new(());
+    let (docker_login, cluster_login) = (printed.subscribe(), printed.subscribe());
+    let output = terminal::plugin_output().with_receiver(move |line| {
+        terminal::aside(line);
+        printed.send_replace(());
+    });
     let (docker, compose, cluster) = tokio::join!(
         // The login runs for both: its output is printed once.
-        patiently("Docker", lilt_daemon::examine_docker(doctor.context.clone(), PluginOutput::default())),
+        PATIENCE.wait_for(
+            "Docker",
+            docker_login,
+            lilt_daemon::examine_docker(doctor.context.clone(), PluginOutput::default())
+        ),
         compose_version(),
-        patiently("the cluster", lilt_daemon::examine_cluster(doctor.context, terminal::plugin_output())),
+        PATIENCE.wait_for("the cluster", cluster_login, lilt_daemon::examine_cluster(doctor.context, output)),
     );
     let sections = [
         docker_section(docker, compose),
@@ -55,10 +73,33 @@ pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn patiently<T>(what: &str, asking: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let gave_up =
-        |_| Failure::environment(format!("{what} gave no answer within {} seconds", PATIENCE.as_secs()));
-    tokio::time::timeout(PATIENCE, asking).await.map_err(gave_up)?
+impl Patience {
+    /// `login` reports each line of the login command.
+    async fn wait_for<T>(
+        &self,
+        what: &str,
+        mut login: watch::Receiver<()>,
+        asking: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::pin!(asking);
+        let mut patience = self.silent;
+        loop {
+            let answer = async {
+                tokio::select! {
+                    answer = &mut asking => Some(answer),
+                    Ok(()) = login.changed() => None,
+                }
+            };
+            match tokio::time::timeout(patience, answer).await {
+                Ok(Some(answer)) => return answer,
+                Ok(None) => patience = self.login,
+                Err(_) => {
+                    let words = format!("{what} gave no answer within {} seconds", patience.as_secs());
+                    return Err(Failure::environment(words));
+                }
+            }
+        }
+    }
 }
 
 /// What is known of one thing; an error in place of what should be known.
@@ -206,11 +247,41 @@ async fn compose_version() -> Option<String> {
         let _ = sender.send(bytes.to_vec());
     });
     let mut process = started.await.ok()?;
-    let exit = tokio::time::timeout(PATIENCE, process.wait()).await.ok()?;
+    let exit = tokio::time::timeout(PATIENCE.silent, process.wait()).await.ok()?;
     let mut text = Vec::new();
     while let Ok(piece) = output.try_recv() {
         text.extend(piece);
     }
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     (exit.success() && !text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Patience = Patience { silent: Duration::ZERO, login: Duration::from_secs(3600) };
+
+    #[tokio::test]
+    async fn cluster_whose_login_waits_for_a_person_is_waited_for() {
+        let printed = watch::Sender::new(());
+        let login = printed.subscribe();
+        printed.send_replace(());
+        let (answer, asking) = tokio::sync::oneshot::channel();
+        let asking = async { asking.await.map_err(|_| Failure::internal("no answer")) };
+        let later = async {
+            tokio::task::yield_now().await;
+            answer.send("facts").unwrap();
+        };
+        let (found, ()) = tokio::join!(SHORT.wait_for("the cluster", login, asking), later);
+        assert_eq!(found, Ok("facts"));
+    }
+
+    #[tokio::test]
+    async fn cluster_that_is_silent_is_given_up() {
+        let printed = watch::Sender::new(());
+        let asking = std::future::pending::<Result<(), Failure>>();
+        let failure = SHORT.wait_for("the cluster", printed.subscribe(), asking).await.unwrap_err();
+        assert_eq!(failure.message, "the cluster gave no answer within 0 seconds");
+    }
 }
