@@ -375,6 +375,12 @@ pub(crate) struct Demo {
     /// Remove clusters left over from earlier demos and exit. lilt creates none
     #[arg(long)]
     pub(crate) teardown: bool,
+    /// Accepted for Tilt's sake: without effect
+    #[arg(long, hide = true)]
+    legacy: bool,
+    /// Accepted for Tilt's sake: without effect
+    #[arg(long, hide = true, value_name = "PATH")]
+    tmpdir: Option<PathBuf>,
 }
 
 /// Print the version of Tilt that lilt is compatible with, and lilt's own

@@ -22,8 +22,15 @@ enum Choice {
     Repository(String),
 }
 
+/// What Tilt runs unless told otherwise: scripts that pass it want the sample project.
+const DEFAULT_REPOSITORY: &str = "https://github.com/tilt-dev/tilt-avatars";
+
 fn choice(demo: &Demo) -> Result<Option<Choice>, Failure> {
-    let choice = match (&demo.file, &demo.repo) {
+    let repository = demo.repo.as_ref().filter(|repository| {
+        let address = address(repository);
+        address.trim_end_matches('/').trim_end_matches(".git") != DEFAULT_REPOSITORY
+    });
+    let choice = match (&demo.file, repository) {
         (Some(_), Some(_)) => {
             return Err(Failure::user("cannot specify both a custom repo and Tiltfile path"));
         }
@@ -33,8 +40,10 @@ fn choice(demo: &Demo) -> Result<Option<Choice>, Failure> {
     };
     if !demo.no_cluster {
         // Tilt would create a cluster for it: whichever context is current was not meant.
-        return Err(Failure::user("lilt demo does not create a cluster for another project")
-            .hint("add --no-cluster to run it with the current Kubernetes context"));
+        return Err(Failure::user("lilt demo cannot create a cluster to run this project on").hint(
+            "create one yourself, for example with `kind create cluster`, and add --no-cluster: the project then runs \
+             with the current Kubernetes context (`kubectl config current-context`)",
+        ));
     }
     Ok(Some(choice))
 }
@@ -92,6 +101,29 @@ fn address(repository: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn demo(arguments: &[&str]) -> Demo {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            demo: Demo,
+        }
+        let words = ["demo"].iter().chain(arguments);
+        <Line as clap::Parser>::try_parse_from(words).unwrap().demo
+    }
+
+    #[test]
+    fn default_repository_of_tilt_means_the_sample_project() {
+        for repository in
+            [DEFAULT_REPOSITORY, "github.com/tilt-dev/tilt-avatars", "github.com/tilt-dev/tilt-avatars/"]
+        {
+            assert!(choice(&demo(&["--repo", repository, "--legacy", "--tmpdir=/tmp"])).unwrap().is_none());
+        }
+        let both = demo(&["--repo", DEFAULT_REPOSITORY, "--file", "Tiltfile", "--no-cluster"]);
+        assert!(matches!(choice(&both), Ok(Some(Choice::File(_)))));
+        let refused = choice(&demo(&["--repo", "github.com/me/shop"])).err().unwrap();
+        assert!(refused.hint.unwrap().contains("add --no-cluster"));
+    }
 
     #[test]
     fn repository_without_scheme_is_fetched_by_https() {
