@@ -181,6 +181,6 @@ impl Context {
     }
 }
 
-fn update_span_id(resource: &ResourceName, update: u64) -> SpanId {
+pub(crate) fn update_span_id(resource: &ResourceName, update: u64) -> SpanId {
     SpanId::from(format!("build:{resource}:{update}"))
 }

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, Objects};
-use crate::context::{Context, Edges, Stamped};
+use crate::context::{Context, Edges, Stamped, update_span_id};
 use crate::deployers::Deployers;
 use crate::examine;
 use crate::landing::Landings;
@@ -283,7 +283,10 @@ impl Session {
             self.tasks.reconcile(&Owner::Session, plan_session(&self.state));
         }
         for note in self.state.take_notes() {
-            let id = SpanId::from(format!("engine:{}", note.resource));
+            let id = match note.update {
+                Some(update) => update_span_id(&note.resource, update),
+                None => SpanId::from(format!("engine:{}", note.resource)),
+            };
             self.logs.span(id, Some(note.resource), Source::Build).print(note.level, &note.text);
         }
         commit.timeline = self.state.take_records();

@@ -117,6 +117,8 @@ pub enum DriftHabit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub resource: ResourceName,
+    /// The update that it is about.
+    pub update: Option<u64>,
     pub level: Level,
     pub text: String,
 }
@@ -370,7 +372,19 @@ impl State {
     }
 
     pub(crate) fn note(&mut self, resource: &ResourceName, level: Level, text: impl Into<String>) {
-        self.notes.push(Note { resource: resource.clone(), level, text: text.into() });
+        self.notes.push(Note { resource: resource.clone(), update: None, level, text: text.into() });
+    }
+
+    /// Adds a line to the log of an update.
+    pub(crate) fn note_update(
+        &mut self,
+        resource: &ResourceName,
+        update: u64,
+        level: Level,
+        text: impl Into<String>,
+    ) {
+        let (resource, update) = (resource.clone(), Some(update));
+        self.notes.push(Note { resource, update, level, text: text.into() });
     }
 
     pub fn resource_names(&self) -> impl Iterator<Item = &ResourceName> {

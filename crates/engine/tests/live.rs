@@ -263,6 +263,21 @@ fn a_trigger_in_automatic_mode_builds_also_where_files_could_be_copied() {
 }
 
 #[test]
+fn step_that_fails_in_two_containers_is_one_failed_build() {
+    let failed = || Err(SyncFault::Step(Failure::user("make failed")));
+    let mut script = Script::loaded(vec![workload("web")]);
+    script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
+    script.pod(running("web", "web-2", "one", "c2")).save_image("web", "web", "/p/web/src/one");
+    let update = script.update_of("web");
+    script.synced("web", "c1", failed());
+    assert!(script.state.take_notes().is_empty(), "the other container is still busy");
+    script.synced("web", "c2", failed());
+    let notes = script.state.take_notes();
+    let [note] = notes.as_slice() else { panic!("{notes:?}") };
+    assert_eq!((note.text.as_str(), note.update), ("ERROR: Build Failed: make failed", update));
+}
+
+#[test]
 fn live_update_that_waits_for_its_cluster_shows_why() {
     let mut script = save_during(running("web", "web-1", "one", "c1"));
     let update = script.update_of("web").expect("it is copied");

@@ -113,6 +113,10 @@ fn a_requirement_that_nobody_has(example: &Example, lilt: &Lilt) {
     example.edit("requirements.txt", "uvicorn", "nothing_of_that_name==0\nuvicorn");
     lilt.wait_for_line_after(place, "myapp │   → Failed to update container ");
     lilt.wait_for_line_after(place, "myapp │ ERROR: Build Failed: run step");
+    let output = lilt.output_after(place);
+    let position = |words: &str| output.find(words).expect("it was there");
+    assert!(position("→ Failed to update container") < position("ERROR: Build Failed"), "{output}");
+    assert_eq!(output.matches("ERROR: Build Failed").count(), 1, "{output}");
     lilt.wait_until("myapp", "failed", |it| it["status"]["updateStatus"] == "error");
     example.serves("/", "Salve");
     example.edit("requirements.txt", "nothing_of_that_name==0\n", "");

@@ -200,7 +200,6 @@ async fn update(
         Err(SyncFault::Gone) => span.info(&format!("  → Container {name} is gone")),
         Err(SyncFault::Step(failure)) => {
             span.info(&failed_line(&name, &failure.message));
-            span.print(Level::Error, &format!("ERROR: Build Failed: {failure}"));
         }
         Err(SyncFault::Transport(failure) | SyncFault::Closed(failure)) => {
             span.print(Level::Warn, &failed_line(&name, &failure.to_string()));

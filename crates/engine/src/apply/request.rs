@@ -95,7 +95,7 @@ pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
             kubernetes.images.values_mut().for_each(|image| image.stale = true);
         }
     }
-    state.note(name, Level::Error, format!("ERROR: Build Failed: {CANCELLED}"));
+    state.note_update(name, cancelled.id, Level::Error, format!("ERROR: Build Failed: {CANCELLED}"));
     update::finish(state, name, cancelled, false, Some(failure), Vec::new());
 }
 

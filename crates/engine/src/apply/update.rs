@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
+use lilt_model::log::Level;
 use lilt_model::resource::Body;
 use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
 use serde_json::Value;
@@ -370,9 +371,14 @@ fn finish_live_update(state: &mut State, name: &ResourceName) {
     let Some(resource) = state.resources.get_mut(name) else { return };
     let id = resource.update.as_ref().map(|update| update.id);
     let Some(kubernetes) = resource.kubernetes_mut() else { return };
+    let is_followed_by_build = kubernetes.fall_back;
     if let Some(run) = kubernetes.live_update.take_if(|run| run.jobs.is_empty())
         && let Some(update) = id.and_then(|id| take(state, name, id))
     {
+        // Once, after what the containers report.
+        if let Some(failure) = run.failure.as_ref().filter(|_| !is_followed_by_build) {
+            state.note_update(name, update.id, Level::Error, format!("ERROR: Build Failed: {failure}"));
+        }
         finish(state, name, update, false, run.failure, Vec::new());
     }
 }
