@@ -111,6 +111,11 @@ impl Cluster {
         self.door.renew(config, origin).map_err(|error| unbuildable(&context, &error))
     }
 
+    /// Ends the pause after a failed login: the kubeconfig has changed.
+    pub fn retry_login(&self) {
+        self.door.retry_login();
+    }
+
     pub fn context(&self) -> &str {
         &self.about.context
     }

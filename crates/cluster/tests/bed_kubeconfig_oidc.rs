@@ -171,3 +171,35 @@ async fn oidc_users_work_as_with_kubectl() {
         }
     }
 }
+
+/// Commands get a kubeconfig without such a user, followed by the file that has the user.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refresh_token_that_kubectl_uses_up_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = kubectl(&["config", "view", "--raw", "--flatten", "--minify", "-o", "json"]);
+    let config: Value = serde_json::from_str(&config).unwrap();
+    let provider =
+        Provider::start(kubectl(&["-n", "kube-system", "create", "token", "node-controller"]), true).await;
+    let oidc = json!({"idp-issuer-url": format!("https://127.0.0.1:{}", provider.port), "client-id": "lilt",
+        "client-secret": "s=cret", "idp-certificate-authority-data": STANDARD.encode(&provider.certificate),
+        "id-token": jwt(1), "refresh-token": "refresh-number-0"});
+    let write = |name: &str, users: Value| {
+        let mut config = config.clone();
+        config["users"] = users;
+        std::fs::write(folder.path().join(name), config.to_string()).unwrap();
+        folder.path().join(name)
+    };
+    let user = json!({"auth-provider": {"name": "oidc", "config": oidc}});
+    let own = write("own", json!([{"name": config["users"][0]["name"], "user": user}]));
+    let frozen = write("frozen", json!([]));
+    let options = ConnectOptions { kubeconfig: vec![own.clone()], ..ConnectOptions::default() };
+    let cluster = Cluster::connect(options).await.unwrap();
+    let mut command = Command::new("kubectl");
+    command.args(["get", "--raw", "/api/v1/nodes?limit=1"]).stdin(Stdio::null());
+    let output = command.env("KUBECONFIG", std::env::join_paths([&frozen, &own]).unwrap()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(std::fs::read_to_string(&own).unwrap().contains("refresh-number-1"));
+    assert!(!std::fs::read_to_string(&frozen).unwrap().contains("refresh-number"));
+    // The connection still had the used one.
+    cluster.probe().await.unwrap();
+}

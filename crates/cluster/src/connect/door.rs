@@ -166,6 +166,17 @@ impl Door {
         Ok(())
     }
 
+    /// Lets the next request run a login command that has failed, without a pause.
+    pub(super) fn retry_login(&self) {
+        self.state.send_if_modified(|state| {
+            let has_failed = matches!(state.login, Login::Failed(_));
+            if has_failed {
+                state.login = Login::None;
+            }
+            has_failed
+        });
+    }
+
     /// It was not accepted: the next request asks for another one.
     fn forget(&self, refused: &Given) {
         self.state.send_if_modified(|state| {

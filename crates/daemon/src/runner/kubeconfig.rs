@@ -25,6 +25,8 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
         if batch.is_none() {
             return;
         }
+        // New tokens of the same login are read when they are needed.
+        cluster.retry_login();
         // Half-written ones are read again when they are whole.
         let Ok(now) = lilt_cluster::selection(&pinned) else { continue };
         // What is selected concerns the session's own alone.

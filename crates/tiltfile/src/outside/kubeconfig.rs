@@ -290,12 +290,11 @@ fn frozen(
     Ok(Some(Complete { config, user_file }))
 }
 
-/// Whether kubectl writes new tokens of the user into the file that has the user.
+/// Whether kubectl, lilt or a login program writes new tokens of the user into the file that has the user.
 ///
 /// Many identity providers accept a refresh token only once. One that is used up in a copy is lost for the original.
 fn renews_tokens(user: &Value) -> bool {
-    let token = user.pointer("/user/auth-provider/config/refresh-token").and_then(Value::as_str);
-    token.is_some_and(|token| !token.is_empty())
+    user.pointer("/user/auth-provider/name").and_then(Value::as_str) == Some("oidc")
 }
 
 fn complete_user(mut user: Value, folder: &Path) -> Result<Value, Failure> {
@@ -434,13 +433,12 @@ mod tests {
 
     #[test]
     fn user_whose_tokens_are_renewed_stays_in_the_own_file() {
-        let provider = |config: Value| json!({"auth-provider": {"name": "oidc", "config": config}});
+        let provider = |name: &str| json!({"auth-provider": {"name": name, "config": {"id-token": "i"}}});
         let content = json!({
             "clusters": [{"name": "c", "cluster": {"server": "https://c"}}],
             "contexts": [{"name": "renewed", "context": {"cluster": "c", "user": "r"}},
                 {"name": "fixed", "context": {"cluster": "c", "user": "f"}}],
-            "users": [{"name": "r", "user": provider(json!({"refresh-token": "once"}))},
-                {"name": "f", "user": provider(json!({"id-token": "i", "refresh-token": ""}))}],
+            "users": [{"name": "r", "user": provider("oidc")}, {"name": "f", "user": provider("gcp")}],
         });
         let configs = [config(Path::new("/home"), content)];
         let renewed = frozen(&configs, Some("renewed"), None).unwrap().unwrap();
