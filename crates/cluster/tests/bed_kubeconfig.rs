@@ -379,3 +379,29 @@ async fn impersonation_is_sent_as_by_kubectl() {
     assert!(read_nodes(vec![file]).await.is_err());
     assert_eq!(recorded.join().unwrap(), expected);
 }
+
+/// They are retried seldom.
+#[tokio::test]
+async fn refused_login_and_certificate_are_persistent_failures() {
+    let bed = Bed::new();
+    let cluster = bed.cluster();
+    let plugin = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "./none",
+        "interactiveMode": "Never"});
+    let rows = [
+        ("wrong-token", bed.with_user(json!({"token": "wrong"})), true),
+        ("missing-plugin", bed.with_user(json!({"exec": plugin})), true),
+        ("no-authority", bed.with_cluster(json!({"server": cluster["server"]})), true),
+        (
+            "wrong-name",
+            bed.with_cluster(with(&cluster, json!({"tls-server-name": "elsewhere.example"}))),
+            true,
+        ),
+        ("no-server", bed.with_cluster(with(&cluster, json!({"server": "https://127.0.0.1:1"}))), false),
+    ];
+    for (name, config, is_persistent) in rows {
+        let file = bed.write(&format!("{name}.config"), config.to_string());
+        let options = ConnectOptions { kubeconfig: vec![file], ..ConnectOptions::default() };
+        let failure = Cluster::connect(options).await.unwrap().probe().await.unwrap_err();
+        assert_eq!(failure.persistent, is_persistent, "{name}: {failure}");
+    }
+}

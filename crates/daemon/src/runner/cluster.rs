@@ -38,7 +38,7 @@ pub(crate) async fn run(context: Context, name: String, run: u64, source: Cluste
         };
         delay = match outcome.is_ok() {
             true => LONGEST_DELAY,
-            false => retry.delay((delay * 2).min(retry.longest_delay(LONGEST_DELAY))),
+            false => retry.delay(delay * 2, LONGEST_DELAY),
         };
         if told.as_ref() != Some(&outcome) {
             if let Err(failure) = &outcome {

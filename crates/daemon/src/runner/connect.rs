@@ -81,11 +81,11 @@ pub(crate) async fn run(context: Context, name: ClusterName) {
                 told = Some(failure);
             }
         }
-        delay = retry.delay(delay);
+        delay = retry.delay(delay, LONGEST_DELAY);
         tokio::select! {
             () = retry.kubeconfig_changed(&context, kube_context.as_deref(), &mut changes) => {}
             () = tokio::time::sleep(delay), if retry != Retry::OnChange => {
-                delay = (delay * 2).min(retry.longest_delay(LONGEST_DELAY));
+                delay *= 2;
             }
             () = context.cancel.cancelled() => return,
         }
@@ -127,14 +127,12 @@ impl Retry {
         }
     }
 
-    /// How long to wait now, if the last delay was this one or the first of all.
-    pub(super) fn delay(self, last: Duration) -> Duration {
-        if self == Self::Seldom { last.max(FIRST_PERSISTENT_DELAY) } else { last }
-    }
-
-    /// `usual`: where the failure is not a persistent one.
-    pub(super) fn longest_delay(self, usual: Duration) -> Duration {
-        if self == Self::Seldom { LONGEST_PERSISTENT_DELAY } else { usual }
+    /// Returns the proposed delay within the limits of this kind of retry. `longest` is the one of `Soon`.
+    pub(super) fn delay(self, proposed: Duration, longest: Duration) -> Duration {
+        match self {
+            Self::Seldom => proposed.clamp(FIRST_PERSISTENT_DELAY, LONGEST_PERSISTENT_DELAY),
+            _ => proposed.min(longest),
+        }
     }
 
     /// Waits for a change of the kubeconfig if that is what is waited for; otherwise for ever.
@@ -268,8 +266,10 @@ mod tests {
         assert_eq!(Retry::after(&short, true), Retry::Soon);
         assert_eq!(Retry::after(&failure, false), Retry::Soon);
         assert_eq!(Retry::after(&failure.persistent(), false), Retry::Seldom);
-        assert_eq!(Retry::Seldom.delay(FIRST_DELAY), FIRST_PERSISTENT_DELAY);
-        assert_eq!(Retry::Soon.delay(FIRST_DELAY), FIRST_DELAY);
+        let seconds =
+            |retry: Retry, proposed| retry.delay(Duration::from_secs(proposed), LONGEST_DELAY).as_secs();
+        assert_eq!([1, 10, 120].map(|proposed| seconds(Retry::Seldom, proposed)), [5, 10, 60]);
+        assert_eq!([1, 10].map(|proposed| seconds(Retry::Soon, proposed)), [1, 3]);
     }
 
     #[tokio::test]
