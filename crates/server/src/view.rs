@@ -14,9 +14,10 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use lilt_model::api::UIResource;
+use lilt_model::escape;
 use lilt_model::log::{Level, Line};
-use lilt_model::secret::Redactor;
-use lilt_model::{ResourceName, Timestamp};
+use lilt_model::secret::{Redactor, redact_values};
+use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_store::{ApiReader, Filter, Reader};
 use serde_json::{Value, json};
 
@@ -74,9 +75,7 @@ fn redacted_pieces(
     objects: Option<&ApiReader>,
     redactor: Redactor,
 ) -> impl Iterator<Item = String> + use<> {
-    let mut state = whole_state(&reader, objects);
-    snapshot::redact_values(&mut state, &redactor);
-    let mut view = state.to_string();
+    let mut view = redact_values("", whole_state(&reader, objects), &redactor).to_string();
     // The brace that ends it.
     view.pop();
     Pieces { redactor, ..Pieces::new(reader, format!("{view},\"logList\":{{\"segments\":["), "}}") }
@@ -130,6 +129,17 @@ struct Pieces {
     closing: Option<&'static str>,
     /// Redacts lines that were kept before their secrets were known.
     redactor: Redactor,
+    /// The secrets with several lines that the next line of a span may go on with.
+    begun: BTreeMap<SpanId, Vec<Begun>>,
+}
+
+/// A secret whose first lines have come.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    /// Its place among the redactor's blocks.
+    block: usize,
+    /// The line that would be the next.
+    next: usize,
 }
 
 impl Iterator for Pieces {
@@ -154,7 +164,8 @@ impl Pieces {
         let end = reader.logs().end();
         let (begin, closing) = (Some(begin), Some(closing));
         let redactor = Redactor::default();
-        Pieces { reader, next: 0, end, first: true, spans: BTreeMap::new(), begin, closing, redactor }
+        let (spans, begun) = (BTreeMap::new(), BTreeMap::new());
+        Pieces { reader, next: 0, end, first: true, spans, begin, closing, redactor, begun }
     }
 
     /// The next lines, about [`PIECE`] bytes of them; empty if there are no more.
@@ -167,19 +178,73 @@ impl Pieces {
                     self.next = line.seq.min(self.end);
                     return text;
                 }
-                self.push(line.to_line(), &mut text);
+                let mut line = line.to_line();
+                self.redact(&mut line);
+                self.push(&line, &mut text);
             }
             self.next = lines.next;
         }
         text
     }
 
-    fn push(&mut self, mut line: Line, text: &mut String) {
+    /// Redacts a line, also where it is one of a secret with several lines.
+    fn redact(&mut self, line: &mut Line) {
+        let begun = self.begun.remove(&line.span);
+        if !self.redactor.blocks().is_empty() {
+            self.redact_block(line, begun.unwrap_or_default());
+        }
         self.redactor.redact_in_place(&mut line.text);
+    }
+
+    /// Replaces what of the line belongs to a secret that `begun` in the lines before it, or begins in it: the first
+    /// line alone may be anything, so the next one of its span decides.
+    fn redact_block(&mut self, line: &mut Line, mut begun: Vec<Begun>) {
+        let plain = escape::plain(&line.text).into_owned();
+        let blocks = self.redactor.blocks();
+        let end_in = |it: &Begun| blocks[it.block].goes_on_in(plain.as_bytes(), it.next);
+        begun.retain(|it| end_in(it).is_some());
+        if let Some((block, end)) = begun.first().and_then(|it| Some((it.block, end_in(it)?))) {
+            let rest = plain.get(end..).unwrap_or_default();
+            line.text = format!("{}{rest}", blocks[block].replacement);
+            begun.retain(|it| !blocks[it.block].is_last(it.next));
+            begun.iter_mut().for_each(|it| it.next += 1);
+        } else {
+            let started = self.redactor.blocks_begun_in(plain.as_bytes());
+            let started: Vec<(usize, usize)> = started.collect();
+            let Some(next) = (!started.is_empty()).then(|| self.line_after(line)).flatten() else { return };
+            let next = escape::plain(&next);
+            let goes_on =
+                |(block, _): &(usize, usize)| blocks[*block].goes_on_in(next.as_bytes(), 1).is_some();
+            let started: Vec<(usize, usize)> = started.into_iter().filter(goes_on).collect();
+            let Some((block, from)) = started.first() else { return };
+            let before = plain.get(..*from).unwrap_or_default();
+            line.text = format!("{before}{}", blocks[*block].replacement);
+            begun = started.iter().map(|(block, _)| Begun { block: *block, next: 1 }).collect();
+        }
+        if !begun.is_empty() {
+            self.begun.insert(line.span.clone(), begun);
+        }
+    }
+
+    /// The text of the next line of the same span.
+    fn line_after(&self, line: &Line) -> Option<String> {
+        let filter = Filter { span: Some(line.span.clone()), ..Filter::default() };
+        let mut next = line.seq + 1;
+        while next < self.end {
+            let found = self.reader.logs().take(&filter, next, 1)?;
+            if let Some(found) = found.iter().find(|found| *found.span == line.span) {
+                return Some(found.text.to_owned());
+            }
+            next = found.next;
+        }
+        None
+    }
+
+    fn push(&mut self, line: &Line, text: &mut String) {
         if !std::mem::take(&mut self.first) {
             text.push(',');
         }
-        text.push_str(&segment(&line).to_string());
+        text.push_str(&segment(line).to_string());
         let resource = || line.resource.as_ref().map(ToString::to_string).unwrap_or_default();
         self.spans.entry(line.span.to_string()).or_insert_with(resource);
     }
@@ -211,8 +276,8 @@ fn level(level: Level) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use lilt_model::SpanId;
     use lilt_model::log::Source;
+    use lilt_model::secret::Secret;
     use lilt_store::LogWriter;
 
     use super::*;
@@ -230,5 +295,38 @@ mod tests {
         assert!(longest.is_some_and(|longest| longest < PIECE + 60_000), "{longest:?}");
         let view: Value = serde_json::from_str(&pieces.concat()).expect("JSON");
         assert_eq!(view["logList"]["segments"].as_array().map(Vec::len), Some(50));
+    }
+
+    #[test]
+    fn secret_with_several_lines_that_became_known_later_is_redacted() {
+        let (writer, logs) = LogWriter::open(None, || Timestamp(7));
+        let (_objects, reader) = lilt_store::open(logs);
+        let mut span = writer.span(SpanId::new("a"), None, Source::Runtime);
+        let mut other = writer.span(SpanId::new("b"), None, Source::Runtime);
+        let lines = ["{ other", "key: {", "  \"a\": 1", "}, end", "{", "nothing"];
+        for line in lines {
+            span.write(format!("{line}\n").as_bytes());
+            other.write(b"between\n");
+        }
+        let value = b"{\n\"a\": 1\n}".to_vec();
+        let secret =
+            Secret { name: "db".into(), key: "json".into(), value, encoded: "ewoiYSI6IDEKfQ==".into() };
+        let view = redacted_pieces(reader, None, Redactor::new(&[secret]));
+        let view: Value = serde_json::from_str(&view.collect::<String>()).expect("JSON");
+        let segments = view["logList"]["segments"].as_array().expect("segments");
+        let texts: Vec<&str> =
+            segments.iter().filter(|it| it["spanId"] == "a").filter_map(|it| it["text"].as_str()).collect();
+        let hidden = "[redacted secret db:json]";
+        assert_eq!(
+            texts,
+            [
+                "{ other\n".to_owned(),
+                format!("key: {hidden}\n"),
+                format!("{hidden}\n"),
+                format!("{hidden}, end\n"),
+                "{\n".to_owned(),
+                "nothing\n".to_owned(),
+            ]
+        );
     }
 }

@@ -26,6 +26,9 @@ enum FieldKind {
 
 /// Redacts `value`, which stands in a field of this name (empty if in none).
 pub fn redact_values(field: &str, value: Value, redactor: &Redactor) -> Value {
+    if redactor.is_empty() {
+        return value;
+    }
     redact(value, field_kind(field), redactor, Structure::default())
 }
 
@@ -126,8 +129,9 @@ fn normalized(name: &str) -> String {
 }
 
 fn field_kind(name: &str) -> FieldKind {
-    const STRUCTURE: [&str; 62] = [
+    const STRUCTURE: [&str; 69] = [
         "aliases",
+        "ancestoruid",
         "apigroups",
         "apiversion",
         "cachefrom",
@@ -136,6 +140,8 @@ fn field_kind(name: &str) -> FieldKind {
         "componentid",
         "configfiles",
         "configs",
+        "container",
+        "containerid",
         "context",
         "dependson",
         "deps",
@@ -171,14 +177,17 @@ fn field_kind(name: &str) -> FieldKind {
         "protocol",
         "repofield",
         "required",
+        "resource",
         "resourcedependencies",
         "resources",
+        "resourceversion",
         "scheme",
         "service",
         "serviceaccount",
         "singular",
         "source",
         "sourcetiltfile",
+        "spanid",
         "suppressunusedimagewarnings",
         "tagfield",
         "target",
@@ -186,6 +195,7 @@ fn field_kind(name: &str) -> FieldKind {
         "topologykey",
         "type",
         "uibuttons",
+        "uid",
         "verbs",
         "volumes",
         "workdir",
@@ -316,6 +326,17 @@ mod tests {
             let text = redacted(case.clone()).to_string();
             assert!(text.contains(REDACTED) && !text.contains("postgres"), "{case}: {text}");
         }
+    }
+
+    #[test]
+    fn references_between_objects_stay() {
+        let object = json!({
+            "metadata": {"uid": "postgres", "resourceVersion": "postgres", "ownerReferences": [{"uid": "postgres"}]},
+            "spec": {"location": {"componentID": "postgres"}, "podName": "postgres", "container": "postgres"},
+            "status": {"spanID": "postgres", "containerID": "postgres", "ancestorUID": "postgres"},
+            "resource": "postgres",
+        });
+        assert_eq!(redacted(object.clone()), object);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
-use lilt_model::secret::Redactor;
+use lilt_model::secret::{Redactor, redact_values};
 use lilt_model::timeline::UpdateRecord;
 use lilt_model::{ResourceName, Timestamp};
 use lilt_store::{ApiReader, Reader};
@@ -38,6 +38,26 @@ pub struct Beyond {
     pub objects: BTreeMap<String, Vec<Value>>,
     #[serde(flatten)]
     pub reports: Reports,
+}
+
+impl Beyond {
+    /// Returns it as JSON without the values of secrets. Names of resources are keys in it, and say nothing about what
+    /// stands below them.
+    fn redacted(self, redactor: &Redactor) -> Value {
+        fn by_name<T: Serialize>(all: BTreeMap<ResourceName, T>, redactor: &Redactor) -> Value {
+            let redacted = |(name, value): (ResourceName, T)| {
+                (name.to_string(), redact_values("", json!(value), redactor))
+            };
+            Value::Object(all.into_iter().map(redacted).collect())
+        }
+        let Beyond { timeline, objects, reports: Reports { notices, conditions } } = self;
+        json!({
+            "timeline": by_name(timeline, redactor),
+            "objects": redact_values("", json!(objects), redactor),
+            "notices": by_name(notices, redactor),
+            "conditions": by_name(conditions, redactor),
+        })
+    }
 }
 
 /// What the session is asked for, because it is not in the store.
@@ -86,41 +106,6 @@ pub fn snapshot_view(reader: Reader, objects: Option<&ApiReader>) -> impl Iterat
     redacted_pieces(reader, objects, redactor)
 }
 
-/// Names and identities by which the parts of a snapshot refer to each other. They are not values, even if one of them
-/// happens to equal the value of a secret.
-const IDENTITIES: [&str; 14] = [
-    "name",
-    "namespace",
-    "uid",
-    "kind",
-    "apiVersion",
-    "labels",
-    "ownerReferences",
-    "resourceVersion",
-    "spanId",
-    "manifestName",
-    "resource",
-    "container",
-    "image",
-    "containerID",
-];
-
-/// Redacts all texts of a JSON value but for keys and identities.
-pub(super) fn redact_values(value: &mut Value, redactor: &Redactor) {
-    if redactor.is_empty() {
-        return;
-    }
-    match value {
-        Value::String(text) => redactor.redact_in_place(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| redact_values(item, redactor)),
-        Value::Object(fields) => {
-            let values = fields.iter_mut().filter(|(key, _)| !IDENTITIES.contains(&key.as_str()));
-            values.for_each(|(_, value)| redact_values(value, redactor));
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
 /// What stands behind the view, and when it was made.
 pub fn snapshot_end(
     reader: &Reader,
@@ -134,8 +119,7 @@ pub fn snapshot_end(
         objects: KINDS.into_iter().map(of_kind).filter(|(_, found)| !found.is_empty()).collect(),
         reports,
     };
-    let mut beyond = json!(beyond);
-    redact_values(&mut beyond, &reader.logs().redactor());
+    let beyond = beyond.redacted(&reader.logs().redactor());
     format!(",\"createdAt\":\"{now}\",\"lilt\":{beyond}}}\n")
 }
 
@@ -159,29 +143,65 @@ pub(crate) async fn snapshot(State(context): State<Context>) -> Response {
 #[cfg(test)]
 mod tests {
     use lilt_model::secret::Secret;
+    use lilt_model::timeline::{Outcome, Stage, StageKind};
 
     use super::*;
 
-    #[test]
-    fn values_are_redacted_and_names_are_not() {
+    fn redactor(value: &str) -> Redactor {
         let secret = Secret {
             name: "db".into(),
             key: "pw".into(),
-            value: "postgres".into(),
-            encoded: "cG9zdGdyZXM=".into(),
+            value: value.into(),
+            encoded: "c29tZXRoaW5nIGVsc2U=".into(),
         };
-        let mut value = json!({
-            "postgres": [{"stages": [{"detail": "login postgres"}]}],
-            "objects": [{"metadata": {"name": "postgres", "annotations": {"a": "postgres"}}}],
-        });
-        redact_values(&mut value, &Redactor::new(&[secret]));
-        let hidden = "[redacted secret db:pw]";
-        assert_eq!(
-            value,
-            json!({
-                "postgres": [{"stages": [{"detail": format!("login {hidden}")}]}],
-                "objects": [{"metadata": {"name": "postgres", "annotations": {"a": hidden}}}],
-            })
-        );
+        Redactor::new(&[secret])
+    }
+
+    const HIDDEN: &str = "[redacted secret db:pw]";
+
+    #[test]
+    fn values_are_redacted_and_names_are_not() {
+        let pod = json!({"metadata": {"name": "postgres", "annotations": {"a": "postgres"}}});
+        let beyond = Beyond {
+            timeline: BTreeMap::new(),
+            objects: BTreeMap::from([("KubernetesDiscovery".to_owned(), vec![pod])]),
+            reports: Reports {
+                notices: BTreeMap::from([(
+                    ResourceName::new("postgres"),
+                    json!([{"message": "login postgres"}]),
+                )]),
+                conditions: BTreeMap::new(),
+            },
+        };
+        let redacted = beyond.redacted(&redactor("postgres"));
+        assert_eq!(redacted["notices"], json!({"postgres": [{"message": format!("login {HIDDEN}")}]}));
+        let metadata = json!({"name": "postgres", "annotations": {"a": HIDDEN}});
+        assert_eq!(redacted["objects"]["KubernetesDiscovery"][0]["metadata"], metadata);
+    }
+
+    #[test]
+    fn reports_of_resources_named_like_fields_are_redacted() {
+        for name in ["image", "container", "name", "labels", "kind", "selector", "yaml", "data"] {
+            let report =
+                || BTreeMap::from([(ResourceName::new(name), json!([{"message": "login hunter2"}]))]);
+            let stages = vec![Stage::new(StageKind::Run, "login hunter2", Timestamp(1))];
+            let record = UpdateRecord {
+                update: 1,
+                cause: "hunter2".to_owned(),
+                begin: Timestamp(1),
+                end: None,
+                outcome: Outcome::Failed,
+                error: Some("hunter2".to_owned()),
+                stages,
+            };
+            let beyond = Beyond {
+                timeline: BTreeMap::from([(ResourceName::new(name), vec![record])]),
+                objects: BTreeMap::new(),
+                reports: Reports { notices: report(), conditions: report() },
+            };
+            let redacted = beyond.redacted(&redactor("hunter2"));
+            assert!(!redacted.to_string().contains("hunter2"), "{name}: {redacted}");
+            assert!(serde_json::from_value::<Beyond>(redacted).is_ok(), "{name}");
+        }
     }
 }
