@@ -1,11 +1,15 @@
 //! Reading pages of the log from the store.
 
-use lilt_store::{Filter, LogReader};
+use lilt_model::log::Line;
+use lilt_store::{Filter, LineRef, LogReader};
 
 use super::window::{Page, Scope, Want};
 
 /// A few screens.
 const PAGE: usize = 256;
+
+/// Where a page is full: a single line may have a megabyte.
+const BYTES: usize = 256 * 1024;
 
 pub(crate) fn read(logs: &LogReader, scope: &Scope, want: Want) -> Page {
     let resources = scope.resource.iter().cloned().collect();
@@ -14,14 +18,70 @@ pub(crate) fn read(logs: &LogReader, scope: &Scope, want: Want) -> Page {
     let end = logs.end();
     match want {
         Want::Older { before } => {
-            let (lines, next) = logs.page_back(&filter, before, PAGE);
-            Page { want, lines, reached: next.unwrap_or(0) }
+            let Some(found) = logs.take_back(&filter, before, PAGE) else {
+                return Page { want, lines: Vec::new(), reached: 0 };
+            };
+            let mut lines = first_bytes(found.iter().rev());
+            lines.reverse();
+            let is_cut = lines.len() < found.len();
+            let reached = lines.first().filter(|_| is_cut).map_or(found.next, |line| line.seq);
+            Page { want, lines, reached }
         }
         Want::Newer { from } => {
-            let (lines, next) = logs.page(&filter, from, PAGE);
-            // Nothing there, and nowhere to go on: none of the lines until the end are wanted.
-            let reached = if lines.is_empty() && next <= from { end } else { next };
+            let Some(found) = logs.take(&filter, from, PAGE) else {
+                // None of the lines until the end are wanted.
+                return Page { want, lines: Vec::new(), reached: end.max(from) };
+            };
+            let lines = first_bytes(found.iter());
+            let is_cut = lines.len() < found.len();
+            let reached = lines.last().filter(|_| is_cut).map_or(found.next, |line| line.seq + 1);
             Page { want, lines, reached: reached.max(from) }
         }
+    }
+}
+
+/// The first lines until there are [`BYTES`] of them, so that a page of very long lines takes neither memory nor time.
+fn first_bytes<'l>(lines: impl Iterator<Item = LineRef<'l>>) -> Vec<Line> {
+    let mut room = BYTES;
+    let fitting = lines.take_while(|line| {
+        let fits = room > 0;
+        room = room.saturating_sub(line.text.len());
+        fits
+    });
+    fitting.map(|line| line.to_line()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::log::Source;
+    use lilt_model::{SpanId, Timestamp};
+    use lilt_store::LogWriter;
+
+    use super::*;
+
+    #[test]
+    fn pages_are_bounded_by_bytes_and_reach_every_line() {
+        let (writer, logs) = LogWriter::open(None, || Timestamp(7));
+        let mut span = writer.span(SpanId::new("a"), None, Source::Runtime);
+        for _ in 0..40 {
+            span.write(&[&[b'x'; 50_000][..], b"\n"].concat());
+        }
+        let (mut older, mut before) = (Vec::new(), 40);
+        while before > 0 {
+            let page = read(&logs, &Scope::default(), Want::Older { before });
+            assert!(page.lines.len() <= BYTES / 50_000 + 1, "{} lines", page.lines.len());
+            assert!(page.lines.is_sorted_by_key(|line| line.seq) && page.reached < before);
+            older.extend(page.lines.iter().rev().map(|line| line.seq));
+            before = page.reached;
+        }
+        assert_eq!(older, (0..40).rev().collect::<Vec<_>>());
+        let (mut newer, mut from) = (Vec::new(), 0);
+        while from < 40 {
+            let page = read(&logs, &Scope::default(), Want::Newer { from });
+            assert!(page.lines.len() <= BYTES / 50_000 + 1, "{} lines", page.lines.len());
+            newer.extend(page.lines.iter().map(|line| line.seq));
+            from = page.reached;
+        }
+        assert_eq!(newer, (0..40).collect::<Vec<_>>());
     }
 }

@@ -3,7 +3,7 @@
 //! The first message has the newest lines only, as many as Tilt keeps; every line is at `/api/view` and `/api/logs`. Who
 //! has no token to send in a header shows the one of `/api/websocket_token` in the address (see [`crate::auth`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
 use lilt_model::Timestamp;
 use lilt_model::log::Line;
-use lilt_store::{ApiReader, Filter, Happening};
+use lilt_store::{ApiReader, Filter, Happening, LogReader};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -173,25 +173,37 @@ impl Known {
     async fn lines(&mut self, context: &Context) -> Vec<Line> {
         let logs = context.reader.logs().clone();
         let next = self.next;
+        // Dropped with this future when the client leaves: nobody waits for the lines then.
+        let cancel = CancellationToken::new();
+        let _ends_reading = cancel.clone().drop_guard();
         let found = blocking(move || {
             logs.show_partial();
             let end = logs.end();
-            let mut pages: Vec<Vec<Line>> = Vec::new();
-            let (mut room, mut before) = (KEPT, Some(end));
-            while let Some(at) = before.filter(|at| *at > next && room > 0) {
-                let (mut page, more) = logs.page_back(&Filter::default(), at, PAGE);
-                page.retain(|line| line.seq >= next);
-                room = room.saturating_sub(page.iter().map(|line| line.text.len()).sum());
-                pages.push(page);
-                before = more;
-            }
-            (pages.into_iter().rev().flatten().collect::<Vec<Line>>(), end)
+            (newest_lines(&logs, next, end, &cancel), end)
         });
         // A look at the log that panicked is one of the server's bugs, and no reason to tell lines twice.
         let Ok((lines, end)) = found.await else { return Vec::new() };
         self.next = end;
         lines
     }
+}
+
+/// The newest lines between two, [`KEPT`] bytes of them and no more than a line beyond. Fewer when cancelled.
+fn newest_lines(logs: &LogReader, from: u64, end: u64, cancel: &CancellationToken) -> Vec<Line> {
+    let mut lines: VecDeque<Line> = VecDeque::new();
+    let (mut room, mut before) = (KEPT, end);
+    while before > from && room > 0 && !cancel.is_cancelled() {
+        let Some(found) = logs.take_back(&Filter::default(), before, PAGE) else { break };
+        before = found.next;
+        for line in found.iter().rev() {
+            if room == 0 || line.seq < from {
+                return lines.into();
+            }
+            room = room.saturating_sub(line.text.len());
+            lines.push_front(line.to_line());
+        }
+    }
+    lines.into()
 }
 
 /// Objects that changed after a version, each as it is now. None: that version is too old.
@@ -227,4 +239,29 @@ fn log_list(lines: &[Line], begin: u64, end: u64) -> Value {
 /// Tilt's way to say that an object is gone.
 fn removed(name: &str, now: Timestamp) -> Value {
     json!({ "metadata": { "name": name, "deletionTimestamp": now }, "spec": {}, "status": {} })
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::SpanId;
+    use lilt_model::log::Source;
+    use lilt_store::LogWriter;
+
+    use super::*;
+
+    #[test]
+    fn newest_lines_are_bounded_by_bytes() {
+        let (writer, logs) = LogWriter::open(None, || Timestamp(7));
+        let mut span = writer.span(SpanId::new("a"), None, Source::Runtime);
+        for _ in 0..400 {
+            span.write(&[&[b'x'; 50_000][..], b"\n"].concat());
+        }
+        let cancel = CancellationToken::new();
+        let lines = newest_lines(&logs, 0, 400, &cancel);
+        assert_eq!(lines.iter().map(|line| line.seq).collect::<Vec<_>>(), (360..400).collect::<Vec<_>>());
+        let few = newest_lines(&logs, 397, 400, &cancel);
+        assert_eq!(few.iter().map(|line| line.seq).collect::<Vec<_>>(), [397, 398, 399]);
+        cancel.cancel();
+        assert_eq!(newest_lines(&logs, 0, 400, &cancel), []);
+    }
 }

@@ -63,7 +63,7 @@ impl Lines {
         self.len() == 0
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = LineRef<'_>> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = LineRef<'_>> {
         (0..self.len()).map(|place| self.segment.line(self.picked.get(place)))
     }
 
