@@ -98,6 +98,14 @@ impl Health {
     }
 }
 
+/// Whether something is wrong with a resource or still to be done. One that was never asked to start, or is disabled, is
+/// not ok either, but waits for its user.
+fn is_blocking(resource: &UIResource) -> bool {
+    let (update, runtime) = (resource.status.update_status, resource.status.runtime_status);
+    matches!(update, UpdateStatus::Pending | UpdateStatus::InProgress | UpdateStatus::Error)
+        || matches!(runtime, RuntimeStatus::Pending | RuntimeStatus::Error | RuntimeStatus::Unknown)
+}
+
 /// Describes the statuses of a resource, in Tilt's words; only `disabled` is ours.
 fn status_text(resource: &UIResource) -> &'static str {
     let status = &resource.status;
@@ -162,11 +170,11 @@ impl<'a> Graph<'a> {
         names.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Those that are not well and wait for none that is not; those that hold most others up first.
+    /// Those that hold others up and wait for none that does; those that hold most others up first.
     fn blockers(&self) -> Vec<String> {
-        let unwell = |name: &str| self.health(name) != Health::Ok;
-        let names = self.by_name.keys().filter(|name| unwell(name));
-        let roots = names.filter(|name| !self.parents(name).iter().any(|parent| unwell(parent)));
+        let is_blocking = |name: &str| self.by_name.get(name).is_some_and(|resource| is_blocking(resource));
+        let names = self.by_name.keys().filter(|name| is_blocking(name));
+        let roots = names.filter(|name| !self.parents(name).iter().any(|parent| is_blocking(parent)));
         let mut roots: Vec<String> = roots.map(|name| (*name).to_owned()).collect();
         roots.sort_by_cached_key(|root| {
             let mut below = BTreeSet::new();
@@ -262,6 +270,26 @@ mod tests {
         assert!(view(UpdateStatus::Error, false).starts_with("Tiltfile (load error)\n└── web (ok)\n"));
         assert!(view(UpdateStatus::Ok, true).contains("All resources are OK"));
         assert!(!view(UpdateStatus::Error, true).contains("All resources are OK"));
+    }
+
+    #[test]
+    fn resource_that_never_started_or_is_disabled_is_no_blocker() {
+        let view = |resources: &[UIResource]| {
+            text(resources, &TreeView { blockers: true, dedupe: false, connect: Connect::default() }, false)
+        };
+        let manual = resource("manual", UpdateStatus::None);
+        let mut disabled = resource("disabled", UpdateStatus::None);
+        disabled.status.runtime_status = RuntimeStatus::None;
+        let web = resource("web", UpdateStatus::Ok);
+        assert!(view(&[manual.clone(), disabled, web]).contains("All resources are OK"));
+        let mut crashing = resource("crashing", UpdateStatus::Ok);
+        crashing.status.runtime_status = RuntimeStatus::Error;
+        let shown = view(&[manual, crashing, resource("building", UpdateStatus::InProgress)]);
+        assert!(
+            shown.contains("crashing (runtime error)") && shown.contains("building (building)"),
+            "{shown}"
+        );
+        assert!(!shown.contains("manual"), "{shown}");
     }
 
     #[test]
