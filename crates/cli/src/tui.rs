@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use crossterm::event::Event;
+use lilt_server::Auth;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
@@ -63,6 +64,13 @@ pub(crate) async fn run(link: &Link, tty: &mut Tty) -> std::io::Result<Face> {
     let face = view.run(tty).await;
     tty.fill(false)?;
     face
+}
+
+/// What signs a browser in at an address: the session's auth if it is on the session's page. An endpoint belongs to
+/// somebody else, who must not get a code.
+fn auth_for(address: &str, page: Option<&str>, auth: Option<&Auth>) -> Option<Auth> {
+    let is_page = page.is_some_and(|page| address.starts_with(page));
+    auth.filter(|_| is_page).cloned()
 }
 
 struct View<'a> {
@@ -195,9 +203,7 @@ impl View<'_> {
             }
             Effect::Open(address) => {
                 self.model.update(Input::Notice(format!("opening {address}")));
-                // An endpoint belongs to somebody else, who must not get a code.
-                let is_dashboard = self.link.address.as_ref().is_some_and(|page| address.starts_with(page));
-                let auth = self.link.auth.clone().filter(|_| is_dashboard);
+                let auth = auth_for(&address, self.link.address.as_deref(), self.link.auth.as_ref());
                 self.opening = Some(Box::pin(browser::try_open(address, auth)));
             }
             Effect::Copy(what, text) => {

@@ -17,9 +17,28 @@ use lilt_store::Changes;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
+use super::auth_for;
 use super::draw::draw;
 use super::model::{Effect, Input, Model};
 use super::window::{Page, Want};
+
+/// An endpoint must not get a code.
+#[test]
+fn only_the_dashboard_gets_a_code() {
+    let owner = lilt_server::AuthOwner::new("token".into(), || Timestamp(0), Box::new(|_| Ok(())));
+    let auth = owner.auth();
+    let page = Some("http://localhost:10350/");
+    let is_signed_in = |address: &str, page: Option<&str>| auth_for(address, page, Some(&auth)).is_some();
+    assert!(is_signed_in("http://localhost:10350/", page));
+    assert!(is_signed_in("http://localhost:10350/r/web/overview", page));
+    for endpoint in
+        ["http://localhost:8080/", "http://localhost:103500/", "https://localhost:10350/", "http://evil/"]
+    {
+        assert!(!is_signed_in(endpoint, page), "{endpoint}");
+    }
+    assert!(!is_signed_in("http://localhost:10350/", None));
+    assert!(auth_for("http://localhost:10350/", page, None).is_none());
+}
 
 struct Desk {
     model: Model,
