@@ -28,9 +28,12 @@ test("a snapshot is saved, and shown again without its session", async ({ lilt, 
       return route.abort();
     },
   );
+  // Somebody looks at it hours later.
+  await context.clock.install({ time: Date.now() + 5 * 60 * 60 * 1000 });
   const other = await context.newPage();
   await other.goto(viewer.link);
   await expect(row(other, "hello")).toContainText("Up to date");
+  await expect(row(other, "hello").locator("time")).toHaveText(/^(just now|\d+ s ago)/);
   await expect(row(other, "broken")).toContainText("Update failed");
   await expect(other.locator("[data-connection]")).toContainText("Snapshot of");
   await expect(other.getByRole("button", { name: "Update hello now" })).toBeDisabled();
