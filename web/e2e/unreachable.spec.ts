@@ -61,6 +61,21 @@ test("Escape clears the filter of a log, then leaves it, and the log stays", asy
   await expect(page).toHaveURL(/\/r\/hello\/overview$/);
 });
 
+test("Escape on the lines of a log clears its filter before it leads to the overview", async ({
+  lilt,
+  page,
+}) => {
+  await page.goto(`${lilt.address}/r/hello/overview?term=nothing&level=error`);
+  const log = page.getByRole("log");
+  await expect(log).toContainText("No line matches.");
+  await log.focus();
+  await page.keyboard.press("Escape");
+  await expect(log).toContainText("hello from the build");
+  await expect(page).toHaveURL(/\/r\/hello\/overview$/);
+  await page.keyboard.press("Escape");
+  await expect(page.locator("main.overview")).toBeVisible();
+});
+
 test.describe("copying", () => {
   test.use({
     tiltfile: `local_resource('json', cmd=['printf', '%s\\\\n', '{"msg":"hi","n":1}', 'plain text'])\n`,

@@ -173,6 +173,7 @@ function atLog(): boolean {
 }
 
 function leave(): void {
+  if (shownLog.clearFilter?.()) return;
   if (!inOverview()) go({ view: "overview" });
   else if (selected.peek().size > 0) selectNone();
   else {

@@ -171,6 +171,12 @@ export function LogPane({ resource, starred }: Properties) {
       jump: (what) => void find(what),
       follow,
       clear,
+      clearFilter: () => {
+        const shown = { ...filter.peek(), resources: inPath ? [] : filter.peek().resources };
+        if (!narrows(shown) && shown.term === "") return false;
+        filter.value = { ...allLines, resources: own, only: shown.only };
+        return true;
+      },
       copy: () => void copyLines(queryOf(filter.peek()), floor),
       download: () => downloadLines(queryOf(filter.peek()), floor, name),
       link: () => {
@@ -193,7 +199,7 @@ export function LogPane({ resource, starred }: Properties) {
       link: `?${said}&`,
     };
   }, [times.value, wrap.value, structured.value, settled.value, resource, session]);
-  const narrowed = queryOf({ ...settled.value, resources: [] }) !== queryOf(allLines);
+  const narrowed = narrows({ ...settled.value, resources: [] });
   return (
     <section
       class="log"
@@ -237,6 +243,11 @@ export function LogPane({ resource, starred }: Properties) {
       />
     </section>
   );
+}
+
+/** Whether there are lines that the filter hides. */
+function narrows(filter: LogFilter): boolean {
+  return queryOf(filter) !== queryOf(allLines);
 }
 
 /** From where to look for the next match: the end if one follows, else what is in sight. */

@@ -6,6 +6,8 @@ export interface ShownLog {
   jump: (what: Jump) => void;
   follow: () => void;
   clear: () => void;
+  /** Shows all lines again; false if they are shown. */
+  clearFilter: () => boolean;
   copy: () => void;
   download: () => void;
   /** To the line before or behind the current one. */
