@@ -9,7 +9,7 @@ import { connection, log, notify } from "../page";
 import { floorOf, toggleCleared } from "./cleared";
 import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
 import type { LogFilter } from "./filter";
-import { pixels, structured, times, wrap, type Looks } from "./looks";
+import { nameColumn, pixels, structured, times, wrap, type Looks } from "./looks";
 import { Lines, type Place } from "./Lines";
 import { Matches } from "./matches";
 import { markerOf, soughtIn } from "./marker";
@@ -193,12 +193,12 @@ export function LogPane({ resource, starred }: Properties) {
       times: times.value,
       wrap: wrap.value,
       structured: structured.value,
-      names: resource === undefined,
+      names: resource === undefined ? nameColumn.value : undefined,
       marker: markerOf(term),
       sought: soughtIn(term),
       link: `?${said}&`,
     };
-  }, [times.value, wrap.value, structured.value, settled.value, resource, session]);
+  }, [times.value, wrap.value, structured.value, nameColumn.value, settled.value, resource, session]);
   const narrowed = narrows({ ...settled.value, resources: [] });
   return (
     <section

@@ -5,6 +5,7 @@ import { parse } from "./ansi";
 import { decorate, type Decorated } from "./decorate";
 import { excerptOf } from "./excerpt";
 import type { Looks } from "./looks";
+import type { NameColumn } from "./names";
 import { structureOf, type Structure } from "./structure";
 import { paint } from "./paint";
 
@@ -52,7 +53,7 @@ export class LogRow extends Component<Properties> {
         ref={measure ?? null}
       >
         {drawAnchor(line, looks, current)}
-        {looks.names ? drawName(line.resource ?? "lilt") : null}
+        {looks.names ? drawName(line.resource ?? "lilt", looks.names) : null}
         {drawLevel(line.level)}
         {structure ? (
           <Structured {...properties} structure={structure} />
@@ -64,24 +65,11 @@ export class LogRow extends Component<Properties> {
   }
 }
 
-/** Letters of a name that surely fit, on screens of three widths (see logs.css). Wide ones count twice. */
-const FITTING = [
-  [15, "long"],
-  [11, "longish"],
-  [8, "not-short"],
-] as const;
-
-/** Only a name that may not fit is cut off: what cuts is a layer of its own, and dear by the thousand. */
-export function sizeOf(name: string): string {
-  let letters = 0;
-  for (const letter of name) letters += letter > "\u02ff" ? 2 : 1;
-  return FITTING.find(([most]) => letters > most)?.[1] ?? "";
-}
-
-function drawName(name: string) {
+/** The label is short enough: what cuts off is a layer of its own, and dear by the thousand. */
+function drawName(name: string, labels: NameColumn) {
   return (
-    <span class={`who ${sizeOf(name)}`} title={name}>
-      {name}
+    <span class="who" title={name}>
+      {labels.label(name)}
     </span>
   );
 }

@@ -2,14 +2,15 @@
 
 import { signal } from "@preact/signals";
 import { recall, remember } from "../model/memory";
+import { labelWidth, NameColumn, type LabelWidth } from "./names";
 
 export interface Looks {
   times: boolean;
   wrap: boolean;
   /** JSON objects as message and fields. */
   structured: boolean;
-  /** Whose line it is. */
-  names: boolean;
+  /** Labels that say whose line it is; undefined where all lines are of one resource. */
+  names: NameColumn | undefined;
   marker: RegExp | undefined;
   /** The text that is searched for, in small letters; of an expression nothing. */
   sought: string;
@@ -19,6 +20,19 @@ export interface Looks {
 
 /** On a small screen there is no room for them, unless somebody wants them. */
 const roomy = !globalThis.matchMedia?.("(max-width: 680px)").matches;
+
+/** The labels of each width, as long as the page is open. */
+const columns = new Map<LabelWidth, NameColumn>();
+
+function columnOf(width: LabelWidth): NameColumn {
+  const column = columns.get(width) ?? new NameColumn(width);
+  columns.set(width, column);
+  return column;
+}
+
+/** The labels of resources that fit on the screen. */
+export const nameColumn = signal(columnOf(labelWidth(globalThis.innerWidth ?? Infinity)));
+globalThis.addEventListener?.("resize", () => (nameColumn.value = columnOf(labelWidth(innerWidth))));
 
 export const times = signal(recall("times", roomy));
 export const wrap = signal(recall("wrap", false));
