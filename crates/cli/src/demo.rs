@@ -33,6 +33,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
     bound.announce("demo", &tiltfile)?;
     introduce(&unpacked, bound.link()?.as_deref(), once);
     let plan = Plan {
+        command: "demo",
         project: Project { file: tiltfile, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,
         forwards: false,

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use lilt_daemon::{Ended, Habits, PluginOutput, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
-use lilt_host::{environment, files};
-use lilt_model::Failure;
-use lilt_server::{ApiOptions, Auth, AuthOwner, CodeLifetime, ProxiedApi};
+use lilt_host::{environment, files, limits};
+use lilt_model::log::{Level, Source};
+use lilt_model::{Failure, SpanId};
+use lilt_server::{ApiOptions, Auth, AuthOwner, CodeLifetime, ProxiedApi, Warn};
 use lilt_server::{BindError, Listener, ServeOptions};
 use lilt_store::{DEFAULT_LIMIT, LogWriter, Reader};
 use lilt_tiltfile::FrozenKubeconfig;
@@ -28,6 +29,8 @@ const REQUESTS: usize = 64;
 
 /// What to run.
 pub(crate) struct Plan {
+    /// The command that runs it, such as `up`.
+    pub(crate) command: &'static str,
     pub(crate) project: Project,
     pub(crate) mode: Mode,
     pub(crate) forwards: bool,
@@ -212,6 +215,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
 ) -> anyhow::Result<Ended> {
     let auth = bound.auth();
     let cancel = bound.cancel;
+    let command = format!("lilt {}", plan.command);
     let limit = log_limit()?;
     // Nothing on disk: only what is in memory is kept.
     let logs_folder = (limit > 0).then(|| bound.folder.path().to_owned());
@@ -225,6 +229,8 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let options = ServeOptions {
         allowed_hosts: vec![bound.host.clone()],
         further_hosts: bound.further_hosts,
+        command,
+        open_files: Some(limits::open_files),
         version: version().to_owned(),
         api: Some(ProxiedApi {
             reader: api_reader.clone(),
@@ -256,6 +262,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     let api_options = ApiOptions {
         credentials: announced.credentials.clone(),
         clock: lilt_host::clock::now,
+        open_files: Some(limits::open_files),
         version: version().to_owned(),
     };
     let api_listener = announced.listener.take();

@@ -1,6 +1,7 @@
 //! Accepting connections, all of them owned: none outlives [`accept`].
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -28,16 +29,36 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(50);
 /// clients with a token pass the check at once, so others cannot keep them out.
 const MOST_UNAUTHENTICATED: usize = 256;
 
+/// Where few files may be open, these connections get this part of them: there are two such ports, and builds, forwards
+/// and logs need files, too.
+const SHARE_OF_OPEN_FILES: u64 = 8;
+
+/// Below this a single browser would close its own connections.
+const FEWEST_UNAUTHENTICATED: usize = 16;
+
+/// Returns how many files this process may have open; none if there is no limit.
+pub type OpenFileLimit = fn() -> Option<u64>;
+
+fn most_unauthenticated(open_files: Option<u64>) -> usize {
+    let share = open_files.map(|limit| usize::try_from(limit / SHARE_OF_OPEN_FILES).unwrap_or(usize::MAX));
+    share.map_or(MOST_UNAUTHENTICATED, |share| share.clamp(FEWEST_UNAUTHENTICATED, MOST_UNAUTHENTICATED))
+}
+
 /// How long a client may take for its request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long a client may take for the rest of an answer when the session has ended. Whoever reads at all gets it at once.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-pub(crate) async fn accept(listener: Listener, router: Router, cancel: CancellationToken) {
+pub(crate) async fn accept(
+    listener: Listener,
+    router: Router,
+    open_files: Option<OpenFileLimit>,
+    cancel: CancellationToken,
+) {
     let ending = cancel.clone();
-    accept_with(listener, cancel, |stream, admission| {
-        serve_connection(stream, router.clone(), ending.clone(), admission)
+    accept_with(listener, open_files, cancel, |stream, client| {
+        serve_connection(stream, router.clone(), ending.clone(), client)
     })
     .await;
 }
@@ -47,20 +68,32 @@ pub(crate) async fn accept_tls(
     listener: Listener,
     acceptor: TlsAcceptor,
     router: Router,
+    open_files: Option<OpenFileLimit>,
     cancel: CancellationToken,
 ) {
     let ending = cancel.clone();
-    accept_with(listener, cancel, |stream, admission| {
+    accept_with(listener, open_files, cancel, |stream, client| {
         let (acceptor, router, ending) = (acceptor.clone(), router.clone(), ending.clone());
         async move {
             match tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await {
-                Ok(Ok(stream)) => serve_connection(stream, router, ending, admission).await,
+                Ok(Ok(stream)) => serve_connection(stream, router, ending, client).await,
                 Ok(Err(error)) => tracing::debug!(%error, "a client did not speak TLS with us"),
                 Err(_) => tracing::debug!("a client took too long to speak TLS"),
             }
         }
     })
     .await;
+}
+
+/// The client at the other end of a connection. Every request carries it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(SocketAddr);
+
+impl Peer {
+    /// Whether the client runs on this machine, or behind a tunnel or proxy that does.
+    pub(crate) fn is_local(self) -> bool {
+        self.0.ip().to_canonical().is_loopback()
+    }
 }
 
 /// Whether a connection has had a request that passed the token check. Every request carries it.
@@ -87,14 +120,14 @@ pub(crate) async fn admit(request: Request, next: Next) -> Response {
 struct Unauthenticated(VecDeque<Weak<AdmissionState>>);
 
 impl Unauthenticated {
-    fn add(&mut self) -> Admission {
-        if self.0.len() >= MOST_UNAUTHENTICATED {
+    fn add(&mut self, most: usize) -> Admission {
+        if self.0.len() >= most {
             let is_open = |state: &Weak<AdmissionState>| {
                 state.upgrade().is_some_and(|state| !state.is_admitted.load(Ordering::Relaxed))
             };
             self.0.retain(is_open);
         }
-        while self.0.len() >= MOST_UNAUTHENTICATED {
+        while self.0.len() >= most {
             if let Some(oldest) = self.0.pop_front().and_then(|state| state.upgrade()) {
                 oldest.close.cancel();
             }
@@ -107,8 +140,9 @@ impl Unauthenticated {
 
 async fn accept_with<F>(
     listener: Listener,
+    open_files: Option<OpenFileLimit>,
     cancel: CancellationToken,
-    serve: impl Fn(TcpStream, Admission) -> F,
+    serve: impl Fn(TcpStream, (Peer, Admission)) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -118,14 +152,17 @@ async fn accept_with<F>(
         tokio::select! {
             () = cancel.cancelled() => break,
             accepted = listener.accept() => match accepted {
-                Ok(stream) => {
+                Ok((stream, peer)) => {
                     // Small messages must not wait for more to come.
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "cannot set TCP_NODELAY");
                     }
-                    let admission = unauthenticated.add();
+                    // A session raises the limit while it starts.
+                    let most = most_unauthenticated(open_files.and_then(|limit| limit()));
+                    let admission = unauthenticated.add(most);
                     let closed = admission.0.close.clone();
-                    connections.spawn(closed.run_until_cancelled_owned(serve(stream, admission)));
+                    let served = serve(stream, (Peer(peer), admission));
+                    connections.spawn(closed.run_until_cancelled_owned(served));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -145,10 +182,11 @@ async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
     ending: CancellationToken,
-    admission: Admission,
+    (peer, admission): (Peer, Admission),
 ) {
     let router = TowerToHyperService::new(router);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(peer);
         request.extensions_mut().insert(admission.clone());
         router.call(request)
     });
@@ -168,5 +206,36 @@ async fn serve_connection(
     };
     if let Err(error) = served {
         tracing::debug!(%error, "connection ended early");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unauthenticated_connections_get_a_share_of_the_open_files() {
+        for (limit, most) in
+            [(None, 256), (Some(1 << 20), 256), (Some(1024), 128), (Some(256), 32), (Some(64), 16)]
+        {
+            assert_eq!(most_unauthenticated(limit), most, "{limit:?}");
+        }
+    }
+
+    #[test]
+    fn oldest_connection_is_closed_beyond_a_small_cap() {
+        let mut unauthenticated = Unauthenticated::default();
+        let added: Vec<Admission> = (0..20).map(|_| unauthenticated.add(16)).collect();
+        let closed = added.iter().filter(|admission| admission.0.close.is_cancelled()).count();
+        assert_eq!((closed, added[3].0.close.is_cancelled()), (4, true));
+    }
+
+    #[test]
+    fn mapped_loopback_address_is_local() {
+        for (address, is_local) in
+            [("127.0.0.9:1", true), ("[::1]:1", true), ("[::ffff:127.0.0.1]:1", true), ("10.0.0.1:1", false)]
+        {
+            assert_eq!(Peer(address.parse().unwrap()).is_local(), is_local, "{address}");
+        }
     }
 }

@@ -40,7 +40,8 @@ use tokio_util::task::TaskTracker;
 
 pub use api::{Credentials, new_token, openapi};
 pub use auth::keys::{AuthKeys, BROWSER_LIFETIME, CodeLifetime};
-pub use auth::owner::{Auth, AuthOwner, SaveToken};
+pub use auth::owner::{Auth, AuthOwner, SaveToken, Warn};
+pub use connections::OpenFileLimit;
 pub use inspect::{ResourceTimeline, Timeline};
 pub use listen::{BindError, Listener, bind};
 pub use origin_check::{is_further_host, is_localhost};
@@ -56,6 +57,10 @@ pub struct ServeOptions {
     /// Names of proxies and tunnels before it, whose pages may be encrypted: `name`, or `name:port` for one that has
     /// neither this server's own port nor the usual one. See [`is_further_host`].
     pub further_hosts: Vec<String>,
+    /// The command line that starts this server, such as `lilt up`, for advice on its flags.
+    pub command: String,
+    /// See [`OpenFileLimit`]; none: no limit is known.
+    pub open_files: Option<OpenFileLimit>,
     /// lilt's own version, shown on the page.
     pub version: String,
     /// Owns the token that browsers and scripts need; none: they need nothing, for those who have access control of their
@@ -103,7 +108,8 @@ pub async fn serve(
     let _closes_sockets_when_dropped = closing.clone().drop_guard();
     let sockets = TaskTracker::new();
     let port = listener.port();
-    let allowed = origin_check::Allowed::new(&options.allowed_hosts, &options.further_hosts, port);
+    let allowed = origin_check::Allowed::new(&options.allowed_hosts, &options.further_hosts, port)
+        .with_command(&options.command);
     let version: Arc<str> = options.version.into();
     let context = Context {
         reader,
@@ -129,7 +135,7 @@ pub async fn serve(
         }
     };
     tokio::select! {
-        () = connections::accept(listener, router, cancel) => {}
+        () = connections::accept(listener, router, options.open_files, cancel) => {}
         () = owner => {}
     }
     sockets.close();
@@ -146,6 +152,8 @@ pub struct ApiOptions {
     pub credentials: Credentials,
     /// The host's.
     pub clock: fn() -> Timestamp,
+    /// See [`OpenFileLimit`]; none: no limit is known.
+    pub open_files: Option<OpenFileLimit>,
     /// lilt's own version.
     pub version: String,
 }
@@ -163,5 +171,5 @@ pub async fn serve_api(
     let api = api::Api { reader, writes, clock: options.clock, version: options.version.into(), closing };
     let listener = Listener::try_from(listener)
         .map_err(|error| Failure::environment(format!("cannot use the port of the API: {error}")))?;
-    api::serve(listener, api::router(api), options.credentials, cancel).await
+    api::serve(listener, api::router(api), options.credentials, options.open_files, cancel).await
 }

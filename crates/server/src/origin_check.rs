@@ -7,6 +7,9 @@
 //! Names below `localhost` are ours, too: browsers resolve them to this machine by themselves, and keep their cookies apart
 //! from those of `localhost`.
 //!
+//! Programs can send any `Host`, and the cookie is valid for one host name. From other machines, names of this machine's
+//! loopback are refused, so that a cookie that a page on `localhost` revealed is of no use there.
+//!
 //! Browsers also send `Sec-Fetch-Site`. Requests from another site or another port are refused, also those without an
 //! `Origin` (images, scripts), except that a link may lead to a page.
 
@@ -20,6 +23,7 @@ use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::json;
 
+use crate::connections::Peer;
 use crate::html::escape;
 use crate::routes::is_page;
 
@@ -32,6 +36,8 @@ pub(crate) struct Allowed {
     /// What a proxy or a tunnel before this server is called.
     further: Arc<[Further]>,
     port: u16,
+    /// What started this server, such as `lilt up`.
+    command: Arc<str>,
 }
 
 /// A name that the user gave for what stands before this server, which may speak HTTPS.
@@ -74,7 +80,12 @@ impl Allowed {
             .map(|host| with_port(host, port))
             .collect();
         let further = further.iter().filter_map(|given| Further::read(given)).collect();
-        Self { hosts, any_address, further, port }
+        Self { hosts, any_address, further, port, command: Arc::from("lilt up") }
+    }
+
+    /// Sets the command line that advice adds `--allowed-host` to. Empty: it stays `lilt up`.
+    pub(crate) fn with_command(self, command: &str) -> Self {
+        if command.is_empty() { self } else { Self { command: Arc::from(command), ..self } }
     }
 
     fn has_host(&self, host: &str) -> bool {
@@ -85,6 +96,16 @@ impl Allowed {
         let Some((name, port)) = host.rsplit_once(':') else { return false };
         let is_ours = is_localhost(name) || (self.any_address && bare_address(name).is_some());
         is_ours && port == self.port.to_string()
+    }
+
+    /// Whether clients on other machines may use this name, which [`Self::has_host`] admits. They may use those of this
+    /// machine's loopback only if the user named them: a container whose port is published on `localhost`, for example.
+    fn is_open_to_remote(&self, host: &str) -> bool {
+        let host = with_port(host, 80);
+        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+        let is_loopback = bare_address(name)
+            .map_or_else(|| is_localhost(name), |address| address.to_canonical().is_loopback());
+        !is_loopback || self.has_further(&host)
     }
 
     /// What to give to `--allowed-host` for this host or origin; none if it cannot be named there.
@@ -177,6 +198,8 @@ fn is_cross_site(request: &Request) -> bool {
 enum Refusal {
     /// It was sent to a name that is not ours.
     Host(String),
+    /// A client on another machine sent it to a name that means this machine.
+    RemoteLoopback(String),
     /// A page that is not ours sent it. Empty: it is not known which one.
     Origin(String),
 }
@@ -186,6 +209,10 @@ fn refusal(allowed: &Allowed, request: &Request) -> Option<Refusal> {
     let host = only_value(headers, &header::HOST).ok().flatten().unwrap_or_default();
     if !allowed.has_host(host) {
         return Some(Refusal::Host(host.to_owned()));
+    }
+    let is_remote = request.extensions().get::<Peer>().is_some_and(|peer| !peer.is_local());
+    if is_remote && !allowed.is_open_to_remote(host) {
+        return Some(Refusal::RemoteLoopback(host.to_owned()));
     }
     if is_cross_site(request) {
         return Some(Refusal::Origin(String::new()));
@@ -199,20 +226,27 @@ fn refusal(allowed: &Allowed, request: &Request) -> Option<Refusal> {
 }
 
 impl Refusal {
+    /// The command that starts lilt so that it answers; none if no flag can do that.
+    fn command(&self, allowed: &Allowed) -> Option<String> {
+        let (Refusal::Host(name) | Refusal::RemoteLoopback(name) | Refusal::Origin(name)) = self;
+        allowed.to_allow(name).map(|name| format!("{} --allowed-host {name}", allowed.command))
+    }
+
     /// Says what to do, as a page for people and as text or JSON for programs.
     fn response(&self, allowed: &Allowed, headers: &HeaderMap) -> Response {
-        let (name, message) = match self {
-            Refusal::Host(host) => {
-                (host, format!("This lilt session does not answer to the host name \"{host}\"."))
+        let message = match self {
+            Refusal::Host(host) => format!("This lilt session does not answer to the host name \"{host}\"."),
+            Refusal::RemoteLoopback(host) => {
+                format!("Only this machine may address this lilt session as \"{host}\".")
             }
             Refusal::Origin(origin) if origin.is_empty() => {
-                (origin, "Pages of other sites may not use this lilt session.".to_owned())
+                "Pages of other sites may not use this lilt session.".to_owned()
             }
             Refusal::Origin(origin) => {
-                (origin, format!("Pages of other sites ({origin}) may not use this lilt session."))
+                format!("Pages of other sites ({origin}) may not use this lilt session.")
             }
         };
-        let command = allowed.to_allow(name).map(|name| format!("lilt up --allowed-host {name}"));
+        let command = self.command(allowed);
         let advice = "If that is the name of your proxy, tunnel or dev box, start lilt with";
         let accepts = |kind: &str| {
             let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
@@ -381,6 +415,28 @@ mod tests {
         assert!(allowed.has_host("[fe80::1]:10350"));
         assert!(!allowed.has_host("192.168.7.7:80"));
         assert!(!allowed.has_host("rebound.example:10350"));
+    }
+
+    #[test]
+    fn loopback_names_are_closed_to_other_machines() {
+        let closed =
+            ["localhost:10350", "LILT.localhost:10350", "127.0.0.1:10350", "127.9.9.9:10350", "[::1]:10350"];
+        for host in closed {
+            assert!(!allowed(&["0.0.0.0"]).is_open_to_remote(host), "{host}");
+            let further = Allowed::new(&owned(&["0.0.0.0"]), &owned(&[host]), 10350);
+            assert!(further.is_open_to_remote(host), "{host} is allowed by name");
+        }
+        for host in ["devbox:10350", "192.168.7.7:10350", "[fe80::1]:10350"] {
+            assert!(allowed(&["0.0.0.0", "devbox"]).is_open_to_remote(host), "{host}");
+        }
+        assert!(!Allowed::new(&[], &owned(&["other.localhost"]), 10350).is_open_to_remote("localhost:10350"));
+    }
+
+    #[test]
+    fn refusal_names_the_command_that_started_the_server() {
+        let allowed = allowed(&[]).with_command("lilt ci");
+        let refusal = Refusal::Host("dev.example".to_owned());
+        assert_eq!(refusal.command(&allowed).as_deref(), Some("lilt ci --allowed-host dev.example"));
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     instances::warn_of(&instances::deploying(&session::absolute(ci.project.file.clone())?));
     bound.announce("ci", &ci.project.file)?;
     let plan = Plan {
+        command: "ci",
         project: ci.project,
         mode: Mode::Ci,
         forwards: true,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use lilt_host::{environment, files};
+use lilt_host::{environment, files, limits};
 use lilt_model::Failure;
 use lilt_server::{Auth, AuthOwner, BROWSER_LIFETIME, CodeLifetime, ProxiedApi, ServeOptions};
 use lilt_store::{Refusal, WriteRequest};
@@ -120,6 +120,8 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     let options = ServeOptions {
         allowed_hosts: vec![host],
         further_hosts,
+        command: "lilt snapshot view".to_owned(),
+        open_files: Some(limits::open_files),
         version: arguments::version().to_owned(),
         auth: owner,
         api: Some(api),

@@ -26,6 +26,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     bound.announce("up", &up.project.file)?;
     let project = up.cleanup.then(|| up.project.clone());
     let plan = Plan {
+        command: "up",
         project: up.project,
         mode: Mode::Up,
         forwards: !up.disable_port_forwards,

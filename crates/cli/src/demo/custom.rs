@@ -60,6 +60,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<Option<ExitCode>> {
     let bound = session::bind(&demo.web).await?;
     bound.announce("demo", &file)?;
     let plan = Plan {
+        command: "demo",
         project: Project { file, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,
         forwards: true,

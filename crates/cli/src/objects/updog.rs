@@ -44,6 +44,7 @@ pub(crate) async fn run(updog: Updog) -> anyhow::Result<ExitCode> {
     bound.announce("updog", &tiltfile)?;
     let connect = Connect { port: Some(bound.port), host: None };
     let plan = Plan {
+        command: "alpha updog",
         project: Project { file: tiltfile, context: None, namespace: None, args: Vec::new() },
         mode: Mode::Up,
         forwards: true,

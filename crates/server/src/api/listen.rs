@@ -13,7 +13,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::refuse_stranger;
-use crate::{Listener, connections};
+use crate::Listener;
+use crate::connections::{self, OpenFileLimit};
 
 /// What a client needs to come in.
 #[derive(Clone)]
@@ -75,6 +76,7 @@ pub(crate) async fn serve(
     listener: Listener,
     router: Router,
     credentials: Credentials,
+    open_files: Option<OpenFileLimit>,
     cancel: CancellationToken,
 ) -> Result<(), Failure> {
     let acceptor = credentials.acceptor()?;
@@ -84,7 +86,7 @@ pub(crate) async fn serve(
         let token = Arc::clone(&token);
         async move { check(&token, request, next).await }
     }));
-    connections::accept_tls(listener, acceptor, router, cancel).await;
+    connections::accept_tls(listener, acceptor, router, open_files, cancel).await;
     Ok(())
 }
 

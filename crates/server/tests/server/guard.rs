@@ -1,5 +1,7 @@
 //! No route answers to a foreign name or to a foreign page.
 
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+
 use super::harness::Server;
 
 /// Every route of `routes.rs` as it is named there, an address of it, and what those who may come in get; and some that do
@@ -114,6 +116,34 @@ fn same(found: u16, wanted: u16) -> bool {
 }
 
 #[tokio::test]
+/// The address of this machine towards other machines; none without a network.
+fn outer_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // Chooses a route and sends nothing.
+    socket.connect("192.0.2.1:9").ok()?;
+    socket.local_addr().ok().map(|address| address.ip()).filter(|address| !address.is_loopback())
+}
+
+/// A cookie that a forwarded port on localhost has seen is of no use on other machines.
+#[tokio::test]
+async fn cookie_of_localhost_from_a_remote_peer_is_refused() {
+    let server = Server::start_on("0.0.0.0", Some(TOKEN)).await;
+    let cookie = server.cookie().await;
+    let ask = async |address: IpAddr, host: &str| {
+        let head = format!("GET /api/resources HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n");
+        server.raw_to(address, &head, "").await.status
+    };
+    assert_eq!(ask(IpAddr::V4(Ipv4Addr::LOCALHOST), "{host}").await, 200);
+    // Without a network there are no other machines; the tests of `origin_check` go through all names.
+    let Some(address) = outer_address() else { return };
+    assert_eq!(ask(address, "{host}").await, 403);
+    let head = format!(
+        "GET /api/resources HTTP/1.1\r\nHost: {address}:{}\r\nX-Tilt-Token: {TOKEN}\r\n",
+        server.port
+    );
+    assert_eq!(server.raw_to(address, &head, "").await.status, 200);
+}
+
 async fn every_route_checks_host_and_origin() {
     let server = Server::start_with_api(&["devbox"], Some(TOKEN)).await;
     let port = server.port;

@@ -1,5 +1,6 @@
 //! A running server, and clients that are plain enough to send what a browser would never send.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -61,7 +62,12 @@ impl Server {
 
     /// One that asks for a token.
     pub(crate) async fn start_guarded(allowed_hosts: &[&str], token: Option<&str>) -> Self {
-        Self::start_serving(allowed_hosts, token, None).await
+        Self::start_serving("localhost", allowed_hosts, token, None).await
+    }
+
+    /// One that listens on this host.
+    pub(crate) async fn start_on(host: &str, token: Option<&str>) -> Self {
+        Self::start_serving(host, &[host], token, None).await
     }
 
     /// One that has an object API, as sessions have.
@@ -70,15 +76,20 @@ impl Server {
         let (writes, incoming) = mpsc::channel(64);
         let (objects, reader) = open_api();
         let api = ProxiedApi { reader, writes, clock: || Timestamp(1_700_000_000_000_000) };
-        let mut server = Self::start_serving(allowed_hosts, token, Some(api)).await;
+        let mut server = Self::start_serving("localhost", allowed_hosts, token, Some(api)).await;
         (server.objects, server.writes) = (Some(objects), Some(incoming));
         server
     }
 
-    async fn start_serving(allowed_hosts: &[&str], token: Option<&str>, api: Option<ProxiedApi>) -> Self {
+    async fn start_serving(
+        host: &str,
+        allowed_hosts: &[&str],
+        token: Option<&str>,
+        api: Option<ProxiedApi>,
+    ) -> Self {
         let (logs, log_reader) = LogWriter::open(None, || Timestamp(1_700_000_000_000_000));
         let (writer, reader) = open(log_reader);
-        let listener = bind("localhost", 0).await.expect("a free port");
+        let listener = bind(host, 0).await.expect("a free port");
         let port = listener.port();
         // More than any test sends.
         let (sender, requests) = mpsc::channel(16);
@@ -120,8 +131,13 @@ impl Server {
 
     /// Sends this request head, with `{host}` replaced by the server's own, and gives back status, headers and body.
     pub(crate) async fn raw(&self, head: &str, body: &str) -> Answer {
+        self.raw_to(IpAddr::V4(Ipv4Addr::LOCALHOST), head, body).await
+    }
+
+    /// The same over a connection to this address of the machine, from which the connection then also comes.
+    pub(crate) async fn raw_to(&self, address: IpAddr, head: &str, body: &str) -> Answer {
         within("an answer", async {
-            let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await.expect("connect");
+            let mut stream = TcpStream::connect((address, self.port)).await.expect("connect");
             let head = head.replace("{host}", &format!("localhost:{}", self.port));
             let request = format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             stream.write_all(request.as_bytes()).await.expect("send");
