@@ -89,7 +89,8 @@ impl Client {
             }
             _ => Vec::new(),
         };
-        Client { host: host.to_owned(), port, addresses, token: None }
+        let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
+        Client { host, port, addresses, token: None }
     }
 
     /// For a session that is known to listen on these addresses: nothing else is connected to.
@@ -262,6 +263,7 @@ mod tests {
     fn all_interfaces_are_called_by_the_own_name() {
         assert_eq!(Client::new("0.0.0.0", 1).address(), "http://localhost:1/");
         assert_eq!(Client::new("devbox", 10350).address(), "http://devbox:10350/");
+        assert_eq!(Client::new("::1", 10350).address(), "http://[::1]:10350/");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Every session writes who it is into its private folder. The folder's lock tells whether it lives (see
 //! `host::session_dir`), so one that was killed is never found.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,6 +71,27 @@ impl Instance {
     pub(crate) fn client(&self) -> Client {
         let token = self.token.as_deref().map(Arc::from);
         Client::new(&self.host, self.port).with_addresses(&self.addresses).with_token(token)
+    }
+
+    /// Returns `host` if this session holds every address that it may stand for, else the session's own name: a link
+    /// must not lead to an address that another process may hold.
+    fn name_or(&self, host: String) -> String {
+        let is_held = |wanted: IpAddr| {
+            self.addresses.iter().map(SocketAddr::ip).any(|address| {
+                address == wanted || (address.is_unspecified() && address.is_ipv4() == wanted.is_ipv4())
+            })
+        };
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let is_held = match bare.parse::<IpAddr>() {
+            Ok(address) => !address.is_unspecified() && is_held(address),
+            Err(_) if lilt_server::is_localhost(bare) => {
+                // Where this machine lacks IPv6, nobody else has that address either.
+                lilt_server::is_localhost(&self.host)
+                    || (is_held(Ipv4Addr::LOCALHOST.into()) && is_held(Ipv6Addr::LOCALHOST.into()))
+            }
+            Err(_) => true,
+        };
+        if is_held { host } else { self.host.clone() }
     }
 
     fn folder(&self) -> &Path {
@@ -180,10 +201,14 @@ pub(crate) fn choose(connect: &Connect) -> Result<Client, Failure> {
         Some(port) => instances.iter().find(|instance| instance.port == port),
         None => pick(&instances, &folder)?,
     };
-    let default_host = || found.map_or(DEFAULT_HOST.to_owned(), |instance| instance.host.clone());
+    let host = match (host, found) {
+        (Some(host), Some(instance)) => instance.name_or(host),
+        (Some(host), None) => host,
+        (None, found) => found.map_or(DEFAULT_HOST.to_owned(), |instance| instance.host.clone()),
+    };
     let port = port.or(found.map(|instance| instance.port)).unwrap_or(DEFAULT_PORT);
     let addresses = found.map(|instance| instance.addresses.as_slice()).unwrap_or_default();
-    let client = Client::new(&host.unwrap_or_else(default_host), port).with_addresses(addresses);
+    let client = Client::new(&host, port).with_addresses(addresses);
     Ok(match found {
         Some(instance) => client.with_token(instance.token.as_deref().map(Arc::from)),
         None => client.with_kept_token(token::kept(port)?),
@@ -287,6 +312,31 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn client_names_the_session_by_an_address_that_it_holds() {
+        let session = |host: &str, addresses: &[&str]| Instance {
+            host: host.into(),
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            ..instance("/a/Tiltfile", 1)
+        };
+        let only = session("127.0.0.1", &["127.0.0.1:1"]);
+        let both = session("localhost", &["127.0.0.1:1", "[::1]:1"]);
+        let all = session("0.0.0.0", &["0.0.0.0:1", "[::1]:1"]);
+        for (session, asked, named) in [
+            (&only, "localhost", "127.0.0.1"),
+            (&only, "lilt.localhost", "127.0.0.1"),
+            (&only, "[::1]", "127.0.0.1"),
+            (&only, "127.0.0.1", "127.0.0.1"),
+            (&both, "lilt.localhost", "lilt.localhost"),
+            (&both, "::1", "::1"),
+            (&both, "0.0.0.0", "localhost"),
+            (&all, "localhost", "localhost"),
+            (&all, "127.0.0.1", "127.0.0.1"),
+        ] {
+            assert_eq!(session.name_or(asked.to_owned()), named, "{asked} of {}", session.host);
+        }
+    }
+
     fn two_of_one_folder_are_told_apart_by_port() {
         let two = [instance("/a/Tiltfile", 1), instance("/a/other.star", 2)];
         assert!(picked(&two, "/a").is_err());

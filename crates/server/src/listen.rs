@@ -10,12 +10,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::Poll;
 
 use lilt_model::Failure;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::origin_check::is_localhost;
 
 /// How often a random port is chosen before giving up: another process may hold the chosen one on one of the addresses.
 const RANDOM_PORT_ATTEMPTS: usize = 20;
+
+/// Connections that may wait to be accepted, on each socket.
+const BACKLOG: u32 = 1024;
 
 /// The open sockets of one port; at least one.
 #[derive(Debug)]
@@ -92,8 +95,8 @@ pub async fn bind(host: &str, port: u16) -> Result<Listener, BindError> {
     })
 }
 
-/// The addresses to listen on for a host name. Links name `localhost` where all interfaces are listened on, so that
-/// includes `[::1]`.
+/// The addresses to listen on for a host name. Links name `localhost` where all interfaces are listened on, so both
+/// loopback addresses are among them.
 async fn addresses(host: &str) -> io::Result<Vec<IpAddr>> {
     let loopbacks = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     if host.is_empty() || is_localhost(host) {
@@ -102,6 +105,9 @@ async fn addresses(host: &str) -> io::Result<Vec<IpAddr>> {
     match host.trim_start_matches('[').trim_end_matches(']').parse() {
         Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)) => {
             Ok(vec![IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::LOCALHOST)])
+        }
+        Ok(IpAddr::V6(Ipv6Addr::UNSPECIFIED)) => {
+            Ok(vec![IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED)])
         }
         Ok(address) => Ok(vec![address]),
         Err(_) => {
@@ -123,10 +129,7 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAd
         // A random port is the same on all addresses.
         let port = listener.addresses.first().map_or(port, SocketAddr::port);
         let wanted = SocketAddr::new(*address, port);
-        let opened = match TcpListener::bind(wanted).await {
-            Ok(socket) => socket.local_addr().map(|address| (socket, address)),
-            Err(error) => Err(error),
-        };
+        let opened = listen(wanted).and_then(|socket| socket.local_addr().map(|address| (socket, address)));
         match opened {
             Ok((socket, address)) => {
                 listener.sockets.push(socket);
@@ -150,6 +153,25 @@ async fn bind_all(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAd
         }
         _ => Ok(listener),
     }
+}
+
+/// Opens a socket for one address. One for IPv6 takes no IPv4 connections, whatever the system's default is: IPv4 has a
+/// socket of its own, and that it is free has been checked.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => {
+            let socket = TcpSocket::new_v6()?;
+            rustix::net::sockopt::set_ipv6_v6only(&socket, true)?;
+            socket
+        }
+    };
+    // As the standard library does: a port is free again as soon as its session has ended.
+    if cfg!(unix) {
+        socket.set_reuseaddr(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 fn failure(host: &str, port: u16, error: &io::Error) -> BindError {
@@ -184,9 +206,21 @@ mod tests {
         for address in LOOPBACKS {
             let other = TcpListener::bind((address, 0)).await.unwrap();
             let port = other.local_addr().unwrap().port();
-            for host in ["localhost", "0.0.0.0"] {
+            for host in ["localhost", "0.0.0.0", "::"] {
                 let refused = bind(host, port).await.unwrap_err();
                 assert!(matches!(refused, BindError::InUse(taken) if taken.port() == port), "{refused:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn bind_all_interfaces_accepts_on_both_loopbacks() {
+        for host in ["0.0.0.0", "::", "[::]"] {
+            let listener = bind(host, 0).await.unwrap();
+            for address in LOOPBACKS {
+                let address = SocketAddr::new(address, listener.port());
+                let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+                assert!(client.is_ok() && accepted.unwrap().1.ip() == address.ip(), "{host} {address}");
             }
         }
     }
