@@ -237,7 +237,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
             writes: writes.clone(),
             clock: lilt_host::clock::now,
         }),
-        auth: bound.owner,
+        auth: bound.owner.map(|owner| owner.with_warnings(warnings(&logs))),
         sessions: Some(instances::running),
         snapshot: None,
     };
@@ -304,6 +304,14 @@ pub(crate) async fn run<F: Future<Output = ()>>(
     }
     shown?;
     Ok(ended?)
+}
+
+/// Puts warnings about access into the session's log.
+fn warnings(logs: &LogWriter) -> Warn {
+    let logs = logs.clone();
+    Box::new(move |text| {
+        logs.span(SpanId::new("access"), None, Source::Runtime).print(Level::Warn, text);
+    })
 }
 
 /// How many bytes of log the session may keep on disk.

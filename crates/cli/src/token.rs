@@ -64,7 +64,7 @@ pub(crate) fn of_session(port: u16, is_kept: bool, folder: &Path) -> Result<Opti
         }
         instances::replace_token(&folder, token)
     };
-    Ok(Some(AuthOwner::new(token, lilt_host::clock::now, Box::new(save))))
+    Ok(Some(AuthOwner::new(token, lilt_host::clock::now, Box::new(save)).with_kept_token(is_kept)))
 }
 
 /// Creates the token of a port that no other command asks for anything.

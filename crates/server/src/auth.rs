@@ -33,7 +33,7 @@ use crate::api::is_same_token;
 use crate::html::escape;
 use crate::routes::is_page;
 use keys::AuthKeys;
-use owner::{Auth, CodeRefusal};
+use owner::{Auth, CodeRefusal, Visitor};
 
 /// As Tilt's clients send it.
 const HEADER: &str = "x-tilt-token";
@@ -46,7 +46,8 @@ const PARAMETER: &str = "code";
 const TILT_SOCKET: &str = "/ws/view";
 const SOCKET_PARAMETER: &str = "csrf";
 
-/// How long a browser keeps the cookie: a year. It is refused when the session's token is another one.
+/// How long a browser keeps the cookie of a token that is kept: a year. Any other cookie ends with the browser, since
+/// no later session accepts it.
 const REMEMBERED_SECONDS: u32 = 31_536_000;
 
 /// The longest challenge that is signed.
@@ -131,7 +132,7 @@ pub(crate) async fn check(State(check): State<AuthCheck>, request: Request, next
             // A link that is opened again, or by a browser that is signed in already.
             let target = without_code(request.uri());
             if let Some(code) = opened_code(&request) {
-                let _ = auth.redeem(&code).await;
+                let _ = auth.redeem(&code, Visitor::SignedIn).await;
             }
             Redirect::to(&target).into_response()
         }
@@ -227,7 +228,7 @@ async fn sign_in(
 ) -> Response {
     let reason = match code {
         None => "",
-        Some(code) => match auth.redeem(&code).await {
+        Some(code) => match auth.redeem(&code, Visitor::Unknown).await {
             Ok(()) => return signed_in(check, auth, address, headers),
             Err(CodeRefusal::Unknown) => "That link is not one of this session.",
             Err(CodeRefusal::Used) => "That link was used already. Each link works once.",
@@ -243,8 +244,8 @@ fn signed_in(check: &AuthCheck, auth: &Auth, address: &Uri, headers: &HeaderMap)
         Ok(value) => value,
         Err(failure) => return (StatusCode::SERVICE_UNAVAILABLE, failure.message).into_response(),
     };
-    let cookie =
-        format!("{}={value}; Path=/; Max-Age={REMEMBERED_SECONDS}; HttpOnly; SameSite=Lax", check.cookie);
+    let max_age = if auth.is_kept() { format!("; Max-Age={REMEMBERED_SECONDS}") } else { String::new() };
+    let cookie = format!("{}={value}; Path=/{max_age}; HttpOnly; SameSite=Lax", check.cookie);
     let mut response = Redirect::to(&without_code(address)).into_response();
     if let Ok(value) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(header::SET_COOKIE, value);
@@ -284,5 +285,25 @@ pub(crate) async fn rotate(
     match auth.rotate().await {
         Ok(token) => Json(json!({ "token": &*token })).into_response(),
         Err(failure) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{failure}\n")).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::Timestamp;
+
+    use super::owner::AuthOwner;
+    use super::*;
+
+    #[test]
+    fn cookie_outlives_the_browser_only_if_the_token_is_kept() {
+        for is_kept in [false, true] {
+            let owner = AuthOwner::new(Arc::from("token"), || Timestamp(1), Box::new(|_| Ok(())));
+            let auth = owner.with_kept_token(is_kept).auth();
+            let check = AuthCheck::new(Some(auth.clone()), 10350);
+            let response = signed_in(&check, &auth, &Uri::from_static("/"), &HeaderMap::new());
+            let cookie = response.headers()[header::SET_COOKIE].to_str().unwrap();
+            assert_eq!(cookie.contains("Max-Age="), is_kept, "{cookie}");
+        }
     }
 }

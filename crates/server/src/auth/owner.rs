@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lilt_model::{Failure, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::keys::{AuthKeys, Nonce};
+use super::keys::{AuthKeys, CodeLifetime, Nonce};
 use crate::api::new_token;
 
 /// Requests that may wait for the owner, which answers each within microseconds.
@@ -14,6 +14,12 @@ const WAITING: usize = 16;
 
 /// Stores a new token where other processes of the user find it.
 pub type SaveToken = Box<dyn Fn(&str) -> Result<(), Failure> + Send>;
+
+/// Shows the user of the session a warning.
+pub type Warn = Box<dyn Fn(&str) + Send>;
+
+const REUSED_LINK: &str = "A link that lilt made for one browser was opened a second time, by a browser that is not signed \
+     in. If that was not you, another user may have opened it first: `lilt token --rotate` signs every browser out.";
 
 /// Why a code does not let a browser in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +30,16 @@ pub(crate) enum CodeRefusal {
     Expired,
 }
 
+/// Who opens a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visitor {
+    /// A browser without a valid cookie.
+    Unknown,
+    SignedIn,
+}
+
 enum Command {
-    Redeem { code: String, reply: oneshot::Sender<Result<(), CodeRefusal>> },
+    Redeem { code: String, visitor: Visitor, reply: oneshot::Sender<Result<(), CodeRefusal>> },
     Rotate { reply: oneshot::Sender<Result<Arc<str>, Failure>> },
 }
 
@@ -34,19 +48,25 @@ enum Command {
 pub struct Auth {
     keys: watch::Receiver<Arc<AuthKeys>>,
     commands: mpsc::Sender<Command>,
+    is_kept: bool,
 }
 
 impl Auth {
+    /// Whether later sessions have the same token, so that a browser should keep its cookie.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
     /// The keys that are valid now.
     pub fn keys(&self) -> Arc<AuthKeys> {
         Arc::clone(&self.keys.borrow())
     }
 
     /// Accepts a code if it is valid, and never again.
-    pub(crate) async fn redeem(&self, code: &str) -> Result<(), CodeRefusal> {
+    pub(crate) async fn redeem(&self, code: &str, visitor: Visitor) -> Result<(), CodeRefusal> {
         let (reply, answer) = oneshot::channel();
         // An owner that has ended accepts nothing.
-        let sent = self.commands.send(Command::Redeem { code: code.to_owned(), reply }).await;
+        let sent = self.commands.send(Command::Redeem { code: code.to_owned(), visitor, reply }).await;
         sent.map_err(|_| CodeRefusal::Unknown)?;
         answer.await.unwrap_or(Err(CodeRefusal::Unknown))
     }
@@ -67,6 +87,7 @@ pub struct AuthOwner {
     incoming: mpsc::Receiver<Command>,
     clock: fn() -> Timestamp,
     save: SaveToken,
+    warn: Warn,
     /// Codes made before were for an earlier session with the same token.
     started: Timestamp,
     /// Codes that were accepted, with the time at which they expire.
@@ -83,8 +104,30 @@ impl AuthOwner {
     pub fn new(token: Arc<str>, clock: fn() -> Timestamp, save: SaveToken) -> Self {
         let (keys, current) = watch::channel(Arc::new(AuthKeys::new(token)));
         let (commands, incoming) = mpsc::channel(WAITING);
-        let auth = Auth { keys: current, commands };
-        Self { auth, keys, incoming, clock, save, started: clock(), used: BTreeMap::new() }
+        let auth = Auth { keys: current, commands, is_kept: false };
+        Self {
+            auth,
+            keys,
+            incoming,
+            clock,
+            save,
+            warn: Box::new(|_| {}),
+            started: clock(),
+            used: BTreeMap::new(),
+        }
+    }
+
+    /// Sets whether later sessions have the same token. Call it before [`Self::auth`].
+    #[must_use]
+    pub fn with_kept_token(mut self, is_kept: bool) -> Self {
+        self.auth.is_kept = is_kept;
+        self
+    }
+
+    /// Sets how the user is warned of what may be an attack.
+    #[must_use]
+    pub fn with_warnings(self, warn: Warn) -> Self {
+        Self { warn, ..self }
     }
 
     pub fn auth(&self) -> Auth {
@@ -96,13 +139,13 @@ impl AuthOwner {
         while let Some(command) = self.incoming.recv().await {
             // Who asked may be gone.
             match command {
-                Command::Redeem { code, reply } => drop(reply.send(self.redeem(&code))),
+                Command::Redeem { code, visitor, reply } => drop(reply.send(self.redeem(&code, visitor))),
                 Command::Rotate { reply } => drop(reply.send(self.rotate())),
             }
         }
     }
 
-    fn redeem(&mut self, text: &str) -> Result<(), CodeRefusal> {
+    fn redeem(&mut self, text: &str, visitor: Visitor) -> Result<(), CodeRefusal> {
         let now = (self.clock)();
         let is_over = |expires: Option<Timestamp>| expires.is_some_and(|at| at <= now);
         self.used.retain(|_, expires| !is_over(*expires));
@@ -112,7 +155,13 @@ impl AuthOwner {
         }
         match self.used.insert(code.nonce, code.expires()) {
             None => Ok(()),
-            Some(_) => Err(CodeRefusal::Used),
+            Some(_) => {
+                // The command line of a browser had this link, and other users can read command lines.
+                if visitor == Visitor::Unknown && code.lifetime != CodeLifetime::UntilSessionEnds {
+                    (self.warn)(REUSED_LINK);
+                }
+                Err(CodeRefusal::Used)
+            }
         }
     }
 
@@ -130,7 +179,6 @@ impl AuthOwner {
 mod tests {
     use std::time::Duration;
 
-    use super::super::keys::CodeLifetime;
     use super::*;
 
     const STARTED: Timestamp = Timestamp(1_000_000_000);
@@ -148,10 +196,10 @@ mod tests {
         let mut owner = owner();
         for lifetime in [CodeLifetime::UntilSessionEnds, CodeLifetime::Limited(Duration::from_secs(60))] {
             let code = code(&owner, STARTED, lifetime);
-            assert_eq!(owner.redeem(&code), Ok(()));
-            assert_eq!(owner.redeem(&code), Err(CodeRefusal::Used));
+            assert_eq!(owner.redeem(&code, Visitor::Unknown), Ok(()));
+            assert_eq!(owner.redeem(&code, Visitor::Unknown), Err(CodeRefusal::Used));
         }
-        assert_eq!(owner.redeem("wrong"), Err(CodeRefusal::Unknown));
+        assert_eq!(owner.redeem("wrong", Visitor::Unknown), Err(CodeRefusal::Unknown));
     }
 
     #[test]
@@ -159,11 +207,11 @@ mod tests {
         let mut owner = owner();
         let limited = CodeLifetime::Limited(Duration::from_secs(60));
         let fresh = code(&owner, STARTED, limited);
-        assert_eq!(owner.redeem(&fresh), Ok(()));
+        assert_eq!(owner.redeem(&fresh, Visitor::Unknown), Ok(()));
         let other = code(&owner, STARTED, limited);
         owner.clock = || STARTED.plus(Duration::from_secs(60));
-        assert_eq!(owner.redeem(&other), Err(CodeRefusal::Expired));
-        assert_eq!(owner.redeem(&fresh), Err(CodeRefusal::Expired));
+        assert_eq!(owner.redeem(&other, Visitor::Unknown), Err(CodeRefusal::Expired));
+        assert_eq!(owner.redeem(&fresh, Visitor::Unknown), Err(CodeRefusal::Expired));
         assert!(owner.used.is_empty(), "expired codes are not remembered");
     }
 
@@ -171,7 +219,7 @@ mod tests {
     fn code_of_an_earlier_session_is_refused() {
         let mut owner = owner();
         let earlier = code(&owner, Timestamp(STARTED.0 - 1), CodeLifetime::UntilSessionEnds);
-        assert_eq!(owner.redeem(&earlier), Err(CodeRefusal::Expired));
+        assert_eq!(owner.redeem(&earlier, Visitor::Unknown), Err(CodeRefusal::Expired));
     }
 
     #[test]
@@ -182,7 +230,7 @@ mod tests {
         let token = owner.rotate().unwrap();
         assert!(old.revoked.is_cancelled() && !owner.auth().keys().revoked.is_cancelled());
         assert_eq!(*owner.auth().keys().token(), token);
-        assert_eq!(owner.redeem(&code), Err(CodeRefusal::Unknown));
+        assert_eq!(owner.redeem(&code, Visitor::Unknown), Err(CodeRefusal::Unknown));
     }
 
     #[test]
@@ -191,5 +239,25 @@ mod tests {
         owner.save = Box::new(|_| Err(Failure::environment("no space")));
         assert!(owner.rotate().is_err());
         assert_eq!(&**owner.auth().keys().token(), "token");
+    }
+
+    #[test]
+    fn second_use_of_a_browser_link_warns() {
+        let warned = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = Arc::clone(&warned);
+        let mut owner = owner().with_warnings(Box::new(move |_| {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }));
+        let mut warnings_of = |lifetime: CodeLifetime, second: Visitor| {
+            let before = warned.load(std::sync::atomic::Ordering::Relaxed);
+            let code = code(&owner, STARTED, lifetime);
+            assert_eq!(owner.redeem(&code, Visitor::Unknown), Ok(()));
+            assert_eq!(owner.redeem(&code, second), Err(CodeRefusal::Used));
+            warned.load(std::sync::atomic::Ordering::Relaxed) - before
+        };
+        let limited = CodeLifetime::Limited(Duration::from_secs(60));
+        assert_eq!(warnings_of(limited, Visitor::Unknown), 1);
+        assert_eq!(warnings_of(limited, Visitor::SignedIn), 0, "the back button");
+        assert_eq!(warnings_of(CodeLifetime::UntilSessionEnds, Visitor::Unknown), 0, "the user has the link");
     }
 }
