@@ -137,6 +137,7 @@ pub(crate) fn running() -> Vec<RunningSession> {
         tiltfile: instance.tiltfile.display().to_string(),
         port: instance.port,
         link: link(&instance),
+        addresses: instance.addresses.iter().map(|address| address.ip().to_string()).collect(),
         current: false,
     };
     // Port 0: it has no page.
@@ -312,7 +313,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
     fn client_names_the_session_by_an_address_that_it_holds() {
         let session = |host: &str, addresses: &[&str]| Instance {
             host: host.into(),
@@ -337,6 +337,7 @@ mod tests {
         }
     }
 
+    #[test]
     fn two_of_one_folder_are_told_apart_by_port() {
         let two = [instance("/a/Tiltfile", 1), instance("/a/other.star", 2)];
         assert!(picked(&two, "/a").is_err());

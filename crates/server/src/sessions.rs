@@ -15,6 +15,8 @@ pub struct RunningSession {
     pub port: u16,
     /// Its page, with a one-time code that lets this user's browser in.
     pub link: String,
+    /// IP addresses on which it listens. Anyone may listen on the others, and must not get the code.
+    pub addresses: Vec<String>,
     /// It is the one that answers.
     pub current: bool,
 }

@@ -352,6 +352,10 @@ name: string, tiltfile: string, port: number,
  */
 link: string, 
 /**
+ * IP addresses on which it listens. Anyone may listen on the others, and must not get the code.
+ */
+addresses: Array<string>, 
+/**
  * It is the one that answers.
  */
 current: boolean, };

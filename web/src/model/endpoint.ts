@@ -1,4 +1,4 @@
-import type { EndpointLink } from "../generated/protocol";
+import type { EndpointLink, RunningSession } from "../generated/protocol";
 
 /** Schemes that a click may open: pages, editors, clients of servers and chats. Any other is shown as text. */
 const ALLOWED = new Set([
@@ -37,9 +37,37 @@ export function endpointLabel(link: EndpointLink): string {
   return (link.url ?? "").replace(/^https?:\/\//, "").replace(/\/$/, "");
 }
 
-/** A link to this machine as it is called from where the page is read: `localhost` is another one there. */
-export function fromHere(link: string, hostname: string): string {
-  const url = new URL(link);
-  if (url.hostname === "localhost") url.hostname = hostname;
+/** `localhost` and the names below it. */
+function isLocalhost(hostname: string): boolean {
+  return hostname === "localhost" || hostname.endsWith(".localhost");
+}
+
+function isLoopback(hostname: string): boolean {
+  return isLocalhost(hostname) || hostname.startsWith("127.") || hostname === "[::1]";
+}
+
+/**
+ * The link to a session of this machine, for a page that is read at `from`. Undefined: the session may not listen where the
+ * link would lead, and whoever does would get the code, as would everybody on the way to a page behind HTTPS.
+ */
+export function linkTo(
+  session: Pick<RunningSession, "link" | "addresses">,
+  from: Pick<Location, "protocol" | "hostname">,
+): string | undefined {
+  if (from.protocol !== "http:") return undefined;
+  const url = new URL(session.link);
+  if (url.hostname === from.hostname) return session.link;
+  if (isLoopback(from.hostname)) {
+    // The same browser has its cookies by name, so the reader stays at one that belongs to the same machine.
+    if (isLocalhost(from.hostname) && isLocalhost(url.hostname)) url.hostname = from.hostname;
+    return url.href;
+  }
+  // Only addresses: another machine decides what a name stands for.
+  const address = from.hostname.replace(/^\[|\]$/g, "");
+  const isAddress = address.includes(":") || /^[\d.]+$/.test(address);
+  const everywhere = address.includes(":") ? "::" : "0.0.0.0";
+  if (!isAddress || !session.addresses.some((held) => held === address || held === everywhere))
+    return undefined;
+  url.hostname = from.hostname;
   return url.href;
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { hasOwnColors } from "../parts/Icon";
-import { fromHere } from "./endpoint";
+import { linkTo } from "./endpoint";
 import {
   collapsed,
   matchesName,
@@ -144,8 +144,26 @@ test("drawings with colours of their own keep them", () => {
   expect(hasOwnColors(svg(`<image href="data:image/png;base64,AA"/>`))).toBe(true);
 });
 
-test("sessions of another machine are not looked for on this one", () => {
-  expect(fromHere("http://localhost:10351/?code=a", "box.lan")).toBe("http://box.lan:10351/?code=a");
-  expect(fromHere("http://localhost:10351/?code=a", "localhost")).toBe("http://localhost:10351/?code=a");
-  expect(fromHere("http://other:1/", "box.lan")).toBe("http://other:1/");
+test("a session is linked to only where it listens", () => {
+  const at = (hostname: string, protocol = "http:") => ({ protocol, hostname });
+  const local = { link: "http://localhost:10351/?code=a", addresses: ["127.0.0.1", "::1"] };
+  expect(linkTo(local, at("localhost"))).toBe("http://localhost:10351/?code=a");
+  expect(linkTo(local, at("lilt.localhost"))).toBe("http://lilt.localhost:10351/?code=a");
+  expect(linkTo(local, at("127.0.0.1"))).toBe("http://localhost:10351/?code=a");
+  // Anyone may listen there.
+  expect(linkTo(local, at("192.168.1.5"))).toBeUndefined();
+  expect(linkTo(local, at("box.lan"))).toBeUndefined();
+
+  const everywhere = { link: "http://localhost:10351/?code=a", addresses: ["0.0.0.0", "::1"] };
+  expect(linkTo(everywhere, at("192.168.1.5"))).toBe("http://192.168.1.5:10351/?code=a");
+  expect(linkTo(everywhere, at("[fe80::1]"))).toBeUndefined();
+  expect(linkTo(everywhere, at("box.lan"))).toBeUndefined();
+  // The code would go over the network in the clear.
+  expect(linkTo(everywhere, at("192.168.1.5", "https:"))).toBeUndefined();
+
+  const named = { link: "http://box.lan:10351/?code=a", addresses: ["192.168.1.5"] };
+  expect(linkTo(named, at("box.lan"))).toBe("http://box.lan:10351/?code=a");
+  expect(linkTo(named, at("192.168.1.5"))).toBe("http://192.168.1.5:10351/?code=a");
+  const only = { link: "http://127.0.0.1:10351/?code=a", addresses: ["127.0.0.1"] };
+  expect(linkTo(only, at("localhost"))).toBe("http://127.0.0.1:10351/?code=a");
 });

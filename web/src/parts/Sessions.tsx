@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { RunningSession } from "../generated/protocol";
 import { clusterWords, fetchClusters, type Cluster } from "../model/clusters";
-import { fromHere } from "../model/endpoint";
+import { linkTo } from "../model/endpoint";
 import { notify, project, snapshot } from "../page";
 import { Mark } from "./Mark";
 import { Menu } from "./Menu";
@@ -46,10 +46,8 @@ export function Sessions() {
         <>
           <Clusters clusters={clusters.value} />
           {others.length === 0 ? <span class="muted">No other session runs here.</span> : null}
-          {others.map(({ name, tiltfile, port, link }) => (
-            <a key={port} href={fromHere(link, location.hostname)} title={tiltfile}>
-              {name} <span class="muted">port {port}</span>
-            </a>
+          {others.map((other) => (
+            <Other key={other.port} session={other} />
           ))}
           <a href="/api/snapshot" download="">
             Save a snapshot
@@ -57,6 +55,24 @@ export function Sessions() {
         </>
       )}
     </Menu>
+  );
+}
+
+/** Another session: a link, or what to run where one could lead to somebody else. */
+function Other({ session }: { session: RunningSession }) {
+  const { name, tiltfile, port } = session;
+  const link = linkTo(session, location);
+  if (link === undefined) {
+    return (
+      <span class="other-session" title={tiltfile}>
+        {name} <code>lilt open --port {port}</code>
+      </span>
+    );
+  }
+  return (
+    <a href={link} title={tiltfile}>
+      {name} <span class="muted">port {port}</span>
+    </a>
   );
 }
 
