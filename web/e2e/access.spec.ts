@@ -1,7 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { violations } from "./axe";
-import { expect, test } from "./lilt";
+import { expect, Lilt, test } from "./lilt";
+import { RewritingProxy } from "./proxy";
 
 test.use({ tiltfile: "local_resource('hello', cmd='echo hello')\n" });
 
@@ -84,4 +85,32 @@ test("a link on another site's page leads in who was let in once", async ({ lilt
   expect(refused.status()).toBe(403);
   await context.close();
   elsewhere.close();
+});
+
+test("behind a proxy that rewrites the host, the page says what to run", async ({ lilt, browser }) => {
+  const proxy = await RewritingProxy.start();
+  proxy.target = lilt.port;
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const code = new URL(lilt.link()).searchParams.get("code");
+  // The page itself comes: a visit has no origin.
+  await page.goto(`${proxy.address}/?code=${code}`);
+  const banner = page.getByRole("alert");
+  await expect(banner).toContainText("lilt refuses this page.");
+  await expect(banner).toContainText(`Pages of other sites (${proxy.address})`);
+  await expect(banner.locator("code")).toHaveText(`lilt up --allowed-host 127.0.0.1:${proxy.port}`);
+  await expect(page.getByText("No connection to lilt.")).toHaveCount(0);
+  expect(await violations(page, "a refused page")).toEqual([]);
+
+  // What it says helps.
+  const allowed = await Lilt.start("local_resource('hello', cmd='echo hello')\n", {
+    variables: { LILT_ALLOWED_HOSTS: `127.0.0.1:${proxy.port}` },
+  });
+  proxy.target = allowed.port;
+  await page.goto(`${proxy.address}/?code=${new URL(allowed.link()).searchParams.get("code")}`);
+  await expect(page.locator('tr[data-resource="hello"]')).toContainText("Up to date");
+  await expect(banner).toHaveCount(0);
+  await context.close();
+  await allowed.end();
+  proxy.end();
 });

@@ -3,6 +3,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Request, ServerMessage } from "./generated/protocol";
 import { LiveLog } from "./logs/source";
+import { askAccess, type AccessRefusal } from "./model/access";
 import { Connection } from "./model/connection";
 import { Buttons } from "./model/buttons";
 import { readListing, writeListing } from "./model/listing";
@@ -38,6 +39,7 @@ let noticeId = 0;
 function receive(message: ServerMessage): void {
   switch (message.type) {
     case "hello":
+      refusal.value = undefined;
       if (version.peek() !== "" && version.peek() !== message.version) {
         // Another lilt has its own page.
         location.reload();
@@ -67,17 +69,17 @@ function receive(message: ServerMessage): void {
   }
 }
 
-/** Shows the sign-in page if the session's token is another one now. */
-async function signIn(): Promise<void> {
-  try {
-    const { status } = await fetch("/overview", { cache: "no-store" });
-    if (status === 401) location.reload();
-  } catch {
-    // Nobody is there: the page says so.
-  }
+/** Why lilt refuses what this page sends; undefined: it does not. */
+export const refusal = signal<AccessRefusal | undefined>(undefined);
+
+/** Finds out why the WebSocket was refused. Shows the sign-in page if the session's token is another one now. */
+async function examineRefusal(): Promise<void> {
+  const found = await askAccess();
+  if (found === "sign in") location.reload();
+  else refusal.value = found;
 }
 
-export const connection = new Connection(receive, () => void signIn());
+export const connection = new Connection(receive, () => void examineRefusal());
 export const log = new LiveLog((message) => connection.send(message));
 
 export function notify(text: string): void {

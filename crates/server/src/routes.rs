@@ -37,6 +37,7 @@ pub(crate) fn router(context: Context, allowed: Allowed, check: AuthCheck, api: 
         .route("/api/notices", get(inspect::notices))
         .route("/api/objects", get(inspect::objects))
         .route("/api/dump/engine", get(inspect::engine))
+        .route("/api/access", post(access))
         .route("/api/token/rotate", post(auth::rotate))
         .route("/api/request", post(requests::request))
         .route("/api/trigger", post(requests::trigger))
@@ -55,6 +56,14 @@ pub(crate) fn router(context: Context, allowed: Allowed, check: AuthCheck, api: 
         .merge(files)
         .layer(middleware::from_fn_with_state(allowed, origin_check::check))
         .with_state(context)
+}
+
+/// `POST /api/access`: does nothing for whoever may change something.
+///
+/// A page whose WebSocket was refused learns the reason here: scripts do not see the response to a WebSocket, and a `GET` has
+/// no `Origin`, so it passes behind a proxy that rewrites `Host`.
+async fn access() -> StatusCode {
+    StatusCode::NO_CONTENT
 }
 
 /// Where programs ask, and files are: nothing below these is ever answered with the page.

@@ -1,14 +1,33 @@
 import type { UnreachableService } from "../generated/protocol";
 import { timeOfDay } from "../model/time";
-import { connection, reconnect, session, snapshot } from "../page";
+import { connection, reconnect, refusal, session, snapshot } from "../page";
 
 /** What concerns the whole session: a lost connection, a fatal error, an unreachable cluster. */
 export function Banner() {
   const lost = connection.state.value === "lost";
+  const refused = refusal.value;
   const fatal = session.session.value?.status.fatalError;
   return (
     <div aria-live="assertive">
-      {lost ? (
+      {lost && refused ? (
+        <div class="banner lost" role="alert">
+          <div>
+            <p>
+              <strong>lilt refuses this page.</strong> {refused.error}
+            </p>
+            {refused.command ? (
+              <p>
+                If that is the address of your proxy, tunnel or dev box, start lilt with{" "}
+                <code>{refused.command}</code>
+              </p>
+            ) : null}
+          </div>
+          <button type="button" onClick={() => connection.retry()}>
+            Try now
+          </button>
+        </div>
+      ) : null}
+      {lost && !refused ? (
         <div class="banner lost" role="alert">
           <span>
             <strong>No connection to lilt.</strong>{" "}
@@ -26,8 +45,9 @@ export function Banner() {
           <strong>The session has failed.</strong> <span>{fatal}</span>
         </div>
       ) : null}
-      {session.unreachable.value.map((service) => (
-        <Unreachable key={service.title} service={service} />
+      {session.unreachable.value.map((service, at) => (
+        // Two clusters may have engines of the same title.
+        <Unreachable key={`${at} ${service.title}`} service={service} />
       ))}
     </div>
   );

@@ -6,7 +6,7 @@ use super::harness::Server;
 
 /// Every route of `routes.rs` as it is named there, an address of it, and what those who may come in get; and some that do
 /// not exist. The server has an object API, and no engine behind it.
-const ROUTES: [(&str, &str, &str, u16); 37] = [
+const ROUTES: [(&str, &str, &str, u16); 38] = [
     ("GET", "/", "/", PAGE),
     ("GET", "/overview", "/overview", PAGE),
     ("GET", "/r/{resource}", "/r/web", PAGE),
@@ -15,6 +15,7 @@ const ROUTES: [(&str, &str, &str, u16); 37] = [
     ("GET", "/login.css", "/login.css", FILE),
     ("GET", "/assets/{file}", "/assets/nothing.js", 404),
     ("GET", "/api/proof", PROOF, 200),
+    ("POST", "/api/access", "/api/access", 204),
     ("POST", "/api/token/rotate", ROTATE, 409),
     ("GET", "/api/view", "/api/view", 200),
     ("GET", "/api/snapshot", "/api/snapshot", 200),
@@ -115,7 +116,6 @@ fn same(found: u16, wanted: u16) -> bool {
     }
 }
 
-#[tokio::test]
 /// The address of this machine towards other machines; none without a network.
 fn outer_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
@@ -144,6 +144,7 @@ async fn cookie_of_localhost_from_a_remote_peer_is_refused() {
     assert_eq!(server.raw_to(address, &head, "").await.status, 200);
 }
 
+#[tokio::test]
 async fn every_route_checks_host_and_origin() {
     let server = Server::start_with_api(&["devbox"], Some(TOKEN)).await;
     let port = server.port;
