@@ -11,16 +11,21 @@ use crate::terminal;
 
 /// Print or replace the token of a running session
 ///
-/// Scripts send it in the header X-Tilt-Token. Anyone who has it can run commands as you.
+/// Scripts send it in the header X-Tilt-Token. Anyone who has it can run commands as you, so keep it out of command lines,
+/// which other users of this machine can read. The object API has another token, in ~/.tilt-dev/config, which ends with
+/// the session and is not replaced.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  curl -H \"X-Tilt-Token: $(lilt token)\" http://localhost:10350/api/resources
+  lilt token --header | curl -H @- http://localhost:10350/api/resources
   lilt token --rotate       sign every browser and script out")]
 pub(crate) struct Token {
     /// Replace the token: the old one, links and the cookies of browsers stop working
     #[arg(long)]
     rotate: bool,
+    /// Print the whole header line, for `curl -H @-`
+    #[arg(long, conflicts_with = "rotate")]
+    header: bool,
     #[command(flatten)]
     connect: Connect,
 }
@@ -40,6 +45,8 @@ pub(crate) async fn run(token: Token) -> anyhow::Result<ExitCode> {
             "Replaced the token of {}; sign in again with `lilt open`",
             client.address()
         ));
+    } else if token.header {
+        terminal::line(&format!("X-Tilt-Token: {current}"));
     } else {
         terminal::line(current);
     }

@@ -58,6 +58,8 @@ fn printed_link_and_own_commands_come_in_and_nobody_else() {
     assert_eq!(ask(port, "POST", "/api/trigger", "", "{\"manifest_names\":[\"one\"]}").0, 403);
     assert_eq!(ask(port, "POST", "/proxy/apis/tilt.dev/v1alpha1/cmds", "", "{}").0, 403);
     let token = token(&project, &lilt);
+    let printed = command(&project, &lilt, &["token", "--header", &format!("--port={port}")]).run().clean(0);
+    assert_eq!(printed.stdout(), header(&token).replace('\r', ""));
     assert!(!lilt.output().contains(&token), "the token is not printed");
     assert_eq!(ask(port, "GET", RESOURCES, &header(&format!("{token}0")), "").0, 403);
     assert_eq!(ask(port, "GET", RESOURCES, &header(&token), "").0, 200);
