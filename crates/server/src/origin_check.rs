@@ -1,8 +1,9 @@
 //! Who may come in: nobody but pages of this server and programs of this machine.
 //!
 //! A browser tells in `Host` by which name it addressed the server and in `Origin` which page asked. A name that is not
-//! ours means DNS rebinding, an origin that is not ours another site's page; both are refused on every route. An origin is
-//! ours if it is the very host that the request was sent to: other ports and addresses of this machine are other sites.
+//! ours means DNS rebinding and is refused on every route. An origin that is not ours means another site's page and is
+//! refused on every route but those of the page's files. An origin is ours if it is the very host that the request was sent
+//! to: other ports and addresses of this machine are other sites.
 //!
 //! Names below `localhost` are ours, too: browsers resolve them to this machine by themselves, and keep their cookies apart
 //! from those of `localhost`.
@@ -220,9 +221,20 @@ fn refusal(allowed: &Allowed, request: &Request) -> Option<Refusal> {
     match only_value(headers, &header::ORIGIN) {
         Ok(None) => None,
         Ok(Some(origin)) if allowed.has_origin(origin, host) => None,
+        // Browsers send an `Origin` with requests for the page's own scripts, too. Behind a proxy that rewrites `Host` it
+        // looks foreign, and without the scripts the page could not say so.
+        Ok(Some(_)) if is_file(request) => None,
         Ok(Some(origin)) => Some(Refusal::Origin(origin.to_owned())),
         Err(()) => Some(Refusal::Origin(String::new())),
     }
+}
+
+/// Whether it asks for a file of the page. They are the same for everybody, and other sites cannot read them: no response
+/// allows it.
+fn is_file(request: &Request) -> bool {
+    let path = request.uri().path();
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        && (matches!(path, "/favicon.svg" | "/login.css") || path.starts_with("/assets/"))
 }
 
 impl Refusal {
