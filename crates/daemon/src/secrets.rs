@@ -219,6 +219,8 @@ mod tests {
         };
         let mut metadata = ObjectMeta::default();
         metadata.annotations.insert("lilt.dev/hold".into(), "waits for hunter2".into());
+        // A resource with this name.
+        metadata.annotations.insert(annotation::RESOURCE_DEPS.into(), "[\"hunter2\"]".into());
         let status = UIResourceStatus { build_history: vec![ended], ..UIResourceStatus::default() };
         let mut resource = UIResource { api_version: String::new(), kind: String::new(), metadata, status };
         keep_out_of_object(&redactor, &mut resource);
@@ -226,5 +228,6 @@ mod tests {
         assert_eq!(resource.status.build_history[0].error, format!("login with {hidden} failed"));
         assert_eq!(resource.status.build_history[0].warnings, [format!("{hidden} is weak")]);
         assert_eq!(resource.metadata.annotations["lilt.dev/hold"], format!("waits for {hidden}"));
+        assert_eq!(resource.metadata.annotations[annotation::RESOURCE_DEPS], "[\"hunter2\"]");
     }
 }

@@ -48,4 +48,9 @@ pub mod annotation {
     pub const UNREACHABLE: &str = "lilt.dev/unreachable";
     /// The name of the `Cluster` of a resource, while that cluster is unreachable.
     pub const UNREACHABLE_CLUSTER: &str = "lilt.dev/unreachable-cluster";
+
+    /// Whether the value consists of names, which stay even if one of them equals the value of a secret.
+    pub fn is_reference(key: &str) -> bool {
+        [RESOURCE_DEPS, UNREACHABLE_CLUSTER].contains(&key)
+    }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Redactor;
+use crate::api::annotation;
 use crate::yaml;
 
 /// What a field holds, by its name.
@@ -58,7 +59,8 @@ fn redact(value: Value, kind: FieldKind, redactor: &Redactor, structure: Structu
         }
         Value::Object(fields) => {
             let kind_of = |name: &str| match kind {
-                FieldKind::Data => kind,
+                FieldKind::Data if annotation::is_reference(name) => FieldKind::Labels,
+                FieldKind::Data => FieldKind::Data,
                 _ if structure.fields.contains(&normalized(name).as_str()) => FieldKind::Structure,
                 _ => field_kind(name),
             };
@@ -335,6 +337,7 @@ mod tests {
             "spec": {"location": {"componentID": "postgres"}, "podName": "postgres", "container": "postgres"},
             "status": {"spanID": "postgres", "containerID": "postgres", "ancestorUID": "postgres"},
             "resource": "postgres",
+            "annotations": {annotation::RESOURCE_DEPS: "[\"postgres\"]"},
         });
         assert_eq!(redacted(object.clone()), object);
     }
