@@ -98,7 +98,8 @@ pub(crate) fn keep_out_of_object(redactor: &Redactor, resource: &mut UIResource)
 fn redact_annotations(redactor: &Redactor, metadata: &mut ObjectMeta) {
     for (name, text) in &mut metadata.annotations {
         match name.as_str() {
-            annotation::ARGS | annotation::RESOURCE_DEPS | annotation::UNREACHABLE_CLUSTER => {}
+            annotation::ARGS => {}
+            name if annotation::is_reference(name) => {}
             annotation::HOLD_DATA | annotation::UNREACHABLE => redact_json(redactor, text),
             _ => redactor.redact_in_place(text),
         }
