@@ -219,8 +219,10 @@ mod tests {
             let listener = bind(host, 0).await.unwrap();
             for address in LOOPBACKS {
                 let address = SocketAddr::new(address, listener.port());
-                let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-                assert!(client.is_ok() && accepted.unwrap().1.ip() == address.ip(), "{host} {address}");
+                let client =
+                    TcpStream::connect(address).await.unwrap_or_else(|_| panic!("{host}: {address}"));
+                let (_, peer) = listener.accept().await.unwrap();
+                assert_eq!(peer, client.local_addr().unwrap(), "{host}");
             }
         }
     }
