@@ -326,7 +326,7 @@ stringData: {password: correct-horse}
     let command = |fill: usize| format!("exit 3; : {}correct-horse and more", "x".repeat(fill));
     // The value goes through the end of what is shown, and once it ends well before.
     let tiltfile = format!(
-        "{secret}local_resource('cut', '{}')\nlocal_resource('whole', '{}')\n",
+        "{secret}local_resource('cut', '{}')\nlocal_resource('whole', '{}', deps=['correct-horse'])\n",
         command(103),
         command(20)
     );
@@ -334,8 +334,12 @@ stringData: {password: correct-horse}
     for name in ["cut", "whole"] {
         live.lilt.wait_until(name, "failed", |it| it["status"]["updateStatus"] == "error");
     }
-    let timeline = get(live.lilt.port(), "/api/timeline").expect("it answers");
-    assert!(timeline.contains("[redacted secret db:password]"), "{timeline}");
+    live.project.write("correct-horse", "saved\n");
+    let timeline = eventually("the save is the cause of an update", || {
+        let timeline = get(live.lilt.port(), "/api/timeline?resource=whole")?;
+        timeline.contains("Changed: [[redacted secret db:password]]").then_some(timeline)
+    });
+    let timeline = timeline + &get(live.lilt.port(), "/api/timeline").expect("it answers");
     let snapshot =
         Start::new(&live.project, &["snapshot", "create", "--port", &live.port]).run().clean(0).stdout();
     for text in [timeline, snapshot, live.lilt.output()] {
