@@ -337,8 +337,9 @@ stringData: {password: correct-horse}
     live.project.write("correct-horse", "saved\n");
     let timeline = eventually("the save is the cause of an update", || {
         let timeline = get(live.lilt.port(), "/api/timeline?resource=whole")?;
-        timeline.contains("Changed: [[redacted secret db:password]]").then_some(timeline)
+        timeline.contains("File Changed: ").then_some(timeline)
     });
+    assert!(timeline.contains("File Changed: [[redacted secret db:password]]"), "{timeline}");
     let timeline = timeline + &get(live.lilt.port(), "/api/timeline").expect("it answers");
     let snapshot =
         Start::new(&live.project, &["snapshot", "create", "--port", &live.port]).run().clean(0).stdout();
