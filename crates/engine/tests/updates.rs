@@ -208,6 +208,18 @@ fn first_build_begins_when_a_command_that_never_ends_writes_nothing() {
 }
 
 #[test]
+fn first_build_begins_while_a_command_writes_for_ever() {
+    let mut script = Script::loaded(vec![parallel("gen"), workload("web")]);
+    script.save_image("web", "web", "/p/web/log").connect();
+    let waited = (0..30).take_while(|_| {
+        script.time += 4;
+        script.save_image("web", "web", "/p/web/log");
+        script.update_of("web").is_none()
+    });
+    assert_eq!(waited.count(), 11, "a minute, with a change every five seconds");
+}
+
+#[test]
 fn first_build_does_not_wait_where_two_commands_may_have_written_its_inputs() {
     let mut script = Script::loaded(vec![parallel("gen"), parallel("lint"), workload("web")]);
     script.save_image("web", "web", "/p/web/generated").connect();

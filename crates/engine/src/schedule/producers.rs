@@ -18,6 +18,8 @@ const USUALLY_REPORTED_WITHIN: Duration = Duration::from_millis(300);
 const SERVER_START: Duration = Duration::from_secs(10);
 /// A first build waits for so long after the last change: a command may run for ever.
 const QUIET: Duration = Duration::from_secs(10);
+/// And no longer than this after the first one: a command may write for ever.
+const LONGEST: Duration = Duration::from_secs(60);
 /// How exactly file systems tell the time.
 const GRAIN: Duration = Duration::from_millis(20);
 
@@ -49,7 +51,8 @@ pub(super) fn note_change(state: &mut State, name: &ResourceName, written: Optio
         && let Some(kubernetes) = state.resources.get_mut(name).and_then(ResourceState::kubernetes_mut)
     {
         kubernetes.producers.insert(writer.clone());
-        kubernetes.waits_until = Some(now.plus(QUIET));
+        let since = *kubernetes.waits_since.get_or_insert(now);
+        kubernetes.waits_until = Some(now.plus(QUIET).min(since.plus(LONGEST))).filter(|until| *until > now);
         state.produced.entry(writer.clone()).or_default().insert(name.clone());
     }
     !writers.is_empty()

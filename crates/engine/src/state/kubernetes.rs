@@ -39,6 +39,8 @@ pub(crate) struct KubernetesState {
     pub(crate) notices: Arc<Notices>,
     /// Local resources whose commands were seen to write inputs of its images before it was deployed.
     pub(crate) producers: BTreeSet<ResourceName>,
+    /// When they were first seen to.
+    pub(crate) waits_since: Option<Timestamp>,
     /// Until when its first build waits for these.
     pub(crate) waits_until: Option<Timestamp>,
     /// A container could not be updated in place: build.
