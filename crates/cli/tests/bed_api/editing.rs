@@ -42,7 +42,7 @@ fn what_is_saved_is_changed() {
 fn the_status_is_edited_by_itself() {
     let at = "2026-01-01T00:00:00.000000Z";
     let (session, editor) =
-        session(&format!("sed -i 's/^status: .*/status: {{lastClickedAt: \"{at}\"}}/' \"$1\""));
+        session(&format!("sed -i 's/lastClickedAt: null/lastClickedAt: \"{at}\"/' \"$1\""));
     session.apply(
         "{apiVersion: tilt.dev/v1alpha1, kind: UIButton, metadata: {name: press}, spec: {text: Press,
           location: {componentID: one, componentType: Resource}}}",
