@@ -225,6 +225,6 @@ fn under_a_debugger(example: &Example, lilt: &Lilt, port: u16) {
     let pod = example.pod("ocm-controller");
     example.edit("controllers/snapshot.go", "At last", "In the end");
     example.serves("/salute", "In the end a snapshot of salute");
-    lilt.wait_for_line("debugging /.lilt/kept/manager");
+    lilt.wait_for_line("debugging /.lilt/state/kept/manager");
     assert_eq!(example.pod("ocm-controller"), pod, "nothing was built, and nothing replaced");
 }
