@@ -301,7 +301,7 @@ test.describe("the trigger button", () => {
   test.use({
     tiltfile: `
 local_resource('slow', cmd='touch started; exec sleep 600', auto_init=False)
-local_resource('waits', cmd='cat input', deps=['input'], trigger_mode=TRIGGER_MODE_MANUAL)
+local_resource('waits', cmd='cat input || true', deps=['input'], trigger_mode=TRIGGER_MODE_MANUAL)
 `,
   });
 
