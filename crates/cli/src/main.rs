@@ -26,11 +26,13 @@ mod tui;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use nix::sys::signal::Signal;
 
 use arguments::{Alpha, Command};
 
 fn main() -> ExitCode {
-    lilt_host::signals::restore_interrupts();
+    // A script's shell starts background jobs with these ignored.
+    lilt_host::signals::restore_defaults(&[Signal::SIGINT, Signal::SIGQUIT]);
     // Not a command for people, and it should take no time: see `lilt_host::process::Guardian`.
     if std::env::args_os().nth(1).is_some_and(|argument| argument == lilt_host::process::GUARDIAN_ARGUMENT) {
         return guard();

@@ -8,14 +8,12 @@ use std::fs;
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 
-/// Restores the default action of SIGINT and SIGQUIT if a shell started this process with them ignored.
-pub fn restore_interrupts() {
-    for interrupt in [Signal::SIGINT, Signal::SIGQUIT] {
-        if is_ignored(interrupt) {
-            // SAFETY: no handler is replaced, for the signal is ignored, and none is installed.
-            if let Err(error) = unsafe { signal(interrupt, SigHandler::SigDfl) } {
-                tracing::warn!(%error, "cannot restore the default action of {interrupt}");
-            }
+/// Restores the default actions of those of the signals that this process inherited as ignored.
+pub fn restore_defaults(signals: &[Signal]) {
+    for ignored in signals.iter().copied().filter(|signal| is_ignored(*signal)) {
+        // SAFETY: no handler is replaced, for the signal is ignored, and none is installed.
+        if let Err(error) = unsafe { signal(ignored, SigHandler::SigDfl) } {
+            tracing::warn!(%error, "cannot restore the default action of {ignored}");
         }
     }
 }

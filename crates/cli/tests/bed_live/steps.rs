@@ -133,7 +133,8 @@ fn a_program_that_is_written_slowly_is_started_once() {
         let longest = write_slowly(&program, &content);
         eventually("all of it is there", || {
             // It is there when it was changed.
-            let line = ["exec", &pod, "-c", "main", "--", "/busybox", "wc", "-c", "/.lilt/state/kept/busybox"];
+            let line =
+                ["exec", &pod, "-c", "main", "--", "/busybox", "wc", "-c", "/.lilt/state/kept/busybox"];
             let size = site.namespace.try_kubectl(&line).ok()?;
             size.starts_with(&content.len().to_string()).then_some(())
         });

@@ -40,8 +40,8 @@ impl Start {
         let home = Project::new(&[("cache/.keep", ""), ("tmp/.keep", "")]);
         home.remove("cache/.keep");
         home.remove("tmp/.keep");
-        // lilt is started as in a terminal, also where the tests run as a background job of a script.
-        lilt_host::signals::restore_interrupts();
+        // lilt is started as in a terminal, also where the tests run as a background job of a script or under `nohup`.
+        lilt_host::signals::restore_defaults(&[Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT]);
         let mut command = Command::new(program);
         command
             .args(arguments)
