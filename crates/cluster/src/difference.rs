@@ -182,13 +182,13 @@ mod tests {
         let redactor = Redactor::new(&[secret]);
         let value = |fill: usize| format!("{}hunter2hunter2{}", "x".repeat(fill), "x".repeat(200));
         let before = json!({"data": {"a": value(LONGEST - 7)}, "spec": {"args": [value(5)]}});
-        let told =
+        let changes =
             differences(&before, &json!({"data": {"a": "b"}, "spec": {"args": ["-p", "hunter2hunter2"]}}));
-        for change in &told {
+        for change in &changes {
             let text = change.redacted(&redactor).to_string();
             assert!(!text.contains("hunter2") && text.contains("[redact"), "{text}");
         }
-        assert_eq!(told.len(), 2);
+        assert_eq!(changes.len(), 2);
     }
 
     #[test]

@@ -22,7 +22,7 @@ enum Choice {
     Repository(String),
 }
 
-/// What Tilt runs unless told otherwise: scripts that pass it want the sample project.
+/// Tilt's default for `--repo`. Scripts that pass it want the sample project.
 const DEFAULT_REPOSITORY: &str = "https://github.com/tilt-dev/tilt-avatars";
 
 fn choice(demo: &Demo) -> Result<Option<Choice>, Failure> {

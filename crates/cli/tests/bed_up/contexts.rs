@@ -177,7 +177,7 @@ fn a_pod_meets_the_cluster_it_runs_in() {
     assert!(planned.output().contains("create  inside:configmap"), "{}", planned.output());
 }
 
-/// Passes every connection on to the bed's API server, whatever address it is for.
+/// A CONNECT proxy that sends every connection to the test bed's API server, whatever its target.
 fn proxy_to(server: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();
@@ -204,7 +204,7 @@ fn pass_on(mut client: TcpStream, server: &str) -> std::io::Result<()> {
     std::io::copy(&mut server, &mut client).map(drop)
 }
 
-/// The bed has the name of a local cluster; here it also has an address that anybody may have.
+/// The test bed has the name of a local cluster; the kubeconfig here gives it a public address.
 #[test]
 fn local_name_with_a_public_address_warns_in_up_and_down() {
     let site = Site::new("public");

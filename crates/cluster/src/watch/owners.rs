@@ -76,7 +76,7 @@ impl Owners {
         self.asked.forget_pod(&uid(pod));
     }
 
-    /// All pods are told of again.
+    /// Forgets all pods: a new listing follows.
     pub(super) fn begin_again(&mut self) {
         self.asked.pods.clear();
     }

@@ -1,6 +1,6 @@
 //! On the test bed: memory of a session in which files are saved and lines are logged without a pause.
 //!
-//! Not among the usual measurements, because it takes as long as it is told to.
+//! Runs only with `--soak MINUTES`, and for that long.
 
 use std::time::{Duration, Instant};
 

@@ -20,7 +20,7 @@ const FEW: usize = 4;
 /// Places for connections. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionSlots {
-    /// For whoever comes first.
+    /// For all forwards, in the order of their requests.
     shared: Arc<Semaphore>,
     /// For forwards that have few: one that is flooded must not starve the others.
     kept: Arc<Semaphore>,

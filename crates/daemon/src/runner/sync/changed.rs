@@ -62,8 +62,8 @@ struct Gathered {
 }
 
 impl Changed {
-    /// `told`: of which of the paths somebody said that they changed; `known`: what the paths of syncs were when the container
-    /// last got them.
+    /// `told`: those of the paths that the file watch reported as changed; `known`: what the paths of syncs were when the
+    /// container was last updated.
     pub(super) fn read(
         live_update: &LiveUpdate,
         paths: &[PathBuf],
