@@ -3,19 +3,19 @@
 import { effect, untracked, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { copyText } from "../model/clipboard";
-import { panel } from "../model/panel";
-import { putSearch, search } from "../model/search";
-import { connection, log, notify } from "../page";
-import { floorOf, toggleCleared } from "./cleared";
-import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
-import type { LogFilter } from "./filter";
-import { nameColumn, pixels, structured, times, wrap, type Looks } from "./looks";
-import { Lines, type Place } from "./Lines";
-import { Matches } from "./matches";
-import { markerOf, soughtIn } from "./marker";
-import { offer, type Jump } from "./shown";
-import { copyLines, downloadLines, Toolbar } from "./Toolbar";
-import { LogWindow, type Way } from "./window";
+import { panel } from "../model/resourcePanel";
+import { putSearch, search } from "../model/queryString";
+import { connection, log, notify } from "../app/page";
+import { floorOf, toggleCleared } from "./clearedLogs";
+import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./logFilter";
+import type { LogFilter } from "./logFilter";
+import { nameColumn, pixels, structured, times, wrap, type Looks } from "./displayOptions";
+import { Lines, type Place } from "./LogLines";
+import { Matches } from "./matchCounter";
+import { markerOf, soughtIn } from "./searchHighlight";
+import { offer, type Jump } from "./logActions";
+import { copyLines, downloadLines, Toolbar } from "./LogToolbar";
+import { LogWindow, type Way } from "./logWindow";
 
 /** Typing changes the address and the question only when it pauses. */
 const PAUSE = 150;

@@ -4,10 +4,10 @@ import { timeOfDay } from "../model/time";
 import { parse } from "./ansi";
 import { decorate, type Decorated } from "./decorate";
 import { excerptOf } from "./excerpt";
-import type { Looks } from "./looks";
-import type { NameColumn } from "./names";
-import { structureOf, type Structure } from "./structure";
-import { paint } from "./paint";
+import type { Looks } from "./displayOptions";
+import type { NameColumn } from "./nameLabels";
+import { structureOf, type Structure } from "./jsonLine";
+import { paint } from "./ansiStyle";
 
 interface Properties {
   line: Line;

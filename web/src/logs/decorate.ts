@@ -1,7 +1,7 @@
 /** Cutting styled pieces of text where marks and links begin and end. */
 
 import type { Piece } from "./ansi";
-import { matchesIn } from "./patience";
+import { matchesIn } from "./regexSafety";
 
 export interface Decorated extends Piece {
   marked: boolean;

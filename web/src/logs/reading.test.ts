@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Line, PageMessage } from "../generated/protocol";
-import { stepped } from "./cursor";
+import { stepped } from "./lineCursor";
 import { excerptOf, MORE, SHOWN } from "./excerpt";
-import { failureWords, markerOf, soughtIn, unmarkedWords } from "./marker";
-import { paint } from "./paint";
-import { offer, shownLog } from "./shown";
-import { downloadAddress, LiveLog } from "./source";
+import { failureWords, markerOf, soughtIn, unmarkedWords } from "./searchHighlight";
+import { paint } from "./ansiStyle";
+import { offer, shownLog } from "./logActions";
+import { downloadAddress, LiveLog } from "./liveLog";
 
 const marked = (term: string, text: string) => [...text.matchAll(markerOf(term) ?? /$^/g)].map(([it]) => it);
 

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import type { Line } from "../generated/protocol";
 import { parse } from "./ansi";
 import { decorate, linksIn } from "./decorate";
-import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./filter";
-import { markerOf } from "./marker";
-import { thumb } from "./Rail";
-import { sectionWords } from "./sections";
-import { structureOf } from "./structure";
+import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./logFilter";
+import { markerOf } from "./searchHighlight";
+import { thumb } from "./LogScrollbar";
+import { sectionWords } from "./logSections";
+import { structureOf } from "./jsonLine";
 
 describe("decorate", () => {
   const shown = (text: string, term: string) =>

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { UpdateRecord } from "../generated/protocol";
-import type { UIButton } from "./button";
-import { Buttons } from "./buttons";
-import { asks, firstAnswers, microTime } from "./clicks";
-import { containerWords } from "./cluster";
-import { found } from "./commands";
+import type { UIButton } from "./buttonTypes";
+import { Buttons } from "./buttonStore";
+import { asks, firstAnswers, microTime } from "./buttonClick";
+import { containerWords } from "./clusterDetails";
+import { found } from "./commandSearch";
 import { settle, turns } from "./notifications";
-import { asDeclared, nextOrder, sorted } from "./order";
-import { resource } from "./sample";
+import { asDeclared, nextOrder, sorted } from "./sortOrder";
+import { resource } from "./testData";
 import type { Overall } from "./status";
 import { barsOf, extentOf } from "./timeline";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { hasOwnColors } from "../parts/Icon";
+import { hasOwnColors } from "../components/NamedIcon";
 import { linkTo } from "./endpoint";
 import {
   collapsed,
@@ -10,11 +10,11 @@ import {
   stateFilter,
   toggleGroup,
   writeListing,
-} from "./listing";
-import { sorted } from "./order";
+} from "./listSettings";
+import { sorted } from "./sortOrder";
 import { go, route, startRouting, visited } from "./route";
-import { resource } from "./sample";
-import { putSearch, search } from "./search";
+import { resource } from "./testData";
+import { putSearch, search } from "./queryString";
 import { selected, selectNone, toggleAllSelected, toggleSelected } from "./selection";
 
 /** The part of a browser that has an address. */

@@ -1,7 +1,7 @@
 /** Notifications of the system, for those who want them: what fails, and what works again. */
 
 import { effect, signal } from "@preact/signals";
-import { recall, remember } from "./memory";
+import { recall, remember } from "./savedSettings";
 import { go } from "./route";
 import type { Session } from "./session";
 import { messages, overall, type Overall } from "./status";

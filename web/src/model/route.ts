@@ -1,7 +1,7 @@
 /** Addresses of the page. They are Tilt's, so that bookmarks keep working. */
 
 import { batch, signal } from "@preact/signals";
-import { search } from "./search";
+import { search } from "./queryString";
 
 export type Route =
   { view: "overview" } | { view: "logs" } | { view: "starred" } | { view: "resource"; name: string };

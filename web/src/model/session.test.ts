@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals";
 import { describe, expect, test } from "vitest";
-import { resource, state } from "./sample";
+import { resource, state } from "./testData";
 import { Session, starredGroup } from "./session";
 
 const labels = (...names: string[]) => ({ labels: Object.fromEntries(names.map((name) => [name, name])) });

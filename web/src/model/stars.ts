@@ -1,7 +1,7 @@
 /** The resources that the reader has starred, remembered for each project. */
 
 import { signal } from "@preact/signals";
-import { recall, remember } from "./memory";
+import { recall, remember } from "./savedSettings";
 
 export const stars = signal<readonly string[]>([]);
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { annotation, type RuntimeStatus, type UpdateStatus } from "../generated/protocol";
-import { resource } from "./sample";
+import { resource } from "./testData";
 import { brief, kind, messages, overall, runtimeStatus, updateStatus } from "./status";
 
 const updates: UpdateStatus[] = ["none", "pending", "in_progress", "ok", "error", "not_applicable"];

@@ -2,7 +2,7 @@
 
 import { annotation, type UIResource } from "../generated/protocol";
 
-/** The shapes of parts/Mark.tsx. */
+/** The shapes of components/StatusIcon.tsx. */
 export type Shape = "ok" | "busy" | "starting" | "waiting" | "error" | "idle" | "absent" | "disabled";
 
 export interface Status {

@@ -1,7 +1,7 @@
 /** Dark or light: as the system has it, unless the reader wants it otherwise. */
 
 import { effect, signal } from "@preact/signals";
-import { recall, remember } from "./memory";
+import { recall, remember } from "./savedSettings";
 
 export const themes = ["system", "light", "dark"] as const;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { conditionShape, conditionWords } from "./cluster";
-import { LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "./connection";
-import { address } from "./early";
+import { conditionShape, conditionWords } from "./clusterDetails";
+import { LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "../connection/connection";
+import { address } from "../connection/earlySocket";
 import { endpointLabel, isPage, safeAddress } from "./endpoint";
 import { parseRoute, pathOf, type Route } from "./route";
 import { ago, between, duration, freezeClock, now, timeOfDay, wholeSeconds } from "./time";

@@ -1,8 +1,8 @@
 import { LogPane } from "../logs/LogPane";
 import { starredGroup } from "../model/session";
 import { stars } from "../model/stars";
-import { session } from "../page";
-import { Link } from "../parts/Link";
+import { session } from "../app/page";
+import { Link } from "../components/RouteLink";
 
 export function LogsView() {
   return (

@@ -8,16 +8,16 @@ import {
   showDisabled,
   sortBy,
   stateFilter,
-} from "../model/listing";
-import { columns, columnWords, sorted, type Column } from "../model/order";
+} from "../model/listSettings";
+import { columns, columnWords, sorted, type Column } from "../model/sortOrder";
 import { visited } from "../model/route";
 import { starredGroup, type Group } from "../model/session";
 import { stars } from "../model/stars";
 import { overall, overallWord } from "../model/status";
-import { session, setEnabled } from "../page";
-import { screenful, useSight } from "../parts/near";
-import { countOf, cut, useRoom } from "../parts/room";
-import { SelectionBar, selectedNames } from "../parts/Selection";
+import { session, setEnabled } from "../app/page";
+import { screenful, useSight } from "../components/useNearViewport";
+import { countOf, cut, useRoom } from "../components/useProgressiveRows";
+import { SelectionBar, selectedNames } from "../components/SelectionBar";
 import { Table } from "./OverviewTable";
 
 /** What had the chosen state stays until another one is chosen: a row must not vanish under the hand. */

@@ -6,26 +6,26 @@
  */
 
 import type { UIResource } from "../generated/protocol";
-import { collapsed, nameFilter, order, sortBy, stateFilter, toggleGroup } from "../model/listing";
-import { nextOrder, type Column } from "../model/order";
+import { collapsed, nameFilter, order, sortBy, stateFilter, toggleGroup } from "../model/listSettings";
+import { nextOrder, type Column } from "../model/sortOrder";
 import { STARRED, type Group } from "../model/session";
 import { brief, isDisabled, isManual, kind, messages, runtimeStatus, updateStatus } from "../model/status";
-import { buttons, session } from "../page";
-import { Chevron } from "../parts/Chevron";
-import { CopyButton } from "../parts/CopyButton";
-import { CustomButtons } from "../parts/CustomButton";
-import { Endpoints } from "../parts/Endpoints";
-import { Link } from "../parts/Link";
-import { ModeSwitch } from "../parts/ModeSwitch";
-import { useNear } from "../parts/near";
-import { Once } from "../parts/Once";
-import { RowMenu } from "../parts/RowMenu";
-import { GroupTick, Tick } from "../parts/Selection";
-import { Star } from "../parts/Star";
-import { StatusCell } from "../parts/StatusCell";
-import { TriggerButton } from "../parts/TriggerButton";
-import { Troubles } from "../parts/Troubles";
-import { UpdateTime } from "../parts/UpdateTime";
+import { buttons, session } from "../app/page";
+import { Chevron } from "../components/Chevron";
+import { CopyButton } from "../components/CopyButton";
+import { CustomButtons } from "../components/CustomButton";
+import { Endpoints } from "../components/Endpoints";
+import { Link } from "../components/RouteLink";
+import { ModeSwitch } from "../components/TriggerModeButton";
+import { useNear } from "../components/useNearViewport";
+import { Once } from "../components/MemoByName";
+import { RowMenu } from "../components/ResourceMenu";
+import { GroupTick, Tick } from "../components/SelectionBar";
+import { Star } from "../components/StarButton";
+import { StatusCell } from "../components/StatusCell";
+import { TriggerButton } from "../components/TriggerButton";
+import { Troubles } from "../components/GroupProblems";
+import { UpdateTime } from "../components/UpdateTime";
 
 export function Table({ groups }: { groups: readonly Group[] }) {
   return (

@@ -1,21 +1,21 @@
 import type { KubernetesInfo, UIResource } from "../generated/protocol";
 import { annotation } from "../generated/protocol";
 import { LogPane } from "../logs/LogPane";
-import { restartWords } from "../model/cluster";
+import { restartWords } from "../model/clusterDetails";
 import { isDisabled, isDue, kind, messages, runtimeStatus, updateStatus } from "../model/status";
-import { buttons, session, setEnabled, snapshot } from "../page";
-import { ClusterPanel } from "../parts/ClusterPanel";
-import { CopyButton } from "../parts/CopyButton";
-import { CustomButtons } from "../parts/CustomButton";
-import { Endpoints } from "../parts/Endpoints";
-import { Link } from "../parts/Link";
-import { StatusCell } from "../parts/StatusCell";
-import { ModeSwitch } from "../parts/ModeSwitch";
-import { Star } from "../parts/Star";
-import { TriggerButton } from "../parts/TriggerButton";
-import { UpdateHistory } from "../parts/UpdateHistory";
-import { UpdateTime } from "../parts/UpdateTime";
-import { choosePanel, panel } from "../model/panel";
+import { buttons, session, setEnabled, snapshot } from "../app/page";
+import { ClusterPanel } from "../components/ClusterPanel";
+import { CopyButton } from "../components/CopyButton";
+import { CustomButtons } from "../components/CustomButton";
+import { Endpoints } from "../components/Endpoints";
+import { Link } from "../components/RouteLink";
+import { StatusCell } from "../components/StatusCell";
+import { ModeSwitch } from "../components/TriggerModeButton";
+import { Star } from "../components/StarButton";
+import { TriggerButton } from "../components/TriggerButton";
+import { UpdateHistory } from "../components/UpdateHistory";
+import { UpdateTime } from "../components/UpdateTime";
+import { choosePanel, panel } from "../model/resourcePanel";
 import { TILTFILE } from "../model/session";
 
 export function ResourceView({ name }: { name: string }) {

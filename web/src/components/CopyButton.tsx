@@ -1,0 +1,22 @@
+import { copyText } from "../model/clipboard";
+import { notify } from "../app/page";
+
+export function CopyButton({ text, what }: { text: string; what: string }) {
+  const copy = async () => {
+    const copied = await copyText(text);
+    notify(copied ? `Copied ${what}` : `This browser does not let the page copy: ${text}`);
+  };
+  return (
+    <button
+      type="button"
+      class="copy"
+      aria-label={`Copy ${what}`}
+      title={`Copy ${what}`}
+      onClick={() => void copy()}
+    >
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z" class="stroke thin" />
+      </svg>
+    </button>
+  );
+}

@@ -1,0 +1,25 @@
+import type { UIResource } from "../generated/protocol";
+import { isManual } from "../model/status";
+import { setManual, snapshot } from "../app/page";
+
+/** Whether saves update the resource by themselves. */
+export function ModeSwitch({ resource }: { resource: UIResource }) {
+  const manual = isManual(resource);
+  const word = manual ? "Manual" : "Auto";
+  const name = resource.metadata.name;
+  return (
+    <button
+      type="button"
+      class={`mode${manual ? " manual" : ""}`}
+      disabled={snapshot.value !== undefined}
+      // Not a switch that is on or off: its name says what one sees.
+      aria-label={`${word}: ${name} ${manual ? "waits for you" : "updates by itself"}`}
+      title={
+        manual ? "Manual: changes wait for you. Click for Auto" : "Auto: saves update it. Click for Manual"
+      }
+      onClick={() => setManual([name], !manual)}
+    >
+      {word}
+    </button>
+  );
+}

@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { ServerMessage } from "../generated/protocol";
+import { Connection, LONGEST_PAUSE, LONGEST_SILENCE } from "./connection";
+import { openEarly } from "./earlySocket";
+
+/** What a browser would open. */
+class Socket {
+  static readonly CONNECTING = 0;
+  static readonly OPEN = 1;
+  static all: Socket[] = [];
+  readyState = Socket.CONNECTING;
+  closed = false;
+  sent: string[] = [];
+  onmessage: ((event: { data: string }) => void) | null = null;
+  onclose: (() => void) | null = null;
+
+  constructor(readonly address: string) {
+    Socket.all.push(this);
+  }
+
+  say(message: unknown): void {
+    this.readyState = Socket.OPEN;
+    this.onmessage?.({ data: JSON.stringify(message) });
+  }
+
+  end(): void {
+    this.readyState = 3;
+    this.onclose?.();
+  }
+
+  send(text: string): void {
+    this.sent.push(text);
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+}
+
+const hello = { type: "hello", version: "1", session_id: "a", revision: 0 };
+const newest = () => Socket.all.at(-1) as Socket;
+
+beforeEach(() => {
+  Socket.all = [];
+  vi.useFakeTimers();
+  vi.stubGlobal("WebSocket", Socket);
+  vi.stubGlobal("location", { protocol: "http:", host: "localhost:10350" });
+  vi.stubGlobal("addEventListener", () => {});
+  vi.stubGlobal("document", { hidden: false, addEventListener: () => {} });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+function started(refused = () => {}) {
+  const received: ServerMessage[] = [];
+  const connection = new Connection((message) => received.push(message), refused);
+  connection.start();
+  return { connection, received };
+}
+
+test("comes back after a pause, and at once when it is asked to", () => {
+  const { connection, received } = started();
+  expect(newest().address).toBe("ws://localhost:10350/ws");
+  newest().say(hello);
+  expect(connection.state.value).toBe("open");
+  expect(received).toEqual([hello]);
+  expect(connection.send({ type: "unfollow" })).toBe(true);
+  newest().end();
+  expect(connection.state.value).toBe("lost");
+  expect(connection.send({ type: "unfollow" })).toBe(false);
+  vi.advanceTimersByTime(LONGEST_PAUSE);
+  expect(Socket.all).toHaveLength(2);
+  newest().say(hello);
+  expect(connection.state.value).toBe("open");
+  newest().end();
+  connection.retry();
+  expect(Socket.all).toHaveLength(3);
+  // One attempt is under way: another one is not begun beside it.
+  connection.retry();
+  expect(Socket.all).toHaveLength(3);
+});
+
+test("a session that ticks and falls silent is given up", () => {
+  const { connection, received } = started();
+  const first = newest();
+  first.say(hello);
+  first.say({ type: "tick" });
+  expect(received).toEqual([hello]);
+  vi.advanceTimersByTime(LONGEST_SILENCE - 1);
+  first.say({ type: "tick" });
+  vi.advanceTimersByTime(LONGEST_SILENCE - 1);
+  expect(connection.state.value).toBe("open");
+  vi.advanceTimersByTime(LONGEST_SILENCE);
+  expect(connection.state.value).toBe("lost");
+  expect(first.closed).toBe(true);
+  // What it says when it wakes up is no longer heard.
+  first.say({ type: "tick" });
+  expect(connection.state.value).toBe("lost");
+  vi.advanceTimersByTime(LONGEST_PAUSE);
+  expect(newest()).not.toBe(first);
+  // Nor is one waited for that does not even open.
+  const second = newest();
+  vi.advanceTimersByTime(LONGEST_SILENCE + LONGEST_PAUSE);
+  expect(second.closed).toBe(true);
+  newest().say(hello);
+  expect(connection.state.value).toBe("open");
+});
+
+test("the silence of a session that never ticked means nothing", () => {
+  const { connection } = started();
+  newest().say(hello);
+  vi.advanceTimersByTime(10 * LONGEST_SILENCE);
+  expect(connection.state.value).toBe("open");
+  expect(Socket.all).toHaveLength(1);
+});
+
+test("who is refused before the first word is told of it", () => {
+  const refused = vi.fn();
+  started(refused);
+  newest().say(hello);
+  newest().end();
+  expect(refused).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(LONGEST_PAUSE);
+  newest().end();
+  expect(refused).toHaveBeenCalledTimes(1);
+});
+
+test("what was opened before the page was there is taken over, with what was said", () => {
+  openEarly();
+  newest().say(hello);
+  const { connection, received } = started();
+  expect(Socket.all).toHaveLength(1);
+  expect(received).toEqual([hello]);
+  expect(connection.state.value).toBe("open");
+  newest().say({ type: "refused", message: "no" });
+  expect(received).toHaveLength(2);
+  // Only once: what comes after it is opened as ever.
+  newest().end();
+  vi.advanceTimersByTime(LONGEST_PAUSE);
+  expect(Socket.all).toHaveLength(2);
+});
+
+test("what was opened and has ended before the page was there is opened anew", () => {
+  openEarly();
+  newest().end();
+  started();
+  expect(Socket.all).toHaveLength(2);
+});

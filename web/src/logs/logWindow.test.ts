@@ -1,0 +1,259 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Line, LogPage } from "../generated/protocol";
+import {
+  indexOf,
+  LogWindow,
+  MOST_ROWS,
+  MOST_TEXT,
+  PAGE,
+  Refusal,
+  type LogSource,
+  type Receive,
+} from "./logWindow";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function line(seq: number, change: Partial<Line> = {}): Line {
+  return {
+    seq,
+    time: "2026-11-15T19:51:53.000001Z",
+    resource: "api",
+    span: "s",
+    source: "runtime",
+    level: "info",
+    text: `line ${seq}`,
+    ...change,
+  };
+}
+
+/** A log of so many lines, made when they are asked for, of which some are wanted. */
+class Fake implements LogSource {
+  receive: Receive | undefined;
+  followedFrom: number | undefined;
+  readonly special = new Map<number, Line>();
+
+  constructor(
+    public end: number,
+    private readonly wanted: (seq: number) => boolean = () => true,
+    /** Looked through at once. */
+    private readonly reach = Infinity,
+  ) {}
+
+  async page(_query: string, way: { from: number } | { before: number }, count: number): Promise<LogPage> {
+    const { end } = this;
+    const forwards = "from" in way;
+    const step = forwards ? 1 : -1;
+    let at = forwards ? way.from : Math.min(way.before, end) - 1;
+    const lines: Line[] = [];
+    for (
+      let looked = 0;
+      looked < this.reach && lines.length < count && at >= 0 && at < end;
+      looked++, at += step
+    ) {
+      if (this.wanted(at)) lines.push(this.special.get(at) ?? line(at));
+    }
+    const next = forwards ? (at < end ? at : undefined) : at >= 0 ? at + 1 : undefined;
+    return { lines: forwards ? lines : lines.reverse(), begin: 0, end, ...(next !== undefined && { next }) };
+  }
+
+  follow(_query: string, from: number, receive: Receive) {
+    this.followedFrom = from;
+    this.receive = receive;
+    return () => {
+      this.followedFrom = undefined;
+      this.receive = undefined;
+    };
+  }
+
+  grow(count: number, change: Partial<Line> = {}): void {
+    const from = this.end;
+    this.end += count;
+    const fresh = Array.from({ length: count }, (_, index) => line(from + index, change));
+    this.receive?.(fresh, this.end, false);
+  }
+}
+
+const ends = (window: LogWindow) => [window.rows[0]?.seq, window.rows.at(-1)?.seq];
+
+describe("a window", () => {
+  test("opens at the end, follows, and goes back to the beginning in steps", async () => {
+    const source = new Fake(20_000);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    expect(ends(window)).toEqual([20_000 - PAGE, 19_999]);
+    expect([window.atBegin, window.atEnd, source.followedFrom]).toEqual([false, true, 20_000]);
+    source.grow(3);
+    expect(window.rows.at(-1)?.seq).toBe(20_002);
+    while (!window.atBegin) await window.loadBefore();
+    expect(window.rows[0]?.seq).toBe(0);
+    expect(window.rows.length).toBeLessThanOrEqual(MOST_ROWS);
+    // So far from the end it is not told what comes.
+    expect([window.atEnd, source.followedFrom]).toEqual([false, undefined]);
+    while (!window.atEnd) await window.loadAfter();
+    expect(window.rows.at(-1)?.seq).toBe(20_002);
+    expect(window.rows.every((row, index) => row.seq === (window.rows[0]?.seq ?? 0) + index)).toBe(true);
+    expect(source.followedFrom).toBe(20_003);
+  });
+
+  test("opens anywhere with what is around", async () => {
+    const window = new LogWindow(new Fake(1_000_000), "", 0);
+    await window.openAt(500_000);
+    const at = indexOf(window.rows, 500_000);
+    expect(window.rows[at]?.seq).toBe(500_000);
+    expect(at).toBeGreaterThan(100);
+    expect(window.rows.length - at).toBeGreaterThan(100);
+  });
+
+  test("goes on through what has nothing wanted", async () => {
+    const source = new Fake(10_000, (seq) => seq % 1_000 === 7, 500);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    expect(window.rows).toEqual([]);
+    while (!window.atBegin) await window.loadBefore();
+    expect(window.rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 10 }, (_, at) => at * 1_000 + 7));
+    expect(await window.find("", { from: 3_008 }, true)).toBe(4_007);
+    expect(await window.find("", { before: 3_007 }, true)).toBe(2_007);
+    expect(await window.find("", { before: 7 }, true)).toBeUndefined();
+  });
+
+  test("holds no more than it may, whatever comes", async () => {
+    const source = new Fake(0);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    for (let turn = 0; turn < 50; turn++) source.grow(1_000);
+    expect(window.rows.length).toBeLessThanOrEqual(MOST_ROWS);
+    expect(window.rows.at(-1)?.seq).toBe(49_999);
+    source.grow(20, { text: "x".repeat(900_000) });
+    const text = window.rows.reduce((sum, row) => sum + row.text.length, 0);
+    expect(text).toBeLessThanOrEqual(MOST_TEXT);
+  });
+
+  test("does not take away what is being read", async () => {
+    const source = new Fake(1_000);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    window.reading = true;
+    const [first] = ends(window);
+    for (let turn = 0; turn < 10; turn++) source.grow(1_000);
+    expect(window.rows[0]?.seq).toBe(first);
+    expect(window.atEnd).toBe(false);
+    await window.loadAfter();
+    expect(window.rows.at(-1)?.seq).toBeGreaterThan(4_000);
+  });
+
+  test("shows nothing from before it was cleared", async () => {
+    const source = new Fake(100);
+    const window = new LogWindow(source, "", 100);
+    await window.openAtEnd();
+    expect([window.rows.length, window.atBegin]).toEqual([0, true]);
+    source.grow(2);
+    expect(ends(window)).toEqual([100, 101]);
+    expect(await window.find("", { before: 100 }, true)).toBeUndefined();
+  });
+
+  test("puts pieces of one line together, also over the edge of a page", async () => {
+    const source = new Fake(PAGE + 1);
+    source.special.set(0, line(0, { text: "Name? ", open: true }));
+    source.special.set(1, line(1, { text: "Ada", continues: true }));
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    expect(window.rows[0]?.text).toBe("Ada");
+    await window.loadBefore();
+    expect(window.rows[0]?.text).toBe("Name? Ada");
+    expect(window.rows.length).toBe(PAGE);
+  });
+
+  test("keeps what is read when lines behind it are passed over", async () => {
+    const source = new Fake(10);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    window.reading = true;
+    source.end = 50_001;
+    source.receive?.([line(50_000)], 50_001, true);
+    expect(ends(window)).toEqual([0, 9]);
+    expect([window.atEnd, source.followedFrom]).toEqual([false, undefined]);
+    // What was passed over is there when it is wanted.
+    await window.loadAfter();
+    expect(ends(window)).toEqual([0, 9 + PAGE]);
+  });
+
+  test("starts anew behind a gap", async () => {
+    const source = new Fake(10);
+    const window = new LogWindow(source, "", 0);
+    await window.openAtEnd();
+    source.receive?.([line(50_000)], 50_001, true);
+    expect(ends(window)).toEqual([50_000, 50_000]);
+    expect(window.atBegin).toBe(false);
+  });
+
+  test("says why there is nothing, and does not ask again for what was refused", async () => {
+    const source = new Fake(0);
+    const asked = vi.fn(async () => {
+      throw new Refusal("unclosed group");
+    });
+    source.page = asked;
+    const window = new LogWindow(source, "", 0);
+    const opened = window.openAt(3);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(window.failures.value.whole).toEqual({ words: "unclosed group", passing: false });
+    expect(asked).toHaveBeenCalledTimes(2);
+    // Another window takes its place.
+    window.close();
+    expect(await opened).toBe(false);
+  });
+});
+
+describe("a window that gets no answer", () => {
+  async function brokenAt(way: "before" | "from") {
+    const source = new Fake(20_000);
+    const window = new LogWindow(source, "", 0);
+    await window.openAt(10_000);
+    const page = source.page.bind(source);
+    const asked = vi.fn();
+    const mended = { now: false };
+    source.page = async (query, wanted, count) => {
+      if (!(way in wanted) || mended.now) return page(query, wanted, count);
+      asked();
+      throw new Error("no connection to lilt");
+    };
+    return { window, asked, mended };
+  }
+
+  test.each(["before", "after"] as const)("asks again by itself for what is %s", async (side) => {
+    const { window, asked, mended } = await brokenAt(side === "before" ? "before" : "from");
+    const load = () => (side === "before" ? window.loadBefore() : window.loadAfter());
+    const [first, last] = ends(window);
+    const loaded = load();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(window.failures.value).toEqual({ [side]: { words: "no connection to lilt", passing: true } });
+    // Who scrolls there meanwhile does not ask beside.
+    await Promise.race([load(), Promise.resolve()]);
+    expect(asked).toHaveBeenCalledTimes(1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    // Again and again, but not in a hurry.
+    expect(asked.mock.calls.length).toBeGreaterThan(5);
+    expect(asked.mock.calls.length).toBeLessThan(30);
+    // The other side is none the worse, and what is read is there.
+    await (side === "before" ? window.loadAfter() : window.loadBefore());
+    mended.now = true;
+    await vi.advanceTimersByTimeAsync(10_000);
+    await loaded;
+    expect(window.failures.value).toEqual({});
+    expect(ends(window)).toEqual([(first ?? 0) - PAGE, (last ?? 0) + PAGE]);
+  });
+
+  test("asks at once when somebody knows better, and stays where it is", async () => {
+    const { window, asked, mended } = await brokenAt("before");
+    const [first] = ends(window);
+    void window.loadBefore();
+    await vi.advanceTimersByTimeAsync(20_000);
+    const before = asked.mock.calls.length;
+    mended.now = true;
+    window.retry();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(asked.mock.calls.length).toBe(before);
+    expect(window.rows[0]?.seq).toBe((first ?? 0) - PAGE);
+    expect(window.has(10_000)).toBe(true);
+  });
+});

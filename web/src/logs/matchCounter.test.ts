@@ -1,0 +1,46 @@
+import { expect, test, vi } from "vitest";
+import { Matches, matchWords, type Counter } from "./matchCounter";
+
+/** Of a log in which every tenth line matches; counts at most so many lines at once. */
+function counter(end: { now: number }, step: number): Counter & { asked: number } {
+  return {
+    asked: 0,
+    async count(_query, from, until) {
+      this.asked++;
+      const last = Math.min(end.now, until ?? Infinity);
+      const next = Math.min(last, from + step);
+      const below = (line: number) => Math.ceil(line / 10);
+      return { count: Math.max(0, below(next) - below(from)), next, done: next >= last };
+    },
+  };
+}
+
+test("counts in steps, goes on as the log grows, and knows the place", async () => {
+  const end = { now: 1_000 };
+  const source = counter(end, 300);
+  const matches = new Matches(source);
+  matches.start("text=x", 0);
+  await vi.waitFor(() => expect(matches.total.value).toBe(100));
+  expect(source.asked).toBe(4);
+  await matches.at(50);
+  expect(matches.place.value).toBe(6);
+  vi.useFakeTimers();
+  end.now = 2_000;
+  matches.grown(2_000);
+  matches.grown(2_000);
+  await vi.advanceTimersByTimeAsync(1_000);
+  vi.useRealTimers();
+  await vi.waitFor(() => expect(matches.total.value).toBe(200));
+  await matches.at(undefined);
+  expect(matches.place.value).toBe(undefined);
+  matches.start("text=y", 1_990);
+  await vi.waitFor(() => expect(matches.total.value).toBe(1));
+});
+
+test("words", () => {
+  expect(matchWords(undefined, undefined)).toBe("");
+  expect(matchWords(undefined, 1)).toBe("1 match");
+  expect(matchWords(undefined, 0)).toBe("0 matches");
+  expect(matchWords(3, 12)).toBe("3 of 12");
+  expect(matchWords(0, 12)).toBe("12 matches");
+});
