@@ -1,11 +1,11 @@
 import { route } from "../model/route";
 import { Banner } from "../components/Banner";
-import { ButtonForm } from "../components/ButtonForm";
+import { ButtonFormDialog } from "../components/ButtonForm";
 import { Header } from "../components/Header";
-import { Help } from "../components/HelpDialog";
-import { Notices } from "../components/Toasts";
-import { Palette } from "../components/CommandPalette";
-import { ResourceList } from "../components/Sidebar";
+import { HelpDialog } from "../components/HelpDialog";
+import { Toasts } from "../components/Toasts";
+import { CommandPalette } from "../components/CommandPalette";
+import { Sidebar } from "../components/Sidebar";
 import { LogsView, StarredView } from "../views/LogsView";
 import { Overview } from "../views/Overview";
 import { ResourceView } from "../views/ResourceView";
@@ -19,10 +19,10 @@ export function App() {
       <Header />
       <Banner />
       <View />
-      <Notices />
-      <Help />
-      <ButtonForm />
-      <Palette />
+      <Toasts />
+      <HelpDialog />
+      <ButtonFormDialog />
+      <CommandPalette />
     </>
   );
 }
@@ -33,7 +33,7 @@ function View() {
   // The list stays as it is, whatever is shown beside it.
   return (
     <div class="split">
-      <ResourceList />
+      <Sidebar />
       {current.view === "logs" ? <LogsView key="logs" /> : null}
       {current.view === "starred" ? <StarredView key="starred" /> : null}
       {current.view === "resource" ? <ResourceView key={`of ${current.name}`} name={current.name} /> : null}

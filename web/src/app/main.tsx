@@ -1,21 +1,23 @@
 import { render } from "preact";
 import { App } from "./App";
-import { startKeys } from "./shortcuts";
+import { startShortcuts } from "./shortcuts";
 import { startRouting } from "../model/route";
 import { startTheme } from "../model/theme";
 import { startClock } from "../model/time";
 import { startNotifications } from "../model/notifications";
-import { arrived, connection, session, startAddress, startTab } from "./page";
+import { connection, session } from "./appState";
+import { startTabStatus } from "./tabStatus";
+import { applyUrl, startUrlSync } from "./urlSync";
 
 const root = document.getElementById("page");
 if (root) {
   startTheme();
-  startRouting(arrived);
-  startAddress();
+  startRouting(applyUrl);
+  startUrlSync();
   startClock(() => connection.state.peek() !== "lost");
   connection.start();
-  startTab();
+  startTabStatus();
   startNotifications(session);
-  startKeys();
+  startShortcuts();
   render(<App />, root);
 }

@@ -1,170 +1,179 @@
 /** What the palette offers. */
 
-import { keys } from "./shortcuts";
-import { shownLog } from "../logs/logActions";
+import { shortcuts } from "./shortcuts";
+import { logActions } from "../logs/logActions";
 import type { UIButton } from "../model/buttonTypes";
 import { copyText } from "../model/clipboard";
 import type { Command } from "../model/commandSearch";
-import { endpointLabel, openAddress, safeAddress } from "../model/endpoint";
-import { collapse, nameFilter, stateFilter } from "../model/listSettings";
-import { notifying } from "../model/notifications";
-import { go } from "../model/route";
+import { endpointLabel, openUrl, safeUrl } from "../model/endpoint";
+import { setCollapsedGroups, nameFilter, stateFilter } from "../model/listSettings";
+import { notificationsEnabled } from "../model/notifications";
+import { navigate } from "../model/route";
 import { STARRED, TILTFILE } from "../model/session";
 import { stars } from "../model/stars";
-import { isDisabled, isManual, overall, overalls, overallWord } from "../model/status";
+import { isDisabled, isManual, overallStatus, overallStatuses, overallLabels } from "../model/status";
 import { canCancel } from "../model/triggerButton";
-import { setTheme, theme, themes, themeWords } from "../model/theme";
-import { buttons, cancel, notify, notifyMe, session, setEnabled, setManual, snapshot, trigger } from "./page";
-import { press } from "../components/ButtonForm";
+import { setTheme, theme, themes, themeLabels } from "../model/theme";
+import { cancelUpdate, setEnabled, setManual, switchNotifications, triggerUpdate } from "./actions";
+import { buttons, session, showToast, snapshotTime } from "./appState";
+import { pressButton } from "../components/ButtonForm";
 
 /** Some are only there in some places. */
-type Offer = Command & { there?: boolean };
+type ConditionalCommand = Command & { isAvailable?: boolean };
 
-export function commands(): Command[] {
+export function paletteCommands(): Command[] {
   const names = session.names.value;
-  const shown = names.map(toShow);
+  const openResourceCommands = names.map(openResourceCommand);
   // What fails is most likely looked for.
-  shown.sort((one, other) => Number(other.state === "error") - Number(one.state === "error"));
-  const general = keys
-    .filter(({ key, there }) => key.length === 1 && there?.() !== false)
-    .map(({ key, meaning, run }) => ({ words: meaning, key, run }));
-  const all: Offer[] = [
-    ...shown,
-    ...general,
-    ...ofLog(),
-    ...ofPage(),
-    ...buttons.global.map((button) => ({
-      words: button.spec.text,
-      there: canPress(button),
-      run: () => press(button),
+  openResourceCommands.sort((one, other) => Number(other.state === "error") - Number(one.state === "error"));
+  const shortcutCommands = shortcuts
+    .filter(({ key, isAvailable }) => key.length === 1 && isAvailable?.() !== false)
+    .map(({ key, description, run }) => ({ label: description, key, run }));
+  const all: ConditionalCommand[] = [
+    ...openResourceCommands,
+    ...shortcutCommands,
+    ...logCommands(),
+    ...pageCommands(),
+    ...buttons.inNavigationBar.map((button) => ({
+      label: button.spec.text,
+      isAvailable: canPress(button),
+      run: () => pressButton(button),
     })),
-    ...names.flatMap(ofResource),
+    ...names.flatMap(resourceActions),
   ];
-  return all.filter(({ there }) => there !== false);
+  return all.filter(({ isAvailable }) => isAvailable !== false);
 }
 
 function canPress({ spec }: UIButton): boolean {
-  return spec.disabled !== true && snapshot.value === undefined;
+  return spec.disabled !== true && snapshotTime.value === undefined;
 }
 
-function toShow(name: string): Command {
+function openResourceCommand(name: string): Command {
   const resource = session.resource(name)?.value;
-  return { words: name, state: resource && overall(resource), run: () => go({ view: "resource", name }) };
+  return {
+    label: name,
+    state: resource && overallStatus(resource),
+    run: () => navigate({ view: "resource", name }),
+  };
 }
 
-function ofLog(): Offer[] {
-  const { copy, download, clear } = shownLog;
+function logCommands(): ConditionalCommand[] {
+  const { copy, download, clear } = logActions;
   if (!copy || !download || !clear) return [];
   return [
-    { words: "Copy the lines of the log", run: copy },
-    { words: "Download the log", run: download },
-    { words: "Clear the log, or show what was cleared", run: clear },
+    { label: "Copy the lines of the log", run: copy },
+    { label: "Download the log", run: download },
+    { label: "Clear the log, or show what was cleared", run: clear },
   ];
 }
 
-function ofPage(): Offer[] {
-  const live = snapshot.value === undefined;
+function pageCommands(): ConditionalCommand[] {
+  const live = snapshotTime.value === undefined;
   const { counts } = session;
-  const off = session.names.value.filter((name) => {
+  const disabledNames = session.names.value.filter((name) => {
     const resource = session.resource(name)?.value;
     return resource && isDisabled(resource);
   });
   return [
-    ...overalls.map((state) => ({
-      words: `Show only: ${overallWord[state]}`,
-      there: counts.value[state] > 0,
+    ...overallStatuses.map((state) => ({
+      label: `Show only: ${overallLabels[state]}`,
+      isAvailable: counts.value[state] > 0,
       run: () => {
         stateFilter.value = state;
-        go({ view: "overview" });
+        navigate({ view: "overview" });
       },
     })),
     {
-      words: "Show all resources",
-      there: stateFilter.value !== undefined || nameFilter.value !== "",
+      label: "Show all resources",
+      isAvailable: stateFilter.value !== undefined || nameFilter.value !== "",
       run: () => {
         stateFilter.value = undefined;
         nameFilter.value = "";
-        go({ view: "overview" });
+        navigate({ view: "overview" });
       },
     },
-    { words: "Starred logs", there: stars.value.length > 0, run: () => go({ view: "starred" }) },
+    { label: "Starred logs", isAvailable: stars.value.length > 0, run: () => navigate({ view: "starred" }) },
     {
-      words: "Close all groups",
-      run: () => collapse([STARRED, ...session.groups.peek().map(({ key }) => key)]),
+      label: "Close all groups",
+      run: () => setCollapsedGroups([STARRED, ...session.groups.peek().map(({ key }) => key)]),
     },
-    { words: "Open all groups", run: () => collapse([]) },
-    { words: "Enable all resources", there: live && off.length > 0, run: () => setEnabled(off, true) },
+    { label: "Open all groups", run: () => setCollapsedGroups([]) },
     {
-      words: notifying.value ? "No more notifications" : "Notify me of failures and recoveries",
-      run: () => void notifyMe(),
+      label: "Enable all resources",
+      isAvailable: live && disabledNames.length > 0,
+      run: () => setEnabled(disabledNames, true),
     },
-    { words: "Save a snapshot", there: live, run: () => follow("/api/snapshot") },
-    { words: "Other sessions of this machine", there: live, run: openSessions },
+    {
+      label: notificationsEnabled.value ? "No more notifications" : "Notify me of failures and recoveries",
+      run: () => void switchNotifications(),
+    },
+    { label: "Save a snapshot", isAvailable: live, run: () => downloadFile("/api/snapshot") },
+    { label: "Other sessions of this machine", isAvailable: live, run: openSessionMenu },
     ...themes.map((name) => ({
-      words: `Colours: ${themeWords[name]}`,
-      there: theme.value !== name,
+      label: `Colours: ${themeLabels[name]}`,
+      isAvailable: theme.value !== name,
       run: () => setTheme(name),
     })),
   ];
 }
 
 /** As a click on a link that downloads. */
-function follow(address: string): void {
+function downloadFile(address: string): void {
   const link = document.createElement("a");
   link.href = address;
   link.download = "";
   link.click();
 }
 
-function openSessions(): void {
+function openSessionMenu(): void {
   const summary = document.querySelector<HTMLElement>(".sessions summary");
   summary?.click();
   summary?.focus();
 }
 
-function ofResource(name: string): Offer[] {
+function resourceActions(name: string): ConditionalCommand[] {
   const resource = session.resource(name)?.value;
   if (!resource) return [];
   const { status } = resource;
-  const live = snapshot.value === undefined;
-  const off = isDisabled(resource);
+  const live = snapshotTime.value === undefined;
+  const disabled = isDisabled(resource);
   const manual = isManual(resource);
   const pod = status.k8sResourceInfo?.podName;
   return [
-    { words: `Update ${name} now`, there: live && !off, run: () => trigger(name) },
+    { label: `Update ${name} now`, isAvailable: live && !disabled, run: () => triggerUpdate(name) },
     {
-      words: `Cancel the update of ${name}`,
-      there: live && canCancel(resource),
-      run: () => cancel(name),
+      label: `Cancel the update of ${name}`,
+      isAvailable: live && canCancel(resource),
+      run: () => cancelUpdate(name),
     },
     {
-      words: `Disable ${name}`,
-      there: live && !off && name !== TILTFILE,
+      label: `Disable ${name}`,
+      isAvailable: live && !disabled && name !== TILTFILE,
       run: () => setEnabled([name], false),
     },
-    { words: `Enable ${name}`, there: live && off, run: () => setEnabled([name], true) },
+    { label: `Enable ${name}`, isAvailable: live && disabled, run: () => setEnabled([name], true) },
     {
-      words: `Switch ${name} to ${manual ? "Auto" : "Manual"}`,
-      there: live && !off,
+      label: `Switch ${name} to ${manual ? "Auto" : "Manual"}`,
+      isAvailable: live && !disabled,
       run: () => setManual([name], !manual),
     },
-    ...buttons.of(name).map((button) => ({
-      words: `${button.spec.text} (${name})`,
-      there: canPress(button),
-      run: () => press(button),
+    ...buttons.forResource(name).map((button) => ({
+      label: `${button.spec.text} (${name})`,
+      isAvailable: canPress(button),
+      run: () => pressButton(button),
     })),
     ...(status.endpointLinks ?? []).map((link) => {
-      const href = safeAddress(link);
+      const href = safeUrl(link);
       return {
-        words: `Open ${endpointLabel(link)} of ${name}`,
-        there: href !== undefined,
-        run: () => openAddress(href ?? ""),
+        label: `Open ${endpointLabel(link)} of ${name}`,
+        isAvailable: href !== undefined,
+        run: () => openUrl(href ?? ""),
       };
     }),
     {
-      words: `Copy the pod's name of ${name}`,
-      there: Boolean(pod),
-      run: () => void copyText(pod ?? "").then((copied) => notify(copied ? `Copied ${pod}` : `${pod}`)),
+      label: `Copy the pod's name of ${name}`,
+      isAvailable: Boolean(pod),
+      run: () => void copyText(pod ?? "").then((copied) => showToast(copied ? `Copied ${pod}` : `${pod}`)),
     },
   ];
 }

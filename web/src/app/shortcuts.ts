@@ -1,121 +1,157 @@
 /** What keys do. Never while typing; single letters only as long as the reader wants them. */
 
 import { signal } from "@preact/signals";
-import { shownLog } from "../logs/logActions";
-import { resize, toggle } from "../logs/displayOptions";
-import { openAddress, safeAddress } from "../model/endpoint";
+import { logActions } from "../logs/logActions";
+import { changeTextSize, toggleDisplayOption } from "../logs/displayOptions";
+import { openUrl, safeUrl } from "../model/endpoint";
 import { nameFilter, stateFilter } from "../model/listSettings";
-import { recall, remember } from "../model/savedSettings";
-import { choosePanel } from "../model/resourcePanel";
-import { go, route, visited } from "../model/route";
-import { selected, selectNone, toggleSelected } from "../model/selection";
+import { loadSetting, saveSetting } from "../model/savedSettings";
+import { togglePanel } from "../model/resourcePanel";
+import { navigate, route, lastVisited } from "../model/route";
+import { selection, clearSelection, toggleSelected } from "../model/selection";
 import { toggleStar } from "../model/stars";
-import { paletteShown } from "../components/CommandPalette";
-import { session, trigger } from "./page";
+import { isPaletteOpen } from "../components/CommandPalette";
+import { triggerUpdate } from "./actions";
+import { session } from "./appState";
 
-export const helpShown = signal(false);
+export const isHelpOpen = signal(false);
 
 /** Who speaks to the computer, or often hits keys by mistake, may want to be without. */
-export const singleKeys = signal(recall("keys", true));
+export const singleKeysEnabled = signal(loadSetting("keys", true));
 
-export function setSingleKeys(on: boolean): void {
-  singleKeys.value = on;
-  remember("keys", on);
+export function setSingleKeysEnabled(on: boolean): void {
+  singleKeysEnabled.value = on;
+  saveSetting("keys", on);
 }
 
-export interface Key {
+export interface Shortcut {
   key: string;
   /** As it is written, if not like that. */
-  words?: string;
-  meaning: string;
+  display?: string;
+  description: string;
   run: () => void;
   /** Without it the key is the browser's. */
-  there?: () => boolean;
+  isAvailable?: () => boolean;
 }
 
 const inOverview = () => route.peek().view === "overview";
-const ofResource = () => route.peek().view === "resource";
-const inLog = () => shownLog.step !== undefined;
+const inResourceView = () => route.peek().view === "resource";
+const hasLog = () => logActions.moveCursor !== undefined;
 
-export const keys: readonly Key[] = [
-  { key: "o", meaning: "Overview", run: () => go({ view: "overview" }) },
-  { key: "l", meaning: "All logs", run: () => go({ view: "logs" }) },
-  { key: "j", meaning: "Next resource", run: () => step(1) },
-  { key: "k", meaning: "Previous resource", run: () => step(-1) },
-  { key: "r", meaning: "Update the shown or focused resource now", run: triggerCurrent },
-  { key: "s", meaning: "Star the shown or focused resource", run: starCurrent },
-  { key: "x", meaning: "Select the focused resource", run: selectCurrent, there: inOverview },
-  { key: "w", meaning: "Why and when", run: () => choosePanel("why"), there: ofResource },
-  { key: "c", meaning: "In the cluster", run: () => choosePanel("cluster"), there: ofResource },
+export const shortcuts: readonly Shortcut[] = [
+  { key: "o", description: "Overview", run: () => navigate({ view: "overview" }) },
+  { key: "l", description: "All logs", run: () => navigate({ view: "logs" }) },
+  { key: "j", description: "Next resource", run: () => moveBy(1) },
+  { key: "k", description: "Previous resource", run: () => moveBy(-1) },
+  { key: "r", description: "Update the shown or focused resource now", run: triggerCurrentResource },
+  { key: "s", description: "Star the shown or focused resource", run: starCurrentResource },
+  {
+    key: "x",
+    description: "Select the focused resource",
+    run: selectFocusedResource,
+    isAvailable: inOverview,
+  },
+  { key: "w", description: "Why and when", run: () => togglePanel("why"), isAvailable: inResourceView },
+  { key: "c", description: "In the cluster", run: () => togglePanel("cluster"), isAvailable: inResourceView },
   {
     key: "/",
-    meaning: "Filter",
+    description: "Filter",
     run: () => document.querySelector<HTMLInputElement>("[data-filter]")?.focus(),
   },
-  { key: "f", meaning: "Follow the end of the log", run: () => shownLog.follow?.(), there: inLog },
-  { key: "n", meaning: "Next match in the log", run: () => shownLog.jump?.("next match"), there: inLog },
+  {
+    key: "f",
+    description: "Follow the end of the log",
+    run: () => logActions.follow?.(),
+    isAvailable: hasLog,
+  },
+  {
+    key: "n",
+    description: "Next match in the log",
+    run: () => logActions.jump?.("next match"),
+    isAvailable: hasLog,
+  },
   {
     key: "N",
-    meaning: "Previous match in the log",
-    run: () => shownLog.jump?.("previous match"),
-    there: inLog,
+    description: "Previous match in the log",
+    run: () => logActions.jump?.("previous match"),
+    isAvailable: hasLog,
   },
-  { key: "e", meaning: "Next error in the log", run: () => shownLog.jump?.("next error"), there: inLog },
+  {
+    key: "e",
+    description: "Next error in the log",
+    run: () => logActions.jump?.("next error"),
+    isAvailable: hasLog,
+  },
   {
     key: "E",
-    meaning: "Previous error in the log",
-    run: () => shownLog.jump?.("previous error"),
-    there: inLog,
+    description: "Previous error in the log",
+    run: () => logActions.jump?.("previous error"),
+    isAvailable: hasLog,
   },
   {
     key: "ArrowDown",
-    words: "↓",
-    meaning: "Next line of the log",
-    run: () => shownLog.step?.(1),
-    there: nearLog,
+    display: "↓",
+    description: "Next line of the log",
+    run: () => logActions.moveCursor?.(1),
+    isAvailable: arrowsMoveInLog,
   },
   {
     key: "ArrowUp",
-    words: "↑",
-    meaning: "Previous line of the log",
-    run: () => shownLog.step?.(-1),
-    there: nearLog,
+    display: "↑",
+    description: "Previous line of the log",
+    run: () => logActions.moveCursor?.(-1),
+    isAvailable: arrowsMoveInLog,
   },
   {
     key: "Enter",
-    meaning: "Fields, or the rest, of that line",
-    run: () => shownLog.unfold?.(),
-    there: atLog,
+    description: "Fields, or the rest, of that line",
+    run: () => logActions.expandLine?.(),
+    isAvailable: logLinesHaveFocus,
   },
-  { key: "y", meaning: "Copy the link to that line", run: () => shownLog.link?.(), there: inLog },
-  { key: "T", meaning: "Times in the log", run: () => toggle("times"), there: inLog },
-  { key: "W", meaning: "Wrap long lines", run: () => toggle("wrap"), there: inLog },
-  { key: "+", meaning: "Larger letters in the log", run: () => resize(1), there: inLog },
-  { key: "-", meaning: "Smaller letters in the log", run: () => resize(-1), there: inLog },
-  { key: "J", meaning: "JSON lines as fields", run: () => toggle("structured"), there: inLog },
-  { key: "Escape", words: "Esc", meaning: "Clear the filter; leave it; back to the overview", run: leave },
-  { key: "?", meaning: "This help", run: () => (helpShown.value = !helpShown.value) },
+  {
+    key: "y",
+    description: "Copy the link to that line",
+    run: () => logActions.copyLineLink?.(),
+    isAvailable: hasLog,
+  },
+  { key: "T", description: "Times in the log", run: () => toggleDisplayOption("times"), isAvailable: hasLog },
+  { key: "W", description: "Wrap long lines", run: () => toggleDisplayOption("wrap"), isAvailable: hasLog },
+  { key: "+", description: "Larger letters in the log", run: () => changeTextSize(1), isAvailable: hasLog },
+  { key: "-", description: "Smaller letters in the log", run: () => changeTextSize(-1), isAvailable: hasLog },
+  {
+    key: "J",
+    description: "JSON lines as fields",
+    run: () => toggleDisplayOption("structured"),
+    isAvailable: hasLog,
+  },
+  {
+    key: "Escape",
+    display: "Esc",
+    description: "Clear the filter; leave it; back to the overview",
+    run: goBack,
+  },
+  { key: "?", description: "This help", run: () => (isHelpOpen.value = !isHelpOpen.value) },
 ];
 
 /** Those that are not one key alone. */
-export const chords: readonly { words: string; meaning: string }[] = [
-  { words: "Ctrl K", meaning: "Commands" },
-  { words: "Enter", meaning: "In a filter of resources: leave the field and keep the filter" },
-  { words: "Shift 1–9", meaning: "Open an endpoint of the resource" },
-  { words: "Ctrl ⌫", meaning: "Clear the log" },
+export const keyCombinations: readonly { display: string; description: string }[] = [
+  { display: "Ctrl K", description: "Commands" },
+  { display: "Enter", description: "In a filter of resources: leave the field and keep the filter" },
+  { display: "Shift 1–9", description: "Open an endpoint of the resource" },
+  { display: "Ctrl ⌫", description: "Clear the log" },
 ];
 
-export function startKeys(): void {
+export function startShortcuts(): void {
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
-      paletteShown.value = !paletteShown.peek();
+      isPaletteOpen.value = !isPaletteOpen.peek();
       return;
     }
     const target = event.target as HTMLElement;
     if (target.matches("input:not([type=checkbox]), textarea, select")) {
-      if (event.key === "Escape") leaveField(event, target as HTMLInputElement);
+      if (event.key === "Escape") clearOrLeaveField(event, target as HTMLInputElement);
       // Keeps the filter, so that j and k go through what it left. The log's filter has its own use of Enter.
       else if (event.key === "Enter" && target.matches("[type=search]") && !target.closest("dialog"))
         target.blur();
@@ -123,13 +159,13 @@ export function startKeys(): void {
     }
     // An open dialog deals with its own keys.
     const dialog = document.querySelector("dialog[open]") !== null;
-    if (dialog && !(helpShown.peek() && event.key === "?")) return;
-    if (actOn(event)) event.preventDefault();
+    if (dialog && !(isHelpOpen.peek() && event.key === "?")) return;
+    if (runShortcut(event)) event.preventDefault();
   });
 }
 
 /** Escape clears a search field that holds text, and leaves one that is empty. Dialogs close themselves. */
-function leaveField(event: KeyboardEvent, field: HTMLInputElement): void {
+function clearOrLeaveField(event: KeyboardEvent, field: HTMLInputElement): void {
   if (field.closest("dialog")) return;
   event.preventDefault();
   if (field.type !== "search" || field.value === "") {
@@ -141,18 +177,18 @@ function leaveField(event: KeyboardEvent, field: HTMLInputElement): void {
 }
 
 /** True: the key was for the page. */
-function actOn(event: KeyboardEvent): boolean {
+function runShortcut(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey) {
-    if (event.key !== "Backspace" || event.altKey || !shownLog.clear) return false;
-    shownLog.clear();
+    if (event.key !== "Backspace" || event.altKey || !logActions.clear) return false;
+    logActions.clear();
     return true;
   }
-  if (event.key.length === 1 && !singleKeys.peek()) return false;
+  if (event.key.length === 1 && !singleKeysEnabled.peek()) return false;
   // By its place on the keyboard: what is written there differs.
   const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
   if (digit !== undefined && event.shiftKey && openEndpoint(Number(digit))) return true;
-  const action = keys.find(({ key }) => key === event.key);
-  if (!action || action.there?.() === false) return false;
+  const action = shortcuts.find(({ key }) => key === event.key);
+  if (!action || action.isAvailable?.() === false) return false;
   action.run();
   return true;
 }
@@ -163,19 +199,19 @@ function focusedIn(selector: string): boolean {
 }
 
 /** Arrows are the log's unless something else has the focus. */
-function nearLog(): boolean {
-  return inLog() && focusedIn("#log-lines, #log-lines *");
+function arrowsMoveInLog(): boolean {
+  return hasLog() && focusedIn("#log-lines, #log-lines *");
 }
 
 /** Links and buttons in a line have their own use of Enter. */
-function atLog(): boolean {
-  return inLog() && focusedIn("#log-lines");
+function logLinesHaveFocus(): boolean {
+  return hasLog() && focusedIn("#log-lines");
 }
 
-function leave(): void {
-  if (shownLog.clearFilter?.()) return;
-  if (!inOverview()) go({ view: "overview" });
-  else if (selected.peek().size > 0) selectNone();
+function goBack(): void {
+  if (logActions.clearFilter?.()) return;
+  if (!inOverview()) navigate({ view: "overview" });
+  else if (selection.peek().size > 0) clearSelection();
   else {
     nameFilter.value = "";
     stateFilter.value = undefined;
@@ -183,21 +219,23 @@ function leave(): void {
 }
 
 /** The row that has the focus, in the overview. */
-function focusedName(): string | undefined {
+function focusedResource(): string | undefined {
   return document.activeElement?.closest<HTMLElement>("[data-resource]")?.dataset["resource"];
 }
 
-function step(by: number): void {
-  if (inOverview()) stepRows(by);
-  else stepResources(by);
+function moveBy(by: number): void {
+  if (inOverview()) moveRowFocus(by);
+  else moveToResource(by);
 }
 
-function stepRows(by: number): void {
+function moveRowFocus(by: number): void {
   const links = [...document.querySelectorAll<HTMLAnchorElement>("tr[data-resource] a.name")];
   const row = document.activeElement?.closest("tr");
   const focused = links.findIndex((link) => link.closest("tr") === row);
   // From where one was, if one was somewhere.
-  const last = links.find((link) => link.closest<HTMLElement>("tr")?.dataset["resource"] === visited.name);
+  const last = links.find(
+    (link) => link.closest<HTMLElement>("tr")?.dataset["resource"] === lastVisited.name,
+  );
   const next = focused >= 0 ? links[focused + by] : (last ?? links.at(by > 0 ? 0 : -1));
   next?.focus();
   // Rows that come into sight with it are drawn whole by then, and may be higher than they were thought to be.
@@ -205,42 +243,42 @@ function stepRows(by: number): void {
 }
 
 /** Through the list beside the log, as it is shown. */
-function stepResources(by: number): void {
+function moveToResource(by: number): void {
   const current = route.peek();
   const items = [...document.querySelectorAll<HTMLElement>(".side [data-name]")];
   // One may be in several groups.
   const names = [...new Set(items.map((item) => item.dataset["name"] ?? ""))];
   const at = current.view === "resource" ? names.indexOf(current.name) : -1;
   const next = names[at + by];
-  if (next !== undefined) go({ view: "resource", name: next });
-  else if (at + by < 0) go({ view: "logs" });
+  if (next !== undefined) navigate({ view: "resource", name: next });
+  else if (at + by < 0) navigate({ view: "logs" });
 }
 
-function currentName(): string | undefined {
+function currentResource(): string | undefined {
   const current = route.peek();
-  return current.view === "resource" ? current.name : focusedName();
+  return current.view === "resource" ? current.name : focusedResource();
 }
 
-function triggerCurrent(): void {
-  const name = currentName();
-  if (name !== undefined) trigger(name);
+function triggerCurrentResource(): void {
+  const name = currentResource();
+  if (name !== undefined) triggerUpdate(name);
 }
 
-function starCurrent(): void {
-  const name = currentName();
+function starCurrentResource(): void {
+  const name = currentResource();
   if (name !== undefined) toggleStar(name);
 }
 
-function selectCurrent(): void {
-  const name = focusedName();
+function selectFocusedResource(): void {
+  const name = focusedResource();
   if (name !== undefined) toggleSelected(name);
 }
 
 function openEndpoint(number: number): boolean {
-  const name = currentName();
+  const name = currentResource();
   const links = name === undefined ? [] : (session.resource(name)?.peek().status.endpointLinks ?? []);
-  const href = links.map(safeAddress).filter((address) => address !== undefined)[number - 1];
+  const href = links.map(safeUrl).filter((address) => address !== undefined)[number - 1];
   if (href === undefined) return false;
-  openAddress(href);
+  openUrl(href);
   return true;
 }

@@ -1,11 +1,12 @@
 import type { UnreachableService } from "../generated/protocol";
-import { timeOfDay } from "../model/time";
-import { connection, reconnect, refusal, session, snapshot } from "../app/page";
+import { formatTimeOfDay } from "../model/time";
+import { retryUnreachable } from "../app/actions";
+import { accessRefusal, connection, session, snapshotTime } from "../app/appState";
 
 /** What concerns the whole session: a lost connection, a fatal error, an unreachable cluster. */
 export function Banner() {
   const lost = connection.state.value === "lost";
-  const refused = refusal.value;
+  const refused = accessRefusal.value;
   const fatal = session.session.value?.status.fatalError;
   return (
     <div aria-live="assertive">
@@ -31,7 +32,7 @@ export function Banner() {
         <div class="banner lost" role="alert">
           <span>
             <strong>No connection to lilt.</strong>{" "}
-            {session.known.value
+            {session.isLoaded.value
               ? "What you see is the last known state. The page comes back by itself."
               : "Is it running? The page comes up by itself."}
           </span>
@@ -45,9 +46,9 @@ export function Banner() {
           <strong>The session has failed.</strong> <span>{fatal}</span>
         </div>
       ) : null}
-      {session.unreachable.value.map((service, at) => (
+      {session.unreachable.value.map((service, index) => (
         // Two clusters may have engines of the same title.
-        <Unreachable key={`${at} ${service.title}`} service={service} />
+        <Unreachable key={`${index} ${service.title}`} service={service} />
       ))}
     </div>
   );
@@ -58,13 +59,13 @@ function Unreachable({ service: { title, message, server, hint, since } }: { ser
     <div class="banner unreachable" role="alert">
       <div>
         <p>
-          <strong>{title}</strong> since <time dateTime={since}>{timeOfDay(since)}</time>. {message}
+          <strong>{title}</strong> since <time dateTime={since}>{formatTimeOfDay(since)}</time>. {message}
         </p>
         {server && !message.includes(server) ? <p class="muted">Server: {server}</p> : null}
         {hint ? <p class="muted">Hint: {hint}</p> : null}
       </div>
-      {snapshot.value === undefined ? (
-        <button type="button" onClick={reconnect}>
+      {snapshotTime.value === undefined ? (
+        <button type="button" onClick={retryUnreachable}>
           Retry now
         </button>
       ) : null}

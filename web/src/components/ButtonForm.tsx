@@ -1,45 +1,45 @@
 /** The form that a button of the Tiltfile asks for before it is clicked. */
 
 import { signal, useSignal } from "@preact/signals";
-import type { ButtonAnswer, ButtonInput, UIButton } from "../model/buttonTypes";
-import { asks, click, firstAnswers } from "../model/buttonClick";
-import { notify } from "../app/page";
+import type { ButtonInputValue, ButtonInput, UIButton } from "../model/buttonTypes";
+import { needsForm, sendClick, initialInputValues } from "../model/buttonClick";
+import { showToast } from "../app/appState";
 import { useModal } from "./useModal";
 
-const asked = signal<UIButton | undefined>(undefined);
+const formButton = signal<UIButton | undefined>(undefined);
 
 /** Names of buttons whose clicks are on their way. */
-export const pending = signal<ReadonlySet<string>>(new Set());
+export const pendingClicks = signal<ReadonlySet<string>>(new Set());
 
 /** A click, or the form that comes before it. */
-export function press(button: UIButton): void {
-  if (asks(button)) asked.value = button;
-  else void tell(button, firstAnswers(button));
+export function pressButton(button: UIButton): void {
+  if (needsForm(button)) formButton.value = button;
+  else void submit(button, initialInputValues(button));
 }
 
-async function tell(button: UIButton, answers: readonly ButtonAnswer[]): Promise<void> {
+async function submit(button: UIButton, values: readonly ButtonInputValue[]): Promise<void> {
   const { name } = button.metadata;
-  pending.value = new Set(pending.peek()).add(name);
+  pendingClicks.value = new Set(pendingClicks.peek()).add(name);
   try {
-    await click(button, answers);
+    await sendClick(button, values);
   } catch (error) {
-    notify(`${button.spec.text}: ${error instanceof Error ? error.message : String(error)}`);
+    showToast(`${button.spec.text}: ${error instanceof Error ? error.message : String(error)}`);
   }
-  pending.value = new Set([...pending.peek()].filter((other) => other !== name));
+  pendingClicks.value = new Set([...pendingClicks.peek()].filter((other) => other !== name));
 }
 
-export function ButtonForm() {
-  const button = asked.value;
+export function ButtonFormDialog() {
+  const button = formButton.value;
   return button ? <Form key={button.metadata.name} button={button} /> : null;
 }
 
 function Form({ button }: { button: UIButton }) {
-  const close = () => (asked.value = undefined);
+  const close = () => (formButton.value = undefined);
   const dialog = useModal(close);
-  const answers = useSignal(firstAnswers(button));
+  const values = useSignal(initialInputValues(button));
   const inputs = button.spec.inputs ?? [];
-  const change = (index: number, answer: ButtonAnswer) => {
-    answers.value = answers.peek().map((old, at) => (at === index ? answer : old));
+  const change = (index: number, value: ButtonInputValue) => {
+    values.value = values.peek().map((old, at) => (at === index ? value : old));
   };
   const id = `button-${button.metadata.name}`;
   return (
@@ -49,14 +49,14 @@ function Form({ button }: { button: UIButton }) {
         onSubmit={(event) => {
           event.preventDefault();
           close();
-          void tell(button, answers.peek());
+          void submit(button, values.peek());
         }}
       >
         <h2 id={id}>{button.spec.text}</h2>
         {inputs.map((input, index) => {
-          const answer = answers.value[index];
-          return input.hidden || !answer ? null : (
-            <Input key={input.name} input={input} answer={answer} onChange={(next) => change(index, next)} />
+          const value = values.value[index];
+          return input.hidden || !value ? null : (
+            <Input key={input.name} input={input} value={value} onChange={(next) => change(index, next)} />
           );
         })}
         {button.spec.requiresConfirmation ? <p>Really do this?</p> : null}
@@ -75,11 +75,11 @@ function Form({ button }: { button: UIButton }) {
 
 interface InputProperties {
   input: ButtonInput;
-  answer: ButtonAnswer;
-  onChange: (answer: ButtonAnswer) => void;
+  value: ButtonInputValue;
+  onChange: (value: ButtonInputValue) => void;
 }
 
-function Input({ input, answer, onChange }: InputProperties) {
+function Input({ input, value, onChange }: InputProperties) {
   const { name } = input;
   const label = input.label || name;
   if (input.bool) {
@@ -87,7 +87,7 @@ function Input({ input, answer, onChange }: InputProperties) {
       <label class="check">
         <input
           type="checkbox"
-          checked={answer.bool?.value === true}
+          checked={value.bool?.value === true}
           onChange={(event) => onChange({ name, bool: { value: event.currentTarget.checked } })}
         />
         {label}
@@ -99,7 +99,7 @@ function Input({ input, answer, onChange }: InputProperties) {
       <span>{label}</span>
       {input.choice ? (
         <select
-          value={answer.choice?.value}
+          value={value.choice?.value}
           onChange={(event) => onChange({ name, choice: { value: event.currentTarget.value } })}
         >
           {(input.choice.choices ?? []).map((choice) => (
@@ -109,7 +109,7 @@ function Input({ input, answer, onChange }: InputProperties) {
       ) : (
         <input
           type="text"
-          value={answer.text?.value ?? ""}
+          value={value.text?.value ?? ""}
           placeholder={input.text?.placeholder}
           onInput={(event) => onChange({ name, text: { value: event.currentTarget.value } })}
         />

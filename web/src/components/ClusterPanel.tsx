@@ -4,118 +4,124 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ReportedNotice, ReportedObject, UIResource } from "../generated/protocol";
 import {
-  conditionShape,
-  conditionWords,
-  containerWords,
-  fetchClusterFacts,
-  fetchObjects,
-  type ClusterFacts,
+  conditionIcon,
+  conditionDetail,
+  describeContainer,
+  fetchClusterDetails,
+  fetchAppliedObjects,
+  type ClusterDetails,
   type Forward,
   type ObjectCondition,
   type Pod,
 } from "../model/clusterDetails";
-import { ago, now, timeOfDay } from "../model/time";
-import { snapshot } from "../app/page";
+import { formatAge, now, formatTimeOfDay } from "../model/time";
+import { snapshotTime } from "../app/appState";
 import { CopyButton } from "./CopyButton";
-import { Mark } from "./StatusIcon";
+import { StatusIcon } from "./StatusIcon";
 
 /** Events and conditions come without a change of the resource. */
-const LOOK_AGAIN = 3_000;
+const REFRESH_INTERVAL = 3_000;
 /** Between two questions to the session, however often a resource changes. */
-const PACE = 500;
+const MIN_INTERVAL = 500;
 /** Of a cluster that answers slowly less is asked: it rests this many times as long as it worked. */
-const RESTS = 10;
-const SHOWN_AT_FIRST = 8;
+const IDLE_FACTOR = 10;
+const INITIAL_EVENTS = 8;
 
 export function ClusterPanel({ resource }: { resource: UIResource }) {
-  const facts = useSignal<ClusterFacts | undefined>(undefined);
+  const details = useSignal<ClusterDetails | undefined>(undefined);
   const objects = useSignal<readonly ReportedObject[] | undefined>(undefined);
-  const failure = useSignal("");
-  const unread = useSignal("");
+  const detailsError = useSignal("");
+  const objectsError = useSignal("");
   const name = resource.metadata.name;
   // Not at each change, of which there may be many: the cluster is asked, and the pause between questions holds.
   useEffect(() => {
-    [facts.value, objects.value, unread.value] = [undefined, undefined, ""];
-    return keepLooking(() => fetchObjects(name), objects, unread);
+    [details.value, objects.value, objectsError.value] = [undefined, undefined, ""];
+    return poll(() => fetchAppliedObjects(name), objects, objectsError);
   }, [name]);
   // The session knows these itself: after a change they are asked for soon, but not for each of many.
-  const asked = useRef(-Infinity);
+  const lastFetchAt = useRef(-Infinity);
   useEffect(() => {
-    const look = () => {
-      asked.current = performance.now();
-      return fetchClusterFacts(name);
+    const load = () => {
+      lastFetchAt.current = performance.now();
+      return fetchClusterDetails(name);
     };
-    return keepLooking(look, facts, failure, asked.current + PACE - performance.now());
+    return poll(load, details, detailsError, lastFetchAt.current + MIN_INTERVAL - performance.now());
   }, [resource]);
   return (
     <div class="cluster">
-      <Objects known={resource.status.k8sResourceInfo?.displayNames ?? []} found={objects.value} />
-      {unread.value ? <p class="muted">Conditions of objects are not known: {unread.value}</p> : null}
-      {failure.value ? <p class="muted">Pods and events are not known: {failure.value}</p> : null}
-      {facts.value?.pods.map((pod) => (
-        <PodFacts key={pod.name} pod={pod} />
+      <Objects names={resource.status.k8sResourceInfo?.displayNames ?? []} reported={objects.value} />
+      {objectsError.value ? (
+        <p class="muted">Conditions of objects are not known: {objectsError.value}</p>
+      ) : null}
+      {detailsError.value ? <p class="muted">Pods and events are not known: {detailsError.value}</p> : null}
+      {details.value?.pods.map((pod) => (
+        <PodDetails key={pod.name} pod={pod} />
       ))}
-      {facts.value && facts.value.forwards.length > 0 ? <Forwards forwards={facts.value.forwards} /> : null}
-      {facts.value ? <Events notices={facts.value.notices} /> : null}
+      {details.value && details.value.forwards.length > 0 ? (
+        <Forwards forwards={details.value.forwards} />
+      ) : null}
+      {details.value ? <Events events={details.value.events} /> : null}
     </div>
   );
 }
 
 /** Asks now, or after a pause, and again, one question after the other, until it is stopped. */
-function keepLooking<Found>(
-  ask: () => Promise<Found>,
-  found: Signal<Found | undefined>,
+function poll<Value>(
+  fetchValue: () => Promise<Value>,
+  value: Signal<Value | undefined>,
   failure: Signal<string>,
-  pause = 0,
+  initialDelay = 0,
 ): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let wanted = true;
-  const look = async () => {
-    const began = performance.now();
+  let isActive = true;
+  const refresh = async () => {
+    const startedAt = performance.now();
     if (!document.hidden) {
       try {
-        const answer = await ask();
-        if (wanted) [found.value, failure.value] = [answer, ""];
+        const fetched = await fetchValue();
+        if (isActive) [value.value, failure.value] = [fetched, ""];
       } catch (error) {
-        if (wanted) failure.value = error instanceof Error ? error.message : String(error);
+        if (isActive) failure.value = error instanceof Error ? error.message : String(error);
       }
     }
     // Nothing of a snapshot changes.
-    if (snapshot.peek() !== undefined && !document.hidden) return;
-    const rest = Math.max(LOOK_AGAIN, RESTS * (performance.now() - began));
-    if (wanted) timer = setTimeout(() => void look(), rest);
+    if (snapshotTime.peek() !== undefined && !document.hidden) return;
+    const delay = Math.max(REFRESH_INTERVAL, IDLE_FACTOR * (performance.now() - startedAt));
+    if (isActive) timer = setTimeout(() => void refresh(), delay);
   };
-  if (pause > 0) timer = setTimeout(() => void look(), pause);
-  else void look();
+  if (initialDelay > 0) timer = setTimeout(() => void refresh(), initialDelay);
+  else void refresh();
   return () => {
-    wanted = false;
+    isActive = false;
     clearTimeout(timer);
   };
 }
 
 /** What was applied: with what the cluster says of it, and by name alone where it says nothing. */
 function Objects({
-  known,
-  found,
+  names,
+  reported,
 }: {
-  known: readonly string[];
-  found: readonly ReportedObject[] | undefined;
+  names: readonly string[];
+  reported: readonly ReportedObject[] | undefined;
 }) {
   const all =
-    found && found.length > 0 ? found : known.map((name): ReportedObject => ({ name, conditions: [] }));
+    reported && reported.length > 0
+      ? reported
+      : names.map((name): ReportedObject => ({ name, conditions: [] }));
   if (all.length === 0) return null;
-  const tells = ({ conditions, remark }: ReportedObject) => conditions.length > 0 || Boolean(remark);
-  const silent = all.filter((object) => !tells(object));
+  const hasReport = ({ conditions, remark }: ReportedObject) => conditions.length > 0 || Boolean(remark);
+  const withoutReport = all.filter((object) => !hasReport(object));
   return (
     <section aria-label="Objects">
       <h3>Objects</h3>
       <ul class="objects">
-        {all.filter(tells).map(({ name, conditions, remark }) => (
+        {all.filter(hasReport).map(({ name, conditions, remark }) => (
           <li key={name}>
             <span class="mono">{name}</span>
             {remark ? (
               <span class="object-remark">
-                <Mark shape="error" />
+                <StatusIcon shape="error" />
                 {remark}
               </span>
             ) : null}
@@ -123,9 +129,9 @@ function Objects({
           </li>
         ))}
       </ul>
-      {silent.length > 0 ? (
+      {withoutReport.length > 0 ? (
         <ul class="chips">
-          {silent.map(({ name }) => (
+          {withoutReport.map(({ name }) => (
             <li class="chip mono" key={name}>
               {name}
             </li>
@@ -141,21 +147,21 @@ function Conditions({ conditions, of }: { conditions: readonly ObjectCondition[]
     <ul class="conditions" aria-label={`Conditions of ${of}`}>
       {conditions.map((condition) => (
         <li key={condition.type} title={condition.message}>
-          <Mark shape={conditionShape(condition)} />
+          <StatusIcon shape={conditionIcon(condition)} />
           {condition.type}
-          <span class="muted">{conditionWords(condition)}</span>
+          <span class="muted">{conditionDetail(condition)}</span>
         </li>
       ))}
     </ul>
   );
 }
 
-function PodFacts({ pod }: { pod: Pod }) {
+function PodDetails({ pod }: { pod: Pod }) {
   return (
     <section class="pod-facts" aria-label={`Pod ${pod.name}`}>
       <h3>
         <span class="mono">{pod.name}</span>
-        <CopyButton text={pod.name} what={`the pod's name ${pod.name}`} />
+        <CopyButton text={pod.name} description={`the pod's name ${pod.name}`} />
         <span class="muted">{pod.status || pod.phase}</span>
       </h3>
       {pod.errors?.map((error) => (
@@ -167,7 +173,8 @@ function PodFacts({ pod }: { pod: Pod }) {
       <ul class="containers" aria-label="Containers">
         {pod.containers?.map((container) => (
           <li key={container.name}>
-            <span class="mono">{container.name}</span> <span class="muted">{containerWords(container)}</span>
+            <span class="mono">{container.name}</span>{" "}
+            <span class="muted">{describeContainer(container)}</span>
           </li>
         ))}
       </ul>
@@ -182,7 +189,7 @@ function Forwards({ forwards }: { forwards: readonly Forward[] }) {
       <ul class="conditions">
         {forwards.map((forward) => (
           <li key={forward.localPort}>
-            <Mark shape={forward.error ? "error" : forward.open ? "ok" : "waiting"} />
+            <StatusIcon shape={forward.error ? "error" : forward.open ? "ok" : "waiting"} />
             {forward.host || "localhost"}:{forward.localPort} → {forward.containerPort}
             <span class="muted"> {forward.error || (forward.open ? "open" : "waits for a pod")}</span>
           </li>
@@ -193,32 +200,32 @@ function Forwards({ forwards }: { forwards: readonly Forward[] }) {
 }
 
 /** What the cluster reported, newest first. */
-function Events({ notices }: { notices: readonly ReportedNotice[] }) {
-  const all = useSignal(false);
-  const shown = all.value ? notices : notices.slice(0, SHOWN_AT_FIRST);
+function Events({ events }: { events: readonly ReportedNotice[] }) {
+  const showAll = useSignal(false);
+  const shown = showAll.value ? events : events.slice(0, INITIAL_EVENTS);
   return (
     <section aria-label="Events">
       <h3>Events</h3>
-      {notices.length === 0 ? <p class="muted">The cluster has reported nothing.</p> : null}
+      {events.length === 0 ? <p class="muted">The cluster has reported nothing.</p> : null}
       <ol class="events">
-        {shown.map((notice, index) => (
-          <li key={`${notices.length - index}`} class={notice.warning ? "warning" : ""}>
-            <Mark shape={notice.warning ? "error" : "ok"} />
+        {shown.map((event, index) => (
+          <li key={`${events.length - index}`} class={event.warning ? "warning" : ""}>
+            <StatusIcon shape={event.warning ? "error" : "ok"} />
             <span>
-              <strong>{notice.reason}</strong>
-              {notice.warning ? <span class="hidden"> (warning)</span> : null}{" "}
-              <span class="muted mono">{notice.about}</span>{" "}
-              <time class="muted" dateTime={notice.at} title={timeOfDay(notice.at)}>
-                {ago(notice.at, now.value)}
+              <strong>{event.reason}</strong>
+              {event.warning ? <span class="hidden"> (warning)</span> : null}{" "}
+              <span class="muted mono">{event.about}</span>{" "}
+              <time class="muted" dateTime={event.at} title={formatTimeOfDay(event.at)}>
+                {formatAge(event.at, now.value)}
               </time>
-              <span class="event-words">{notice.message}</span>
+              <span class="event-words">{event.message}</span>
             </span>
           </li>
         ))}
       </ol>
-      {notices.length > SHOWN_AT_FIRST ? (
-        <button type="button" class="quiet" onClick={() => (all.value = !all.value)}>
-          {all.value ? "Fewer" : `All ${notices.length} events`}
+      {events.length > INITIAL_EVENTS ? (
+        <button type="button" class="quiet" onClick={() => (showAll.value = !showAll.value)}>
+          {showAll.value ? "Fewer" : `All ${events.length} events`}
         </button>
       ) : null}
     </section>

@@ -2,29 +2,29 @@
 
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { found, type Command } from "../model/commandSearch";
-import { commands } from "../app/paletteCommands";
-import { overallWord } from "../model/status";
-import { Mark } from "./StatusIcon";
+import { searchCommands, type Command } from "../model/commandSearch";
+import { paletteCommands } from "../app/paletteCommands";
+import { overallLabels } from "../model/status";
+import { StatusIcon } from "./StatusIcon";
 import { useModal } from "./useModal";
 
-export const paletteShown = signal(false);
+export const isPaletteOpen = signal(false);
 
-const MOST = 50;
+const MAX_SHOWN = 50;
 
-export function Palette() {
-  return paletteShown.value ? <Open /> : null;
+export function CommandPalette() {
+  return isPaletteOpen.value ? <PaletteDialog /> : null;
 }
 
-function Open() {
-  const close = () => (paletteShown.value = false);
+function PaletteDialog() {
+  const close = () => (isPaletteOpen.value = false);
   const dialog = useModal(close);
   const text = useSignal("");
-  const at = useSignal(0);
+  const selectedIndex = useSignal(0);
   // As they are when it opens: nothing moves under the finger.
-  const all = useMemo(commands, []);
-  const shown = found(all, text.value).slice(0, MOST);
-  const chosen = Math.min(at.value, shown.length - 1);
+  const all = useMemo(paletteCommands, []);
+  const shown = searchCommands(all, text.value).slice(0, MAX_SHOWN);
+  const selected = Math.min(selectedIndex.value, shown.length - 1);
   const run = (command: Command | undefined) => {
     if (!command) return;
     // First the focus goes back to what the command may be about.
@@ -32,16 +32,16 @@ function Open() {
     close();
     command.run();
   };
-  const pressed = (event: KeyboardEvent) => {
-    if (event.key === "ArrowDown") at.value = Math.min(chosen + 1, shown.length - 1);
-    else if (event.key === "ArrowUp") at.value = Math.max(chosen - 1, 0);
-    else if (event.key === "Enter") run(shown[chosen]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown") selectedIndex.value = Math.min(selected + 1, shown.length - 1);
+    else if (event.key === "ArrowUp") selectedIndex.value = Math.max(selected - 1, 0);
+    else if (event.key === "Enter") run(shown[selected]);
     else return;
     event.preventDefault();
   };
   useEffect(() => {
-    document.getElementById(`command-${chosen}`)?.scrollIntoView({ block: "nearest" });
-  }, [chosen]);
+    document.getElementById(`command-${selected}`)?.scrollIntoView({ block: "nearest" });
+  }, [selected]);
   return (
     <dialog
       ref={dialog}
@@ -58,29 +58,29 @@ function Open() {
         aria-label="What to do or show"
         aria-expanded="true"
         aria-controls="commands"
-        aria-activedescendant={shown.length > 0 ? `command-${chosen}` : undefined}
+        aria-activedescendant={shown.length > 0 ? `command-${selected}` : undefined}
         placeholder="A resource, or what to do"
         value={text.value}
         onInput={(event) => {
           text.value = event.currentTarget.value;
-          at.value = 0;
+          selectedIndex.value = 0;
         }}
-        onKeyDown={pressed}
+        onKeyDown={onKeyDown}
       />
       <ul id="commands" role="listbox" aria-label="Commands">
         {shown.map((command, index) => (
           <li
-            key={`${index} ${command.words}`}
+            key={`${index} ${command.label}`}
             id={`command-${index}`}
             role="option"
-            aria-selected={index === chosen}
-            onPointerMove={() => (at.value = index)}
+            aria-selected={index === selected}
+            onPointerMove={() => (selectedIndex.value = index)}
             onClick={() => run(command)}
           >
-            {command.state ? <Mark shape={command.state} /> : null}
-            <span class="command-words">{command.words}</span>
+            {command.state ? <StatusIcon shape={command.state} /> : null}
+            <span class="command-words">{command.label}</span>
             {command.state && command.state !== "ok" ? (
-              <span class="muted">{overallWord[command.state]}</span>
+              <span class="muted">{overallLabels[command.state]}</span>
             ) : null}
             {command.key ? <kbd>{command.key}</kbd> : null}
           </li>

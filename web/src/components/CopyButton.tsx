@@ -1,17 +1,17 @@
 import { copyText } from "../model/clipboard";
-import { notify } from "../app/page";
+import { showToast } from "../app/appState";
 
-export function CopyButton({ text, what }: { text: string; what: string }) {
+export function CopyButton({ text, description }: { text: string; description: string }) {
   const copy = async () => {
     const copied = await copyText(text);
-    notify(copied ? `Copied ${what}` : `This browser does not let the page copy: ${text}`);
+    showToast(copied ? `Copied ${description}` : `This browser does not let the page copy: ${text}`);
   };
   return (
     <button
       type="button"
       class="copy"
-      aria-label={`Copy ${what}`}
-      title={`Copy ${what}`}
+      aria-label={`Copy ${description}`}
+      title={`Copy ${description}`}
       onClick={() => void copy()}
     >
       <svg viewBox="0 0 16 16" aria-hidden="true">

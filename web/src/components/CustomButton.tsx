@@ -1,9 +1,9 @@
 /** A button of the Tiltfile. */
 
 import type { UIButton } from "../model/buttonTypes";
-import { asks } from "../model/buttonClick";
-import { snapshot } from "../app/page";
-import { pending, press } from "./ButtonForm";
+import { needsForm } from "../model/buttonClick";
+import { snapshotTime } from "../app/appState";
+import { pendingClicks, pressButton } from "./ButtonForm";
 import { hasOwnColors, NamedIcon } from "./NamedIcon";
 
 export function CustomButtons({ buttons }: { buttons: readonly UIButton[] }) {
@@ -22,23 +22,23 @@ function CustomButton({ button }: { button: UIButton }) {
     <button
       type="button"
       class="custom"
-      disabled={button.spec.disabled === true || snapshot.value !== undefined}
-      aria-busy={pending.value.has(button.metadata.name)}
-      aria-haspopup={asks(button) ? "dialog" : undefined}
-      onClick={() => press(button)}
+      disabled={button.spec.disabled === true || snapshotTime.value !== undefined}
+      aria-busy={pendingClicks.value.has(button.metadata.name)}
+      aria-haspopup={needsForm(button) ? "dialog" : undefined}
+      onClick={() => pressButton(button)}
     >
-      <Icon button={button} />
+      <ButtonIcon button={button} />
       {button.spec.text}
     </button>
   );
 }
 
 /** As an image: drawings of a Tiltfile must not run script here. */
-function Icon({ button }: { button: UIButton }) {
+function ButtonIcon({ button }: { button: UIButton }) {
   const { iconSVG, iconName } = button.spec;
   if (!iconSVG) return iconName ? <NamedIcon name={iconName} /> : null;
-  const address = `data:image/svg+xml,${encodeURIComponent(iconSVG)}`;
-  if (hasOwnColors(iconSVG)) return <img class="icon" alt="" src={address} />;
+  const dataUrl = `data:image/svg+xml,${encodeURIComponent(iconSVG)}`;
+  if (hasOwnColors(iconSVG)) return <img class="icon" alt="" src={dataUrl} />;
   // One without colours of its own is drawn in the colour of the text beside it, as Tilt does.
-  return <span class="icon stencil" style={{ maskImage: `url("${address}")` }} aria-hidden="true" />;
+  return <span class="icon stencil" style={{ maskImage: `url("${dataUrl}")` }} aria-hidden="true" />;
 }

@@ -1,19 +1,19 @@
 import type { EndpointLink } from "../generated/protocol";
-import { endpointLabel, isPage, safeAddress } from "../model/endpoint";
+import { endpointLabel, isWebPage, safeUrl } from "../model/endpoint";
 
 export function Endpoints({ links }: { links: readonly EndpointLink[] | undefined }) {
   if (!links?.length) return null;
   return (
     <ul class="endpoints" aria-label="Endpoints">
       {links.map((link) => {
-        const href = safeAddress(link);
+        const href = safeUrl(link);
         const label = endpointLabel(link);
         return (
           <li key={link.url}>
             {href ? (
               <a
                 href={href}
-                target={isPage(href) ? "_blank" : undefined}
+                target={isWebPage(href) ? "_blank" : undefined}
                 rel="noopener noreferrer"
                 title={link.url}
               >

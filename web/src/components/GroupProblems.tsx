@@ -1,21 +1,23 @@
 /** So that a closed group does not hide what needs attention. */
 
-import { overall, overallWord } from "../model/status";
-import { session } from "../app/page";
-import { Mark } from "./StatusIcon";
+import { overallStatus, overallLabels } from "../model/status";
+import { session } from "../app/appState";
+import { StatusIcon } from "./StatusIcon";
 
-const troubles = ["error", "busy", "starting", "waiting"] as const;
+const problemStatuses = ["error", "busy", "starting", "waiting"] as const;
 
-export function Troubles({ names }: { names: readonly string[] }) {
-  const states = names.map((name) => session.resource(name)?.value).map((found) => found && overall(found));
+export function GroupProblems({ names }: { names: readonly string[] }) {
+  const statuses = names
+    .map((name) => session.resource(name)?.value)
+    .map((found) => found && overallStatus(found));
   return (
     <span class="troubles">
-      {troubles.map((state) => {
-        const count = states.filter((found) => found === state).length;
+      {problemStatuses.map((state) => {
+        const count = statuses.filter((found) => found === state).length;
         return count === 0 ? null : (
-          <span key={state} title={`${count} ${overallWord[state]}`}>
-            <Mark shape={state} />
-            {count} <span class="hidden">{overallWord[state]}</span>
+          <span key={state} title={`${count} ${overallLabels[state]}`}>
+            <StatusIcon shape={state} />
+            {count} <span class="hidden">{overallLabels[state]}</span>
           </span>
         );
       })}

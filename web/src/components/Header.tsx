@@ -1,59 +1,67 @@
-import { helpShown } from "../app/shortcuts";
-import { go, route } from "../model/route";
+import { isHelpOpen } from "../app/shortcuts";
+import { navigate, route } from "../model/route";
 import { TILTFILE } from "../model/session";
-import { overalls, overallWord, type Overall } from "../model/status";
-import { notifying } from "../model/notifications";
-import { dateAndTime } from "../model/time";
+import { overallStatuses, overallLabels, type OverallStatus } from "../model/status";
+import { notificationsEnabled } from "../model/notifications";
+import { formatDateTime } from "../model/time";
 import { stateFilter } from "../model/listSettings";
-import { buttons, connection, notifyMe, session, snapshot, version } from "../app/page";
+import { switchNotifications } from "../app/actions";
+import { buttons, connection, liltVersion, session, snapshotTime } from "../app/appState";
 import { CustomButtons } from "./CustomButton";
-import { Link } from "./RouteLink";
-import { Mark } from "./StatusIcon";
-import { paletteShown } from "./CommandPalette";
-import { Sessions } from "./SessionMenu";
+import { RouteLink } from "./RouteLink";
+import { StatusIcon } from "./StatusIcon";
+import { isPaletteOpen } from "./CommandPalette";
+import { SessionMenu } from "./SessionMenu";
 
 export function Header() {
   return (
     <header class="top">
-      <Link to={{ view: "overview" }} class="brand" aria-label="lilt, overview">
+      <RouteLink to={{ view: "overview" }} class="brand" aria-label="lilt, overview">
         <svg viewBox="0 0 16 16" aria-hidden="true">
           <rect width="16" height="16" rx="4" fill="currentColor" />
           <path d="M5.2 3.5v9M8.4 7.2v5.3M11.4 5v7.5" class="bars" />
         </svg>
         <span>lilt</span>
-      </Link>
-      <Sessions />
+      </RouteLink>
+      <SessionMenu />
       <nav aria-label="Views">
-        <Link to={{ view: "overview" }} aria-current={route.value.view === "overview" ? "page" : undefined}>
+        <RouteLink
+          to={{ view: "overview" }}
+          aria-current={route.value.view === "overview" ? "page" : undefined}
+        >
           Overview
-        </Link>
-        <Link to={{ view: "logs" }} aria-current={route.value.view === "logs" ? "page" : undefined}>
+        </RouteLink>
+        <RouteLink to={{ view: "logs" }} aria-current={route.value.view === "logs" ? "page" : undefined}>
           All logs
-        </Link>
+        </RouteLink>
       </nav>
-      <Counts />
+      <StatusCounts />
       <div class="aside">
-        <CustomButtons buttons={buttons.global} />
-        <Live />
-        {version.value ? <span class="version">{version.value}</span> : null}
+        <CustomButtons buttons={buttons.inNavigationBar} />
+        <ConnectionStatus />
+        {liltVersion.value ? <span class="version">{liltVersion.value}</span> : null}
         <button
           type="button"
           class="quiet"
-          aria-pressed={notifying.value}
+          aria-pressed={notificationsEnabled.value}
           aria-label="Notify me of failures"
-          title={notifying.value ? "Notifications are on" : "Notify me when something fails or works again"}
-          onClick={() => void notifyMe()}
+          title={
+            notificationsEnabled.value
+              ? "Notifications are on"
+              : "Notify me when something fails or works again"
+          }
+          onClick={() => void switchNotifications()}
         >
           <svg viewBox="0 0 16 16" aria-hidden="true" class="bell">
             <path d="M3.5 11.5h9l-1.2-1.8V7a3.3 3.3 0 0 0-6.6 0v2.7zM6.7 13.6h2.6" class="stroke thin" />
-            {notifying.value ? <circle cx="12" cy="4" r="2.5" class="on" /> : null}
+            {notificationsEnabled.value ? <circle cx="12" cy="4" r="2.5" class="on" /> : null}
           </svg>
         </button>
         <button
           type="button"
           class="quiet"
           title="Commands (Ctrl K)"
-          onClick={() => (paletteShown.value = true)}
+          onClick={() => (isPaletteOpen.value = true)}
         >
           <kbd aria-hidden="true">Ctrl K</kbd>
           <svg viewBox="0 0 16 16" aria-hidden="true" class="bell palette-icon">
@@ -64,7 +72,7 @@ export function Header() {
         <button
           type="button"
           class="quiet"
-          onClick={() => (helpShown.value = true)}
+          onClick={() => (isHelpOpen.value = true)}
           aria-label="Keys and help"
         >
           ?
@@ -74,48 +82,48 @@ export function Header() {
   );
 }
 
-function Counts() {
+function StatusCounts() {
   const counts = session.counts.value;
-  const toggle = (state: Overall) => {
+  const toggle = (state: OverallStatus) => {
     const shown = route.peek().view === "overview" && stateFilter.peek() === state;
     stateFilter.value = shown ? undefined : state;
-    go({ view: "overview" });
+    navigate({ view: "overview" });
   };
   // Each has its place and the room for all resources, so that nothing beside it moves when they change.
-  const room = { minWidth: `${String(session.names.value.length).length}ch` };
+  const countWidth = { minWidth: `${String(session.names.value.length).length}ch` };
   return (
     <div class="counts" role="group" aria-label="Show only resources that are">
-      {overalls.map((state) => (
+      {overallStatuses.map((state) => (
         <button
           type="button"
           key={state}
           class={`count ${state}`}
           disabled={counts[state] === 0 && stateFilter.value !== state}
           aria-pressed={stateFilter.value === state}
-          title={`Show only: ${overallWord[state]}`}
+          title={`Show only: ${overallLabels[state]}`}
           onClick={() => toggle(state)}
         >
-          <Mark shape={state} />
-          <span class="number" style={room}>
+          <StatusIcon shape={state} />
+          <span class="number" style={countWidth}>
             {counts[state]}
           </span>
-          <span class="state">{overallWord[state]}</span>
+          <span class="state">{overallLabels[state]}</span>
         </button>
       ))}
     </div>
   );
 }
 
-function Live() {
-  const made = snapshot.value;
-  if (made !== undefined && connection.state.value === "open") {
+function ConnectionStatus() {
+  const takenAt = snapshotTime.value;
+  if (takenAt !== undefined && connection.state.value === "open") {
     return (
       <span class="live" role="status" data-connection="open" title="Nothing changes here any more">
-        Snapshot of <time dateTime={made}>{dateAndTime(made)}</time>
+        Snapshot of <time dateTime={takenAt}>{formatDateTime(takenAt)}</time>
       </span>
     );
   }
-  const words = { connecting: "Connecting", open: "Live", lost: "Disconnected" };
+  const labels = { connecting: "Connecting", open: "Live", lost: "Disconnected" };
   const state = connection.state.value;
   const problem = state === "open" ? sessionProblem() : undefined;
   return (
@@ -123,14 +131,14 @@ function Live() {
       class={`live ${problem ? "lost" : state}`}
       role="status"
       data-connection={state}
-      title={problem ?? words[state]}
+      title={problem ?? labels[state]}
     >
       <span class="dot" aria-hidden="true" />
       <span class="live-words">
         {problem === TILTFILE_ERROR ? (
-          <Link to={{ view: "resource", name: TILTFILE }}>{problem}</Link>
+          <RouteLink to={{ view: "resource", name: TILTFILE }}>{problem}</RouteLink>
         ) : (
-          (problem ?? words[state])
+          (problem ?? labels[state])
         )}
       </span>
     </span>

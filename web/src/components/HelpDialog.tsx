@@ -1,26 +1,35 @@
-import { chords, helpShown, keys, setSingleKeys, singleKeys } from "../app/shortcuts";
-import { setTheme, theme, themes, themeWords } from "../model/theme";
-import { version } from "../app/page";
+import {
+  keyCombinations,
+  isHelpOpen,
+  shortcuts,
+  setSingleKeysEnabled,
+  singleKeysEnabled,
+} from "../app/shortcuts";
+import { setTheme, theme, themes, themeLabels } from "../model/theme";
+import { liltVersion } from "../app/appState";
 import { useModal } from "./useModal";
 
-export function Help() {
-  return helpShown.value ? <Open /> : null;
+export function HelpDialog() {
+  return isHelpOpen.value ? <OpenHelpDialog /> : null;
 }
 
-function Open() {
-  const close = () => (helpShown.value = false);
+function OpenHelpDialog() {
+  const close = () => (isHelpOpen.value = false);
   const dialog = useModal(close);
-  const all = [...chords, ...keys.map(({ key, words, meaning }) => ({ words: words ?? key, meaning }))];
+  const entries = [
+    ...keyCombinations,
+    ...shortcuts.map(({ key, display, description }) => ({ display: display ?? key, description })),
+  ];
   return (
     <dialog ref={dialog} class="help" aria-labelledby="help-title">
       <h2 id="help-title">Keys</h2>
-      <dl class={`keys${singleKeys.value ? "" : " without"}`}>
-        {all.map(({ words, meaning }) => (
-          <div key={words} class={words.length === 1 && !/[↑↓]/.test(words) ? "single" : ""}>
+      <dl class={`keys${singleKeysEnabled.value ? "" : " without"}`}>
+        {entries.map(({ display, description }) => (
+          <div key={display} class={display.length === 1 && !/[↑↓]/.test(display) ? "single" : ""}>
             <dt>
-              <kbd>{words}</kbd>
+              <kbd>{display}</kbd>
             </dt>
-            <dd>{meaning}</dd>
+            <dd>{description}</dd>
           </div>
         ))}
       </dl>
@@ -28,8 +37,8 @@ function Open() {
         <label class="check">
           <input
             type="checkbox"
-            checked={singleKeys.value}
-            onChange={(event) => setSingleKeys(event.currentTarget.checked)}
+            checked={singleKeysEnabled.value}
+            onChange={(event) => setSingleKeysEnabled(event.currentTarget.checked)}
           />
           Keys of a single letter
         </label>
@@ -38,18 +47,18 @@ function Open() {
           <select
             value={theme.value}
             onChange={(event) => {
-              const wanted = themes.find((known) => known === event.currentTarget.value);
-              if (wanted) setTheme(wanted);
+              const chosen = themes.find((known) => known === event.currentTarget.value);
+              if (chosen) setTheme(chosen);
             }}
           >
             {themes.map((name) => (
               <option key={name} value={name}>
-                {themeWords[name]}
+                {themeLabels[name]}
               </option>
             ))}
           </select>
         </label>
-        {version.value ? <span class="muted">lilt {version.value}</span> : null}
+        {liltVersion.value ? <span class="muted">lilt {liltVersion.value}</span> : null}
         <button type="button" onClick={close} autoFocus>
           Close
         </button>

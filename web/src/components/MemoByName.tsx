@@ -4,15 +4,15 @@ import { Component, type ComponentType } from "preact";
 
 interface Properties {
   name: string;
-  draw: ComponentType<{ name: string }>;
+  component: ComponentType<{ name: string }>;
 }
 
-export class Once extends Component<Properties> {
+export class MemoByName extends Component<Properties> {
   override shouldComponentUpdate(next: Properties): boolean {
-    return next.name !== this.props.name || next.draw !== this.props.draw;
+    return next.name !== this.props.name || next.component !== this.props.component;
   }
 
-  render({ name, draw: Draw }: Properties) {
-    return <Draw name={name} />;
+  render({ name, component: View }: Properties) {
+    return <View name={name} />;
   }
 }

@@ -15,21 +15,21 @@ interface Properties {
   children: (close: () => void) => ComponentChildren;
 }
 
-export function Menu({ class: kind, summary, label, title, onOpen, children }: Properties) {
+export function Menu({ class: className, summary, label, title, onOpen, children }: Properties) {
   const menu = useRef<HTMLDetailsElement>(null);
   const open = useSignal(false);
   const close = () => menu.current?.removeAttribute("open");
   useEffect(() => {
     if (!open.value) return;
-    const elsewhere = (event: Event) => {
+    const closeIfOutside = (event: Event) => {
       if (!menu.current?.contains(event.target as Node | null)) close();
     };
-    document.addEventListener("pointerdown", elsewhere);
-    return () => document.removeEventListener("pointerdown", elsewhere);
+    document.addEventListener("pointerdown", closeIfOutside);
+    return () => document.removeEventListener("pointerdown", closeIfOutside);
   }, [open.value]);
   return (
     <details
-      class={`menu${kind ? ` ${kind}` : ""}`}
+      class={`menu${className ? ` ${className}` : ""}`}
       ref={menu}
       onToggle={(event) => {
         open.value = event.currentTarget.open;

@@ -3,12 +3,12 @@
  * A name that is not drawn gets the sign of a button, as Tilt gives to those without a name.
  */
 
-interface Drawing {
+interface IconDrawing {
   names: readonly string[];
   path: string;
 }
 
-const drawings: readonly Drawing[] = [
+const drawings: readonly IconDrawing[] = [
   {
     names: ["delete", "delete_forever", "delete_sweep", "cleaning_services"],
     path: "M2.5 4h11M6 4V2.5h4V4M4 4l.7 9.5h6.6L12 4M6.7 6.5v4.5M9.3 6.5v4.5",
@@ -119,30 +119,32 @@ const drawings: readonly Drawing[] = [
 ];
 
 /** As Tilt's `smart_button`. */
-const OTHERWISE = "M2 5.5h12v5H2zM5.5 8h.01M8 8h.01M10.5 8h.01";
+const FALLBACK_PATH = "M2 5.5h12v5H2zM5.5 8h.01M8 8h.01M10.5 8h.01";
 
-const byName = new Map(drawings.flatMap(({ names, path }) => names.map((name) => [name, path] as const)));
+const pathsByName = new Map(
+  drawings.flatMap(({ names, path }) => names.map((name) => [name, path] as const)),
+);
 
 /** What is drawn for a name; variants of one icon look alike here. */
-export function pathOfIcon(name: string): string {
-  const plain = name.replace(/_(outlined?|rounded|round|sharp|two_tone|filled)$/, "");
-  return byName.get(plain) ?? OTHERWISE;
+export function iconPath(name: string): string {
+  const baseName = name.replace(/_(outlined?|rounded|round|sharp|two_tone|filled)$/, "");
+  return pathsByName.get(baseName) ?? FALLBACK_PATH;
 }
 
 /** Of these a drawing can be made in any one colour. */
-const NO_COLOR = /^(none|currentcolor|inherit|transparent|black|#0{3,4}|#0{6}(0{2}|f{2})?|url\(.*)$/i;
+const RECOLORABLE = /^(none|currentcolor|inherit|transparent|black|#0{3,4}|#0{6}(0{2}|f{2})?|url\(.*)$/i;
 
 /** Whether a drawing says in which colours it is to be seen. */
 export function hasOwnColors(svg: string): boolean {
   if (/<image\b/i.test(svg)) return true;
-  const said = svg.matchAll(/\b(?:fill|stroke|stop-color|color)\s*(?:=\s*["']|:)\s*([^"';\s]+)/gi);
-  return [...said].some(([, color]) => !NO_COLOR.test(color ?? ""));
+  const colors = svg.matchAll(/\b(?:fill|stroke|stop-color|color)\s*(?:=\s*["']|:)\s*([^"';\s]+)/gi);
+  return [...colors].some(([, color]) => !RECOLORABLE.test(color ?? ""));
 }
 
 export function NamedIcon({ name }: { name: string }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true" data-icon={name}>
-      <path d={pathOfIcon(name)} class="stroke thin" />
+      <path d={iconPath(name)} class="stroke thin" />
     </svg>
   );
 }

@@ -4,24 +4,24 @@ import type { UIResource } from "../generated/protocol";
 import { TILTFILE } from "../model/session";
 import { isDisabled, isManual } from "../model/status";
 import { canCancel } from "../model/triggerButton";
-import { cancel, setEnabled, setManual, trigger } from "../app/page";
+import { cancelUpdate, setEnabled, setManual, triggerUpdate } from "../app/actions";
 import { Menu } from "./Menu";
 
-export function RowMenu({ resource }: { resource: UIResource }) {
+export function ResourceMenu({ resource }: { resource: UIResource }) {
   const name = resource.metadata.name;
   const disabled = isDisabled(resource);
-  const actions: { words: string; run: () => void; off?: boolean }[] = [
-    { words: "Update now", run: () => trigger(name), off: disabled },
-    { words: "Cancel the update", run: () => cancel(name), off: !canCancel(resource) },
+  const actions: { label: string; run: () => void; isDisabledAction?: boolean }[] = [
+    { label: "Update now", run: () => triggerUpdate(name), isDisabledAction: disabled },
+    { label: "Cancel the update", run: () => cancelUpdate(name), isDisabledAction: !canCancel(resource) },
     {
-      words: isManual(resource) ? "Switch to Auto" : "Switch to Manual",
+      label: isManual(resource) ? "Switch to Auto" : "Switch to Manual",
       run: () => setManual([name], !isManual(resource)),
-      off: disabled,
+      isDisabledAction: disabled,
     },
     {
-      words: disabled ? "Enable" : "Disable",
+      label: disabled ? "Enable" : "Disable",
       run: () => setEnabled([name], disabled),
-      off: name === TILTFILE,
+      isDisabledAction: name === TILTFILE,
     },
   ];
   return (
@@ -32,18 +32,18 @@ export function RowMenu({ resource }: { resource: UIResource }) {
       summary={<span aria-hidden="true">⋯</span>}
     >
       {(close) =>
-        actions.map(({ words, run, off }) => (
+        actions.map(({ label, run, isDisabledAction }) => (
           <button
-            key={words}
+            key={label}
             type="button"
             class="quiet"
-            disabled={off === true}
+            disabled={isDisabledAction === true}
             onClick={() => {
               close();
               run();
             }}
           >
-            {words}
+            {label}
           </button>
         ))
       }

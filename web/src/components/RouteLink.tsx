@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { go, pathOf, type Route } from "../model/route";
+import { navigate, routePath, type Route } from "../model/route";
 
 interface Properties {
   to: Route;
@@ -11,14 +11,14 @@ interface Properties {
 }
 
 /** A link inside the page: a plain click stays on it, anything else is the browser's. */
-export function Link({ to, children, ...rest }: Properties) {
+export function RouteLink({ to, children, ...rest }: Properties) {
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    go(to);
+    navigate(to);
   };
   return (
-    <a {...rest} href={pathOf(to)} onClick={follow}>
+    <a {...rest} href={routePath(to)} onClick={follow}>
       {children}
     </a>
   );

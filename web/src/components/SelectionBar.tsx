@@ -1,28 +1,29 @@
 /** Ticks before rows and groups, and what can be done with all that are ticked. */
 
 import { useComputed } from "@preact/signals";
-import { selectNone, selected, toggleAllSelected, toggleSelected } from "../model/selection";
+import { clearSelection, selection, toggleAllSelected, toggleSelected } from "../model/selection";
 import { TILTFILE } from "../model/session";
 import { isDisabled, isManual } from "../model/status";
-import { session, setEnabled, setManual, snapshot, trigger } from "../app/page";
+import { setEnabled, setManual, triggerUpdate } from "../app/actions";
+import { session, snapshotTime } from "../app/appState";
 
-export function Tick({ name }: { name: string }) {
+export function SelectCheckbox({ name }: { name: string }) {
   // So that one tick does not draw a thousand others.
-  const on = useComputed(() => selected.value.has(name)).value;
+  const isSelected = useComputed(() => selection.value.has(name)).value;
   return (
     <input
       type="checkbox"
       class="tick"
       aria-label={`Select ${name}`}
       title="Select (x)"
-      checked={on}
+      checked={isSelected}
       onChange={() => toggleSelected(name)}
     />
   );
 }
 
-export function GroupTick({ label, names }: { label: string; names: readonly string[] }) {
-  const count = names.filter((name) => selected.value.has(name)).length;
+export function SelectGroupCheckbox({ label, names }: { label: string; names: readonly string[] }) {
+  const count = names.filter((name) => selection.value.has(name)).length;
   return (
     <input
       type="checkbox"
@@ -41,27 +42,35 @@ export function GroupTick({ label, names }: { label: string; names: readonly str
 
 /** In the order of the Tiltfile; what is gone from it is no longer ticked. */
 export function selectedNames(): string[] {
-  return session.names.value.filter((name) => selected.value.has(name));
+  return session.names.value.filter((name) => selection.value.has(name));
 }
 
 export function SelectionBar({ names }: { names: readonly string[] }) {
-  const off = snapshot.value !== undefined;
-  const states = names.map((name) => ({ name, resource: session.resource(name)?.value }));
-  const own = states.filter(({ name }) => name !== TILTFILE);
-  const enabled = own.filter(({ resource }) => resource && !isDisabled(resource)).map(({ name }) => name);
-  const disabled = own.filter(({ resource }) => resource && isDisabled(resource)).map(({ name }) => name);
-  const running = states.filter(({ resource }) => resource && !isDisabled(resource));
-  const automatic = running.filter(({ resource }) => resource && !isManual(resource)).map(({ name }) => name);
-  const byHand = running.filter(({ resource }) => resource && isManual(resource)).map(({ name }) => name);
+  const isReadOnly = snapshotTime.value !== undefined;
+  const resources = names.map((name) => ({ name, resource: session.resource(name)?.value }));
+  const withoutTiltfile = resources.filter(({ name }) => name !== TILTFILE);
+  const enabled = withoutTiltfile
+    .filter(({ resource }) => resource && !isDisabled(resource))
+    .map(({ name }) => name);
+  const disabled = withoutTiltfile
+    .filter(({ resource }) => resource && isDisabled(resource))
+    .map(({ name }) => name);
+  const enabledResources = resources.filter(({ resource }) => resource && !isDisabled(resource));
+  const automatic = enabledResources
+    .filter(({ resource }) => resource && !isManual(resource))
+    .map(({ name }) => name);
+  const manual = enabledResources
+    .filter(({ resource }) => resource && isManual(resource))
+    .map(({ name }) => name);
   const actions = [
     {
       words: "Update now",
-      names: running.map(({ name }) => name),
-      run: (all: string[]) => all.forEach(trigger),
+      names: enabledResources.map(({ name }) => name),
+      run: (all: string[]) => all.forEach(triggerUpdate),
     },
     { words: "Enable", names: disabled, run: (all: string[]) => setEnabled(all, true) },
     { words: "Disable", names: enabled, run: (all: string[]) => setEnabled(all, false) },
-    { words: "Auto", names: byHand, run: (all: string[]) => setManual(all, false) },
+    { words: "Auto", names: manual, run: (all: string[]) => setManual(all, false) },
     { words: "Manual", names: automatic, run: (all: string[]) => setManual(all, true) },
   ];
   return (
@@ -70,11 +79,16 @@ export function SelectionBar({ names }: { names: readonly string[] }) {
         {names.length} selected
       </span>
       {actions.map(({ words, names, run }) => (
-        <button key={words} type="button" disabled={off || names.length === 0} onClick={() => run(names)}>
+        <button
+          key={words}
+          type="button"
+          disabled={isReadOnly || names.length === 0}
+          onClick={() => run(names)}
+        >
           {words}
         </button>
       ))}
-      <button type="button" class="quiet" onClick={selectNone}>
+      <button type="button" class="quiet" onClick={clearSelection}>
         Clear selection
       </button>
     </div>

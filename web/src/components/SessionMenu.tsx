@@ -2,16 +2,16 @@
 
 import { useSignal } from "@preact/signals";
 import type { RunningSession } from "../generated/protocol";
-import { clusterWords, fetchClusters, type Cluster } from "../model/clusterStatus";
-import { linkTo } from "../model/endpoint";
-import { notify, project, snapshot } from "../app/page";
-import { Mark } from "./StatusIcon";
+import { summarizeCluster, fetchClusters, type Cluster } from "../model/clusterStatus";
+import { linkToSession } from "../model/endpoint";
+import { projectName, showToast, snapshotTime } from "../app/appState";
+import { StatusIcon } from "./StatusIcon";
 import { Menu } from "./Menu";
 
-export function Sessions() {
-  const found = useSignal<readonly RunningSession[]>([]);
+export function SessionMenu() {
+  const sessions = useSignal<readonly RunningSession[]>([]);
   const clusters = useSignal<readonly Cluster[]>([]);
-  const look = async () => {
+  const load = async () => {
     // Without an answer there is nothing to say of them, and the rest of the page says why.
     void fetchClusters().then(
       (all) => (clusters.value = all),
@@ -20,24 +20,24 @@ export function Sessions() {
     try {
       const response = await fetch("/api/sessions");
       if (!response.ok) throw new Error((await response.text()).trim());
-      found.value = (await response.json()) as RunningSession[];
+      sessions.value = (await response.json()) as RunningSession[];
     } catch (error) {
-      notify(`Other sessions are not known: ${error instanceof Error ? error.message : String(error)}`);
+      showToast(`Other sessions are not known: ${error instanceof Error ? error.message : String(error)}`);
     }
   };
-  if (!project.value) return null;
+  if (!projectName.value) return null;
   // It knows of no sessions, and is saved already.
-  if (snapshot.value !== undefined) return <span class="sessions">{project.value}</span>;
-  const others = found.value.filter(({ current }) => !current);
+  if (snapshotTime.value !== undefined) return <span class="sessions">{projectName.value}</span>;
+  const others = sessions.value.filter(({ current }) => !current);
   return (
     <Menu
       class="sessions"
       title="Sessions of this machine"
-      onOpen={() => void look()}
+      onOpen={() => void load()}
       summary={
         <>
           <span class="hidden">Session: </span>
-          <span class="session-name">{project.value}</span>
+          <span class="session-name">{projectName.value}</span>
           <span aria-hidden="true"> ▾</span>
         </>
       }
@@ -47,7 +47,7 @@ export function Sessions() {
           <Clusters clusters={clusters.value} />
           {others.length === 0 ? <span class="muted">No other session runs here.</span> : null}
           {others.map((other) => (
-            <Other key={other.port} session={other} />
+            <OtherSession key={other.port} session={other} />
           ))}
           <a href="/api/snapshot" download="">
             Save a snapshot
@@ -59,9 +59,9 @@ export function Sessions() {
 }
 
 /** Another session: a link, or what to run where one could lead to somebody else. */
-function Other({ session }: { session: RunningSession }) {
+function OtherSession({ session }: { session: RunningSession }) {
   const { name, tiltfile, port } = session;
-  const link = linkTo(session, location);
+  const link = linkToSession(session, location);
   if (link === undefined) {
     return (
       <span class="other-session" title={tiltfile}>
@@ -82,10 +82,10 @@ function Clusters({ clusters }: { clusters: readonly Cluster[] }) {
   return (
     <ul class="clusters" aria-label="Clusters of this session">
       {clusters.map((cluster) => {
-        const { name, state, failed } = clusterWords(cluster);
+        const { name, state, failed } = summarizeCluster(cluster);
         return (
           <li key={cluster.metadata.name}>
-            <Mark shape={failed ? "error" : cluster.status?.connectedAt ? "ok" : "busy"} />
+            <StatusIcon shape={failed ? "error" : cluster.status?.connectedAt ? "ok" : "busy"} />
             <span>
               {name} <span class={failed ? "cluster-failed" : "muted"}>{state}</span>
             </span>

@@ -4,7 +4,7 @@ import { signal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { UIResource } from "../generated/protocol";
 import {
-  collapsed,
+  collapsedGroups,
   failingFirst,
   matchesName,
   nameFilter,
@@ -15,42 +15,42 @@ import {
 import { route } from "../model/route";
 import { starredGroup, type Group } from "../model/session";
 import { stars } from "../model/stars";
-import { isDisabled, overall, runtimeStatus, updateStatus } from "../model/status";
-import { session } from "../app/page";
+import { isDisabled, overallStatus, runtimeStatus, updateStatus } from "../model/status";
+import { session } from "../app/appState";
 import { Chevron } from "./Chevron";
-import { Link } from "./RouteLink";
-import { Mark } from "./StatusIcon";
-import { screenful, useNear, useSight } from "./useNearViewport";
-import { Once } from "./MemoByName";
-import { countOf, cut, useRoom } from "./useProgressiveRows";
-import { Troubles } from "./GroupProblems";
+import { RouteLink } from "./RouteLink";
+import { StatusIcon } from "./StatusIcon";
+import { rowsPerScreen, useNearViewport, useViewportTracking } from "./useNearViewport";
+import { MemoByName } from "./MemoByName";
+import { countRows, limitRows, useProgressiveRows } from "./useProgressiveRows";
+import { GroupProblems } from "./GroupProblems";
 
 /** Rows that there were: at first, what fits on the screen. */
-const left = { rows: screenful() };
+const previousRows = { rows: rowsPerScreen() };
 
 /** On a small screen it lies over the log, and only when it is wanted. */
-const shown = signal(false);
+const isOpen = signal(false);
 
-export function ResourceList() {
-  const all = useGroups();
-  const groups = cut(all, useRoom(left, countOf(all)));
+export function Sidebar() {
+  const all = useSidebarGroups();
+  const groups = limitRows(all, useProgressiveRows(previousRows, countRows(all)));
   const scroller = useRef<HTMLDivElement>(null);
-  useSight(scroller);
+  useViewportTracking(scroller);
   // It has served its purpose.
   useEffect(() => {
-    shown.value = false;
+    isOpen.value = false;
   }, [route.value]);
   return (
     <>
       <button
         type="button"
         class="side-toggle quiet"
-        aria-expanded={shown.value}
-        onClick={() => (shown.value = !shown.value)}
+        aria-expanded={isOpen.value}
+        onClick={() => (isOpen.value = !isOpen.value)}
       >
         <Chevron /> Resources
       </button>
-      <nav class={`side${shown.value ? " shown" : ""}`} aria-label="Resources">
+      <nav class={`side${isOpen.value ? " shown" : ""}`} aria-label="Resources">
         <div class="side-top">
           <input
             type="search"
@@ -69,11 +69,11 @@ export function ResourceList() {
           </label>
         </div>
         <div class="side-scroll" ref={scroller}>
-          <Together />
+          <CombinedLogLinks />
           {groups.map((group) => (
-            <Section key={group.key} group={group} />
+            <GroupSection key={group.key} group={group} />
           ))}
-          {groups.length === 0 && session.known.value ? <p class="muted">Nothing matches.</p> : null}
+          {groups.length === 0 && session.isLoaded.value ? <p class="muted">Nothing matches.</p> : null}
         </div>
       </nav>
     </>
@@ -81,60 +81,60 @@ export function ResourceList() {
 }
 
 /** As in the overview: stars first, without what is filtered or switched off. */
-function useGroups(): Group[] {
+function useSidebarGroups(): Group[] {
   // As a text: most changes of resources leave it the same.
-  const off = useComputed(() => {
+  const disabledNames = useComputed(() => {
     if (showDisabled.value) return "";
     return session.names.value
       .filter((name) => {
         const resource = session.resource(name)?.value;
-        return resource && isDisabled(resource) && !isShown(name);
+        return resource && isDisabled(resource) && !isCurrent(name);
       })
       .join("\n");
   });
-  const alerts = useComputed(() =>
+  const failingNames = useComputed(() =>
     failingFirst.value ? session.names.value.filter(isFailing).join("\n") : "",
   );
-  const hidden = new Set(off.value.split("\n"));
-  const first = new Set(alerts.value.split("\n"));
-  const known = new Set(session.names.value);
-  return [starredGroup(stars.value, known), ...session.groups.value]
+  const hidden = new Set(disabledNames.value.split("\n"));
+  const failing = new Set(failingNames.value.split("\n"));
+  const existing = new Set(session.names.value);
+  return [starredGroup(stars.value, existing), ...session.groups.value]
     .map((group) => ({
       ...group,
       names: group.names
         .filter((name) => matchesName(name) && !hidden.has(name))
-        .sort((one, other) => Number(first.has(other)) - Number(first.has(one))),
+        .sort((one, other) => Number(failing.has(other)) - Number(failing.has(one))),
     }))
     .filter((group) => group.names.length > 0);
 }
 
 function isFailing(name: string): boolean {
   const resource = session.resource(name)?.value;
-  return resource !== undefined && overall(resource) === "error";
+  return resource !== undefined && overallStatus(resource) === "error";
 }
 
-function isShown(name: string): boolean {
+function isCurrent(name: string): boolean {
   return route.value.view === "resource" && route.value.name === name;
 }
 
-function Section({ group }: { group: Group }) {
-  const open = group.bare || nameFilter.value !== "" || !collapsed.value.includes(group.key);
+function GroupSection({ group }: { group: Group }) {
+  const open = group.hideHeading || nameFilter.value !== "" || !collapsedGroups.value.includes(group.key);
   return (
     <section>
-      {group.bare ? null : (
+      {group.hideHeading ? null : (
         <h2>
           <button type="button" aria-expanded={open} onClick={() => toggleGroup(group.key)}>
             <Chevron />
             {group.label}
             <span class="group-count">{group.total ?? group.names.length}</span>
-            {open ? null : <Troubles names={group.names} />}
+            {open ? null : <GroupProblems names={group.names} />}
           </button>
         </h2>
       )}
       {open ? (
         <ul>
           {group.names.map((name) => (
-            <Once key={name} name={name} draw={Item} />
+            <MemoByName key={name} name={name} component={ResourceItem} />
           ))}
         </ul>
       ) : null}
@@ -143,33 +143,33 @@ function Section({ group }: { group: Group }) {
 }
 
 /** The logs of several resources. */
-function Together() {
-  const known = new Set(session.names.value);
+function CombinedLogLinks() {
+  const existing = new Set(session.names.value);
   const views = [
     { view: "logs", words: "All logs", there: true },
-    { view: "starred", words: "Starred logs", there: starredGroup(stars.value, known).names.length > 0 },
+    { view: "starred", words: "Starred logs", there: starredGroup(stars.value, existing).names.length > 0 },
   ] as const;
   return (
     <>
       {views
         .filter(({ view, there }) => there || route.value.view === view)
         .map(({ view, words }) => (
-          <Link
+          <RouteLink
             key={view}
             to={{ view }}
             class="side-item all"
             aria-current={route.value.view === view ? "page" : undefined}
           >
             {words}
-          </Link>
+          </RouteLink>
         ))}
     </>
   );
 }
 
-function Item({ name }: { name: string }) {
-  const { value: resource, near, row } = useNear<UIResource, HTMLLIElement>(session.resource(name));
-  const current = useComputed(() => isShown(name)).value;
+function ResourceItem({ name }: { name: string }) {
+  const { value: resource, isNear, row } = useNearViewport<UIResource, HTMLLIElement>(session.resource(name));
+  const current = useComputed(() => isCurrent(name)).value;
   useEffect(() => {
     if (current) row.current?.scrollIntoView({ block: "nearest" });
   }, [current]);
@@ -178,21 +178,21 @@ function Item({ name }: { name: string }) {
   const runtime = runtimeStatus(resource);
   return (
     <li ref={row} data-name={name} data-near>
-      <Link
+      <RouteLink
         to={{ view: "resource", name }}
-        class={`side-item${isDisabled(resource) ? " off" : ""}${near ? "" : " far"}`}
-        title={`${name}: ${update.word}, ${runtime.word}`}
-        aria-label={`${name} ${update.word}, ${runtime.word}`}
+        class={`side-item${isDisabled(resource) ? " off" : ""}${isNear ? "" : " far"}`}
+        title={`${name}: ${update.label}, ${runtime.label}`}
+        aria-label={`${name} ${update.label}, ${runtime.label}`}
         aria-current={current ? "page" : undefined}
       >
         <span class="side-name">{name}</span>
-        {near ? (
+        {isNear ? (
           <>
-            <Mark shape={update.shape} />
-            <Mark shape={runtime.shape} />
+            <StatusIcon shape={update.shape} />
+            <StatusIcon shape={runtime.shape} />
           </>
         ) : null}
-      </Link>
+      </RouteLink>
     </li>
   );
 }

@@ -1,7 +1,7 @@
 import { useComputed } from "@preact/signals";
 import { stars, toggleStar } from "../model/stars";
 
-export function Star({ name }: { name: string }) {
+export function StarButton({ name }: { name: string }) {
   // So that a click on one star does not draw a thousand others.
   const starred = useComputed(() => stars.value.includes(name)).value;
   return (

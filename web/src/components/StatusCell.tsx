@@ -1,13 +1,13 @@
 import type { ComponentChildren } from "preact";
 import type { Status } from "../model/status";
-import { Mark } from "./StatusIcon";
+import { StatusIcon } from "./StatusIcon";
 
 export function StatusCell({ status, children }: { status: Status; children?: ComponentChildren }) {
   return (
-    <div class={`status ${status.shape}`} title={status.shape === "absent" ? status.word : undefined}>
-      <Mark shape={status.shape} />
+    <div class={`status ${status.shape}`} title={status.shape === "absent" ? status.label : undefined}>
+      <StatusIcon shape={status.shape} />
       <div class="status-words">
-        <span class="word">{status.word}</span>
+        <span class="word">{status.label}</span>
         {children ? <span class="detail">{children}</span> : null}
       </div>
     </div>

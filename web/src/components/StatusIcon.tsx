@@ -1,16 +1,16 @@
 /** The shape of a status. Each is told apart without colour; the word beside it says it again. */
 
-import type { Shape } from "../model/status";
+import type { StatusShape } from "../model/status";
 
-export function Mark({ shape }: { shape: Shape }) {
+export function StatusIcon({ shape }: { shape: StatusShape }) {
   return (
     <svg class={`mark ${shape}`} viewBox="0 0 16 16" aria-hidden="true">
-      {drawing[shape]}
+      {drawings[shape]}
     </svg>
   );
 }
 
-const drawing = {
+const drawings = {
   ok: (
     <>
       <circle cx="8" cy="8" r="7" fill="currentColor" />

@@ -1,12 +1,12 @@
-import { dismiss, notices } from "../app/page";
+import { dismissToast, toasts } from "../app/appState";
 
-export function Notices() {
+export function Toasts() {
   return (
     <div class="notices" role="status">
-      {notices.value.map((notice) => (
-        <div class="notice" key={notice.id}>
-          <span>{notice.text}</span>
-          <button type="button" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
+      {toasts.value.map((toast) => (
+        <div class="notice" key={toast.id}>
+          <span>{toast.text}</span>
+          <button type="button" aria-label="Dismiss" onClick={() => dismissToast(toast.id)}>
             ×
           </button>
         </div>

@@ -1,25 +1,26 @@
 import type { UIResource } from "../generated/protocol";
 import { isManual } from "../model/status";
-import { setManual, snapshot } from "../app/page";
+import { setManual } from "../app/actions";
+import { snapshotTime } from "../app/appState";
 
 /** Whether saves update the resource by themselves. */
-export function ModeSwitch({ resource }: { resource: UIResource }) {
+export function TriggerModeButton({ resource }: { resource: UIResource }) {
   const manual = isManual(resource);
-  const word = manual ? "Manual" : "Auto";
+  const label = manual ? "Manual" : "Auto";
   const name = resource.metadata.name;
   return (
     <button
       type="button"
       class={`mode${manual ? " manual" : ""}`}
-      disabled={snapshot.value !== undefined}
+      disabled={snapshotTime.value !== undefined}
       // Not a switch that is on or off: its name says what one sees.
-      aria-label={`${word}: ${name} ${manual ? "waits for you" : "updates by itself"}`}
+      aria-label={`${label}: ${name} ${manual ? "waits for you" : "updates by itself"}`}
       title={
         manual ? "Manual: changes wait for you. Click for Auto" : "Auto: saves update it. Click for Manual"
       }
       onClick={() => setManual([name], !manual)}
     >
-      {word}
+      {label}
     </button>
   );
 }

@@ -3,13 +3,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Outcome, UIResource, UpdateRecord } from "../generated/protocol";
-import { ago, duration, now, timeOfDay } from "../model/time";
-import { barsOf, extentOf, fetchTimeline } from "../model/timeline";
-import { Mark } from "./StatusIcon";
+import { formatAge, formatDuration, now, formatTimeOfDay } from "../model/time";
+import { stageBars, timeRange, fetchTimeline } from "../model/timeline";
+import { StatusIcon } from "./StatusIcon";
 
-const SHOWN_AT_FIRST = 5;
+const INITIAL_UPDATES = 5;
 
-const outcome = {
+const outcomeDisplay = {
   running: { shape: "busy", word: "Running" },
   ok: { shape: "ok", word: "Done" },
   failed: { shape: "error", word: "Failed" },
@@ -19,29 +19,29 @@ const outcome = {
 
 export function UpdateHistory({ resource }: { resource: UIResource }) {
   const updates = useSignal<readonly UpdateRecord[] | undefined>(undefined);
-  const failure = useSignal("");
-  const all = useSignal(false);
+  const errorText = useSignal("");
+  const showAll = useSignal(false);
   const name = resource.metadata.name;
   // Its records change when it does.
   useEffect(() => {
-    let wanted = true;
+    let isActive = true;
     fetchTimeline(name).then(
       (found) => {
-        if (wanted) [updates.value, failure.value] = [found, ""];
+        if (isActive) [updates.value, errorText.value] = [found, ""];
       },
       (error: unknown) => {
-        if (wanted) failure.value = error instanceof Error ? error.message : String(error);
+        if (isActive) errorText.value = error instanceof Error ? error.message : String(error);
       },
     );
     return () => {
-      wanted = false;
+      isActive = false;
     };
   }, [resource]);
-  if (failure.value) return <p class="muted">No history: {failure.value}</p>;
+  if (errorText.value) return <p class="muted">No history: {errorText.value}</p>;
   const found = updates.value;
   if (!found) return <p class="muted">Looking…</p>;
   if (found.length === 0) return <p class="muted">It has not been updated yet.</p>;
-  const shown = all.value ? found : found.slice(0, SHOWN_AT_FIRST);
+  const shown = showAll.value ? found : found.slice(0, INITIAL_UPDATES);
   return (
     <>
       <ol class="updates" aria-label="Updates, newest first">
@@ -49,9 +49,9 @@ export function UpdateHistory({ resource }: { resource: UIResource }) {
           <Update key={update.update} update={update} />
         ))}
       </ol>
-      {found.length > SHOWN_AT_FIRST ? (
-        <button type="button" class="quiet" onClick={() => (all.value = !all.value)}>
-          {all.value ? "Fewer" : `All ${found.length} updates`}
+      {found.length > INITIAL_UPDATES ? (
+        <button type="button" class="quiet" onClick={() => (showAll.value = !showAll.value)}>
+          {showAll.value ? "Fewer" : `All ${found.length} updates`}
         </button>
       ) : null}
     </>
@@ -61,26 +61,28 @@ export function UpdateHistory({ resource }: { resource: UIResource }) {
 function Update({ update }: { update: UpdateRecord }) {
   const running = update.outcome === "running" || update.stages.some((stage) => !stage.end);
   // What has ended need not be drawn anew every second.
-  const at = running ? now.value : now.peek();
-  const { begin, end } = extentOf(update, at);
-  const { shape, word } = outcome[update.outcome];
+  const currentTime = running ? now.value : now.peek();
+  const { begin, end } = timeRange(update, currentTime);
+  const { shape, word } = outcomeDisplay[update.outcome];
   return (
     <li class="update">
       <p class="update-head">
-        <Mark shape={shape} />
+        <StatusIcon shape={shape} />
         <span class="update-cause">{update.cause || "Update"}</span>
         <span class="muted">
           {word} ·{" "}
-          <time dateTime={update.begin}>{`${timeOfDay(update.begin)}, ${ago(update.begin, now.value)}`}</time>{" "}
-          · {duration(end - begin)}
+          <time
+            dateTime={update.begin}
+          >{`${formatTimeOfDay(update.begin)}, ${formatAge(update.begin, now.value)}`}</time>{" "}
+          · {formatDuration(end - begin)}
         </span>
       </p>
       {update.error ? <pre class="update-error">{update.error}</pre> : null}
       <ol class="stages" aria-label="Stages">
-        {barsOf(update, at).map((bar, index) => (
+        {stageBars(update, currentTime).map((bar, index) => (
           <li key={index}>
-            <span class="stage-name" title={bar.words}>
-              {bar.words}
+            <span class="stage-name" title={bar.label}>
+              {bar.label}
             </span>
             <span class="track" aria-hidden="true">
               <span
@@ -88,7 +90,7 @@ function Update({ update }: { update: UpdateRecord }) {
                 style={{ left: `min(${bar.left * 100}%, 100% - 3px)`, width: `${bar.width * 100}%` }}
               />
             </span>
-            <span class="stage-time">{duration(bar.milliseconds)}</span>
+            <span class="stage-time">{formatDuration(bar.milliseconds)}</span>
           </li>
         ))}
       </ol>

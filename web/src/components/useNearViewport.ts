@@ -12,61 +12,63 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 const MARGIN = 300;
 
 /** Between two looks at rows out of sight, and how many of them are looked at: a thousand within four seconds. */
-const PAUSE = 100;
-const AT_ONCE = 25;
+const REFRESH_INTERVAL = 100;
+const REFRESH_BATCH = 25;
 
-interface Watched {
-  near: Signal<boolean>;
-  turn: Signal<number>;
+interface RowState {
+  isNear: Signal<boolean>;
+  revision: Signal<number>;
   /** Of the whole row, in pixels; undefined: never seen. */
   height: number | undefined;
   isStale: () => boolean;
 }
 
 /** No row is lower than this. In pixels. */
-const LOWEST = 28;
+const MIN_ROW_HEIGHT = 28;
 
-const watched = new Map<Element, Watched>();
+const rowStates = new Map<Element, RowState>();
 const scrollers = new Set<HTMLElement>();
 let timer: ReturnType<typeof setInterval> | undefined;
-let place = 0;
-let looking = false;
-let made = 0;
+let nextToRefresh = 0;
+let isUpdateQueued = false;
+let mountedRows = 0;
 
 /** The first rows are in sight when they come: they are seen sooner if nobody has to look where they are. */
-export function screenful(lowest = LOWEST): number {
-  return Math.ceil(innerHeight / lowest);
+export function rowsPerScreen(minHeight = MIN_ROW_HEIGHT): number {
+  return Math.ceil(innerHeight / minHeight);
 }
 
 /** Before the browser draws next, and once for all rows that come and go together. */
-function lookSoon(): void {
-  if (looking || made <= screenful()) return;
-  looking = true;
+function queueUpdate(): void {
+  if (isUpdateQueued || mountedRows <= rowsPerScreen()) return;
+  isUpdateQueued = true;
   queueMicrotask(() => {
-    looking = false;
-    for (const scroller of scrollers) look(scroller);
+    isUpdateQueued = false;
+    for (const scroller of scrollers) updateRows(scroller);
   });
 }
 
-function look(scroller: HTMLElement): void {
+function updateRows(scroller: HTMLElement): void {
   const rows = [...scroller.querySelectorAll("[data-near]")];
   const { top, bottom } = scroller.getBoundingClientRect();
   const from = indexBelow(rows, top - MARGIN);
   const until = indexBelow(rows, bottom + MARGIN);
   // All heights before the first change: a change would make the browser work out the places anew.
-  const far = rows.filter((row, index) => (index < from || index > until) && isWhole(row) && !isInUse(row));
-  const heights = far.map((row) => row.getBoundingClientRect().height);
+  const leaving = rows.filter(
+    (row, index) => (index < from || index > until) && isRowNear(row) && !isInUse(row),
+  );
+  const measured = leaving.map((row) => row.getBoundingClientRect().height);
   batch(() => {
-    far.forEach((row, index) => leave(watched.get(row), heights[index]));
+    leaving.forEach((row, index) => setFar(rowStates.get(row), measured[index]));
     for (const row of rows.slice(from, until + 1)) {
-      const found = watched.get(row);
-      if (found) found.near.value = true;
+      const found = rowStates.get(row);
+      if (found) found.isNear.value = true;
     }
   });
 }
 
-function isWhole(row: Element): boolean {
-  return watched.get(row)?.near.peek() === true;
+function isRowNear(row: Element): boolean {
+  return rowStates.get(row)?.isNear.peek() === true;
 }
 
 /** What has the focus, or an open menu, stays. */
@@ -74,43 +76,43 @@ function isInUse(row: Element): boolean {
   return row.contains(document.activeElement) || row.querySelector("details[open]") !== null;
 }
 
-function leave(row: Watched | undefined, height: number | undefined): void {
+function setFar(row: RowState | undefined, height: number | undefined): void {
   if (!row) return;
   row.height = height;
-  row.near.value = false;
+  row.isNear.value = false;
 }
 
 /** The first row that ends below a height. */
-function indexBelow(rows: readonly Element[], height: number): number {
+function indexBelow(rows: readonly Element[], offset: number): number {
   let low = 0;
   let high = rows.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((rows[middle]?.getBoundingClientRect().bottom ?? 0) > height) high = middle;
+    if ((rows[middle]?.getBoundingClientRect().bottom ?? 0) > offset) high = middle;
     else low = middle + 1;
   }
   return low;
 }
 
-function catchUp(): void {
-  if (document.hidden || watched.size === 0) return;
-  const all = [...watched.values()];
+function refreshFarRows(): void {
+  if (document.hidden || rowStates.size === 0) return;
+  const all = [...rowStates.values()];
   batch(() => {
-    for (let count = 0; count < Math.min(AT_ONCE, all.length); count++) {
-      const row = all[place++ % all.length];
-      if (row && !row.near.peek() && row.isStale()) row.turn.value++;
+    for (let count = 0; count < Math.min(REFRESH_BATCH, all.length); count++) {
+      const row = all[nextToRefresh++ % all.length];
+      if (row && !row.isNear.peek() && row.isStale()) row.revision.value++;
     }
   });
 }
 
-function watch(element: Element, row: Watched): () => void {
-  watched.set(element, row);
-  lookSoon();
-  timer ??= setInterval(catchUp, PAUSE);
+function trackRow(element: Element, row: RowState): () => void {
+  rowStates.set(element, row);
+  queueUpdate();
+  timer ??= setInterval(refreshFarRows, REFRESH_INTERVAL);
   return () => {
-    watched.delete(element);
-    lookSoon();
-    if (watched.size === 0) {
+    rowStates.delete(element);
+    queueUpdate();
+    if (rowStates.size === 0) {
       clearInterval(timer);
       timer = undefined;
     }
@@ -118,57 +120,57 @@ function watch(element: Element, row: Watched): () => void {
 }
 
 /** For what the rows scroll in. */
-export function useSight(scroller: RefObject<HTMLElement | null>): void {
+export function useViewportTracking(scroller: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
-    const see = () => look(element);
-    const resized = new ResizeObserver(see);
+    const update = () => updateRows(element);
+    const resizeObserver = new ResizeObserver(update);
     scrollers.add(element);
-    resized.observe(element);
-    element.addEventListener("scroll", see, { passive: true });
+    resizeObserver.observe(element);
+    element.addEventListener("scroll", update, { passive: true });
     return () => {
       scrollers.delete(element);
-      resized.disconnect();
-      element.removeEventListener("scroll", see);
+      resizeObserver.disconnect();
+      element.removeEventListener("scroll", update);
     };
   }, []);
   // Rows may have changed places.
-  useLayoutEffect(lookSoon);
+  useLayoutEffect(queueUpdate);
 }
 
 /** The value to draw a row with: as it is now if the row is near, else as it was when there was time. */
-export function useNear<Value, Row extends HTMLElement>(
-  held: Signal<Value> | undefined,
+export function useNearViewport<Value, Row extends HTMLElement>(
+  source: Signal<Value> | undefined,
   /** How high a row will be that was never seen, in pixels; undefined: as most of them. */
-  guess: (value: Value) => number | undefined = () => undefined,
+  estimateHeight: (value: Value) => number | undefined = () => undefined,
 ) {
   const row = useRef<Row>(null);
-  const drawn = useRef<Value | undefined>(undefined);
-  const newest = useRef(held);
-  newest.current = held;
-  const own = useMemo<Watched>(
+  const renderedValue = useRef<Value | undefined>(undefined);
+  const latestSource = useRef(source);
+  latestSource.current = source;
+  const state = useMemo<RowState>(
     () => ({
-      near: signal(made++ < screenful()),
-      turn: signal(0),
+      isNear: signal(mountedRows++ < rowsPerScreen()),
+      revision: signal(0),
       height: undefined,
-      isStale: () => newest.current?.peek() !== drawn.current,
+      isStale: () => latestSource.current?.peek() !== renderedValue.current,
     }),
     [],
   );
   useLayoutEffect(() => {
-    const leave = row.current ? watch(row.current, own) : undefined;
+    const untrack = row.current ? trackRow(row.current, state) : undefined;
     return () => {
-      made--;
-      leave?.();
+      mountedRows--;
+      untrack?.();
     };
   }, []);
   // Subscribes to the one or the other.
-  const near = own.near.value;
-  const value = near ? held?.value : own.turn.value >= 0 ? held?.peek() : undefined;
-  drawn.current = value;
+  const isNear = state.isNear.value;
+  const value = isNear ? source?.value : state.revision.value >= 0 ? source?.peek() : undefined;
+  renderedValue.current = value;
   // As high as it was, so that nothing moves.
-  const height = near || value === undefined ? undefined : (own.height ?? guess(value));
+  const height = isNear || value === undefined ? undefined : (state.height ?? estimateHeight(value));
   const style = height === undefined ? undefined : { height: `${height}px` };
-  return { value, near, row, style };
+  return { value, isNear, row, style };
 }

@@ -5,31 +5,31 @@ import { useEffect } from "preact/hooks";
 import type { Group } from "../model/session";
 
 /** With every frame. */
-const MORE_ROWS = 150;
+const ROWS_PER_FRAME = 150;
 
 /** How many rows to draw: more with every frame until all are there. `left` is what was drawn before. */
-export function useRoom(left: { rows: number }, wanted: number): number {
-  const room = useSignal(left.rows);
+export function useProgressiveRows(previous: { rows: number }, total: number): number {
+  const limit = useSignal(previous.rows);
   useEffect(() => {
-    if (room.value >= wanted) return;
-    const frame = requestAnimationFrame(() => (room.value += MORE_ROWS));
+    if (limit.value >= total) return;
+    const frame = requestAnimationFrame(() => (limit.value += ROWS_PER_FRAME));
     return () => cancelAnimationFrame(frame);
-  }, [room.value, wanted]);
-  left.rows = Math.max(left.rows, Math.min(room.value, wanted));
-  return room.value;
+  }, [limit.value, total]);
+  previous.rows = Math.max(previous.rows, Math.min(limit.value, total));
+  return limit.value;
 }
 
-export function countOf(groups: readonly Group[]): number {
+export function countRows(groups: readonly Group[]): number {
   return groups.reduce((sum, group) => sum + group.names.length, 0);
 }
 
 /** The first rows of all groups. */
-export function cut(groups: readonly Group[], most: number): Group[] {
-  let left = most;
+export function limitRows(groups: readonly Group[], limit: number): Group[] {
+  let remaining = limit;
   return groups
     .map((group) => {
-      const names = group.names.slice(0, Math.max(0, left));
-      left -= names.length;
+      const names = group.names.slice(0, Math.max(0, remaining));
+      remaining -= names.length;
       return { ...group, names, total: group.names.length };
     })
     .filter((group) => group.names.length > 0);

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { askAccess } from "./accessCheck";
+import { checkAccess } from "./accessCheck";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -17,27 +17,27 @@ function answers(get: number, post: number, body = ""): string[] {
 
 test("a session with another token asks to sign in", async () => {
   const asked = answers(401, 204);
-  expect(await askAccess()).toBe("sign in");
+  expect(await checkAccess()).toBe("sign in");
   expect(asked).toEqual(["GET /overview"]);
 });
 
 test("a session that lets the page in gives no reason", async () => {
   const asked = answers(200, 204);
-  expect(await askAccess()).toBeUndefined();
+  expect(await checkAccess()).toBeUndefined();
   expect(asked).toEqual(["GET /overview", "POST /api/access"]);
 });
 
 test("a session that refuses the origin says why", async () => {
   const refusal = { error: "no", command: "lilt up --allowed-host box" };
   answers(200, 403, JSON.stringify(refusal));
-  expect(await askAccess()).toEqual(refusal);
+  expect(await checkAccess()).toEqual(refusal);
 });
 
 test("what is not a refusal of lilt is no reason", async () => {
   answers(200, 403, "<html>");
-  expect(await askAccess()).toBeUndefined();
+  expect(await checkAccess()).toBeUndefined();
   answers(200, 403, '"no"');
-  expect(await askAccess()).toBeUndefined();
+  expect(await checkAccess()).toBeUndefined();
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("nobody")));
-  expect(await askAccess()).toBeUndefined();
+  expect(await checkAccess()).toBeUndefined();
 });

@@ -12,20 +12,20 @@ export interface AccessRefusal {
  *
  * Behind a proxy that rewrites `Host` a `GET` passes, because it has no `Origin`. A `POST` has one, as a WebSocket has.
  */
-export async function askAccess(): Promise<AccessRefusal | "sign in" | undefined> {
+export async function checkAccess(): Promise<AccessRefusal | "sign in" | undefined> {
   try {
     const { status } = await fetch("/overview", { cache: "no-store" });
     if (status === 401) return "sign in";
-    const answer = await fetch("/api/access", { method: "POST", headers: { accept: "application/json" } });
-    if (answer.status !== 403) return undefined;
-    const said: unknown = await answer.json();
-    return isRefusal(said) ? said : undefined;
+    const response = await fetch("/api/access", { method: "POST", headers: { accept: "application/json" } });
+    if (response.status !== 403) return undefined;
+    const body: unknown = await response.json();
+    return isAccessRefusal(body) ? body : undefined;
   } catch {
     // Nobody is there, or it is not lilt: the page says that there is no connection.
     return undefined;
   }
 }
 
-function isRefusal(said: unknown): said is AccessRefusal {
-  return typeof said === "object" && said !== null && "error" in said && typeof said.error === "string";
+function isAccessRefusal(body: unknown): body is AccessRefusal {
+  return typeof body === "object" && body !== null && "error" in body && typeof body.error === "string";
 }

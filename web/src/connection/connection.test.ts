@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ServerMessage } from "../generated/protocol";
-import { Connection, LONGEST_PAUSE, LONGEST_SILENCE } from "./connection";
-import { openEarly } from "./earlySocket";
+import { Connection, MAX_RETRY_DELAY, SILENCE_TIMEOUT } from "./connection";
+import { openEarlySocket } from "./earlySocket";
 
 /** What a browser would open. */
 class Socket {
@@ -71,7 +71,7 @@ test("comes back after a pause, and at once when it is asked to", () => {
   newest().end();
   expect(connection.state.value).toBe("lost");
   expect(connection.send({ type: "unfollow" })).toBe(false);
-  vi.advanceTimersByTime(LONGEST_PAUSE);
+  vi.advanceTimersByTime(MAX_RETRY_DELAY);
   expect(Socket.all).toHaveLength(2);
   newest().say(hello);
   expect(connection.state.value).toBe("open");
@@ -89,21 +89,21 @@ test("a session that ticks and falls silent is given up", () => {
   first.say(hello);
   first.say({ type: "tick" });
   expect(received).toEqual([hello]);
-  vi.advanceTimersByTime(LONGEST_SILENCE - 1);
+  vi.advanceTimersByTime(SILENCE_TIMEOUT - 1);
   first.say({ type: "tick" });
-  vi.advanceTimersByTime(LONGEST_SILENCE - 1);
+  vi.advanceTimersByTime(SILENCE_TIMEOUT - 1);
   expect(connection.state.value).toBe("open");
-  vi.advanceTimersByTime(LONGEST_SILENCE);
+  vi.advanceTimersByTime(SILENCE_TIMEOUT);
   expect(connection.state.value).toBe("lost");
   expect(first.closed).toBe(true);
   // What it says when it wakes up is no longer heard.
   first.say({ type: "tick" });
   expect(connection.state.value).toBe("lost");
-  vi.advanceTimersByTime(LONGEST_PAUSE);
+  vi.advanceTimersByTime(MAX_RETRY_DELAY);
   expect(newest()).not.toBe(first);
   // Nor is one waited for that does not even open.
   const second = newest();
-  vi.advanceTimersByTime(LONGEST_SILENCE + LONGEST_PAUSE);
+  vi.advanceTimersByTime(SILENCE_TIMEOUT + MAX_RETRY_DELAY);
   expect(second.closed).toBe(true);
   newest().say(hello);
   expect(connection.state.value).toBe("open");
@@ -112,7 +112,7 @@ test("a session that ticks and falls silent is given up", () => {
 test("the silence of a session that never ticked means nothing", () => {
   const { connection } = started();
   newest().say(hello);
-  vi.advanceTimersByTime(10 * LONGEST_SILENCE);
+  vi.advanceTimersByTime(10 * SILENCE_TIMEOUT);
   expect(connection.state.value).toBe("open");
   expect(Socket.all).toHaveLength(1);
 });
@@ -123,13 +123,13 @@ test("who is refused before the first word is told of it", () => {
   newest().say(hello);
   newest().end();
   expect(refused).not.toHaveBeenCalled();
-  vi.advanceTimersByTime(LONGEST_PAUSE);
+  vi.advanceTimersByTime(MAX_RETRY_DELAY);
   newest().end();
   expect(refused).toHaveBeenCalledTimes(1);
 });
 
 test("what was opened before the page was there is taken over, with what was said", () => {
-  openEarly();
+  openEarlySocket();
   newest().say(hello);
   const { connection, received } = started();
   expect(Socket.all).toHaveLength(1);
@@ -139,12 +139,12 @@ test("what was opened before the page was there is taken over, with what was sai
   expect(received).toHaveLength(2);
   // Only once: what comes after it is opened as ever.
   newest().end();
-  vi.advanceTimersByTime(LONGEST_PAUSE);
+  vi.advanceTimersByTime(MAX_RETRY_DELAY);
   expect(Socket.all).toHaveLength(2);
 });
 
 test("what was opened and has ended before the page was there is opened anew", () => {
-  openEarly();
+  openEarlySocket();
   newest().end();
   started();
   expect(Socket.all).toHaveLength(2);

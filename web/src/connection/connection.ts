@@ -8,37 +8,37 @@
 
 import { signal } from "@preact/signals";
 import type { PageMessage, ServerMessage } from "../generated/protocol";
-import { address, takeEarly } from "./earlySocket";
+import { webSocketUrl, takeEarlySocket } from "./earlySocket";
 
 export type ConnectionState = "connecting" | "open" | "lost";
 
-export const SHORTEST_PAUSE = 250;
-export const LONGEST_PAUSE = 4000;
+export const MIN_RETRY_DELAY = 250;
+export const MAX_RETRY_DELAY = 4000;
 /** No word for so long means that nobody is there. The session ticks every 5 seconds when it has nothing else to say. */
-export const LONGEST_SILENCE = 15_000;
+export const SILENCE_TIMEOUT = 15_000;
 
 /** The pause before the next attempt, after so many that failed. */
-export function pause(attempt: number, random: number): number {
-  const grown = Math.min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** Math.min(attempt, 10));
+export function retryDelay(attempt: number, random: number): number {
+  const delay = Math.min(MAX_RETRY_DELAY, MIN_RETRY_DELAY * 2 ** Math.min(attempt, 10));
   // Spread, so that many tabs do not come back in the same moment.
-  return grown * (0.75 + random / 2);
+  return delay * (0.75 + random / 2);
 }
 
 export class Connection {
   readonly state = signal<ConnectionState>("connecting");
   #socket: WebSocket | undefined;
-  #attempt = 0;
+  #failedAttempts = 0;
   /** Until the next attempt. */
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
-  #heard = 0;
+  #lastMessageAt = 0;
   /** The session is one that ticks, so that its silence means something. */
-  #ticks = false;
+  #sendsTicks = false;
 
   constructor(
-    private readonly receive: (message: ServerMessage) => void,
+    private readonly onMessage: (message: ServerMessage) => void,
     /** A connection was refused by somebody who may have their reasons. */
-    private readonly refused: () => void = () => {},
+    private readonly onRefused: () => void = () => {},
   ) {}
 
   start(): void {
@@ -47,7 +47,7 @@ export class Connection {
       if (document.hidden) return;
       this.retry();
       // Timers of tabs that are not in sight are late.
-      if (this.#watchdog !== undefined) this.#look();
+      if (this.#watchdog !== undefined) this.#checkSilence();
     });
     this.#open();
   }
@@ -61,46 +61,46 @@ export class Connection {
 
   /** Now, if it is waiting for the next attempt. */
   retry(): void {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    if (this.#retryTimer === undefined) return;
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = undefined;
     this.#open();
   }
 
   #open(): void {
-    const early = takeEarly();
-    const socket = early?.socket ?? new WebSocket(address(location));
-    let greeted = false;
+    const early = takeEarlySocket();
+    const socket = early?.socket ?? new WebSocket(webSocketUrl(location));
+    let receivedMessage = false;
     this.#socket = socket;
-    this.#heard = Date.now();
-    this.#look();
+    this.#lastMessageAt = Date.now();
+    this.#checkSilence();
     socket.onmessage = (event: MessageEvent<string>) => {
       const message = JSON.parse(event.data) as ServerMessage;
-      greeted = true;
-      this.#heard = Date.now();
+      receivedMessage = true;
+      this.#lastMessageAt = Date.now();
       // A socket that opens and closes again at once has not succeeded.
-      this.#attempt = 0;
+      this.#failedAttempts = 0;
       this.state.value = "open";
-      if (message.type === "tick") this.#ticks = true;
-      else this.receive(message);
+      if (message.type === "tick") this.#sendsTicks = true;
+      else this.onMessage(message);
     };
     socket.onclose = () => {
-      this.#lose(socket);
-      if (!greeted) this.refused();
+      this.#drop(socket);
+      if (!receivedMessage) this.onRefused();
     };
     for (const event of early?.messages ?? []) socket.onmessage(event);
   }
 
   /** Gives up what has been silent for too long, else looks again when it would have been. */
-  #look(): void {
+  #checkSilence(): void {
     clearTimeout(this.#watchdog);
-    const rest = this.#heard + LONGEST_SILENCE - Date.now();
-    const opening = this.#socket?.readyState === WebSocket.CONNECTING;
-    if (rest <= 0 && this.#socket && (this.#ticks || opening)) this.#lose(this.#socket);
-    else this.#watchdog = setTimeout(() => this.#look(), rest > 0 ? rest : LONGEST_SILENCE);
+    const remaining = this.#lastMessageAt + SILENCE_TIMEOUT - Date.now();
+    const isConnecting = this.#socket?.readyState === WebSocket.CONNECTING;
+    if (remaining <= 0 && this.#socket && (this.#sendsTicks || isConnecting)) this.#drop(this.#socket);
+    else this.#watchdog = setTimeout(() => this.#checkSilence(), remaining > 0 ? remaining : SILENCE_TIMEOUT);
   }
 
-  #lose(socket: WebSocket): void {
+  #drop(socket: WebSocket): void {
     if (this.#socket !== socket) return;
     // One that hangs would say goodbye only after minutes.
     socket.onmessage = null;
@@ -110,12 +110,12 @@ export class Connection {
     clearTimeout(this.#watchdog);
     this.#watchdog = undefined;
     this.state.value = "lost";
-    this.#timer = setTimeout(
+    this.#retryTimer = setTimeout(
       () => {
-        this.#timer = undefined;
+        this.#retryTimer = undefined;
         this.#open();
       },
-      pause(this.#attempt++, Math.random()),
+      retryDelay(this.#failedAttempts++, Math.random()),
     );
   }
 }

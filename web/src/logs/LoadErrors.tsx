@@ -1,15 +1,15 @@
 /** What could not be fetched, said at the edge where it is missing. */
 
-import { failureWords } from "./searchHighlight";
-import type { LogWindow, Part } from "./logWindow";
+import { readableFailure } from "./searchHighlight";
+import type { LogWindow, WindowPart } from "./logWindow";
 
-const missing: Record<Part, string> = {
+const missingText: Record<WindowPart, string> = {
   whole: "The lines that were asked for did not come",
   before: "Older lines did not come",
   after: "Newer lines did not come",
 };
 
-export function Edge({ window, parts }: { window: LogWindow; parts: readonly Part[] }) {
+export function LoadErrors({ window, parts }: { window: LogWindow; parts: readonly WindowPart[] }) {
   const failures = window.failures.value;
   // The place of what is told is there before it is told: else those who listen would not hear of it.
   return (
@@ -19,9 +19,9 @@ export function Edge({ window, parts }: { window: LogWindow; parts: readonly Par
         return failure ? (
           <p key={part} class="edge-note">
             <span>
-              {missing[part]}: {failureWords(failure.words)}.
+              {missingText[part]}: {readableFailure(failure.message)}.
             </span>
-            <TryAgain window={window} />
+            <RetryButton window={window} />
           </p>
         ) : null;
       })}
@@ -30,19 +30,19 @@ export function Edge({ window, parts }: { window: LogWindow; parts: readonly Par
 }
 
 /** In place of the lines, when there are none. */
-export function Nothing({ window, empty }: { window: LogWindow; empty: string }) {
+export function EmptyLog({ window, text }: { window: LogWindow; text: string }) {
   const failure = window.failures.value.whole;
-  if (!failure) return <p class="empty">{window.loading.value || !window.atBegin ? "Looking…" : empty}</p>;
+  if (!failure) return <p class="empty">{window.loading.value || !window.isAtStart ? "Looking…" : text}</p>;
   return (
     <div class="empty failed">
-      <p>{failureWords(failure.words)}</p>
-      {failure.passing ? <TryAgain window={window} /> : null}
+      <p>{readableFailure(failure.message)}</p>
+      {failure.isTransient ? <RetryButton window={window} /> : null}
     </div>
   );
 }
 
 /** It is tried again by itself, too, but somebody who waits may know better when. */
-function TryAgain({ window }: { window: LogWindow }) {
+function RetryButton({ window }: { window: LogWindow }) {
   return (
     <button type="button" onClick={() => window.retry()}>
       Try again

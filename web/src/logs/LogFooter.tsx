@@ -1,14 +1,21 @@
 /** Under the lines, so that nothing lies over them. */
 
-import { choices, letters, setSize, size, toggle, type Size } from "./displayOptions";
+import {
+  displayToggles,
+  textSizes,
+  setTextSize,
+  textSize,
+  toggleDisplayOption,
+  type TextSize,
+} from "./displayOptions";
 
-export function Foot({ following, onFollow }: { following: boolean; onFollow: () => void }) {
+export function LogFooter({ following, onFollow }: { following: boolean; onFollow: () => void }) {
   return (
     <div class="log-foot">
       <span class="log-looks" role="group" aria-label="How lines look">
-        {choices.map(({ name, title, key, choice }) => (
+        {displayToggles.map(({ name, title, key, setting }) => (
           <label class="check" key={name} title={`${title} (${key})`}>
-            <input type="checkbox" checked={choice.value} onChange={() => toggle(name)} />
+            <input type="checkbox" checked={setting.value} onChange={() => toggleDisplayOption(name)} />
             {title}
           </label>
         ))}
@@ -16,12 +23,12 @@ export function Foot({ following, onFollow }: { following: boolean; onFollow: ()
           class="plain"
           aria-label="Size of letters"
           title="Size of letters (+ and -)"
-          value={size.value}
-          onChange={(event) => setSize(event.currentTarget.value as Size)}
+          value={textSize.value}
+          onChange={(event) => setTextSize(event.currentTarget.value as TextSize)}
         >
-          {letters.map(({ name, words }) => (
+          {textSizes.map(({ name, label }) => (
             <option key={name} value={name}>
-              {words}
+              {label}
             </option>
           ))}
         </select>

@@ -3,20 +3,20 @@
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Line } from "../generated/protocol";
-import { exactTime } from "../model/time";
-import { strip } from "./ansi";
-import { copiedLines } from "./copySelection";
-import { stepped } from "./lineCursor";
-import { Edge, Nothing } from "./LoadErrors";
-import { Foot } from "./LogFooter";
-import { SHOWN } from "./excerpt";
+import { formatExactTime } from "../model/time";
+import { stripAnsi } from "./ansi";
+import { selectedLogText } from "./copySelection";
+import { nextCursorIndex } from "./lineCursor";
+import { LoadErrors, EmptyLog } from "./LoadErrors";
+import { LogFooter } from "./LogFooter";
+import { INITIAL_LENGTH } from "./excerpt";
 import { LogRow } from "./LogRow";
 import { Rail } from "./LogScrollbar";
-import { LINE_HEIGHT, startOf, useRows, type Rows } from "./useVirtualRows";
-import type { Looks } from "./displayOptions";
-import { offer } from "./logActions";
-import { structureOf } from "./jsonLine";
-import { indexOf, type LogWindow } from "./logWindow";
+import { LINE_HEIGHT, rowTop, useVirtualRows, type VirtualRows } from "./useVirtualRows";
+import type { DisplayOptions } from "./displayOptions";
+import { registerLogActions } from "./logActions";
+import { parseJsonLine } from "./jsonLine";
+import { findRowIndex, type LogWindow } from "./logWindow";
 
 /** This close to the end counts as being there. */
 const NEAR_END = LINE_HEIGHT * 1.5;
@@ -28,7 +28,7 @@ const MOST_SAID = 300;
 
 interface Properties {
   window: LogWindow;
-  looks: Looks;
+  looks: DisplayOptions;
   /** The line that is linked to. */
   target: Signal<number | undefined>;
   /** The line that keys are about. */
@@ -82,7 +82,7 @@ export function Lines({
   });
   const version = window.version.value;
   const measured = looks.wrap || expanded.value.size > 0;
-  const { rows, moved } = useRows(scroller, window.rows, version, measured);
+  const { rows, moved } = useVirtualRows(scroller, window.rows, version, measured);
   if (anchor.current.window === window && anchor.current.version !== version) {
     foresee(anchor.current, rows, window, following.peek());
   }
@@ -116,26 +116,26 @@ export function Lines({
       following.value = false;
     }
     const wanted = place.value;
-    const at = wanted ? indexOf(window.rows, wanted.seq) : -1;
+    const at = wanted ? findRowIndex(window.rows, wanted.seq) : -1;
     if (wanted && wanted !== known.place) {
-      const top = startOf(rows, Math.max(0, at));
+      const top = rowTop(rows, Math.max(0, at));
       // What is linked to is shown with what led to it.
       element.scrollTop = wanted.seq === target.peek() ? top - element.clientHeight / 3 : top;
       known.place = wanted;
-    } else if (following.peek() && window.atEnd) {
+    } else if (following.peek() && window.isAtEnd) {
       element.scrollTop = element.scrollHeight;
     } else if (!other) {
-      const index = indexOf(window.rows, known.seq);
+      const index = findRowIndex(window.rows, known.seq);
       // With what the reader has scrolled since, but not what the browser has for lack of lines.
       const moved = known.top > end ? 0 : element.scrollTop - known.top;
-      if (index >= 0) element.scrollTop = startOf(rows, index) - known.offset + moved;
+      if (index >= 0) element.scrollTop = rowTop(rows, index) - known.offset + moved;
     }
     anchor.current = { ...known, window, version, pinned: following.peek() ? element.scrollTop : 0 };
     look();
   }, [version, window, height, rows.scrollRect?.height, looks.wrap, place.value]);
 
   useEffect(() => {
-    window.reading = !following.value;
+    window.keepsOldRows = !following.value;
   }, [window, following.value]);
 
   const scrolled = () => {
@@ -146,9 +146,9 @@ export function Lines({
     // Less room moves the end away from a follower, who has not moved.
     const stays = following.peek() && element.scrollTop >= Math.min(known.pinned, end) - 1;
     // Until another window is filled, there is no end to be at.
-    if (stays) element.scrollTop = window.atEnd ? end : element.scrollTop;
+    if (stays) element.scrollTop = window.isAtEnd ? end : element.scrollTop;
     // A scroll event that comes late must not undo a jump whose lines are still being fetched.
-    else following.value = !window.opening && window.atEnd && end - element.scrollTop < NEAR_END;
+    else following.value = !window.isOpening && window.isAtEnd && end - element.scrollTop < NEAR_END;
     known.pinned = following.peek() ? element.scrollTop : 0;
     look();
     moved(element.scrollTop);
@@ -168,7 +168,7 @@ export function Lines({
   const copied = (event: ClipboardEvent) => {
     const element = scroller.current;
     if (!element || !event.clipboardData) return;
-    const text = copiedLines(document.getSelection(), element, (seq) => lineAt(window.rows, seq));
+    const text = selectedLogText(document.getSelection(), element, (seq) => lineAt(window.rows, seq));
     if (text === undefined) return;
     event.clipboardData.setData("text/plain", text);
     event.preventDefault();
@@ -177,7 +177,7 @@ export function Lines({
   const explain = (event: Event) => {
     const link = (event.target as Element).closest<HTMLElement>("a.time:not([title])");
     const line = link && lineAt(window.rows, Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
-    if (line) link.title = `${exactTime(line.time)}\nLink to this line`;
+    if (line) link.title = `${formatExactTime(line.time)}\nLink to this line`;
   };
   const toggle = (seq: number) => {
     const next = new Map(expanded.peek());
@@ -187,33 +187,33 @@ export function Lines({
   const more = (seq: number) => {
     expanded.value = new Map(expanded.peek()).set(seq, (expanded.peek().get(seq) ?? 0) + 1);
   };
-  const step = (by: 1 | -1) => {
+  const moveCursor = (by: 1 | -1) => {
     const element = scroller.current;
-    const index = stepped(window.rows, cursor.peek(), seen.peek(), by);
+    const index = nextCursorIndex(window.rows, cursor.peek(), seen.peek(), by);
     const line = window.rows[index];
     if (!element || !line) return;
     // Who goes from line to line reads.
     following.value = false;
     cursor.value = line.seq;
-    const top = startOf(rows, index);
+    const top = rowTop(rows, index);
     const bottom = top + (rows.measurementsCache[index]?.size ?? LINE_HEIGHT);
     const { scrollTop, clientHeight } = element;
     if (top < scrollTop) element.scrollTop = top;
     else if (bottom > scrollTop + clientHeight) element.scrollTop = bottom - clientHeight;
   };
-  const unfold = () => {
+  const expandLine = () => {
     const line = lineAt(window.rows, cursor.peek());
     if (!line) return;
     // What is unfolded is reached with the tab key from here.
     scroller.current?.focus({ preventScroll: true });
-    if (looks.structured && structureOf(line)) toggle(line.seq);
-    else if (line.text.length > SHOWN) more(line.seq);
+    if (looks.parseJson && parseJsonLine(line)) toggle(line.seq);
+    else if (line.text.length > INITIAL_LENGTH) more(line.seq);
   };
   // At once, not after the next frame as other effects: with every frame of a scroll that costs more than it does.
-  useLayoutEffect(() => offer({ step, unfold }));
+  useLayoutEffect(() => registerLogActions({ moveCursor, expandLine }));
   return (
     <>
-      <Edge window={window} parts={window.rows.length > 0 ? ["whole", "before"] : ["before"]} />
+      <LoadErrors window={window} parts={window.rows.length > 0 ? ["whole", "before"] : ["before"]} />
       <div class={`log-frame${looks.wrap ? " wraps" : ""}`}>
         <div
           class={`log-scroller${looks.wrap ? " wrap" : ""}`}
@@ -256,28 +256,28 @@ export function Lines({
               })}
             </div>
           </div>
-          {window.rows.length === 0 ? <Nothing window={window} empty={empty} /> : null}
+          {window.rows.length === 0 ? <EmptyLog window={window} text={empty} /> : null}
         </div>
         <p class="hidden" role="status">
           {lineWords(lineAt(window.rows, cursor.value))}
         </p>
         <Rail seen={seen} onJump={onJump} onFollow={onFollow} />
       </div>
-      <Edge window={window} parts={["after"]} />
-      <Foot following={following.value} onFollow={onFollow} />
+      <LoadErrors window={window} parts={["after"]} />
+      <LogFooter following={following.value} onFollow={onFollow} />
     </>
   );
 }
 
 function lineAt(lines: readonly Line[], seq: number | undefined): Line | undefined {
-  const line = seq === undefined ? undefined : lines[indexOf(lines, seq)];
+  const line = seq === undefined ? undefined : lines[findRowIndex(lines, seq)];
   return line?.seq === seq ? line : undefined;
 }
 
 /** For those who listen. */
 function lineWords(line: Line | undefined): string {
   return line
-    ? `${line.level === "info" ? "" : `${line.level}: `}${strip(line.text).slice(0, MOST_SAID)}`
+    ? `${line.level === "info" ? "" : `${line.level}: `}${stripAnsi(line.text).slice(0, MOST_SAID)}`
     : "";
 }
 
@@ -287,23 +287,23 @@ function lineWords(line: Line | undefined): string {
  */
 function foresee(
   known: { seq: number; offset: number; top: number },
-  rows: Rows,
+  rows: VirtualRows,
   window: LogWindow,
   following: boolean,
 ): void {
   if (rows.scrollOffset === null) return;
-  const index = indexOf(window.rows, known.seq);
-  if (following && window.atEnd) {
+  const index = findRowIndex(window.rows, known.seq);
+  if (following && window.isAtEnd) {
     rows.scrollOffset = Math.max(0, rows.getTotalSize() - (rows.scrollRect?.height ?? 0));
   } else if (index >= 0) {
-    rows.scrollOffset = startOf(rows, index) - known.offset + rows.scrollOffset - known.top;
+    rows.scrollOffset = rowTop(rows, index) - known.offset + rows.scrollOffset - known.top;
   }
 }
 
 function remember(
   anchor: { seq: number; offset: number; top: number },
   element: HTMLDivElement,
-  rows: Rows,
+  rows: VirtualRows,
   lines: readonly Line[],
 ): void {
   // By offset, not by what is drawn: that may be for where the reader was before.
@@ -314,7 +314,7 @@ function remember(
   anchor.top = element.scrollTop;
 }
 
-function sight(element: HTMLDivElement, rows: Rows, lines: readonly Line[]): Seen {
+function sight(element: HTMLDivElement, rows: VirtualRows, lines: readonly Line[]): Seen {
   const first = rows.getVirtualItemForOffset(element.scrollTop);
   const last = rows.getVirtualItemForOffset(element.scrollTop + element.clientHeight - 1);
   return {

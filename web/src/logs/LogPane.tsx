@@ -3,19 +3,26 @@
 import { effect, untracked, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { copyText } from "../model/clipboard";
-import { panel } from "../model/resourcePanel";
-import { putSearch, search } from "../model/queryString";
-import { connection, log, notify } from "../app/page";
-import { floorOf, toggleCleared } from "./clearedLogs";
-import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./logFilter";
+import { activePanel } from "../model/resourcePanel";
+import { replaceQueryString, queryString } from "../model/queryString";
+import { connection, liveLog, showToast } from "../app/appState";
+import { getClearedBefore, toggleCleared } from "./clearedLogs";
+import { allLines, errorQuery, matchQuery, logQuery, filterFromUrl, filterToUrl } from "./logFilter";
 import type { LogFilter } from "./logFilter";
-import { nameColumn, pixels, structured, times, wrap, type Looks } from "./displayOptions";
+import {
+  currentNameLabels,
+  pixels,
+  parseJson,
+  showTimes,
+  wrapLines,
+  type DisplayOptions,
+} from "./displayOptions";
 import { Lines, type Place } from "./LogLines";
-import { Matches } from "./matchCounter";
-import { markerOf, soughtIn } from "./searchHighlight";
-import { offer, type Jump } from "./logActions";
+import { MatchCounter } from "./matchCounter";
+import { highlightRegex, plainSearchText } from "./searchHighlight";
+import { registerLogActions, type JumpTarget } from "./logActions";
 import { copyLines, downloadLines, Toolbar } from "./LogToolbar";
-import { LogWindow, type Way } from "./logWindow";
+import { LogWindow, type PageStart } from "./logWindow";
 
 /** Typing changes the address and the question only when it pauses. */
 const PAUSE = 150;
@@ -31,26 +38,26 @@ export function LogPane({ resource, starred }: Properties) {
   const own = starred ?? (resource === undefined ? [] : [resource]);
   /** Whose lines they are is in the path of the address. */
   const inPath = own.length > 0;
-  const filter = useSignal(readFilter(search.peek(), own));
+  const filter = useSignal(filterFromUrl(queryString.peek(), own));
   const settled = useSettled(filter);
-  const target = useSignal(lineIn(search.peek())?.seq);
+  const target = useSignal(lineIn(queryString.peek())?.seq);
   const cursor = useSignal<number | undefined>(undefined);
   /** The session of that line; undefined: the one that there is. */
-  const whose = useRef(lineIn(search.peek())?.session);
+  const whose = useRef(lineIn(queryString.peek())?.session);
   /** The address leads to a line of a session that is not this one. */
   const elsewhere = useSignal(false);
-  const matches = useMemo(() => new Matches(log), []);
+  const matches = useMemo(() => new MatchCounter(liveLog), []);
   const place = useSignal<Place | undefined>(undefined);
   const following = useSignal(target.peek() === undefined);
-  const session = log.session.value;
+  const session = liveLog.session.value;
   const called = resource ?? (starred ? "starred" : "all");
   // No resource has such a name.
   const key = resource ?? `(${called})`;
-  const floor = floorOf(session, key);
-  const query = queryOf(settled.value);
+  const floor = getClearedBefore(session, key);
+  const query = logQuery(settled.value);
   /** Of what the last window was. */
   const opened = useRef<{ session: string; floor: number } | undefined>(undefined);
-  const window = useMemo(() => new LogWindow(log, query, floor), [query, floor, session]);
+  const window = useMemo(() => new LogWindow(liveLog, query, floor), [query, floor, session]);
 
   useEffect(() => {
     if (session === "") return;
@@ -71,7 +78,7 @@ export function LogPane({ resource, starred }: Properties) {
     return () => window.close();
   }, [window]);
   // Matches are counted over the whole session, not only in what is held of it.
-  const searched = settled.value.term === "" ? undefined : matchesOf(settled.value);
+  const searched = settled.value.term === "" ? undefined : matchQuery(settled.value);
   useEffect(() => {
     if (session === "" || searched === undefined) return;
     let started = false;
@@ -81,7 +88,7 @@ export function LogPane({ resource, starred }: Properties) {
       started = true;
       untracked(() => {
         matches.start(searched, floor);
-        void matches.at(target.peek());
+        void matches.setCurrentLine(target.peek());
       });
     });
     return () => {
@@ -89,7 +96,7 @@ export function LogPane({ resource, starred }: Properties) {
       matches.stop();
     };
   }, [window, searched]);
-  useSignalEffect(() => matches.grown(log.extent.value.end));
+  useSignalEffect(() => matches.logGrew(liveLog.extent.value.end));
   // What failed for lack of a connection is asked for again when there is one.
   useSignalEffect(() => {
     if (connection.state.value !== "open") return;
@@ -99,35 +106,35 @@ export function LogPane({ resource, starred }: Properties) {
   useSignalEffect(() => {
     const seq = target.value;
     if (seq !== undefined) cursor.value = seq;
-    if (settled.peek().term !== "") void matches.at(seq);
+    if (settled.peek().term !== "") void matches.setCurrentLine(seq);
   });
 
   // What is shown is in the address, and what the address says is shown.
   useSignalEffect(() => {
-    const known = log.session.value;
+    const known = liveLog.session.value;
     // Before the session is known, it is not known what the address means.
     if (known === "") return;
-    const said = writeFilter(settled.value, inPath);
-    if (resource !== undefined && panel.value !== "none") said.set("panel", panel.value);
+    const said = filterToUrl(settled.value, inPath);
+    if (resource !== undefined && activePanel.value !== "none") said.set("panel", activePanel.value);
     if (target.value !== undefined) {
       said.set("session", whose.current ?? known);
       said.set("line", String(target.value));
     }
-    putSearch(said);
+    replaceQueryString(said);
   });
   useSignalEffect(() => {
-    const said = search.value;
-    const shown = writeFilter(settled.peek(), inPath);
-    const now = readFilter(said, own);
-    if (writeFilter(now, inPath).toString() !== shown.toString()) filter.value = now;
+    const said = queryString.value;
+    const shown = filterToUrl(settled.peek(), inPath);
+    const now = filterFromUrl(said, own);
+    if (filterToUrl(now, inPath).toString() !== shown.toString()) filter.value = now;
     const line = lineIn(said);
     if (line === undefined || line.seq === target.peek()) return;
-    if (line.session === undefined || line.session === log.session.peek()) void jump(line.seq);
+    if (line.session === undefined || line.session === liveLog.session.peek()) void jump(line.seq);
   });
 
   const jump = async (seq: number, mark = true) => {
     elsewhere.value = false;
-    whose.current = log.session.peek();
+    whose.current = liveLog.session.peek();
     following.value = false;
     target.value = mark ? seq : undefined;
     if (!window.has(seq) && !(await window.openAt(seq))) return;
@@ -137,68 +144,76 @@ export function LogPane({ resource, starred }: Properties) {
     target.value = undefined;
     place.value = undefined;
     following.value = true;
-    if (window.atEnd) window.version.value++;
+    if (window.isAtEnd) window.version.value++;
     else void window.openAtEnd();
   };
-  const find = async (what: Jump) => {
+  const find = async (what: JumpTarget) => {
     const place = target.peek() ?? placeOf(window, following.peek());
-    const way: Way = what.startsWith("next") ? { from: place + 1 } : { before: place };
-    const question = what.endsWith("error") ? errorsOf(settled.peek()) : matchesOf(filter.peek());
+    const way: PageStart = what.startsWith("next") ? { from: place + 1 } : { before: place };
+    const question = what.endsWith("error") ? errorQuery(settled.peek()) : matchQuery(filter.peek());
     try {
       const found = await window.find(question, way, !what.endsWith("error"));
       if (found !== undefined) await jump(found);
-      else notify(`There is no ${what}.`);
+      else showToast(`There is no ${what}.`);
     } catch (error) {
-      if (!(error instanceof DOMException)) notify(error instanceof Error ? error.message : String(error));
+      if (!(error instanceof DOMException)) showToast(error instanceof Error ? error.message : String(error));
     }
   };
   const link = async (seq: number) => {
-    whose.current = log.session.peek();
+    whose.current = liveLog.session.peek();
     following.value = false;
     target.value = seq;
-    const address = new URL(`${looks.link}line=${seq}`, location.href);
+    const address = new URL(`${looks.lineUrl}line=${seq}`, location.href);
     const copied = await copyText(address.href);
-    notify(copied ? "Copied the link to this line" : "The address bar has the link to this line");
+    showToast(copied ? "Copied the link to this line" : "The address bar has the link to this line");
   };
   const clear = () => {
     target.value = undefined;
     cursor.value = undefined;
-    toggleCleared(session, key, log.extent.peek().end);
+    toggleCleared(session, key, liveLog.extent.peek().end);
   };
   const name = `${called}.log`;
   useEffect(() =>
-    offer({
+    registerLogActions({
       jump: (what) => void find(what),
       follow,
       clear,
       clearFilter: () => {
         const shown = { ...filter.peek(), resources: inPath ? [] : filter.peek().resources };
         if (!narrows(shown) && shown.term === "") return false;
-        filter.value = { ...allLines, resources: own, only: shown.only };
+        filter.value = { ...allLines, resources: own, onlyMatches: shown.onlyMatches };
         return true;
       },
-      copy: () => void copyLines(queryOf(filter.peek()), floor),
-      download: () => downloadLines(queryOf(filter.peek()), floor, name),
-      link: () => {
+      copy: () => void copyLines(logQuery(filter.peek()), floor),
+      download: () => downloadLines(logQuery(filter.peek()), floor, name),
+      copyLineLink: () => {
         if (cursor.peek() !== undefined) void link(cursor.peek() ?? 0);
-        else notify("No line is chosen: the arrow keys choose one");
+        else showToast("No line is chosen: the arrow keys choose one");
       },
     }),
   );
   const term = settled.value.term;
-  const looks = useMemo<Looks>(() => {
-    const said = writeFilter(settled.value, inPath);
+  const looks = useMemo<DisplayOptions>(() => {
+    const said = filterToUrl(settled.value, inPath);
     said.set("session", session);
     return {
-      times: times.value,
-      wrap: wrap.value,
-      structured: structured.value,
-      names: resource === undefined ? nameColumn.value : undefined,
-      marker: markerOf(term),
-      sought: soughtIn(term),
-      link: `?${said}&`,
+      showTimes: showTimes.value,
+      wrap: wrapLines.value,
+      parseJson: parseJson.value,
+      nameLabels: resource === undefined ? currentNameLabels.value : undefined,
+      highlight: highlightRegex(term),
+      searchText: plainSearchText(term),
+      lineUrl: `?${said}&`,
     };
-  }, [times.value, wrap.value, structured.value, nameColumn.value, settled.value, resource, session]);
+  }, [
+    showTimes.value,
+    wrapLines.value,
+    parseJson.value,
+    currentNameLabels.value,
+    settled.value,
+    resource,
+    session,
+  ]);
   const narrowed = narrows({ ...settled.value, resources: [] });
   return (
     <section
@@ -247,7 +262,7 @@ export function LogPane({ resource, starred }: Properties) {
 
 /** Whether there are lines that the filter hides. */
 function narrows(filter: LogFilter): boolean {
-  return queryOf(filter) !== queryOf(allLines);
+  return logQuery(filter) !== logQuery(allLines);
 }
 
 /** From where to look for the next match: the end if one follows, else what is in sight. */

@@ -1,18 +1,18 @@
 import { Component, type ComponentChild } from "preact";
 import type { Line } from "../generated/protocol";
-import { timeOfDay } from "../model/time";
-import { parse } from "./ansi";
-import { decorate, type Decorated } from "./decorate";
-import { excerptOf } from "./excerpt";
-import type { Looks } from "./displayOptions";
-import type { NameColumn } from "./nameLabels";
-import { structureOf, type Structure } from "./jsonLine";
-import { paint } from "./ansiStyle";
+import { formatTimeOfDay } from "../model/time";
+import { parseAnsi } from "./ansi";
+import { decorate, type DecoratedText } from "./decorate";
+import { excerpt } from "./excerpt";
+import type { DisplayOptions } from "./displayOptions";
+import type { NameLabels } from "./nameLabels";
+import { parseJsonLine, type JsonLine } from "./jsonLine";
+import { styleToCss } from "./ansiStyle";
 
 interface Properties {
   line: Line;
   index: number;
-  looks: Looks;
+  looks: DisplayOptions;
   target: boolean;
   /** Keys are about this one: what is in it can be reached with the tab key. */
   current: boolean;
@@ -44,7 +44,7 @@ export class LogRow extends Component<Properties> {
   // Parts are functions that draw, not components: while one scrolls, rows are made by the thousand.
   render(properties: Properties) {
     const { line, index, looks, target, current, expanded, measure, onMore } = properties;
-    const structure = looks.structured ? structureOf(line) : undefined;
+    const structure = looks.parseJson ? parseJsonLine(line) : undefined;
     return (
       <div
         class={`line ${line.level} ${line.source}${target ? " target" : ""}${current ? " current" : ""}${expanded > 0 ? " tall" : ""}`}
@@ -53,7 +53,7 @@ export class LogRow extends Component<Properties> {
         ref={measure ?? null}
       >
         {drawAnchor(line, looks, current)}
-        {looks.names ? drawName(line.resource ?? "lilt", looks.names) : null}
+        {looks.nameLabels ? drawName(line.resource ?? "lilt", looks.nameLabels) : null}
         {drawLevel(line.level)}
         {structure ? (
           <Structured {...properties} structure={structure} />
@@ -66,7 +66,7 @@ export class LogRow extends Component<Properties> {
 }
 
 /** The label is short enough: what cuts off is a layer of its own, and dear by the thousand. */
-function drawName(name: string, labels: NameColumn) {
+function drawName(name: string, labels: NameLabels) {
   return (
     <span class="who" title={name}>
       {labels.label(name)}
@@ -75,7 +75,7 @@ function drawName(name: string, labels: NameColumn) {
 }
 
 interface LinkProperties {
-  looks: Looks;
+  looks: DisplayOptions;
   current: boolean;
 }
 
@@ -85,11 +85,11 @@ function tabIndexOf(current: boolean): number {
 }
 
 /** The permanent link to the line. */
-function drawAnchor(line: Line, looks: Looks, current: boolean) {
+function drawAnchor(line: Line, looks: DisplayOptions, current: boolean) {
   return (
-    <a class="time" href={`${looks.link}line=${line.seq}`} tabIndex={tabIndexOf(current)}>
-      {looks.times ? timeOfDay(line.time) : <span aria-hidden="true">#</span>}
-      {looks.times ? null : <span class="hidden">Link to this line</span>}
+    <a class="time" href={`${looks.lineUrl}line=${line.seq}`} tabIndex={tabIndexOf(current)}>
+      {looks.showTimes ? formatTimeOfDay(line.time) : <span aria-hidden="true">#</span>}
+      {looks.showTimes ? null : <span class="hidden">Link to this line</span>}
     </a>
   );
 }
@@ -101,12 +101,12 @@ interface TextProperties extends LinkProperties {
 }
 
 function drawText({ text, looks, current, unfolded = 0, onMore }: TextProperties) {
-  const shown = excerptOf(text, looks.sought, unfolded);
+  const shown = excerpt(text, looks.searchText, unfolded);
   const long = shown.text.length < text.length || unfolded > 0;
   return (
     <span class={`text${unfolded > 0 ? " unfolded" : ""}`}>
       {shown.before > 0 ? <span class="cut-note">{shown.before.toLocaleString()} characters … </span> : null}
-      {decorate(parse(shown.text), looks.marker).map((piece) => drawPiece(piece, current))}
+      {decorate(parseAnsi(shown.text), looks.highlight).map((piece) => drawPiece(piece, current))}
       {long ? <span class="cut-note"> … {text.length.toLocaleString()} characters </span> : null}
       {onMore && shown.text.length < text.length ? (
         <button type="button" class="more" tabIndex={tabIndexOf(current)} onClick={onMore}>
@@ -127,10 +127,10 @@ function drawLevel(level: Line["level"]) {
   );
 }
 
-function drawPiece(piece: Decorated, current: boolean): ComponentChild {
-  const { classes, colors } = paint(piece.style);
+function drawPiece(piece: DecoratedText, current: boolean): ComponentChild {
+  const { classes, colors } = styleToCss(piece.style);
   let shown: ComponentChild = piece.text;
-  if (piece.marked) {
+  if (piece.isMatch) {
     shown = (
       <mark class={classes} style={colors}>
         {piece.text}
@@ -159,7 +159,7 @@ function Structured({
   expanded,
   onToggle,
   onField,
-}: Properties & { structure: Structure }) {
+}: Properties & { structure: JsonLine }) {
   const loud = /^(err|fatal|crit|panic|alert|emerg)/i.test(structure.level)
     ? "error"
     : /^warn/i.test(structure.level)
@@ -182,7 +182,7 @@ function Structured({
       {expanded > 0 ? (
         <Fields structure={structure} onField={onField} />
       ) : (
-        structure.rest.map(({ path, value }) => (
+        structure.otherFields.map(({ path, value }) => (
           <span class="field" key={path}>
             <span class="path">{path}=</span>
             {drawText({ text: value, looks, current })}
@@ -193,7 +193,7 @@ function Structured({
   );
 }
 
-function Fields({ structure, onField }: { structure: Structure; onField: (field: string) => void }) {
+function Fields({ structure, onField }: { structure: JsonLine; onField: (field: string) => void }) {
   return (
     <dl class="fields">
       {structure.fields.map(({ path, value }) => (

@@ -2,7 +2,7 @@
 
 import type { Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { log } from "../app/page";
+import { liveLog } from "../app/appState";
 import type { Seen } from "./LogLines";
 
 interface Properties {
@@ -25,7 +25,7 @@ export function thumb(seen: Seen, begin: number, end: number): { top: number; he
 
 export function Rail({ seen, onJump, onFollow }: Properties) {
   const rail = useRef<HTMLDivElement>(null);
-  const { begin, end } = log.extent.value;
+  const { begin, end } = liveLog.extent.value;
   const { top, height } = thumb(seen.value, begin, end);
   const jump = (event: PointerEvent) => {
     const box = rail.current?.getBoundingClientRect();

@@ -4,14 +4,14 @@ import { useComputed, useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Source } from "../generated/protocol";
 import { copyText } from "../model/clipboard";
-import { log, notify, session } from "../app/page";
+import { liveLog, session, showToast } from "../app/appState";
 import { Menu } from "../components/Menu";
-import { expressionOf, queryOf, type LevelChoice, type LogFilter } from "./logFilter";
-import { failureWords, unmarkedWords } from "./searchHighlight";
-import { matchWords, type Matches } from "./matchCounter";
-import type { Jump } from "./logActions";
-import { sectionWords } from "./logSections";
-import { downloadAddress, textOf } from "./liveLog";
+import { regexSource, logQuery, type LevelChoice, type LogFilter } from "./logFilter";
+import { readableFailure, missingHighlightReason } from "./searchHighlight";
+import { matchSummary, type MatchCounter } from "./matchCounter";
+import type { JumpTarget } from "./logActions";
+import { labelSections } from "./logSections";
+import { logDownloadUrl, fetchLogText } from "./liveLog";
 
 /** More lines than these are rather downloaded. */
 const MOST_COPIED = 10_000;
@@ -29,8 +29,8 @@ interface Properties {
   name: string;
   /** Lines before this number were cleared away. */
   floor: number;
-  matches: Matches;
-  onJump: (what: Jump) => void;
+  matches: MatchCounter;
+  onJump: (what: JumpTarget) => void;
   onClear: () => void;
 }
 
@@ -81,10 +81,10 @@ export function Toolbar({
           </button>
         </span>
         <span class="log-options">
-          <button type="button" class="quiet" onClick={() => void copyLines(queryOf(filter.peek()), floor)}>
+          <button type="button" class="quiet" onClick={() => void copyLines(logQuery(filter.peek()), floor)}>
             Copy
           </button>
-          <a class="button quiet" href={downloadAddress(queryOf(filter.value), floor, file)} download="">
+          <a class="button quiet" href={logDownloadUrl(logQuery(filter.value), floor, file)} download="">
             Download
           </a>
           <button type="button" class="quiet" onClick={onClear}>
@@ -112,33 +112,33 @@ function ErrorWord() {
 
 export async function copyLines(query: string, floor: number): Promise<void> {
   try {
-    const text = await textOf(query, floor, MOST_COPIED);
+    const text = await fetchLogText(query, floor, MOST_COPIED);
     const lines = text === "" ? 0 : text.trimEnd().split("\n").length;
     if (!(await copyText(text))) throw new Error("this browser does not let the page copy");
-    notify(
+    showToast(
       `Copied ${lines.toLocaleString()} ${lines === 1 ? "line" : "lines"}${lines >= MOST_COPIED ? ", the newest ones" : ""}`,
     );
   } catch (error) {
-    notify(`Not copied: ${error instanceof Error ? error.message : String(error)}`);
+    showToast(`Not copied: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
 export function downloadLines(query: string, floor: number, name: string): void {
   const link = document.createElement("a");
-  link.href = downloadAddress(query, floor, name);
+  link.href = logDownloadUrl(query, floor, name);
   link.download = "";
   link.click();
 }
 
 /** Why nothing is found or marked. */
-function SearchNote({ filter, matches }: { filter: LogFilter; matches: Matches }) {
+function SearchNote({ filter, matches }: { filter: LogFilter; matches: MatchCounter }) {
   const failure = matches.failure.value;
   // Where only matches are wanted, it is said in their place.
   const said =
-    failure !== undefined && !filter.only
-      ? failureWords(failure)
+    failure !== undefined && !filter.onlyMatches
+      ? readableFailure(failure)
       : failure === undefined
-        ? unmarkedWords(filter.term)
+        ? missingHighlightReason(filter.term)
         : "";
   return (
     <div role="status">
@@ -157,10 +157,10 @@ function Search({
 }: {
   filter: Signal<LogFilter>;
   change: Change;
-  matches: Matches;
-  onJump: (what: Jump) => void;
+  matches: MatchCounter;
+  onJump: (what: JumpTarget) => void;
 }) {
-  const { term, only } = filter.value;
+  const { term, onlyMatches } = filter.value;
   const pressed = (event: KeyboardEvent) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
@@ -175,14 +175,14 @@ function Search({
         aria-label="Filter lines by text"
         aria-description="Enter goes to the next match, Shift and Enter to the previous one"
         value={term}
-        class={expressionOf(term) === undefined ? "" : "mono"}
+        class={regexSource(term) === undefined ? "" : "mono"}
         onInput={(event) => change({ term: event.currentTarget.value })}
         onKeyDown={pressed}
       />
       {term === "" ? null : (
         <>
           <span class="match-count" role="status">
-            {matchWords(matches.place.value, matches.total.value)}
+            {matchSummary(matches.position.value, matches.total.value)}
           </span>
           <button
             type="button"
@@ -198,8 +198,8 @@ function Search({
           <label class="check" title="Hide lines that do not match">
             <input
               type="checkbox"
-              checked={only}
-              onChange={(event) => change({ only: event.currentTarget.checked })}
+              checked={onlyMatches}
+              onChange={(event) => change({ onlyMatches: event.currentTarget.checked })}
             />
             Only matches
           </label>
@@ -282,7 +282,7 @@ function Sections({
     return [podName, podRestarts, allContainersReady].join();
   });
   const look = () =>
-    log.sections(resource).then(
+    liveLog.sections(resource).then(
       (found) => (sections.value = found),
       // Without it there is nothing to choose; the log says why if there is no connection.
       () => {},
@@ -292,7 +292,7 @@ function Sections({
     const timer = setTimeout(() => void look(), FIRST_WORDS);
     return () => clearTimeout(timer);
   }, [resource, pods.value]);
-  const options = sectionWords(resource, sections.value);
+  const options = labelSections(resource, sections.value);
   if (options.length < 2 && filter.value.span === undefined) return null;
   return (
     <select
@@ -302,9 +302,9 @@ function Sections({
       onChange={(event) => change({ span: event.currentTarget.value || undefined })}
     >
       <option value="">All that ran</option>
-      {options.map(({ span, words }) => (
+      {options.map(({ span, label }) => (
         <option key={span} value={span}>
-          {words}
+          {label}
         </option>
       ))}
     </select>

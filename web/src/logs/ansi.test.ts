@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { colorOf, parse, strip } from "./ansi";
+import { extendedColorToCss, parseAnsi, stripAnsi } from "./ansi";
 
 const ESC = "\x1b";
 
 describe("parse", () => {
   test("plain text is one piece without style", () => {
-    expect(parse("hello")).toEqual([{ text: "hello", style: {} }]);
-    expect(parse("")).toEqual([]);
+    expect(parseAnsi("hello")).toEqual([{ text: "hello", style: {} }]);
+    expect(parseAnsi("")).toEqual([]);
   });
 
   test("colours begin and end where the program says", () => {
-    expect(parse(`a ${ESC}[1;31mred${ESC}[0m b`)).toEqual([
+    expect(parseAnsi(`a ${ESC}[1;31mred${ESC}[0m b`)).toEqual([
       { text: "a ", style: {} },
       { text: "red", style: { bold: true, foreground: 1 } },
       { text: " b", style: {} },
@@ -32,37 +32,37 @@ describe("parse", () => {
     ["[38m", {}],
     ["[38;5;1;1m", { foreground: 1, bold: true }],
   ])("%s", (codes, style) => {
-    expect(parse(`${ESC}${codes}x`)).toEqual([{ text: "x", style }]);
+    expect(parseAnsi(`${ESC}${codes}x`)).toEqual([{ text: "x", style }]);
   });
 
   test("other sequences and controls leave no trace", () => {
     const noise = `${ESC}[2K${ESC}[1Gone${ESC}]0;title\x07 two${ESC}(B three\x08${ESC}[?25h${ESC}[1`;
-    expect(strip(noise)).toBe("one two three");
-    expect(strip(`${ESC}]8;;http://x/${ESC}\\link${ESC}]8;;${ESC}\\`)).toBe("link");
-    expect(strip("a\tb")).toBe("a\tb");
+    expect(stripAnsi(noise)).toBe("one two three");
+    expect(stripAnsi(`${ESC}]8;;http://x/${ESC}\\link${ESC}]8;;${ESC}\\`)).toBe("link");
+    expect(stripAnsi("a\tb")).toBe("a\tb");
   });
 
   test("a carriage return starts the line over", () => {
-    expect(strip("10%\r50%\r100%")).toBe("100%");
-    expect(strip("done\r")).toBe("done");
+    expect(stripAnsi("10%\r50%\r100%")).toBe("100%");
+    expect(stripAnsi("done\r")).toBe("done");
   });
 
   test("markup stays text", () => {
-    expect(parse("<img src=x onerror=alert(1)>")).toEqual([
+    expect(parseAnsi("<img src=x onerror=alert(1)>")).toEqual([
       { text: "<img src=x onerror=alert(1)>", style: {} },
     ]);
   });
 
   test("a megabyte of escapes is no trap", () => {
     const line = `${ESC}[31mx${ESC}[0m`.repeat(100_000);
-    expect(parse(line)).toHaveLength(100_000);
-    expect(strip(`${ESC}]${"x".repeat(1_000_000)}`)).toBe("");
+    expect(parseAnsi(line)).toHaveLength(100_000);
+    expect(stripAnsi(`${ESC}]${"x".repeat(1_000_000)}`)).toBe("");
   });
 });
 
 test("colours beyond the theme's are those of xterm", () => {
-  expect(colorOf(16)).toBe("rgb(0 0 0)");
-  expect(colorOf(208)).toBe("rgb(255 135 0)");
-  expect(colorOf(231)).toBe("rgb(255 255 255)");
-  expect(colorOf(244)).toBe("rgb(128 128 128)");
+  expect(extendedColorToCss(16)).toBe("rgb(0 0 0)");
+  expect(extendedColorToCss(208)).toBe("rgb(255 135 0)");
+  expect(extendedColorToCss(231)).toBe("rgb(255 255 255)");
+  expect(extendedColorToCss(244)).toBe("rgb(128 128 128)");
 });

@@ -17,36 +17,36 @@ export interface Style {
   strike?: true;
 }
 
-export interface Piece {
+export interface StyledText {
   text: string;
   style: Style;
 }
 
-const plain: Style = Object.freeze({});
+const noStyle: Style = Object.freeze({});
 
 // CSI, OSC (ended by BEL or ST; an open one runs to the end), other two-character escapes, and stray controls but tab.
-const sequence =
+const controlSequence =
   // eslint-disable-next-line no-control-regex
   /\x1b\[([0-9:;<=>?]*)[ -/]*([@-~]|$)|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f]/g;
 
-export function parse(line: string): Piece[] {
-  const text = afterReturn(line);
-  if (!hasControls(text)) {
-    return text === "" ? [] : [{ text, style: plain }];
+export function parseAnsi(line: string): StyledText[] {
+  const text = afterLastCarriageReturn(line);
+  if (!hasControlCharacters(text)) {
+    return text === "" ? [] : [{ text, style: noStyle }];
   }
-  const pieces: Piece[] = [];
-  let style = plain;
+  const pieces: StyledText[] = [];
+  let style = noStyle;
   let from = 0;
   const push = (until: number) => {
     if (until > from) {
       pieces.push({ text: text.slice(from, until), style });
     }
   };
-  for (const match of text.matchAll(sequence)) {
+  for (const match of text.matchAll(controlSequence)) {
     push(match.index);
     from = match.index + match[0].length;
     if (match[2] === "m") {
-      style = restyle(style, match[1] ?? "");
+      style = applyStyleCodes(style, match[1] ?? "");
     }
   }
   push(text.length);
@@ -54,26 +54,26 @@ export function parse(line: string): Piece[] {
 }
 
 /** The text alone, for searching. */
-export function strip(line: string): string {
-  const text = afterReturn(line);
-  return hasControls(text) ? text.replace(sequence, "") : text;
+export function stripAnsi(line: string): string {
+  const text = afterLastCarriageReturn(line);
+  return hasControlCharacters(text) ? text.replace(controlSequence, "") : text;
 }
 
 /** A carriage return starts the line over, as progress bars do. */
-function afterReturn(line: string): string {
+function afterLastCarriageReturn(line: string): string {
   const at = line.lastIndexOf("\r");
   if (at < 0) {
     return line;
   }
-  return at === line.length - 1 ? afterReturn(line.slice(0, at)) : line.slice(at + 1);
+  return at === line.length - 1 ? afterLastCarriageReturn(line.slice(0, at)) : line.slice(at + 1);
 }
 
-function hasControls(text: string): boolean {
+function hasControlCharacters(text: string): boolean {
   // eslint-disable-next-line no-control-regex
   return /[\x00-\x08\x0b-\x1f\x7f]/.test(text);
 }
 
-function restyle(old: Style, parameters: string): Style {
+function applyStyleCodes(old: Style, parameters: string): Style {
   const codes = parameters.split(/[;:]/).map((code) => (code === "" ? 0 : Number(code)));
   let style: Style = { ...old };
   for (let at = 0; at < codes.length; at++) {
@@ -99,7 +99,7 @@ function restyle(old: Style, parameters: string): Style {
     else if (code >= 90 && code <= 97) style.foreground = code - 90 + 8;
     else if (code >= 100 && code <= 107) style.background = code - 100 + 8;
     else if (code === 38 || code === 48) {
-      const [color, used] = extended(codes.slice(at + 1));
+      const [color, used] = parseExtendedColor(codes.slice(at + 1));
       at += used;
       if (color !== undefined) {
         style[code === 38 ? "foreground" : "background"] = color;
@@ -109,7 +109,7 @@ function restyle(old: Style, parameters: string): Style {
   return style;
 }
 
-function extended(codes: number[]): [color: number | string | undefined, used: number] {
+function parseExtendedColor(codes: number[]): [color: number | string | undefined, used: number] {
   const byte = (value: number | undefined) => value !== undefined && value >= 0 && value <= 255;
   if (codes[0] === 5) {
     return [byte(codes[1]) ? codes[1] : undefined, 2];
@@ -122,7 +122,7 @@ function extended(codes: number[]): [color: number | string | undefined, used: n
 }
 
 /** The first 16 come from the theme (a class), the rest are fixed. */
-export function colorOf(index: number): string {
+export function extendedColorToCss(index: number): string {
   if (index >= 232) {
     const gray = 8 + (index - 232) * 10;
     return `rgb(${gray} ${gray} ${gray})`;

@@ -4,10 +4,10 @@
  */
 
 import type { Line } from "../generated/protocol";
-import { strip } from "./ansi";
+import { stripAnsi } from "./ansi";
 
 /** Undefined: the selection is not one of lines, and copies what the browser takes it for. */
-export function copiedLines(
+export function selectedLogText(
   selection: Selection | null,
   log: Element,
   lineOf: (seq: number) => Line | undefined,
@@ -15,7 +15,7 @@ export function copiedLines(
   if (!selection || selection.rangeCount === 0 || selection.isCollapsed) return undefined;
   const range = selection.getRangeAt(0);
   const rows = [...log.querySelectorAll<HTMLElement>(".line")].filter((row) => range.intersectsNode(row));
-  const parts = rows.map((row) => partOf(row, range));
+  const parts = rows.map((row) => selectedPartOf(row, range));
   // The ends of a selection often lie beside the text: in the gutter, or where the next row begins.
   while (parts.at(-1)?.text === "" && parts.length > 1) parts.pop();
   while (parts[0]?.text === "" && parts.length > 1) parts.shift();
@@ -26,12 +26,12 @@ export function copiedLines(
   return parts
     .map(({ row, text, whole, structured }) => {
       const line = lineOf(Number(row.dataset["seq"]));
-      return line && (whole || structured) ? strip(line.text) : text;
+      return line && (whole || structured) ? stripAnsi(line.text) : text;
     })
     .join("\n");
 }
 
-interface Part {
+interface SelectedRow {
   row: HTMLElement;
   /** The selected text, without what the page adds to it. */
   text: string;
@@ -42,35 +42,37 @@ interface Part {
   inOneField: boolean;
 }
 
-function partOf(row: HTMLElement, range: Range): Part {
+function selectedPartOf(row: HTMLElement, range: Range): SelectedRow {
   const content = row.querySelector(":scope > .structured, :scope > .text");
   const structured = content?.classList.contains("structured") ?? false;
   if (!content) return { row, text: "", whole: false, structured, inOneField: false };
-  const all = document.createRange();
-  all.selectNodeContents(content);
-  const part = all.cloneRange();
-  if (range.compareBoundaryPoints(Range.START_TO_START, all) > 0) {
-    part.setStart(range.startContainer, range.startOffset);
+  const fullRange = document.createRange();
+  fullRange.selectNodeContents(content);
+  const selectedRange = fullRange.cloneRange();
+  if (range.compareBoundaryPoints(Range.START_TO_START, fullRange) > 0) {
+    selectedRange.setStart(range.startContainer, range.startOffset);
   }
-  if (range.compareBoundaryPoints(Range.END_TO_END, all) < 0)
-    part.setEnd(range.endContainer, range.endOffset);
-  const text = loggedText(part);
-  const field = parentOf(part.commonAncestorContainer)?.closest(".text, dd, dt, .path, .json-level");
+  if (range.compareBoundaryPoints(Range.END_TO_END, fullRange) < 0)
+    selectedRange.setEnd(range.endContainer, range.endOffset);
+  const text = textOfRange(selectedRange);
+  const field = closestElement(selectedRange.commonAncestorContainer)?.closest(
+    ".text, dd, dt, .path, .json-level",
+  );
   return {
     row,
     text,
-    whole: text === loggedText(all),
+    whole: text === textOfRange(fullRange),
     structured,
     inOneField: structured && field !== null && field !== undefined && content.contains(field),
   };
 }
 
-function parentOf(node: Node): Element | null {
+function closestElement(node: Node): Element | null {
   return node instanceof Element ? node : node.parentElement;
 }
 
 /** Without notes and buttons that stand in a text that is too long to be shown. */
-function loggedText(range: Range): string {
+function textOfRange(range: Range): string {
   const copy = range.cloneContents();
   copy.querySelectorAll(".cut-note, .more, .unfold").forEach((element) => element.remove());
   return copy.textContent ?? "";

@@ -1,34 +1,34 @@
 /** Cutting styled pieces of text where marks and links begin and end. */
 
-import type { Piece } from "./ansi";
-import { matchesIn } from "./regexSafety";
+import type { StyledText } from "./ansi";
+import { safeMatches } from "./regexSafety";
 
-export interface Decorated extends Piece {
-  marked: boolean;
+export interface DecoratedText extends StyledText {
+  isMatch: boolean;
   href: string | undefined;
 }
 
 interface Range {
   from: number;
-  until: number;
+  to: number;
 }
 
-const link = /\bhttps?:\/\/[^\s<>"'`\\^{}|]+/g;
+const urlPattern = /\bhttps?:\/\/[^\s<>"'`\\^{}|]+/g;
 
 /** A longer text is not looked through for links: nobody reads them there. */
-const MOST_SEARCHED = 8_000;
+const MAX_LINK_SEARCH = 8_000;
 
 /** Addresses in a text, without the punctuation that ends a sentence around them. */
-export function linksIn(text: string): Range[] {
-  if (text.length > MOST_SEARCHED || !text.includes("://")) return [];
-  const found: Range[] = [];
-  for (const match of text.matchAll(link)) {
+export function findLinks(text: string): Range[] {
+  if (text.length > MAX_LINK_SEARCH || !text.includes("://")) return [];
+  const links: Range[] = [];
+  for (const match of text.matchAll(urlPattern)) {
     let address = match[0].replace(/[.,;:!?]+$/, "");
     // A bracket that was opened before the address is not part of it.
     while (/[)\]]$/.test(address) && !isBalanced(address)) address = address.slice(0, -1);
-    if (URL.canParse(address)) found.push({ from: match.index, until: match.index + address.length });
+    if (URL.canParse(address)) links.push({ from: match.index, to: match.index + address.length });
   }
-  return found;
+  return links;
 }
 
 function isBalanced(text: string): boolean {
@@ -36,26 +36,26 @@ function isBalanced(text: string): boolean {
   return count("(") === count(")") && count("[") === count("]");
 }
 
-export function marksIn(text: string, marker: RegExp | undefined): Range[] {
+export function findMatches(text: string, marker: RegExp | undefined): Range[] {
   if (!marker) return [];
   // An expression may match nothing, everywhere.
-  return matchesIn(text, marker)
+  return safeMatches(text, marker)
     .filter(([match]) => match !== "")
-    .map(({ 0: match, index }) => ({ from: index, until: index + match.length }));
+    .map(({ 0: match, index }) => ({ from: index, to: index + match.length }));
 }
 
-export function decorate(pieces: readonly Piece[], marker: RegExp | undefined): Decorated[] {
-  const whole = pieces.map((piece) => piece.text).join("");
-  const marks = marksIn(whole, marker);
-  const links = linksIn(whole);
-  if (marks.length === 0 && links.length === 0) {
-    return pieces.map((piece) => ({ ...piece, marked: false, href: undefined }));
+export function decorate(pieces: readonly StyledText[], marker: RegExp | undefined): DecoratedText[] {
+  const text = pieces.map((piece) => piece.text).join("");
+  const matches = findMatches(text, marker);
+  const links = findLinks(text);
+  if (matches.length === 0 && links.length === 0) {
+    return pieces.map((piece) => ({ ...piece, isMatch: false, href: undefined }));
   }
-  const cuts = [...new Set([...marks, ...links].flatMap(({ from, until }) => [from, until]))];
+  const cuts = [...new Set([...matches, ...links].flatMap(({ from, to }) => [from, to]))];
   cuts.sort((one, other) => one - other);
   const inside = (ranges: readonly Range[], at: number) =>
-    ranges.find(({ from, until }) => from <= at && at < until);
-  const decorated: Decorated[] = [];
+    ranges.find(({ from, to }) => from <= at && at < to);
+  const decorated: DecoratedText[] = [];
   let position = 0;
   for (const piece of pieces) {
     const end = position + piece.text.length;
@@ -67,8 +67,8 @@ export function decorate(pieces: readonly Piece[], marker: RegExp | undefined): 
       decorated.push({
         text: piece.text.slice(from - position, until - position),
         style: piece.style,
-        marked: inside(marks, from) !== undefined,
-        href: target && whole.slice(target.from, target.until),
+        isMatch: inside(matches, from) !== undefined,
+        href: target && text.slice(target.from, target.to),
       });
       from = until;
     }

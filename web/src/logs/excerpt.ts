@@ -1,13 +1,13 @@
 /** Which part of a very long line is drawn: a megabyte in one row would stop the page. The log has all of it. */
 
-import { strip } from "./ansi";
+import { stripAnsi } from "./ansi";
 
 /** At first. */
-export const SHOWN = 8_000;
+export const INITIAL_LENGTH = 8_000;
 /** And so much more each time somebody wants it. */
-export const MORE = 100_000;
+export const EXPAND_STEP = 100_000;
 /** Before what is sought. */
-const CONTEXT = 40;
+const CONTEXT_LENGTH = 40;
 
 export interface Excerpt {
   text: string;
@@ -17,15 +17,15 @@ export interface Excerpt {
 }
 
 /** `sought` is a text in small letters; what it is found in is shown even if it is far from the beginning. */
-export function excerptOf(text: string, sought: string, unfolded: number): Excerpt {
-  if (text.length <= SHOWN) return { text, before: 0, after: 0 };
-  if (unfolded > 0) return cut(text, 0, SHOWN + unfolded * MORE);
-  const bare = sought === "" ? "" : strip(text);
-  const at = sought === "" ? -1 : bare.toLowerCase().indexOf(sought);
-  if (at + sought.length <= SHOWN) return cut(text, 0, SHOWN);
-  return cut(bare, at - CONTEXT, at - CONTEXT + SHOWN);
+export function excerpt(text: string, searchText: string, expandCount: number): Excerpt {
+  if (text.length <= INITIAL_LENGTH) return { text, before: 0, after: 0 };
+  if (expandCount > 0) return sliceExcerpt(text, 0, INITIAL_LENGTH + expandCount * EXPAND_STEP);
+  const plainText = searchText === "" ? "" : stripAnsi(text);
+  const at = searchText === "" ? -1 : plainText.toLowerCase().indexOf(searchText);
+  if (at + searchText.length <= INITIAL_LENGTH) return sliceExcerpt(text, 0, INITIAL_LENGTH);
+  return sliceExcerpt(plainText, at - CONTEXT_LENGTH, at - CONTEXT_LENGTH + INITIAL_LENGTH);
 }
 
-function cut(text: string, from: number, until: number): Excerpt {
+function sliceExcerpt(text: string, from: number, until: number): Excerpt {
   return { text: text.slice(from, until), before: from, after: Math.max(0, text.length - until) };
 }

@@ -2,12 +2,17 @@
 
 import type { Line } from "../generated/protocol";
 import type { Seen } from "./LogLines";
-import { indexOf } from "./logWindow";
+import { findRowIndex } from "./logWindow";
 
 /** The row that a step leads to. Whoever has gone elsewhere since the last step begins with what is in sight. */
-export function stepped(rows: readonly Line[], current: number | undefined, seen: Seen, by: 1 | -1): number {
-  const inSight = current !== undefined && current >= seen.first && current <= seen.last;
-  const at = inSight ? indexOf(rows, current) : -1;
+export function nextCursorIndex(
+  rows: readonly Line[],
+  current: number | undefined,
+  seen: Seen,
+  by: 1 | -1,
+): number {
+  const isVisible = current !== undefined && current >= seen.first && current <= seen.last;
+  const at = isVisible ? findRowIndex(rows, current) : -1;
   if (at >= 0 && rows[at]?.seq === current) return Math.min(Math.max(at + by, 0), rows.length - 1);
-  return Math.max(0, indexOf(rows, by > 0 ? seen.first : seen.last));
+  return Math.max(0, findRowIndex(rows, by > 0 ? seen.first : seen.last));
 }

@@ -1,9 +1,9 @@
 /** What keys and the palette do with the log that is shown. All of it is undefined where none is. */
 
-export type Jump = "next match" | "previous match" | "next error" | "previous error";
+export type JumpTarget = "next match" | "previous match" | "next error" | "previous error";
 
-export interface ShownLog {
-  jump: (what: Jump) => void;
+export interface LogActions {
+  jump: (what: JumpTarget) => void;
   follow: () => void;
   clear: () => void;
   /** Shows all lines again; false if they are shown. */
@@ -11,22 +11,22 @@ export interface ShownLog {
   copy: () => void;
   download: () => void;
   /** To the line before or behind the current one. */
-  step: (by: 1 | -1) => void;
+  moveCursor: (by: 1 | -1) => void;
   /** What there is more of the current line: its fields, the rest of a long one. */
-  unfold: () => void;
+  expandLine: () => void;
   /** Copies the link to the current line. */
-  link: () => void;
+  copyLineLink: () => void;
 }
 
-export const shownLog: Partial<ShownLog> = {};
+export const logActions: Partial<LogActions> = {};
 
 /** Until the function that it gives back is called. */
-export function offer(part: Partial<ShownLog>): () => void {
-  Object.assign(shownLog, part);
+export function registerLogActions(part: Partial<LogActions>): () => void {
+  Object.assign(logActions, part);
   return () => {
-    for (const name of Object.keys(part) as (keyof ShownLog)[]) {
+    for (const name of Object.keys(part) as (keyof LogActions)[]) {
       // Another log may have come already.
-      if (shownLog[name] === part[name]) delete shownLog[name];
+      if (logActions[name] === part[name]) delete logActions[name];
     }
   };
 }

@@ -13,7 +13,7 @@ export interface LogFilter {
   /** A text, or a regular expression between slashes; in both capitals and small letters are alike, as under Tilt. */
   term: string;
   /** Lines without the term are hidden; else it is only marked. */
-  only: boolean;
+  onlyMatches: boolean;
   /** A pod, or a container of it. */
   span: string | undefined;
   /** `path=value` of lines that are JSON objects. */
@@ -25,7 +25,7 @@ export const allLines: LogFilter = {
   source: undefined,
   level: "info",
   term: "",
-  only: true,
+  onlyMatches: true,
   span: undefined,
   fields: [],
 };
@@ -39,41 +39,41 @@ const levels: Record<LevelChoice, readonly Level[]> = {
 };
 
 /** `/…/` is a regular expression, anything else a text. */
-export function expressionOf(term: string): string | undefined {
+export function regexSource(term: string): string | undefined {
   return term.length > 2 && term.startsWith("/") && term.endsWith("/") ? term.slice(1, -1) : undefined;
 }
 
 function addTerm(query: URLSearchParams, term: string): void {
-  const expression = expressionOf(term);
+  const regex = regexSource(term);
   // `(?-i)` in the expression takes it back.
-  if (expression !== undefined) query.append("match", `(?i)${expression}`);
+  if (regex !== undefined) query.append("match", `(?i)${regex}`);
   else if (term !== "") query.append("text", term);
 }
 
 /** For the session. */
-export function queryOf(filter: LogFilter): string {
+export function logQuery(filter: LogFilter): string {
   const query = new URLSearchParams();
   for (const resource of filter.resources) query.append("resource", resource);
   if (filter.source) query.append("source", filter.source);
   for (const level of levels[filter.level]) query.append("level", level);
   if (filter.span) query.append("span", filter.span);
   for (const field of filter.fields) query.append("field", field);
-  if (filter.only) addTerm(query, filter.term);
+  if (filter.onlyMatches) addTerm(query, filter.term);
   return query.toString();
 }
 
 /** What to look for from match to match. */
-export function matchesOf(filter: LogFilter): string {
-  return queryOf({ ...filter, only: true });
+export function matchQuery(filter: LogFilter): string {
+  return logQuery({ ...filter, onlyMatches: true });
 }
 
 /** What to look for from error to error: none of the headlines that come with a level. */
-export function errorsOf(filter: LogFilter): string {
-  return queryOf({ ...filter, level: "error" });
+export function errorQuery(filter: LogFilter): string {
+  return logQuery({ ...filter, level: "error" });
 }
 
 /** From the address; `resources` is what its path says. */
-export function readFilter(search: string, resources: readonly string[]): LogFilter {
+export function filterFromUrl(search: string, resources: readonly string[]): LogFilter {
   const query = new URLSearchParams(search);
   const source = query.get("source");
   const level = (Object.keys(levels) as LevelChoice[]).find((known) => known === query.get("level"));
@@ -82,20 +82,20 @@ export function readFilter(search: string, resources: readonly string[]): LogFil
     source: source === "build" || source === "runtime" ? source : undefined,
     level: level ?? "info",
     term: query.get("term") ?? "",
-    only: query.get("only") !== "0",
+    onlyMatches: query.get("only") !== "0",
     span: query.get("span") ?? undefined,
     fields: query.getAll("field"),
   };
 }
 
 /** For the address; of `resources` only what its path does not say. */
-export function writeFilter(filter: LogFilter, inPath: boolean): URLSearchParams {
+export function filterToUrl(filter: LogFilter, inPath: boolean): URLSearchParams {
   const query = new URLSearchParams();
   if (!inPath) for (const resource of filter.resources) query.append("r", resource);
   if (filter.source) query.set("source", filter.source);
   if (filter.level !== "info") query.set("level", filter.level);
   if (filter.term !== "") query.set("term", filter.term);
-  if (!filter.only) query.set("only", "0");
+  if (!filter.onlyMatches) query.set("only", "0");
   if (filter.span) query.set("span", filter.span);
   for (const field of filter.fields) query.append("field", field);
   return query;

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Line, LogPage } from "../generated/protocol";
 import {
-  indexOf,
+  findRowIndex,
   LogWindow,
-  MOST_ROWS,
-  MOST_TEXT,
-  PAGE,
-  Refusal,
+  MAX_ROWS,
+  MAX_TEXT,
+  PAGE_SIZE,
+  RejectedQueryError,
   type LogSource,
   type Receive,
 } from "./logWindow";
@@ -81,16 +81,16 @@ describe("a window", () => {
     const source = new Fake(20_000);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
-    expect(ends(window)).toEqual([20_000 - PAGE, 19_999]);
-    expect([window.atBegin, window.atEnd, source.followedFrom]).toEqual([false, true, 20_000]);
+    expect(ends(window)).toEqual([20_000 - PAGE_SIZE, 19_999]);
+    expect([window.isAtStart, window.isAtEnd, source.followedFrom]).toEqual([false, true, 20_000]);
     source.grow(3);
     expect(window.rows.at(-1)?.seq).toBe(20_002);
-    while (!window.atBegin) await window.loadBefore();
+    while (!window.isAtStart) await window.loadBefore();
     expect(window.rows[0]?.seq).toBe(0);
-    expect(window.rows.length).toBeLessThanOrEqual(MOST_ROWS);
+    expect(window.rows.length).toBeLessThanOrEqual(MAX_ROWS);
     // So far from the end it is not told what comes.
-    expect([window.atEnd, source.followedFrom]).toEqual([false, undefined]);
-    while (!window.atEnd) await window.loadAfter();
+    expect([window.isAtEnd, source.followedFrom]).toEqual([false, undefined]);
+    while (!window.isAtEnd) await window.loadAfter();
     expect(window.rows.at(-1)?.seq).toBe(20_002);
     expect(window.rows.every((row, index) => row.seq === (window.rows[0]?.seq ?? 0) + index)).toBe(true);
     expect(source.followedFrom).toBe(20_003);
@@ -99,7 +99,7 @@ describe("a window", () => {
   test("opens anywhere with what is around", async () => {
     const window = new LogWindow(new Fake(1_000_000), "", 0);
     await window.openAt(500_000);
-    const at = indexOf(window.rows, 500_000);
+    const at = findRowIndex(window.rows, 500_000);
     expect(window.rows[at]?.seq).toBe(500_000);
     expect(at).toBeGreaterThan(100);
     expect(window.rows.length - at).toBeGreaterThan(100);
@@ -110,7 +110,7 @@ describe("a window", () => {
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
     expect(window.rows).toEqual([]);
-    while (!window.atBegin) await window.loadBefore();
+    while (!window.isAtStart) await window.loadBefore();
     expect(window.rows.map(({ seq }) => seq)).toEqual(Array.from({ length: 10 }, (_, at) => at * 1_000 + 7));
     expect(await window.find("", { from: 3_008 }, true)).toBe(4_007);
     expect(await window.find("", { before: 3_007 }, true)).toBe(2_007);
@@ -122,22 +122,22 @@ describe("a window", () => {
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
     for (let turn = 0; turn < 50; turn++) source.grow(1_000);
-    expect(window.rows.length).toBeLessThanOrEqual(MOST_ROWS);
+    expect(window.rows.length).toBeLessThanOrEqual(MAX_ROWS);
     expect(window.rows.at(-1)?.seq).toBe(49_999);
     source.grow(20, { text: "x".repeat(900_000) });
     const text = window.rows.reduce((sum, row) => sum + row.text.length, 0);
-    expect(text).toBeLessThanOrEqual(MOST_TEXT);
+    expect(text).toBeLessThanOrEqual(MAX_TEXT);
   });
 
   test("does not take away what is being read", async () => {
     const source = new Fake(1_000);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
-    window.reading = true;
+    window.keepsOldRows = true;
     const [first] = ends(window);
     for (let turn = 0; turn < 10; turn++) source.grow(1_000);
     expect(window.rows[0]?.seq).toBe(first);
-    expect(window.atEnd).toBe(false);
+    expect(window.isAtEnd).toBe(false);
     await window.loadAfter();
     expect(window.rows.at(-1)?.seq).toBeGreaterThan(4_000);
   });
@@ -146,14 +146,14 @@ describe("a window", () => {
     const source = new Fake(100);
     const window = new LogWindow(source, "", 100);
     await window.openAtEnd();
-    expect([window.rows.length, window.atBegin]).toEqual([0, true]);
+    expect([window.rows.length, window.isAtStart]).toEqual([0, true]);
     source.grow(2);
     expect(ends(window)).toEqual([100, 101]);
     expect(await window.find("", { before: 100 }, true)).toBeUndefined();
   });
 
   test("puts pieces of one line together, also over the edge of a page", async () => {
-    const source = new Fake(PAGE + 1);
+    const source = new Fake(PAGE_SIZE + 1);
     source.special.set(0, line(0, { text: "Name? ", open: true }));
     source.special.set(1, line(1, { text: "Ada", continues: true }));
     const window = new LogWindow(source, "", 0);
@@ -161,21 +161,21 @@ describe("a window", () => {
     expect(window.rows[0]?.text).toBe("Ada");
     await window.loadBefore();
     expect(window.rows[0]?.text).toBe("Name? Ada");
-    expect(window.rows.length).toBe(PAGE);
+    expect(window.rows.length).toBe(PAGE_SIZE);
   });
 
   test("keeps what is read when lines behind it are passed over", async () => {
     const source = new Fake(10);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
-    window.reading = true;
+    window.keepsOldRows = true;
     source.end = 50_001;
     source.receive?.([line(50_000)], 50_001, true);
     expect(ends(window)).toEqual([0, 9]);
-    expect([window.atEnd, source.followedFrom]).toEqual([false, undefined]);
+    expect([window.isAtEnd, source.followedFrom]).toEqual([false, undefined]);
     // What was passed over is there when it is wanted.
     await window.loadAfter();
-    expect(ends(window)).toEqual([0, 9 + PAGE]);
+    expect(ends(window)).toEqual([0, 9 + PAGE_SIZE]);
   });
 
   test("starts anew behind a gap", async () => {
@@ -184,19 +184,19 @@ describe("a window", () => {
     await window.openAtEnd();
     source.receive?.([line(50_000)], 50_001, true);
     expect(ends(window)).toEqual([50_000, 50_000]);
-    expect(window.atBegin).toBe(false);
+    expect(window.isAtStart).toBe(false);
   });
 
   test("says why there is nothing, and does not ask again for what was refused", async () => {
     const source = new Fake(0);
     const asked = vi.fn(async () => {
-      throw new Refusal("unclosed group");
+      throw new RejectedQueryError("unclosed group");
     });
     source.page = asked;
     const window = new LogWindow(source, "", 0);
     const opened = window.openAt(3);
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(window.failures.value.whole).toEqual({ words: "unclosed group", passing: false });
+    expect(window.failures.value.whole).toEqual({ message: "unclosed group", isTransient: false });
     expect(asked).toHaveBeenCalledTimes(2);
     // Another window takes its place.
     window.close();
@@ -226,7 +226,9 @@ describe("a window that gets no answer", () => {
     const [first, last] = ends(window);
     const loaded = load();
     await vi.advanceTimersByTimeAsync(0);
-    expect(window.failures.value).toEqual({ [side]: { words: "no connection to lilt", passing: true } });
+    expect(window.failures.value).toEqual({
+      [side]: { message: "no connection to lilt", isTransient: true },
+    });
     // Who scrolls there meanwhile does not ask beside.
     await Promise.race([load(), Promise.resolve()]);
     expect(asked).toHaveBeenCalledTimes(1);
@@ -240,7 +242,7 @@ describe("a window that gets no answer", () => {
     await vi.advanceTimersByTimeAsync(10_000);
     await loaded;
     expect(window.failures.value).toEqual({});
-    expect(ends(window)).toEqual([(first ?? 0) - PAGE, (last ?? 0) + PAGE]);
+    expect(ends(window)).toEqual([(first ?? 0) - PAGE_SIZE, (last ?? 0) + PAGE_SIZE]);
   });
 
   test("asks at once when somebody knows better, and stays where it is", async () => {
@@ -253,7 +255,7 @@ describe("a window that gets no answer", () => {
     window.retry();
     await vi.advanceTimersByTimeAsync(0);
     expect(asked.mock.calls.length).toBe(before);
-    expect(window.rows[0]?.seq).toBe((first ?? 0) - PAGE);
+    expect(window.rows[0]?.seq).toBe((first ?? 0) - PAGE_SIZE);
     expect(window.has(10_000)).toBe(true);
   });
 });

@@ -7,59 +7,59 @@
 
 import { signal } from "@preact/signals";
 import type { Line, LogPage } from "../generated/protocol";
-import { pause } from "../connection/connection";
+import { retryDelay } from "../connection/connection";
 
-export type Way = { from: number } | { before: number };
+export type PageStart = { from: number } | { before: number };
 
 /** Where lines come from. */
 export interface LogSource {
-  page(query: string, way: Way, count: number, abort: AbortSignal): Promise<LogPage>;
+  page(query: string, way: PageStart, count: number, abort: AbortSignal): Promise<LogPage>;
   /** Calls back with lines as they come, until the function that it gives back is called. */
   follow(query: string, from: number, receive: Receive): () => void;
 }
 
 /** The session has understood the question and does not answer it: asking again is of no use. */
-export class Refusal extends Error {}
+export class RejectedQueryError extends Error {}
 
 /** What could not be fetched: all that was asked for, or what is before the rows or behind them. */
-export type Part = "whole" | "before" | "after";
+export type WindowPart = "whole" | "before" | "after";
 
-export interface Failure {
-  words: string;
+export interface LoadFailure {
+  message: string;
   /** It is asked for again by itself. */
-  passing: boolean;
+  isTransient: boolean;
 }
 
 export type Receive = (lines: readonly Line[], next: number, gap: boolean) => void;
 
 /** Rows held at most, and the letters in them. */
-export const MOST_ROWS = 4_000;
-export const MOST_TEXT = 6_000_000;
+export const MAX_ROWS = 4_000;
+export const MAX_TEXT = 6_000_000;
 /** Rows fetched at once. */
-export const PAGE = 500;
+export const PAGE_SIZE = 500;
 /** And when one match is looked for, since headlines may come with it. */
-const FOUND = 20;
+const FIND_PAGE_SIZE = 20;
 /** Before the line that one jumps to. */
-const CONTEXT = 150;
+const CONTEXT_LINES = 150;
 /** Pieces are not put together beyond this length. A row draws only the beginning of a long line (see LogRow). */
-const LONGEST_ROW = 2_000_000;
+const MAX_ROW_LENGTH = 2_000_000;
 
 /** Past every line. */
-const NEWEST = Number.MAX_SAFE_INTEGER;
+const AFTER_LAST_LINE = Number.MAX_SAFE_INTEGER;
 
 /** A further piece of a line, put together with those before it; undefined if it is none. */
-function joined(last: Line | undefined, line: Line): Line | undefined {
-  const together =
+function joinContinuation(last: Line | undefined, line: Line): Line | undefined {
+  const belongsTogether =
     line.continues === true &&
     last?.open === true &&
     last.span === line.span &&
-    last.text.length + line.text.length <= LONGEST_ROW;
-  return together ? { ...last, text: last.text + line.text, open: line.open ?? false } : undefined;
+    last.text.length + line.text.length <= MAX_ROW_LENGTH;
+  return belongsTogether ? { ...last, text: last.text + line.text, open: line.open ?? false } : undefined;
 }
 
-function append(rows: Line[], lines: readonly Line[]): void {
+function appendLines(rows: Line[], lines: readonly Line[]): void {
   for (const line of lines) {
-    const whole = joined(rows.at(-1), line);
+    const whole = joinContinuation(rows.at(-1), line);
     if (whole) rows[rows.length - 1] = whole;
     else if (line.continues !== true || line.text !== "") rows.push(line);
   }
@@ -69,44 +69,44 @@ export class LogWindow {
   /** Changes with the rows. */
   readonly version = signal(0);
   readonly loading = signal(true);
-  readonly failures = signal<Partial<Record<Part, Failure>>>({});
+  readonly failures = signal<Partial<Record<WindowPart, LoadFailure>>>({});
   rows: Line[] = [];
   /** Nothing wanted is before the first row, or behind the last one. */
-  atBegin = false;
-  atEnd = false;
+  isAtStart = false;
+  isAtEnd = false;
   /** Other rows are being fetched: those that are held will be replaced. */
-  opening = false;
+  isOpening = false;
   /** The reader looks at older lines: they must not be let go for newer ones. */
-  reading = false;
+  keepsOldRows = false;
 
   /** Everything wanted between these two is in the rows. */
   #from = 0;
   #until = 0;
   #abort = new AbortController();
   /** What is being fetched. Before it is opened nothing is to be fetched beside. */
-  #busy = { before: true, after: true };
+  #isLoading = { before: true, after: true };
   #unfollow: (() => void) | undefined;
   /** Ends the pauses before the next attempts. */
-  readonly #waiting = new Set<() => void>();
+  readonly #pendingRetries = new Set<() => void>();
 
   constructor(
     private readonly source: LogSource,
     private readonly query: string,
     /** Lines before this number were cleared away. */
-    private readonly floor: number,
+    private readonly clearedBefore: number,
   ) {}
 
   /** Shows the newest lines, and those that come. */
   async openAtEnd(): Promise<void> {
     await this.#open(async (abort) => {
-      const page = await this.source.page(this.query, { before: NEWEST }, PAGE, abort);
+      const page = await this.source.page(this.query, { before: AFTER_LAST_LINE }, PAGE_SIZE, abort);
       return { lines: page.lines, from: page.next, begin: page.begin, until: page.end, atEnd: true };
     });
   }
 
   /** The line is among the rows. */
   has(seq: number): boolean {
-    return this.rows[indexOf(this.rows, seq)]?.seq === seq;
+    return this.rows[findRowIndex(this.rows, seq)]?.seq === seq;
   }
 
   /**
@@ -116,8 +116,8 @@ export class LogWindow {
   async openAt(seq: number): Promise<boolean> {
     return this.#open(async (abort) => {
       const [before, after] = await Promise.all([
-        this.source.page(this.query, { before: seq }, CONTEXT, abort),
-        this.source.page(this.query, { from: seq }, PAGE, abort),
+        this.source.page(this.query, { before: seq }, CONTEXT_LINES, abort),
+        this.source.page(this.query, { from: seq }, PAGE_SIZE, abort),
       ]);
       const last = after.lines.at(-1);
       return {
@@ -132,36 +132,36 @@ export class LogWindow {
 
   /** Fetches what is before the rows, or behind them, if that is not under way or there is nothing. */
   async loadBefore(): Promise<void> {
-    if (this.atBegin || this.#busy.before) return;
-    await this.#load("before", async (abort) => {
-      const page = await this.source.page(this.query, { before: this.#from }, PAGE, abort);
+    if (this.isAtStart || this.#isLoading.before) return;
+    await this.#loadSide("before", async (abort) => {
+      const page = await this.source.page(this.query, { before: this.#from }, PAGE_SIZE, abort);
       if (!abort.aborted) this.#prepend(page);
     });
   }
 
   async loadAfter(): Promise<void> {
-    if (this.atEnd || this.#busy.after) return;
-    await this.#load("after", async (abort) => {
-      const page = await this.source.page(this.query, { from: this.#until }, PAGE, abort);
+    if (this.isAtEnd || this.#isLoading.after) return;
+    await this.#loadSide("after", async (abort) => {
+      const page = await this.source.page(this.query, { from: this.#until }, PAGE_SIZE, abort);
       if (abort.aborted) return;
       this.#until = page.next ?? Math.max(page.end, this.#until, (page.lines.at(-1)?.seq ?? -1) + 1);
-      this.atEnd = page.next === undefined;
-      append(this.rows, page.lines);
+      this.isAtEnd = page.next === undefined;
+      appendLines(this.rows, page.lines);
       this.#trimFront();
-      if (this.atEnd) this.#follow();
+      if (this.isAtEnd) this.#follow();
     });
   }
 
   /** The nearest line of another question before or behind a line. */
-  async find(query: string, way: Way, headlines: boolean): Promise<number | undefined> {
-    let next: Way | undefined = way;
+  async find(query: string, way: PageStart, headlines: boolean): Promise<number | undefined> {
+    let next: PageStart | undefined = way;
     while (next) {
-      const page: LogPage = await this.source.page(query, next, FOUND, this.#abort.signal);
+      const page: LogPage = await this.source.page(query, next, FIND_PAGE_SIZE, this.#abort.signal);
       const forwards: boolean = "from" in next;
       // Where updates begin is told with any level, but is not what a level is looked for by.
       const lines: Line[] = page.lines.filter((line) => headlines || line.headline !== true);
       const found = forwards ? lines[0] : lines.at(-1);
-      if (found) return found.seq >= this.floor ? found.seq : undefined;
+      if (found) return found.seq >= this.clearedBefore ? found.seq : undefined;
       if (page.next === undefined) return undefined;
       next = forwards ? { from: page.next } : { before: page.next };
     }
@@ -170,7 +170,7 @@ export class LogWindow {
 
   /** Asks at once for what failed. What is held stays. */
   retry(): void {
-    for (const wake of this.#waiting) wake();
+    for (const wake of this.#pendingRetries) wake();
   }
 
   close(): void {
@@ -180,156 +180,156 @@ export class LogWindow {
     this.#unfollow = undefined;
   }
 
-  async #open(fetch: (abort: AbortSignal) => Promise<Opened>): Promise<boolean> {
+  async #open(fetch: (abort: AbortSignal) => Promise<WindowContent>): Promise<boolean> {
     this.close();
     this.#abort = new AbortController();
-    this.#busy = { before: true, after: true };
-    this.opening = true;
+    this.#isLoading = { before: true, after: true };
+    this.isOpening = true;
     const abort = this.#abort.signal;
     this.failures.value = {};
-    await this.#attempt("whole", abort, async () => {
+    await this.#retryUntilDone("whole", abort, async () => {
       const opened = await fetch(abort);
       if (abort.aborted) return;
-      this.#busy = { before: false, after: false };
-      this.opening = false;
+      this.#isLoading = { before: false, after: false };
+      this.isOpening = false;
       this.rows = [];
-      append(
+      appendLines(
         this.rows,
-        opened.lines.filter((line) => line.seq >= this.floor),
+        opened.lines.filter((line) => line.seq >= this.clearedBefore),
       );
       this.#from = opened.from ?? opened.begin;
-      this.atBegin = opened.from === undefined || opened.from <= this.floor;
+      this.isAtStart = opened.from === undefined || opened.from <= this.clearedBefore;
       this.#until = opened.until;
-      this.atEnd = opened.atEnd;
-      if (this.atEnd) this.#follow();
+      this.isAtEnd = opened.atEnd;
+      if (this.isAtEnd) this.#follow();
     });
     return !abort.aborted;
   }
 
-  async #load(side: "before" | "after", work: (abort: AbortSignal) => Promise<void>): Promise<void> {
+  async #loadSide(side: "before" | "after", work: (abort: AbortSignal) => Promise<void>): Promise<void> {
     const abort = this.#abort.signal;
-    const busy = this.#busy;
+    const busy = this.#isLoading;
     busy[side] = true;
-    await this.#attempt(side, abort, () => work(abort));
+    await this.#retryUntilDone(side, abort, () => work(abort));
     busy[side] = false;
   }
 
   /** Until it works or something else is wanted, with pauses that grow. */
-  async #attempt(part: Part, abort: AbortSignal, work: () => Promise<void>): Promise<void> {
-    for (let turn = 0; !abort.aborted; turn++) {
+  async #retryUntilDone(part: WindowPart, abort: AbortSignal, work: () => Promise<void>): Promise<void> {
+    for (let attempt = 0; !abort.aborted; attempt++) {
       this.loading.value = true;
-      let failure: Failure | undefined;
+      let failure: LoadFailure | undefined;
       try {
         await work();
       } catch (error) {
-        const words = error instanceof Error ? error.message : String(error);
-        failure = { words, passing: !(error instanceof Refusal) };
+        const message = error instanceof Error ? error.message : String(error);
+        failure = { message, isTransient: !(error instanceof RejectedQueryError) };
       }
       if (abort.aborted) return;
-      this.#tell(part, failure);
+      this.#setFailure(part, failure);
       this.loading.value = false;
-      this.#changed();
+      this.#notify();
       if (!failure) return;
-      await this.#pause(failure.passing ? pause(turn, Math.random()) : undefined);
+      await this.#waitForRetry(failure.isTransient ? retryDelay(attempt, Math.random()) : undefined);
     }
   }
 
-  #tell(part: Part, failure: Failure | undefined): void {
-    const { [part]: _told, ...others } = this.failures.peek();
+  #setFailure(part: WindowPart, failure: LoadFailure | undefined): void {
+    const { [part]: _previous, ...others } = this.failures.peek();
     this.failures.value = failure ? { ...others, [part]: failure } : others;
   }
 
   /** Undefined: until somebody wants it. */
-  #pause(milliseconds: number | undefined): Promise<void> {
+  #waitForRetry(milliseconds: number | undefined): Promise<void> {
     return new Promise((done) => {
       const wake = () => {
         clearTimeout(timer);
-        this.#waiting.delete(wake);
+        this.#pendingRetries.delete(wake);
         done();
       };
       const timer = milliseconds === undefined ? undefined : setTimeout(wake, milliseconds);
-      this.#waiting.add(wake);
+      this.#pendingRetries.add(wake);
     });
   }
 
   #prepend(page: LogPage): void {
     const rows: Line[] = [];
-    append(
+    appendLines(
       rows,
-      page.lines.filter((line) => line.seq >= this.floor),
+      page.lines.filter((line) => line.seq >= this.clearedBefore),
     );
     const first = this.rows[0];
-    const whole = first && joined(rows.at(-1), first);
+    const whole = first && joinContinuation(rows.at(-1), first);
     if (whole) rows[rows.length - 1] = whole;
     this.rows = rows.concat(whole ? this.rows.slice(1) : this.rows);
     this.#from = page.next ?? page.begin;
-    this.atBegin = page.next === undefined || page.next <= this.floor;
+    this.isAtStart = page.next === undefined || page.next <= this.clearedBefore;
     this.#trimBack();
   }
 
   #follow(): void {
     this.#unfollow?.();
     this.#unfollow = this.source.follow(this.query, this.#until, (lines, next, gap) => {
-      if (gap && this.reading) {
+      if (gap && this.keepsOldRows) {
         // What is read stays; what was passed over is fetched when it is wanted.
-        this.#letGoOfEnd();
-        this.#changed();
+        this.#detachFromEnd();
+        this.#notify();
         return;
       }
       if (gap) {
         this.rows = [];
         this.#from = lines[0]?.seq ?? next;
-        this.atBegin = false;
+        this.isAtStart = false;
       }
-      append(this.rows, lines);
+      appendLines(this.rows, lines);
       this.#until = next;
-      if (this.reading && this.#isTooMuch()) {
+      if (this.keepsOldRows && this.#exceedsLimits()) {
         // What is read stays; the rest is fetched when it is wanted.
-        this.#letGoOfEnd();
+        this.#detachFromEnd();
       } else {
         this.#trimFront();
       }
-      this.#changed();
+      this.#notify();
     });
   }
 
-  #letGoOfEnd(): void {
+  #detachFromEnd(): void {
     this.#unfollow?.();
     this.#unfollow = undefined;
-    this.atEnd = false;
+    this.isAtEnd = false;
   }
 
-  #isTooMuch(): boolean {
-    return this.rows.length > MOST_ROWS || textOf(this.rows) > MOST_TEXT;
+  #exceedsLimits(): boolean {
+    return this.rows.length > MAX_ROWS || textLength(this.rows) > MAX_TEXT;
   }
 
   /** Lets go of the oldest rows, in steps so that it is cheap. */
   #trimFront(): void {
-    if (!this.#isTooMuch()) return;
-    let drop = Math.max(0, this.rows.length - MOST_ROWS + PAGE);
-    let text = textOf(this.rows.slice(drop));
-    while (text > MOST_TEXT && drop < this.rows.length - 1) text -= this.rows[drop++]?.text.length ?? 0;
+    if (!this.#exceedsLimits()) return;
+    let drop = Math.max(0, this.rows.length - MAX_ROWS + PAGE_SIZE);
+    let text = textLength(this.rows.slice(drop));
+    while (text > MAX_TEXT && drop < this.rows.length - 1) text -= this.rows[drop++]?.text.length ?? 0;
     this.rows = this.rows.slice(drop);
     this.#from = this.rows[0]?.seq ?? this.#from;
-    this.atBegin = false;
+    this.isAtStart = false;
   }
 
   #trimBack(): void {
-    if (!this.#isTooMuch()) return;
-    let keep = Math.min(this.rows.length, MOST_ROWS - PAGE);
-    let text = textOf(this.rows.slice(0, keep));
-    while (text > MOST_TEXT && keep > 1) text -= this.rows[--keep]?.text.length ?? 0;
+    if (!this.#exceedsLimits()) return;
+    let keep = Math.min(this.rows.length, MAX_ROWS - PAGE_SIZE);
+    let text = textLength(this.rows.slice(0, keep));
+    while (text > MAX_TEXT && keep > 1) text -= this.rows[--keep]?.text.length ?? 0;
     this.#until = this.rows[keep]?.seq ?? this.#until;
     this.rows = this.rows.slice(0, keep);
-    this.#letGoOfEnd();
+    this.#detachFromEnd();
   }
 
-  #changed(): void {
+  #notify(): void {
     this.version.value++;
   }
 }
 
-interface Opened {
+interface WindowContent {
   lines: readonly Line[];
   from: number | undefined;
   begin: number;
@@ -337,12 +337,12 @@ interface Opened {
   atEnd: boolean;
 }
 
-function textOf(rows: readonly Line[]): number {
+function textLength(rows: readonly Line[]): number {
   return rows.reduce((sum, row) => sum + row.text.length, 0);
 }
 
 /** Where a line is among rows, or the one that it would come behind; -1 before the first. */
-export function indexOf(rows: readonly Line[], seq: number): number {
+export function findRowIndex(rows: readonly Line[], seq: number): number {
   let low = 0;
   let high = rows.length;
   while (low < high) {

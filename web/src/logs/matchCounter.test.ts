@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
-import { Matches, matchWords, type Counter } from "./matchCounter";
+import { MatchCounter, matchSummary, type LineCounter } from "./matchCounter";
 
 /** Of a log in which every tenth line matches; counts at most so many lines at once. */
-function counter(end: { now: number }, step: number): Counter & { asked: number } {
+function counter(end: { now: number }, step: number): LineCounter & { asked: number } {
   return {
     asked: 0,
     async count(_query, from, until) {
@@ -18,29 +18,29 @@ function counter(end: { now: number }, step: number): Counter & { asked: number 
 test("counts in steps, goes on as the log grows, and knows the place", async () => {
   const end = { now: 1_000 };
   const source = counter(end, 300);
-  const matches = new Matches(source);
+  const matches = new MatchCounter(source);
   matches.start("text=x", 0);
   await vi.waitFor(() => expect(matches.total.value).toBe(100));
   expect(source.asked).toBe(4);
-  await matches.at(50);
-  expect(matches.place.value).toBe(6);
+  await matches.setCurrentLine(50);
+  expect(matches.position.value).toBe(6);
   vi.useFakeTimers();
   end.now = 2_000;
-  matches.grown(2_000);
-  matches.grown(2_000);
+  matches.logGrew(2_000);
+  matches.logGrew(2_000);
   await vi.advanceTimersByTimeAsync(1_000);
   vi.useRealTimers();
   await vi.waitFor(() => expect(matches.total.value).toBe(200));
-  await matches.at(undefined);
-  expect(matches.place.value).toBe(undefined);
+  await matches.setCurrentLine(undefined);
+  expect(matches.position.value).toBe(undefined);
   matches.start("text=y", 1_990);
   await vi.waitFor(() => expect(matches.total.value).toBe(1));
 });
 
 test("words", () => {
-  expect(matchWords(undefined, undefined)).toBe("");
-  expect(matchWords(undefined, 1)).toBe("1 match");
-  expect(matchWords(undefined, 0)).toBe("0 matches");
-  expect(matchWords(3, 12)).toBe("3 of 12");
-  expect(matchWords(0, 12)).toBe("12 matches");
+  expect(matchSummary(undefined, undefined)).toBe("");
+  expect(matchSummary(undefined, 1)).toBe("1 match");
+  expect(matchSummary(undefined, 0)).toBe("0 matches");
+  expect(matchSummary(3, 12)).toBe("3 of 12");
+  expect(matchSummary(0, 12)).toBe("12 matches");
 });

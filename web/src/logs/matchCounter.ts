@@ -4,74 +4,74 @@ import { signal } from "@preact/signals";
 import type { LineCount } from "../generated/protocol";
 
 /** Who counts. */
-export interface Counter {
+export interface LineCounter {
   count(query: string, from: number, until: number | undefined, abort: AbortSignal): Promise<LineCount>;
 }
 
 /** A growing log is counted on this often. */
-const PACE = 1_000;
+const RECOUNT_INTERVAL = 1_000;
 
-export class Matches {
+export class MatchCounter {
   /** Undefined: not counted yet. */
   readonly total = signal<number | undefined>(undefined);
   /** Why it cannot be searched for. */
   readonly failure = signal<string | undefined>(undefined);
   /** The number of the match that one is at, from 1. */
-  readonly place = signal<number | undefined>(undefined);
+  readonly position = signal<number | undefined>(undefined);
 
   #abort = new AbortController();
-  #placing = new AbortController();
+  #positionAbort = new AbortController();
   #query = "";
   #floor = 0;
-  #next = 0;
+  #countedTo = 0;
   #counting = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly counter: Counter) {}
+  constructor(private readonly counter: LineCounter) {}
 
   /** Counts the lines of a question from a line on. */
   start(query: string, floor: number): void {
     this.stop();
     this.#abort = new AbortController();
-    [this.#query, this.#floor, this.#next] = [query, floor, floor];
+    [this.#query, this.#floor, this.#countedTo] = [query, floor, floor];
     void this.#count();
   }
 
   stop(): void {
     this.#abort.abort();
-    this.#placing.abort();
+    this.#positionAbort.abort();
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#counting = false;
     this.total.value = undefined;
-    this.place.value = undefined;
+    this.position.value = undefined;
     this.failure.value = undefined;
   }
 
   /** The log has this many lines now. */
-  grown(end: number): void {
-    if (this.total.peek() === undefined || end <= this.#next || this.#timer !== undefined) return;
+  logGrew(end: number): void {
+    if (this.total.peek() === undefined || end <= this.#countedTo || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       void this.#count();
-    }, PACE);
+    }, RECOUNT_INTERVAL);
   }
 
   /** One is at this line; undefined: at none. */
-  async at(seq: number | undefined): Promise<void> {
-    this.#placing.abort();
-    this.#placing = new AbortController();
+  async setCurrentLine(seq: number | undefined): Promise<void> {
+    this.#positionAbort.abort();
+    this.#positionAbort = new AbortController();
     if (seq === undefined) {
-      this.place.value = undefined;
+      this.position.value = undefined;
       return;
     }
-    const abort = AbortSignal.any([this.#placing.signal, this.#abort.signal]);
+    const abort = AbortSignal.any([this.#positionAbort.signal, this.#abort.signal]);
     try {
-      const { count } = await this.#all(this.#floor, seq + 1, abort);
-      if (!abort.aborted) this.place.value = count;
+      const { count } = await this.#countAll(this.#floor, seq + 1, abort);
+      if (!abort.aborted) this.position.value = count;
     } catch {
       // Without a connection there is no number; the log says why.
-      if (!abort.aborted) this.place.value = undefined;
+      if (!abort.aborted) this.position.value = undefined;
     }
   }
 
@@ -80,10 +80,10 @@ export class Matches {
     this.#counting = true;
     const abort = this.#abort.signal;
     try {
-      const { count, next } = await this.#all(this.#next, undefined, abort);
+      const { count, next } = await this.#countAll(this.#countedTo, undefined, abort);
       if (abort.aborted) return;
       this.total.value = (this.total.peek() ?? 0) + count;
-      this.#next = next;
+      this.#countedTo = next;
       this.failure.value = undefined;
     } catch (error) {
       if (abort.aborted) return;
@@ -93,7 +93,7 @@ export class Matches {
     if (!abort.aborted) this.#counting = false;
   }
 
-  async #all(
+  async #countAll(
     from: number,
     until: number | undefined,
     abort: AbortSignal,
@@ -110,10 +110,11 @@ export class Matches {
 }
 
 /** `3 of 12`, `12 matches`. */
-export function matchWords(place: number | undefined, total: number | undefined): string {
+export function matchSummary(position: number | undefined, total: number | undefined): string {
   if (total === undefined) return "";
   // What came since the last count may be the one.
-  const all = Math.max(total, place ?? 0);
-  if (place !== undefined && place > 0) return `${place.toLocaleString()} of ${all.toLocaleString()}`;
-  return all === 1 ? "1 match" : `${all.toLocaleString()} matches`;
+  const matchTotal = Math.max(total, position ?? 0);
+  if (position !== undefined && position > 0)
+    return `${position.toLocaleString()} of ${matchTotal.toLocaleString()}`;
+  return matchTotal === 1 ? "1 match" : `${matchTotal.toLocaleString()} matches`;
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { labelWidth, NameColumn } from "./nameLabels";
+import { labelWidth, NameLabels } from "./nameLabels";
 
 function labels(width: number, names: readonly string[]): string[] {
-  const column = new NameColumn(width);
+  const column = new NameLabels(width);
   return names.map((name) => column.label(name));
 }
 

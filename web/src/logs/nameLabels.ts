@@ -10,29 +10,29 @@ const WIDTHS = [
 export type LabelWidth = (typeof WIDTHS)[number][1];
 
 /** From the middle outwards: the ends of names tell most. */
-function headsOf(width: number): number[] {
+function prefixLengths(width: number): number[] {
   const middle = Math.floor((width - 1) / 2);
   const heads = Array.from({ length: width - 2 }, (_, at) => at + 1);
   return heads.sort((one, other) => Math.abs(one - middle) - Math.abs(other - middle));
 }
 
 /** Wide letters count twice. */
-function lengthOf(text: string): number {
+function displayWidth(text: string): number {
   let length = 0;
   for (const letter of text) length += letter > "\u02ff" ? 2 : 1;
   return length;
 }
 
 /** The first letters that fit. */
-function take(letters: readonly string[], most: number): string {
-  let taken = "";
-  let room = most;
+function takeWidth(letters: readonly string[], maxWidth: number): string {
+  let result = "";
+  let remaining = maxWidth;
   for (const letter of letters) {
-    room -= lengthOf(letter);
-    if (room < 0) break;
-    taken += letter;
+    remaining -= displayWidth(letter);
+    if (remaining < 0) break;
+    result += letter;
   }
-  return taken;
+  return result;
 }
 
 /**
@@ -40,36 +40,38 @@ function take(letters: readonly string[], most: number): string {
  * terminal, a long name keeps its beginning, or, where another resource has that label already, both its ends. Labels
  * never change.
  */
-export class NameColumn {
+export class NameLabels {
   readonly #labels = new Map<string, string>();
-  readonly #used = new Set<string>();
+  readonly #usedLabels = new Set<string>();
 
   constructor(private readonly width: number) {}
 
   label(name: string): string {
     let label = this.#labels.get(name);
     if (label === undefined) {
-      label = this.#unused(name);
+      label = this.#createLabel(name);
       this.#labels.set(name, label);
-      this.#used.add(label);
+      this.#usedLabels.add(label);
     }
     return label;
   }
 
-  #unused(name: string): string {
-    if (lengthOf(name) <= this.width) return name;
+  #createLabel(name: string): string {
+    if (displayWidth(name) <= this.width) return name;
     const letters = [...name];
     const reversed = [...letters].reverse();
-    const labels = headsOf(this.width).map((head) => {
-      const end = [...take(reversed, this.width - 1 - head)].reverse().join("");
-      return `${take(letters, head)}…${end}`;
+    const labels = prefixLengths(this.width).map((head) => {
+      const end = [...takeWidth(reversed, this.width - 1 - head)].reverse().join("");
+      return `${takeWidth(letters, head)}…${end}`;
     });
-    const found = [`${take(letters, this.width - 1)}…`, ...labels].find((label) => !this.#used.has(label));
+    const found = [`${takeWidth(letters, this.width - 1)}…`, ...labels].find(
+      (label) => !this.#usedLabels.has(label),
+    );
     if (found !== undefined) return found;
     for (let number = 2; ; number++) {
       const end = `…${number}`;
-      const label = take(letters, this.width - end.length) + end;
-      if (!this.#used.has(label)) return label;
+      const label = takeWidth(letters, this.width - end.length) + end;
+      if (!this.#usedLabels.has(label)) return label;
     }
   }
 }

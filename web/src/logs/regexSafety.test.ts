@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { parse } from "./ansi";
+import { parseAnsi } from "./ansi";
 import { decorate } from "./decorate";
-import { markerOf, unmarkedWords } from "./searchHighlight";
-import { isExplosive, isSlow, matchesIn, MOST_MARKS } from "./regexSafety";
+import { highlightRegex, missingHighlightReason } from "./searchHighlight";
+import { mayBacktrackExponentially, wasSlow, safeMatches, MAX_MATCHES } from "./regexSafety";
 
 test.each([
   "(a+)+$",
@@ -14,13 +14,13 @@ test.each([
   "([a-z]+)*\\d",
   "(.*)*",
 ])("%s is not tried at all", (expression) => {
-  expect(isExplosive(expression)).toBe(true);
-  expect(markerOf(`/${expression}/`)).toBeUndefined();
-  expect(unmarkedWords(`/${expression}/`)).toContain("too long");
+  expect(mayBacktrackExponentially(expression)).toBe(true);
+  expect(highlightRegex(`/${expression}/`)).toBeUndefined();
+  expect(missingHighlightReason(`/${expression}/`)).toContain("too long");
 });
 
 test("nor is one that has very many ways without any brackets", () => {
-  expect(isExplosive(`${"a?".repeat(30)}${"a".repeat(30)}`)).toBe(true);
+  expect(mayBacktrackExponentially(`${"a?".repeat(30)}${"a".repeat(30)}`)).toBe(true);
 });
 
 test.each([
@@ -34,8 +34,8 @@ test.each([
   "(a{3})+",
   "\\d+-\\d+T\\d+:.*ms",
 ])("%s is", (expression) => {
-  expect(isExplosive(expression)).toBe(false);
-  expect(markerOf(`/${expression}/`)).toBeDefined();
+  expect(mayBacktrackExponentially(expression)).toBe(false);
+  expect(highlightRegex(`/${expression}/`)).toBeDefined();
 });
 
 describe("an expression that is slow in another way", () => {
@@ -43,22 +43,22 @@ describe("an expression that is slow in another way", () => {
   const line = "a".repeat(8_000);
 
   test("is given up soon, and remembered", async () => {
-    const marker = markerOf(term);
+    const marker = highlightRegex(term);
     if (!marker) throw new Error("it is tried");
     const began = performance.now();
-    expect(matchesIn(line, marker)).toEqual([]);
+    expect(safeMatches(line, marker)).toEqual([]);
     expect(performance.now() - began).toBeLessThan(2_000);
     await Promise.resolve();
-    expect(isSlow(marker)).toBe(true);
-    expect(markerOf(term)).toBeUndefined();
-    expect(unmarkedWords(term)).toContain("too long");
+    expect(wasSlow(marker)).toBe(true);
+    expect(highlightRegex(term)).toBeUndefined();
+    expect(missingHighlightReason(term)).toContain("too long");
   });
 });
 
 test("a text is marked as often as is of use, and soon", () => {
   const began = performance.now();
-  const pieces = decorate(parse("ab".repeat(200_000)), markerOf("a"));
-  expect(pieces.filter(({ marked }) => marked)).toHaveLength(MOST_MARKS);
+  const pieces = decorate(parseAnsi("ab".repeat(200_000)), highlightRegex("a"));
+  expect(pieces.filter(({ isMatch }) => isMatch)).toHaveLength(MAX_MATCHES);
   expect(pieces.map(({ text }) => text).join("")).toBe("ab".repeat(200_000));
   expect(performance.now() - began).toBeLessThan(2_000);
 });

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Line } from "../generated/protocol";
-import { parse } from "./ansi";
-import { decorate, linksIn } from "./decorate";
-import { allLines, errorsOf, matchesOf, queryOf, readFilter, writeFilter } from "./logFilter";
-import { markerOf } from "./searchHighlight";
+import { parseAnsi } from "./ansi";
+import { decorate, findLinks } from "./decorate";
+import { allLines, errorQuery, matchQuery, logQuery, filterFromUrl, filterToUrl } from "./logFilter";
+import { highlightRegex } from "./searchHighlight";
 import { thumb } from "./LogScrollbar";
-import { sectionWords } from "./logSections";
-import { structureOf } from "./jsonLine";
+import { labelSections } from "./logSections";
+import { parseJsonLine } from "./jsonLine";
 
 describe("decorate", () => {
   const shown = (text: string, term: string) =>
-    decorate(parse(text), markerOf(term)).map(({ text, marked, href }) => [text, marked, href]);
+    decorate(parseAnsi(text), highlightRegex(term)).map(({ text, isMatch, href }) => [text, isMatch, href]);
 
   test("marks what is searched, without regard to case, also across colours", () => {
     expect(shown("one TWO one", "two")).toEqual([
@@ -31,14 +31,14 @@ describe("decorate", () => {
   });
 
   test("addresses are links, without the sentence around them", () => {
-    const found = (text: string) => linksIn(text).map(({ from, until }) => text.slice(from, until));
+    const found = (text: string) => findLinks(text).map(({ from, to }) => text.slice(from, to));
     expect(found("see http://localhost:8080/a?b=c#d.")).toEqual(["http://localhost:8080/a?b=c#d"]);
     expect(found("(https://x.example/a_(b)) and 'http://y'")).toEqual([
       "https://x.example/a_(b)",
       "http://y",
     ]);
     expect(found("javascript://alert(1) ftp://x file:///etc")).toEqual([]);
-    const [link] = decorate(parse("http://a/ b"), undefined);
+    const [link] = decorate(parseAnsi("http://a/ b"), undefined);
     expect(link).toMatchObject({ text: "http://a/", href: "http://a/" });
   });
 });
@@ -54,24 +54,24 @@ describe("a filter", () => {
   };
 
   test("is asked of the session", () => {
-    expect(queryOf(allLines)).toBe("");
-    expect(queryOf(filter)).toBe(
+    expect(logQuery(allLines)).toBe("");
+    expect(logQuery(filter)).toBe(
       "resource=a+b&resource=c&source=build&level=warn&level=error&field=status%3D500&text=x%26y",
     );
-    expect(queryOf({ ...allLines, level: "warnings" })).toBe("level=warn");
-    expect(queryOf({ ...allLines, term: "/a|b/" })).toBe("match=%28%3Fi%29a%7Cb");
-    expect(queryOf({ ...allLines, term: "a", only: false })).toBe("");
-    expect(matchesOf({ ...allLines, term: "a", only: false })).toBe("text=a");
-    expect(errorsOf({ ...allLines, resources: ["a"] })).toBe("resource=a&level=error");
+    expect(logQuery({ ...allLines, level: "warnings" })).toBe("level=warn");
+    expect(logQuery({ ...allLines, term: "/a|b/" })).toBe("match=%28%3Fi%29a%7Cb");
+    expect(logQuery({ ...allLines, term: "a", onlyMatches: false })).toBe("");
+    expect(matchQuery({ ...allLines, term: "a", onlyMatches: false })).toBe("text=a");
+    expect(errorQuery({ ...allLines, resources: ["a"] })).toBe("resource=a&level=error");
   });
 
   test("goes into the address and comes back", () => {
-    expect(readFilter(`?${writeFilter(filter, false)}`, [])).toEqual(filter);
-    expect(readFilter("?level=loud&source=pod&r=x", ["web"])).toEqual({ ...allLines, resources: ["web"] });
+    expect(filterFromUrl(`?${filterToUrl(filter, false)}`, [])).toEqual(filter);
+    expect(filterFromUrl("?level=loud&source=pod&r=x", ["web"])).toEqual({ ...allLines, resources: ["web"] });
     const warnings = { ...allLines, level: "warnings" as const };
-    expect(readFilter(`?${writeFilter(warnings, false)}`, [])).toEqual(warnings);
+    expect(filterFromUrl(`?${filterToUrl(warnings, false)}`, [])).toEqual(warnings);
     // Tilt's own words.
-    expect(readFilter("?level=error&source=runtime&term=oops", [])).toMatchObject({
+    expect(filterFromUrl("?level=error&source=runtime&term=oops", [])).toMatchObject({
       level: "error",
       source: "runtime",
       term: "oops",
@@ -80,12 +80,12 @@ describe("a filter", () => {
 });
 
 describe("a JSON line", () => {
-  const of = (text: string) => structureOf({ text } as Line);
+  const of = (text: string) => parseJsonLine({ text } as Line);
 
   test("has a message, a level and fields", () => {
     const found = of('{"ts":1,"level":"error","msg":"no","request":{"path":"/a","n":[1]},"ok":true}');
     expect(found).toMatchObject({ level: "error", message: "no" });
-    expect(found?.rest).toEqual([
+    expect(found?.otherFields).toEqual([
       { path: "request.path", value: "/a" },
       { path: "request.n", value: "[1]" },
       { path: "ok", value: "true" },
@@ -102,12 +102,12 @@ describe("a JSON line", () => {
 });
 
 test("sections are called what people call them", () => {
-  const words = sectionWords("web:deployment", [
+  const words = labelSections("web:deployment", [
     "pod:web:deployment:web-1",
     "pod:web:deployment:web-1:app",
     "podlogstream:x:app",
     "serve:web:2",
-  ]).map((section) => section.words);
+  ]).map((section) => section.label);
   expect(words).toEqual(["web-1", "web-1 / app", "x / app", "serve 2"]);
 });
 

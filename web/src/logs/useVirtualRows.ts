@@ -9,21 +9,21 @@ import type { Line } from "../generated/protocol";
 export const LINE_HEIGHT = 20;
 
 /** Nobody scrolls any more who has not for so long. */
-const STILL = 150;
+const SCROLL_END_DELAY = 150;
 
-export type Rows = Virtualizer<HTMLDivElement, HTMLDivElement>;
+export type VirtualRows = Virtualizer<HTMLDivElement, HTMLDivElement>;
 
-type Moved = (offset: number, scrolling: boolean) => void;
+type OffsetListener = (offset: number, scrolling: boolean) => void;
 
 /** Rows of equal height, unless they are measured one by one, which costs more. */
-export function useRows(
+export function useVirtualRows(
   scroller: RefObject<HTMLDivElement | null>,
   rows: readonly Line[],
   version: number,
   measured: boolean,
-): { rows: Rows; moved: (offset: number) => void } {
-  const [, redraw] = useState(0);
-  const listener = useRef<Moved>(undefined);
+): { rows: VirtualRows; moved: (offset: number) => void } {
+  const [, rerender] = useState(0);
+  const listener = useRef<OffsetListener>(undefined);
   // A row keeps its height when others come before it. The same function as long as the rows are the same: with another
   // one all places are worked out anew.
   const getItemKey = useMemo(() => (index: number) => rows[index]?.seq ?? index, [rows, version]);
@@ -36,12 +36,12 @@ export function useRows(
     scrollToFn: elementScroll,
     observeElementRect,
     // It is told by `moved`: with a listener of its own it would look at a document that ours has just changed.
-    observeElementOffset: (_: unknown, moved: Moved) => {
+    observeElementOffset: (_: unknown, moved: OffsetListener) => {
       listener.current = moved;
       return () => (listener.current = undefined);
     },
     measureElement,
-    onChange: () => redraw((times) => times + 1),
+    onChange: () => rerender((times) => times + 1),
   };
   const [virtualizer] = useState(() => new Virtualizer<HTMLDivElement, HTMLDivElement>(options));
   virtualizer.setOptions(options);
@@ -50,35 +50,35 @@ export function useRows(
   useLayoutEffect(() => {
     if (!measured) virtualizer.measure();
   }, [measured]);
-  const still = useStill(() => listener.current?.(scroller.current?.scrollTop ?? 0, false));
+  const scheduleScrollEnd = useScrollEnd(() => listener.current?.(scroller.current?.scrollTop ?? 0, false));
   const moved = (offset: number) => {
     listener.current?.(offset, true);
-    still();
+    scheduleScrollEnd();
   };
   return { rows: virtualizer, moved };
 }
 
 /** Calls back once nobody has called for a while. One timer for many calls: there is one with every frame. */
-function useStill(then: () => void): () => void {
+function useScrollEnd(onEnd: () => void): () => void {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const last = useRef(0);
+  const lastCallAt = useRef(0);
   useLayoutEffect(() => () => clearTimeout(timer.current), []);
-  const wait = (rest: number) => {
+  const wait = (delay: number) => {
     timer.current = setTimeout(() => {
-      const left = last.current + STILL - performance.now();
+      const remaining = lastCallAt.current + SCROLL_END_DELAY - performance.now();
       timer.current = undefined;
-      if (left > 0) wait(left);
-      else then();
-    }, rest);
+      if (remaining > 0) wait(remaining);
+      else onEnd();
+    }, delay);
   };
   return () => {
-    last.current = performance.now();
-    if (timer.current === undefined) wait(STILL);
+    lastCallAt.current = performance.now();
+    if (timer.current === undefined) wait(SCROLL_END_DELAY);
   };
 }
 
 /** Where a row begins, in pixels. */
-export function startOf(rows: Rows, index: number): number {
+export function rowTop(rows: VirtualRows, index: number): number {
   // Works out the places anew if the rows are others.
   rows.getTotalSize();
   return rows.measurementsCache[index]?.start ?? index * LINE_HEIGHT;

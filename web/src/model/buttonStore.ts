@@ -9,28 +9,28 @@ type ButtonsMessage = Extract<ServerMessage, { type: "buttons" }>;
 /** Tilt's word for the bar at the top. */
 export const NAV = "nav";
 
-export class Buttons {
+export class ButtonStore {
   readonly #all = signal<ReadonlyMap<string, UIButton>>(new Map());
 
-  readonly #places = computed(() => {
-    const places = new Map<string, UIButton[]>();
+  readonly #byLocation = computed(() => {
+    const byLocation = new Map<string, UIButton[]>();
     const all = [...this.#all.value.values()];
     all.sort((one, other) => one.metadata.name.localeCompare(other.metadata.name));
     for (const button of all) {
       const { componentType, componentID } = button.spec.location;
-      const place = placeOf(componentType, componentID);
-      places.set(place, [...(places.get(place) ?? []), button]);
+      const key = locationKey(componentType, componentID);
+      byLocation.set(key, [...(byLocation.get(key) ?? []), button]);
     }
-    return places;
+    return byLocation;
   });
 
   /** In the bar at the top. */
-  get global(): readonly UIButton[] {
-    return this.#places.value.get(placeOf("global", NAV)) ?? [];
+  get inNavigationBar(): readonly UIButton[] {
+    return this.#byLocation.value.get(locationKey("global", NAV)) ?? [];
   }
 
-  of(resource: string): readonly UIButton[] {
-    return this.#places.value.get(placeOf("resource", resource)) ?? [];
+  forResource(resource: string): readonly UIButton[] {
+    return this.#byLocation.value.get(locationKey("resource", resource)) ?? [];
   }
 
   apply(message: ButtonsMessage): void {
@@ -41,6 +41,6 @@ export class Buttons {
   }
 }
 
-function placeOf(type: string, id: string): string {
+function locationKey(type: string, id: string): string {
   return `${type.toLowerCase()}\n${id}`;
 }

@@ -3,5 +3,5 @@
 export type {
   UIButton,
   UIInputSpec as ButtonInput,
-  UIInputStatus as ButtonAnswer,
+  UIInputStatus as ButtonInputValue,
 } from "../generated/objects";

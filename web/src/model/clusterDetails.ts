@@ -7,7 +7,7 @@ import type {
   KubernetesDiscovery,
   PortForward,
   Forward as ForwardSpec,
-  Pod as WholePod,
+  Pod as ApiPod,
 } from "../generated/objects";
 import type { Condition, ReportedNotice, ReportedObject } from "../generated/protocol";
 
@@ -28,7 +28,7 @@ export interface ContainerState
   };
 }
 
-export type Pod = Pick<WholePod, "name"> & Partial<WholePod>;
+export type Pod = Pick<ApiPod, "name"> & Partial<ApiPod>;
 
 export interface Forward extends Partial<ForwardSpec> {
   localPort: number;
@@ -37,61 +37,63 @@ export interface Forward extends Partial<ForwardSpec> {
   open: boolean;
 }
 
-export interface ClusterFacts {
+export interface ClusterDetails {
   pods: readonly Pod[];
   forwards: readonly Forward[];
   /** Newest first. */
-  notices: readonly ReportedNotice[];
+  events: readonly ReportedNotice[];
 }
 
-const OWNER = "tilt.dev/resource";
+const RESOURCE_ANNOTATION = "tilt.dev/resource";
 
-const OBJECTS = "/proxy/apis/tilt.dev/v1alpha1";
+const API_ROOT = "/proxy/apis/tilt.dev/v1alpha1";
 
-async function get<Answer>(address: string): Promise<Answer | undefined> {
+async function get<Body>(address: string): Promise<Body | undefined> {
   const response = await fetch(address);
   if (response.status === 404) return undefined;
   if (!response.ok) throw new Error((await response.text()).trim());
-  return (await response.json()) as Answer;
+  return (await response.json()) as Body;
 }
 
-export async function fetchClusterFacts(resource: string): Promise<ClusterFacts> {
+export async function fetchClusterDetails(resource: string): Promise<ClusterDetails> {
   const name = encodeURIComponent(resource);
-  const [discovery, list, notices] = await Promise.all([
-    get<KubernetesDiscovery>(`${OBJECTS}/kubernetesdiscoveries/${name}`),
-    get<ObjectList<PortForward>>(`${OBJECTS}/portforwards`),
+  const [discovery, list, events] = await Promise.all([
+    get<KubernetesDiscovery>(`${API_ROOT}/kubernetesdiscoveries/${name}`),
+    get<ObjectList<PortForward>>(`${API_ROOT}/portforwards`),
     get<ReportedNotice[]>(`/api/notices?resource=${name}`),
   ]);
-  const own = (list?.items ?? []).filter((it) => it.metadata.annotations?.[OWNER] === resource);
+  const ownForwards = (list?.items ?? []).filter(
+    (it) => it.metadata.annotations?.[RESOURCE_ANNOTATION] === resource,
+  );
   return {
     pods: discovery?.status?.pods ?? [],
-    forwards: own.flatMap(forwardsOf),
-    notices: (notices ?? []).toReversed(),
+    forwards: ownForwards.flatMap(forwardsOf),
+    events: (events ?? []).toReversed(),
   };
 }
 
 /** Asks the cluster, which may take its time. */
-export async function fetchObjects(resource: string): Promise<readonly ReportedObject[]> {
+export async function fetchAppliedObjects(resource: string): Promise<readonly ReportedObject[]> {
   return (await get<ReportedObject[]>(`/api/objects?resource=${encodeURIComponent(resource)}`)) ?? [];
 }
 
 /** Of these it is bad when they are true. */
-const TROUBLES =
+const BAD_WHEN_TRUE =
   /fail|error|degraded|pressure|unavailable|stalled|invalid|conflict|violat|nonstructural|terminating|disruption/i;
 /** And these say what is, neither good nor bad. */
-const STATES = /^(suspended|reconciling)$/i;
+const NEUTRAL = /^(suspended|reconciling)$/i;
 
 /** How good it is that a condition is as it is. */
-export function conditionShape({ type, status }: ObjectCondition): "ok" | "error" | "waiting" {
+export function conditionIcon({ type, status }: ObjectCondition): "ok" | "error" | "waiting" {
   if (status !== "True" && status !== "False") return "waiting";
-  if (STATES.test(type)) return status === "True" ? "waiting" : "ok";
-  if (TROUBLES.test(type)) return status === "True" ? "error" : "ok";
+  if (NEUTRAL.test(type)) return status === "True" ? "waiting" : "ok";
+  if (BAD_WHEN_TRUE.test(type)) return status === "True" ? "error" : "ok";
   return status === "True" ? "ok" : "waiting";
 }
 
 /** What is to be said of a condition: for one that is as it should be, its name says enough. */
-export function conditionWords(condition: ObjectCondition): string {
-  if (conditionShape(condition) === "ok") return condition.status === "True" ? "" : condition.status;
+export function conditionDetail(condition: ObjectCondition): string {
+  if (conditionIcon(condition) === "ok") return condition.status === "True" ? "" : condition.status;
   const { reason, status, message } = condition;
   return [reason || status, message].filter(Boolean).join(": ");
 }
@@ -107,16 +109,16 @@ function forwardsOf({ spec, status }: PortForward): Forward[] {
 }
 
 /** How a container is, in words. */
-export function containerWords({ state, ready, restarts }: ContainerState): string {
-  const times = restarts ? ` · ${restartWords(restarts)}` : "";
+export function describeContainer({ state, ready, restarts }: ContainerState): string {
+  const restarted = restarts ? ` · ${formatRestarts(restarts)}` : "";
   if (state?.terminated) {
     const code = state.terminated.exitCode;
-    return `ended${state.terminated.reason ? `: ${state.terminated.reason}` : ""}${code ? ` (${code})` : ""}${times}`;
+    return `ended${state.terminated.reason ? `: ${state.terminated.reason}` : ""}${code ? ` (${code})` : ""}${restarted}`;
   }
-  if (state?.waiting) return `waiting${state.waiting.reason ? `: ${state.waiting.reason}` : ""}${times}`;
-  return `${ready ? "ready" : "running, not ready"}${times}`;
+  if (state?.waiting) return `waiting${state.waiting.reason ? `: ${state.waiting.reason}` : ""}${restarted}`;
+  return `${ready ? "ready" : "running, not ready"}${restarted}`;
 }
 
-export function restartWords(count: number): string {
+export function formatRestarts(count: number): string {
   return count === 1 ? "1 restart" : `${count} restarts`;
 }

@@ -1,20 +1,22 @@
 import { expect, test } from "vitest";
-import { clusterWords } from "./clusterStatus";
+import { summarizeCluster } from "./clusterStatus";
 
 test("a cluster is told by its context and namespace, and whether it answers", () => {
   const metadata = { name: "default" };
   const connection = { kubernetes: { context: "kind-dev", namespace: "shop" } };
-  expect(clusterWords({ metadata, status: { connection, version: "v1.34.1", connectedAt: "now" } })).toEqual({
+  expect(
+    summarizeCluster({ metadata, status: { connection, version: "v1.34.1", connectedAt: "now" } }),
+  ).toEqual({
     name: "kind-dev, namespace shop",
     state: "answers (v1.34.1)",
     failed: false,
   });
-  expect(clusterWords({ metadata, status: { connection, error: "no route to host" } })).toEqual({
+  expect(summarizeCluster({ metadata, status: { connection, error: "no route to host" } })).toEqual({
     name: "kind-dev, namespace shop",
     state: "no route to host",
     failed: true,
   });
-  expect(clusterWords({ metadata })).toEqual({
+  expect(summarizeCluster({ metadata })).toEqual({
     name: "default",
     state: "is asked for the first time",
     failed: false,

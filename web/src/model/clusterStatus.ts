@@ -13,7 +13,7 @@ export interface Cluster {
   };
 }
 
-export interface ClusterWords {
+export interface ClusterSummary {
   /** `kind-dev, namespace default`. */
   name: string;
   /** `answers (v1.34.1)`, or why it does not. */
@@ -27,7 +27,7 @@ export async function fetchClusters(): Promise<readonly Cluster[]> {
   return ((await response.json()) as { items: Cluster[] }).items;
 }
 
-export function clusterWords({ metadata, status }: Cluster): ClusterWords {
+export function summarizeCluster({ metadata, status }: Cluster): ClusterSummary {
   const { context, namespace } = status?.connection?.kubernetes ?? {};
   const name = [context || metadata.name, namespace ? `namespace ${namespace}` : ""]
     .filter(Boolean)

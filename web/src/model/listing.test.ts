@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { hasOwnColors } from "../components/NamedIcon";
-import { linkTo } from "./endpoint";
+import { linkToSession } from "./endpoint";
 import {
-  collapsed,
+  collapsedGroups,
   matchesName,
   nameFilter,
-  order,
-  readListing,
+  sortOrder,
+  readListSettings,
   stateFilter,
   toggleGroup,
-  writeListing,
+  listSettingsQuery,
 } from "./listSettings";
-import { sorted } from "./sortOrder";
-import { go, route, startRouting, visited } from "./route";
-import { resource } from "./testData";
-import { putSearch, search } from "./queryString";
-import { selected, selectNone, toggleAllSelected, toggleSelected } from "./selection";
+import { sortResources } from "./sortOrder";
+import { navigate, route, startRouting, lastVisited } from "./route";
+import { testResource } from "./testData";
+import { replaceQueryString, queryString } from "./queryString";
+import { selection, clearSelection, toggleAllSelected, toggleSelected } from "./selection";
 
 /** The part of a browser that has an address. */
 function browser(address: string) {
@@ -45,40 +45,40 @@ function browser(address: string) {
   return { past, back };
 }
 
-beforeEach(() => readListing(""));
+beforeEach(() => readListSettings(""));
 afterEach(() => vi.unstubAllGlobals());
 
 test("filters and order are read from the address and written into it", () => {
   const said = "?filter=We+b&state=error&sort=-duration";
-  readListing(said);
+  readListSettings(said);
   expect(nameFilter.value).toBe("We b");
   expect(stateFilter.value).toBe("error");
-  expect(order.value).toMatchObject({ column: "duration", descending: true });
-  expect(`?${writeListing()}`).toBe(said);
+  expect(sortOrder.value).toMatchObject({ column: "duration", descending: true });
+  expect(`?${listSettingsQuery()}`).toBe(said);
   expect(matchesName("a we B c")).toBe(true);
   expect(matchesName("other")).toBe(false);
-  readListing("?state=nonsense&sort=-nonsense");
+  readListSettings("?state=nonsense&sort=-nonsense");
   expect(stateFilter.value).toBeUndefined();
-  expect(order.value).toMatchObject({ column: undefined, descending: false });
-  expect(writeListing().toString()).toBe("");
+  expect(sortOrder.value).toMatchObject({ column: undefined, descending: false });
+  expect(listSettingsQuery().toString()).toBe("");
 });
 
 test("groups are closed and opened one by one", () => {
   toggleGroup("a");
   toggleGroup("b");
   toggleGroup("a");
-  expect(collapsed.value).toEqual(["b"]);
+  expect(collapsedGroups.value).toEqual(["b"]);
 });
 
 test("rows are sorted by the newest and by the longest update", () => {
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
   const built = (name: string, from: number, until: number) =>
-    resource(name, { buildHistory: [{ startTime: at(from), finishTime: at(until) }] });
+    testResource(name, { buildHistory: [{ startTime: at(from), finishTime: at(until) }] });
   const all = new Map(
-    [resource("never"), built("long", 0, 30), built("late", 40, 41)].map((it) => [it.metadata.name, it]),
+    [testResource("never"), built("long", 0, 30), built("late", 40, 41)].map((it) => [it.metadata.name, it]),
   );
   const by = (column: "updated" | "duration", descending = false) =>
-    sorted([...all.keys()], { column, descending }, (name) => all.get(name));
+    sortResources([...all.keys()], { column, descending }, (name) => all.get(name));
   expect(by("updated")).toEqual(["late", "long", "never"]);
   expect(by("duration")).toEqual(["long", "late", "never"]);
   expect(by("duration", true)).toEqual(["never", "late", "long"]);
@@ -87,16 +87,16 @@ test("rows are sorted by the newest and by the longest update", () => {
 test("each column sorts by the status that it shows", () => {
   const all = new Map(
     [
-      resource("fine", { updateStatus: "ok", runtimeStatus: "ok" }),
-      resource("crashes", { updateStatus: "ok", runtimeStatus: "error" }),
-      resource("off", {
+      testResource("fine", { updateStatus: "ok", runtimeStatus: "ok" }),
+      testResource("crashes", { updateStatus: "ok", runtimeStatus: "error" }),
+      testResource("off", {
         disableStatus: { enabledCount: 0, disabledCount: 1, state: "Disabled", sources: [] },
       }),
-      resource("unbuilt", { updateStatus: "error", runtimeStatus: "ok" }),
+      testResource("unbuilt", { updateStatus: "error", runtimeStatus: "ok" }),
     ].map((it) => [it.metadata.name, it]),
   );
   const by = (column: "update" | "runtime") =>
-    sorted([...all.keys()], { column, descending: false }, (name) => all.get(name));
+    sortResources([...all.keys()], { column, descending: false }, (name) => all.get(name));
   expect(by("update")).toEqual(["unbuilt", "fine", "crashes", "off"]);
   expect(by("runtime")).toEqual(["crashes", "fine", "unbuilt", "off"]);
 });
@@ -106,32 +106,32 @@ test("views are gone to, come back to, and say what they show in the address", (
   const arrived = vi.fn();
   startRouting(arrived);
   expect(route.value).toEqual({ view: "resource", name: "web" });
-  expect(visited.name).toBe("web");
+  expect(lastVisited.name).toBe("web");
   expect(arrived).toHaveBeenCalledWith({ view: "resource", name: "web" }, "?term=a");
-  go({ view: "overview" });
+  navigate({ view: "overview" });
   expect(past).toEqual(["/r/web/overview?term=a", "/overview"]);
   // Where one is already is not gone to again.
-  go({ view: "overview" });
+  navigate({ view: "overview" });
   expect(past).toHaveLength(2);
-  putSearch(new URLSearchParams({ filter: "x" }));
+  replaceQueryString(new URLSearchParams({ filter: "x" }));
   expect(past.at(-1)).toBe("/overview?filter=x");
-  expect(search.value).toBe("?filter=x");
-  go({ view: "logs" });
+  expect(queryString.value).toBe("?filter=x");
+  navigate({ view: "logs" });
   back();
   expect(route.value).toEqual({ view: "overview" });
   expect(arrived).toHaveBeenLastCalledWith({ view: "overview" }, "?filter=x");
-  expect(visited.name).toBe("web");
+  expect(lastVisited.name).toBe("web");
 });
 
 test("several are selected, one by one or all of a group", () => {
   toggleSelected("a");
   toggleAllSelected(["a", "b"]);
-  expect([...selected.value]).toEqual(["a", "b"]);
+  expect([...selection.value]).toEqual(["a", "b"]);
   toggleAllSelected(["a", "b"]);
-  expect(selected.value.size).toBe(0);
+  expect(selection.value.size).toBe(0);
   toggleSelected("c");
-  selectNone();
-  expect(selected.value.size).toBe(0);
+  clearSelection();
+  expect(selection.value.size).toBe(0);
 });
 
 test("drawings with colours of their own keep them", () => {
@@ -147,23 +147,23 @@ test("drawings with colours of their own keep them", () => {
 test("a session is linked to only where it listens", () => {
   const at = (hostname: string, protocol = "http:") => ({ protocol, hostname });
   const local = { link: "http://localhost:10351/?code=a", addresses: ["127.0.0.1", "::1"] };
-  expect(linkTo(local, at("localhost"))).toBe("http://localhost:10351/?code=a");
-  expect(linkTo(local, at("lilt.localhost"))).toBe("http://lilt.localhost:10351/?code=a");
-  expect(linkTo(local, at("127.0.0.1"))).toBe("http://localhost:10351/?code=a");
+  expect(linkToSession(local, at("localhost"))).toBe("http://localhost:10351/?code=a");
+  expect(linkToSession(local, at("lilt.localhost"))).toBe("http://lilt.localhost:10351/?code=a");
+  expect(linkToSession(local, at("127.0.0.1"))).toBe("http://localhost:10351/?code=a");
   // Anyone may listen there.
-  expect(linkTo(local, at("192.168.1.5"))).toBeUndefined();
-  expect(linkTo(local, at("box.lan"))).toBeUndefined();
+  expect(linkToSession(local, at("192.168.1.5"))).toBeUndefined();
+  expect(linkToSession(local, at("box.lan"))).toBeUndefined();
 
   const everywhere = { link: "http://localhost:10351/?code=a", addresses: ["0.0.0.0", "::1"] };
-  expect(linkTo(everywhere, at("192.168.1.5"))).toBe("http://192.168.1.5:10351/?code=a");
-  expect(linkTo(everywhere, at("[fe80::1]"))).toBeUndefined();
-  expect(linkTo(everywhere, at("box.lan"))).toBeUndefined();
+  expect(linkToSession(everywhere, at("192.168.1.5"))).toBe("http://192.168.1.5:10351/?code=a");
+  expect(linkToSession(everywhere, at("[fe80::1]"))).toBeUndefined();
+  expect(linkToSession(everywhere, at("box.lan"))).toBeUndefined();
   // The code would go over the network in the clear.
-  expect(linkTo(everywhere, at("192.168.1.5", "https:"))).toBeUndefined();
+  expect(linkToSession(everywhere, at("192.168.1.5", "https:"))).toBeUndefined();
 
   const named = { link: "http://box.lan:10351/?code=a", addresses: ["192.168.1.5"] };
-  expect(linkTo(named, at("box.lan"))).toBe("http://box.lan:10351/?code=a");
-  expect(linkTo(named, at("192.168.1.5"))).toBe("http://192.168.1.5:10351/?code=a");
+  expect(linkToSession(named, at("box.lan"))).toBe("http://box.lan:10351/?code=a");
+  expect(linkToSession(named, at("192.168.1.5"))).toBe("http://192.168.1.5:10351/?code=a");
   const only = { link: "http://127.0.0.1:10351/?code=a", addresses: ["127.0.0.1"] };
-  expect(linkTo(only, at("localhost"))).toBe("http://127.0.0.1:10351/?code=a");
+  expect(linkToSession(only, at("localhost"))).toBe("http://127.0.0.1:10351/?code=a");
 });

@@ -2,13 +2,13 @@
 
 import { signal } from "@preact/signals";
 
-export const search = signal("");
+export const queryString = signal("");
 
 /** Says in the address what is shown; going back skips it. */
-export function putSearch(query: URLSearchParams): void {
+export function replaceQueryString(query: URLSearchParams): void {
   const text = query.toString();
-  const wanted = text === "" ? "" : `?${text}`;
-  if (wanted === location.search) return;
-  history.replaceState(history.state, "", location.pathname + wanted);
-  search.value = wanted;
+  const next = text === "" ? "" : `?${text}`;
+  if (next === location.search) return;
+  history.replaceState(history.state, "", location.pathname + next);
+  queryString.value = next;
 }

@@ -1,7 +1,7 @@
 /** Addresses of the page. They are Tilt's, so that bookmarks keep working. */
 
 import { batch, signal } from "@preact/signals";
-import { search } from "./queryString";
+import { queryString } from "./queryString";
 
 export type Route =
   { view: "overview" } | { view: "logs" } | { view: "starred" } | { view: "resource"; name: string };
@@ -23,7 +23,7 @@ export function parseRoute(path: string): Route {
   return name === STARRED ? { view: "starred" } : { view: "resource", name };
 }
 
-export function pathOf(route: Route): string {
+export function routePath(route: Route): string {
   switch (route.view) {
     case "overview":
       return "/overview";
@@ -39,33 +39,33 @@ export function pathOf(route: Route): string {
 export const route = signal<Route>({ view: "overview" });
 
 /** The resource that was looked at last: where the overview goes on. */
-export const visited: { name: string | undefined } = { name: undefined };
+export const lastVisited: { name: string | undefined } = { name: undefined };
 
 /** Calls back when an address is entered: by the reader, a bookmark, or going back and forward. */
-export function startRouting(arrived: (to: Route, query: string) => void): void {
-  const read = () =>
+export function startRouting(onEnter: (to: Route, query: string) => void): void {
+  const enter = () =>
     batch(() => {
       const to = parseRoute(location.pathname);
-      search.value = location.search;
-      arrived(to, location.search);
-      show(to);
+      queryString.value = location.search;
+      onEnter(to, location.search);
+      setRoute(to);
     });
-  addEventListener("popstate", read);
-  read();
+  addEventListener("popstate", enter);
+  enter();
 }
 
-export function go(to: Route, query = ""): void {
-  const path = pathOf(to) + query;
+export function navigate(to: Route, query = ""): void {
+  const path = routePath(to) + query;
   if (path !== location.pathname + location.search) {
     history.pushState(null, "", path);
   }
   batch(() => {
-    search.value = query;
-    show(to);
+    queryString.value = query;
+    setRoute(to);
   });
 }
 
-function show(to: Route): void {
-  if (to.view === "resource") visited.name = to.name;
+function setRoute(to: Route): void {
+  if (to.view === "resource") lastVisited.name = to.name;
   route.value = to;
 }

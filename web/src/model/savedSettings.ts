@@ -1,6 +1,6 @@
 /** What this browser remembers of its reader's wishes. A browser that refuses to remember is no error. */
 
-export function remember(key: string, value: unknown): void {
+export function saveSetting(key: string, value: unknown): void {
   try {
     localStorage.setItem(`lilt.${key}`, JSON.stringify(value));
   } catch {
@@ -8,11 +8,11 @@ export function remember(key: string, value: unknown): void {
   }
 }
 
-export function recall<Value>(key: string, otherwise: Value): Value {
+export function loadSetting<Value>(key: string, fallback: Value): Value {
   try {
-    const found = localStorage.getItem(`lilt.${key}`);
-    return found === null ? otherwise : (JSON.parse(found) as Value);
+    const saved = localStorage.getItem(`lilt.${key}`);
+    return saved === null ? fallback : (JSON.parse(saved) as Value);
   } catch {
-    return otherwise;
+    return fallback;
   }
 }

@@ -2,25 +2,25 @@
 
 import { signal } from "@preact/signals";
 
-export const selected = signal<ReadonlySet<string>>(new Set());
+export const selection = signal<ReadonlySet<string>>(new Set());
 
 export function toggleSelected(name: string): void {
-  const next = new Set(selected.peek());
+  const next = new Set(selection.peek());
   if (!next.delete(name)) next.add(name);
-  selected.value = next;
+  selection.value = next;
 }
 
 /** Ticks all of them, or takes the ticks away if all have one. */
 export function toggleAllSelected(names: readonly string[]): void {
-  const next = new Set(selected.peek());
-  const all = names.every((name) => next.has(name));
+  const next = new Set(selection.peek());
+  const allSelected = names.every((name) => next.has(name));
   for (const name of names) {
-    if (all) next.delete(name);
+    if (allSelected) next.delete(name);
     else next.add(name);
   }
-  selected.value = next;
+  selection.value = next;
 }
 
-export function selectNone(): void {
-  selected.value = new Set();
+export function clearSelection(): void {
+  selection.value = new Set();
 }

@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals";
 import { describe, expect, test } from "vitest";
-import { resource, state } from "./testData";
+import { testResource, stateMessage } from "./testData";
 import { Session, starredGroup } from "./session";
 
 const labels = (...names: string[]) => ({ labels: Object.fromEntries(names.map((name) => [name, name])) });
@@ -9,17 +9,22 @@ describe("Session", () => {
   test("changes are merged, removals removed", () => {
     const session = new Session();
     session.apply(
-      state({ complete: true, resources: [resource("a", { order: 1 }), resource("b", { order: 2 })] }),
+      stateMessage({
+        complete: true,
+        resources: [testResource("a", { order: 1 }), testResource("b", { order: 2 })],
+      }),
     );
-    session.apply(state({ resources: [resource("c", { order: 0 })], removed: ["a"] }));
+    session.apply(stateMessage({ resources: [testResource("c", { order: 0 })], removed: ["a"] }));
     expect(session.names.value).toEqual(["c", "b"]);
   });
 
   test("a complete state replaces what was known", () => {
     const session = new Session();
-    session.apply(state({ complete: true, resources: [resource("old"), resource("kept")] }));
+    session.apply(stateMessage({ complete: true, resources: [testResource("old"), testResource("kept")] }));
     const kept = session.resource("kept");
-    session.apply(state({ complete: true, resources: [resource("kept", { updateStatus: "error" })] }));
+    session.apply(
+      stateMessage({ complete: true, resources: [testResource("kept", { updateStatus: "error" })] }),
+    );
     expect(session.names.value).toEqual(["kept"]);
     expect(session.resource("kept")).toBe(kept);
     expect(kept?.value.status.updateStatus).toBe("error");
@@ -27,7 +32,7 @@ describe("Session", () => {
 
   test("a status redraws its row and moves nothing", () => {
     const session = new Session();
-    session.apply(state({ complete: true, resources: [resource("a"), resource("b")] }));
+    session.apply(stateMessage({ complete: true, resources: [testResource("a"), testResource("b")] }));
     let layouts = 0;
     let rows = 0;
     effect(() => {
@@ -38,18 +43,22 @@ describe("Session", () => {
       session.resource("b")?.value;
       rows++;
     });
-    session.apply(state({ resources: [resource("a", { updateStatus: "error" })] }));
+    session.apply(stateMessage({ resources: [testResource("a", { updateStatus: "error" })] }));
     expect([layouts, rows]).toEqual([1, 1]);
-    session.apply(state({ resources: [resource("b", { updateStatus: "error" })] }));
+    session.apply(stateMessage({ resources: [testResource("b", { updateStatus: "error" })] }));
     expect([layouts, rows]).toEqual([1, 2]);
   });
 
   test("labels that are called like groups of the page are groups of their own", () => {
     const session = new Session();
     session.apply(
-      state({
+      stateMessage({
         complete: true,
-        resources: [resource("a", {}, labels("other")), resource("b"), resource("c", {}, labels("starred"))],
+        resources: [
+          testResource("a", {}, labels("other")),
+          testResource("b"),
+          testResource("c", {}, labels("starred")),
+        ],
       }),
     );
     const groups = [starredGroup(["b", "gone"], new Set(session.names.value)), ...session.groups.value];
@@ -65,13 +74,13 @@ describe("Session", () => {
   test("groups by label: the Tiltfile first, the unlabelled last", () => {
     const session = new Session();
     session.apply(
-      state({
+      stateMessage({
         complete: true,
         resources: [
-          resource("loose", { order: 1 }),
-          resource("web", { order: 3 }, labels("front", "all")),
-          resource("api", { order: 2 }, labels("all")),
-          resource("(Tiltfile)", { order: 9 }),
+          testResource("loose", { order: 1 }),
+          testResource("web", { order: 3 }, labels("front", "all")),
+          testResource("api", { order: 2 }, labels("all")),
+          testResource("(Tiltfile)", { order: 9 }),
         ],
       }),
     );
@@ -81,20 +90,20 @@ describe("Session", () => {
       ["front", "web"],
       ["other", "loose"],
     ]);
-    session.apply(state({ resources: [resource("loose", { order: 1 }, labels("front"))] }));
+    session.apply(stateMessage({ resources: [testResource("loose", { order: 1 }, labels("front"))] }));
     expect(session.groups.value.map(({ label }) => label)).toEqual(["(Tiltfile)", "all", "front"]);
   });
 
   test("counts each resource once", () => {
     const session = new Session();
     session.apply(
-      state({
+      stateMessage({
         complete: true,
         resources: [
-          resource("a", { updateStatus: "error" }, labels("one", "two")),
-          resource("b", { runtimeStatus: "pending" }),
-          resource("c"),
-          resource("d", { updateStatus: "none" }),
+          testResource("a", { updateStatus: "error" }, labels("one", "two")),
+          testResource("b", { runtimeStatus: "pending" }),
+          testResource("c"),
+          testResource("d", { updateStatus: "none" }),
         ],
       }),
     );

@@ -11,7 +11,7 @@ import {
   type UISession,
   type UnreachableService,
 } from "../generated/protocol";
-import { overall, type Overall } from "./status";
+import { overallStatus, type OverallStatus } from "./status";
 
 type StateMessage = Extract<ServerMessage, { type: "state" }>;
 
@@ -24,7 +24,7 @@ export interface Group {
   /** How many there are, if not all of them are here. */
   total?: number;
   /** Needs no heading: its only resource says it. */
-  bare?: boolean;
+  hideHeading?: boolean;
 }
 
 export const TILTFILE = "(Tiltfile)";
@@ -37,13 +37,13 @@ export class Session {
   readonly #layout = signal(0);
   readonly session = signal<UISession | undefined>(undefined);
   /** Clusters, Docker engines and registries that do not respond. */
-  readonly unreachable = computed(() => unreachableOf(this.session.value));
+  readonly unreachable = computed(() => parseUnreachable(this.session.value));
   /** Why the last load of the Tiltfile failed; undefined if it did not. Kept while the next load runs. */
   readonly tiltfileError = computed(() => {
     return this.resource(TILTFILE)?.value.status.buildHistory?.[0]?.error || undefined;
   });
   /** A state has arrived at all. */
-  readonly known = signal(false);
+  readonly isLoaded = signal(false);
 
   /** All names, in the order of the Tiltfile. */
   readonly names = computed(() => {
@@ -77,14 +77,15 @@ export class Session {
     const groups: Group[] = [...labelled]
       .sort(([one], [other]) => one.localeCompare(other))
       .map(([label, names]) => ({ key: label, label, names }));
-    if (tiltfile.length > 0) groups.unshift({ key: TILTFILE, label: TILTFILE, names: tiltfile, bare: true });
+    if (tiltfile.length > 0)
+      groups.unshift({ key: TILTFILE, label: TILTFILE, names: tiltfile, hideHeading: true });
     if (unlabelled.length > 0)
-      groups.push({ key: UNLABELLED, label: wordForUnlabelled(labelled), names: unlabelled });
+      groups.push({ key: UNLABELLED, label: unlabelledHeading(labelled), names: unlabelled });
     return groups;
   });
 
   readonly counts = computed(() => {
-    const counts: Record<Overall, number> = {
+    const counts: Record<OverallStatus, number> = {
       error: 0,
       busy: 0,
       starting: 0,
@@ -95,7 +96,7 @@ export class Session {
     };
     for (const name of this.names.value) {
       const resource = this.#resources.get(name)?.value;
-      if (resource) counts[overall(resource)]++;
+      if (resource) counts[overallStatus(resource)]++;
     }
     return counts;
   });
@@ -107,7 +108,7 @@ export class Session {
 
   apply(message: StateMessage): void {
     batch(() => {
-      let moved = message.complete;
+      let layoutChanged = message.complete;
       if (message.complete) {
         const present = new Set(message.resources.map((resource) => resource.metadata.name));
         for (const name of [...this.#resources.keys()]) {
@@ -115,26 +116,26 @@ export class Session {
         }
       }
       for (const name of message.removed) {
-        moved = this.#resources.delete(name) || moved;
+        layoutChanged = this.#resources.delete(name) || layoutChanged;
       }
       for (const resource of message.resources) {
-        moved = this.#put(resource) || moved;
+        layoutChanged = this.#upsert(resource) || layoutChanged;
       }
       if (message.session) this.session.value = message.session;
-      if (moved) this.#layout.value++;
-      this.known.value = true;
+      if (layoutChanged) this.#layout.value++;
+      this.isLoaded.value = true;
     });
   }
 
   /** True if its row is new or moves. */
-  #put(resource: UIResource): boolean {
-    const held = this.#resources.get(resource.metadata.name);
-    if (!held) {
+  #upsert(resource: UIResource): boolean {
+    const existing = this.#resources.get(resource.metadata.name);
+    if (!existing) {
       this.#resources.set(resource.metadata.name, signal(resource));
       return true;
     }
-    const before = held.peek();
-    held.value = resource;
+    const before = existing.peek();
+    existing.value = resource;
     return (
       before.status.order !== resource.status.order ||
       Object.keys(before.metadata.labels ?? {}).join("\n") !==
@@ -143,18 +144,18 @@ export class Session {
   }
 }
 
-function unreachableOf(session: UISession | undefined): readonly UnreachableService[] {
+function parseUnreachable(session: UISession | undefined): readonly UnreachableService[] {
   const text = session?.metadata.annotations?.[annotation.unreachable];
   return text === undefined ? [] : (JSON.parse(text) as UnreachableService[]);
 }
 
 /** Where somebody has a label of that name, "other" would be two things. */
-function wordForUnlabelled(labels: ReadonlyMap<string, unknown>): string {
+function unlabelledHeading(labels: ReadonlyMap<string, unknown>): string {
   if (labels.size === 0) return "resources";
   return labels.has("other") ? "without a label" : "other";
 }
 
 /** The group that comes first; in the order in which they were starred. */
-export function starredGroup(stars: readonly string[], known: ReadonlySet<string>): Group {
-  return { key: STARRED, label: "starred", names: stars.filter((name) => known.has(name)) };
+export function starredGroup(stars: readonly string[], names: ReadonlySet<string>): Group {
+  return { key: STARRED, label: "starred", names: stars.filter((name) => names.has(name)) };
 }

@@ -1,20 +1,20 @@
 /** The resources that the reader has starred, remembered for each project. */
 
 import { signal } from "@preact/signals";
-import { recall, remember } from "./savedSettings";
+import { loadSetting, saveSetting } from "./savedSettings";
 
 export const stars = signal<readonly string[]>([]);
 
-let key = "stars";
+let settingKey = "stars";
 
 /** Those of another project are others. */
-export function openStars(project: string): void {
-  key = `stars.${project}`;
-  stars.value = recall<readonly string[]>(key, []);
+export function loadStars(project: string): void {
+  settingKey = `stars.${project}`;
+  stars.value = loadSetting<readonly string[]>(settingKey, []);
 }
 
 export function toggleStar(name: string): void {
-  const now = stars.peek();
-  stars.value = now.includes(name) ? now.filter((other) => other !== name) : [...now, name];
-  remember(key, stars.peek());
+  const current = stars.peek();
+  stars.value = current.includes(name) ? current.filter((other) => other !== name) : [...current, name];
+  saveSetting(settingKey, stars.peek());
 }

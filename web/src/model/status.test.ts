@@ -1,29 +1,36 @@
 import { describe, expect, test } from "vitest";
 import { annotation, type RuntimeStatus, type UpdateStatus } from "../generated/protocol";
-import { resource } from "./testData";
-import { brief, kind, messages, overall, runtimeStatus, updateStatus } from "./status";
+import { testResource } from "./testData";
+import {
+  summarizeMessage,
+  resourceKind,
+  resourceMessages,
+  overallStatus,
+  runtimeStatus,
+  updateStatus,
+} from "./status";
 
 const updates: UpdateStatus[] = ["none", "pending", "in_progress", "ok", "error", "not_applicable"];
 const runtimes: RuntimeStatus[] = ["unknown", "ok", "pending", "error", "not_applicable", "none"];
 
 test("every status has its own word", () => {
   const words = [
-    ...updates.map((status) => updateStatus(resource("a", { updateStatus: status })).word),
-    ...runtimes.map((status) => runtimeStatus(resource("a", { runtimeStatus: status })).word),
+    ...updates.map((status) => updateStatus(testResource("a", { updateStatus: status })).label),
+    ...runtimes.map((status) => runtimeStatus(testResource("a", { runtimeStatus: status })).label),
   ];
   expect(new Set(words).size).toBe(words.length);
 });
 
 test("what differs in meaning differs in shape, not only in colour", () => {
-  const shapes = updates.map((status) => updateStatus(resource("a", { updateStatus: status })).shape);
+  const shapes = updates.map((status) => updateStatus(testResource("a", { updateStatus: status })).shape);
   expect(new Set(shapes).size).toBe(updates.length);
 });
 
 test("waiting says more where there is more to say", () => {
-  expect(updateStatus(resource("a", { updateStatus: "pending", queued: true })).word).toBe("Queued");
-  expect(updateStatus(resource("a", { hasPendingChanges: true }))).toEqual({
+  expect(updateStatus(testResource("a", { updateStatus: "pending", queued: true })).label).toBe("Queued");
+  expect(updateStatus(testResource("a", { hasPendingChanges: true }))).toEqual({
     shape: "waiting",
-    word: "Changes waiting",
+    label: "Changes waiting",
   });
 });
 
@@ -40,32 +47,34 @@ test.each<[UpdateStatus, RuntimeStatus, string]>([
   ["none", "not_applicable", "idle"],
   ["not_applicable", "ok", "ok"],
 ])("update %s and runtime %s together are %s", (update, runtime, wanted) => {
-  expect(overall(resource("a", { updateStatus: update, runtimeStatus: runtime }))).toBe(wanted);
+  expect(overallStatus(testResource("a", { updateStatus: update, runtimeStatus: runtime }))).toBe(wanted);
 });
 
 test("a resource of an unreachable cluster is failing, and says what is unreachable", () => {
   const annotations = { [annotation.unreachableCluster]: "default" };
-  const lost = resource("a", { updateStatus: "ok", runtimeStatus: "error" }, { annotations });
-  expect(runtimeStatus(lost)).toEqual({ shape: "error", word: "Unreachable" });
-  expect(overall(lost)).toBe("error");
+  const lost = testResource("a", { updateStatus: "ok", runtimeStatus: "error" }, { annotations });
+  expect(runtimeStatus(lost)).toEqual({ shape: "error", label: "Unreachable" });
+  expect(overallStatus(lost)).toBe("error");
 });
 
 describe("messages", () => {
   test("the last error, unless another update is under way", () => {
     const failed = { buildHistory: [{ error: "exit 1", warnings: ["old"] }, { error: "before" }] };
-    expect(messages(resource("a", failed))).toEqual([
+    expect(resourceMessages(testResource("a", failed))).toEqual([
       { kind: "error", text: "exit 1" },
       { kind: "warning", text: "old" },
     ]);
-    expect(messages(resource("a", { ...failed, currentBuild: {} })).map(({ kind }) => kind)).toEqual([
-      "warning",
-    ]);
+    expect(
+      resourceMessages(testResource("a", { ...failed, currentBuild: {} })).map(({ kind }) => kind),
+    ).toEqual(["warning"]);
   });
 
   test("holds and causes come from annotations", () => {
     const annotations = { [annotation.hold]: "waiting for db", [annotation.cause]: "changed: a.go" };
-    expect(messages(resource("a", {}, { annotations }))).toEqual([{ kind: "hold", text: "waiting for db" }]);
-    expect(messages(resource("a", { currentBuild: {} }, { annotations }))).toContainEqual({
+    expect(resourceMessages(testResource("a", {}, { annotations }))).toEqual([
+      { kind: "hold", text: "waiting for db" },
+    ]);
+    expect(resourceMessages(testResource("a", { currentBuild: {} }, { annotations }))).toContainEqual({
       kind: "note",
       text: "changed: a.go",
     });
@@ -73,43 +82,47 @@ describe("messages", () => {
 
   test("what waits for a click as it was told to is no warning", () => {
     const held = (hold: string) =>
-      messages(resource("a", {}, { annotations: { [annotation.hold]: hold } })).map(({ kind }) => kind);
+      resourceMessages(testResource("a", {}, { annotations: { [annotation.hold]: hold } })).map(
+        ({ kind }) => kind,
+      );
     expect(held("waiting for a trigger")).toEqual(["due"]);
     expect(held("2 files changed; waiting for a trigger")).toEqual(["due"]);
     expect(held("waiting for db (waiting for a trigger)")).toEqual(["hold"]);
   });
 
   test("of a failed command it is said first how it ended", () => {
-    expect(brief('Command "cat a/very/long/path" failed: exit status 3')).toBe(
+    expect(summarizeMessage('Command "cat a/very/long/path" failed: exit status 3')).toBe(
       "exit status 3: cat a/very/long/path",
     );
-    expect(brief('Command "set -e\ncat a" failed: signal: killed\nmore')).toBe("signal: killed: set -e");
-    expect(brief('waiting for db (failed: Command "make db" failed: exit status 2)')).toBe(
+    expect(summarizeMessage('Command "set -e\ncat a" failed: signal: killed\nmore')).toBe(
+      "signal: killed: set -e",
+    );
+    expect(summarizeMessage('waiting for db (failed: Command "make db" failed: exit status 2)')).toBe(
       "waiting for db (failed: exit status 2: make db)",
     );
-    expect(brief('Command "echo \\"no\\"; exit 1" failed: exit status 1')).toBe(
+    expect(summarizeMessage('Command "echo \\"no\\"; exit 1" failed: exit status 1')).toBe(
       'exit status 1: echo "no"; exit 1',
     );
-    expect(brief("pod web-1: Error (exit code 1)")).toBe("Error (exit code 1)");
-    expect(brief("Tiltfile:2:1: no such thing\n  | x")).toBe("Tiltfile:2:1: no such thing");
+    expect(summarizeMessage("pod web-1: Error (exit code 1)")).toBe("Error (exit code 1)");
+    expect(summarizeMessage("Tiltfile:2:1: no such thing\n  | x")).toBe("Tiltfile:2:1: no such thing");
   });
 
   test("a failing pod says why", () => {
     const status = { runtimeStatus: "error" as const, k8sResourceInfo: { podStatusMessage: "OOMKilled" } };
-    expect(messages(resource("a", status))).toEqual([{ kind: "error", text: "OOMKilled" }]);
+    expect(resourceMessages(testResource("a", status))).toEqual([{ kind: "error", text: "OOMKilled" }]);
   });
 });
 
 test("what was never started is not starting after a failed update", () => {
   const failed = { updateStatus: "error", runtimeStatus: "pending" } as const;
-  expect(runtimeStatus(resource("a", failed))).toEqual({ shape: "idle", word: "Not running" });
+  expect(runtimeStatus(testResource("a", failed))).toEqual({ shape: "idle", label: "Not running" });
   const pod = { ...failed, k8sResourceInfo: { podName: "a-1" } };
-  expect(runtimeStatus(resource("a", pod)).word).toBe("Starting");
-  expect(runtimeStatus(resource("a", { runtimeStatus: "pending" })).word).toBe("Starting");
+  expect(runtimeStatus(testResource("a", pod)).label).toBe("Starting");
+  expect(runtimeStatus(testResource("a", { runtimeStatus: "pending" })).label).toBe("Starting");
 });
 
 test("kinds", () => {
-  expect(kind(resource("(Tiltfile)"))).toBe("Tiltfile");
-  expect(kind(resource("a", { k8sResourceInfo: {} }))).toBe("Kubernetes");
-  expect(kind(resource("a", { localResourceInfo: { isTest: true } }))).toBe("Test");
+  expect(resourceKind(testResource("(Tiltfile)"))).toBe("Tiltfile");
+  expect(resourceKind(testResource("a", { k8sResourceInfo: {} }))).toBe("Kubernetes");
+  expect(resourceKind(testResource("a", { localResourceInfo: { isTest: true } }))).toBe("Test");
 });

@@ -3,11 +3,11 @@
 import { annotation, type UIResource } from "../generated/protocol";
 
 /** The shapes of components/StatusIcon.tsx. */
-export type Shape = "ok" | "busy" | "starting" | "waiting" | "error" | "idle" | "absent" | "disabled";
+export type StatusShape = "ok" | "busy" | "starting" | "waiting" | "error" | "idle" | "absent" | "disabled";
 
 export interface Status {
-  shape: Shape;
-  word: string;
+  shape: StatusShape;
+  label: string;
 }
 
 /** Switched off by the reader or by the Tiltfile. */
@@ -22,54 +22,54 @@ function isUnreachable(resource: UIResource): boolean {
 
 export function updateStatus(resource: UIResource): Status {
   const status = resource.status;
-  if (isDisabled(resource)) return { shape: "disabled", word: "Disabled" };
+  if (isDisabled(resource)) return { shape: "disabled", label: "Disabled" };
   switch (status.updateStatus) {
     case "ok":
       return status.hasPendingChanges
-        ? { shape: "waiting", word: "Changes waiting" }
-        : { shape: "ok", word: "Up to date" };
+        ? { shape: "waiting", label: "Changes waiting" }
+        : { shape: "ok", label: "Up to date" };
     case "in_progress":
-      return { shape: "busy", word: "Updating" };
+      return { shape: "busy", label: "Updating" };
     case "pending":
-      return { shape: "waiting", word: status.queued ? "Queued" : "Waiting" };
+      return { shape: "waiting", label: status.queued ? "Queued" : "Waiting" };
     case "error":
-      return { shape: "error", word: "Update failed" };
+      return { shape: "error", label: "Update failed" };
     case "none":
-      return { shape: "idle", word: "Not started" };
+      return { shape: "idle", label: "Not started" };
     case "not_applicable":
-      return { shape: "absent", word: "No update" };
+      return { shape: "absent", label: "No update" };
   }
 }
 
 /** After a failed update, nothing starts unless a pod of an earlier one does. */
-function isStarting({ status }: UIResource): boolean {
+function canBeStarting({ status }: UIResource): boolean {
   return status.updateStatus !== "error" || Boolean(status.k8sResourceInfo?.podName);
 }
 
 export function runtimeStatus(resource: UIResource): Status {
-  if (isDisabled(resource)) return { shape: "absent", word: "Switched off" };
+  if (isDisabled(resource)) return { shape: "absent", label: "Switched off" };
   switch (resource.status.runtimeStatus) {
     case "ok":
-      return { shape: "ok", word: "Running" };
+      return { shape: "ok", label: "Running" };
     case "pending":
-      return isStarting(resource)
-        ? { shape: "starting", word: "Starting" }
-        : { shape: "idle", word: "Not running" };
+      return canBeStarting(resource)
+        ? { shape: "starting", label: "Starting" }
+        : { shape: "idle", label: "Not running" };
     case "error":
-      return { shape: "error", word: isUnreachable(resource) ? "Unreachable" : "Failing" };
+      return { shape: "error", label: isUnreachable(resource) ? "Unreachable" : "Failing" };
     case "unknown":
-      return { shape: "idle", word: "Unknown" };
+      return { shape: "idle", label: "Unknown" };
     case "none":
-      return { shape: "idle", word: "Not running" };
+      return { shape: "idle", label: "Not running" };
     case "not_applicable":
-      return { shape: "absent", word: "Nothing to run" };
+      return { shape: "absent", label: "Nothing to run" };
   }
 }
 
 /** Both statuses in one: the one that needs attention first. */
-export type Overall = "error" | "busy" | "starting" | "waiting" | "ok" | "idle" | "disabled";
+export type OverallStatus = "error" | "busy" | "starting" | "waiting" | "ok" | "idle" | "disabled";
 
-export const overalls: readonly Overall[] = [
+export const overallStatuses: readonly OverallStatus[] = [
   "error",
   "busy",
   "starting",
@@ -79,7 +79,7 @@ export const overalls: readonly Overall[] = [
   "disabled",
 ];
 
-export const overallWord: Record<Overall, string> = {
+export const overallLabels: Record<OverallStatus, string> = {
   error: "Failing",
   busy: "Updating",
   starting: "Starting",
@@ -89,16 +89,16 @@ export const overallWord: Record<Overall, string> = {
   disabled: "Disabled",
 };
 
-const known = new WeakMap<UIResource, Overall>();
+const cache = new WeakMap<UIResource, OverallStatus>();
 
 /** Counts, groups, filters and notifications all want to know it; resources are replaced, never changed. */
-export function overall(resource: UIResource): Overall {
-  let found = known.get(resource);
-  if (found === undefined) known.set(resource, (found = overallOf(resource)));
+export function overallStatus(resource: UIResource): OverallStatus {
+  let found = cache.get(resource);
+  if (found === undefined) cache.set(resource, (found = computeOverallStatus(resource)));
   return found;
 }
 
-function overallOf(resource: UIResource): Overall {
+function computeOverallStatus(resource: UIResource): OverallStatus {
   if (isDisabled(resource)) return "disabled";
   const update = updateStatus(resource).shape;
   const runtime = runtimeStatus(resource).shape;
@@ -116,38 +116,38 @@ export interface Message {
 }
 
 /** What there is to say about a resource, the most urgent first. */
-export function messages(resource: UIResource): Message[] {
+export function resourceMessages(resource: UIResource): Message[] {
   const { status, metadata } = resource;
   const found: Message[] = [];
   const add = (kind: Message["kind"], text: string | undefined) => {
     if (text) found.push({ kind, text });
   };
-  const note = (key: string) => metadata.annotations?.[key];
+  const annotationText = (key: string) => metadata.annotations?.[key];
   const last = status.buildHistory?.[0];
   if (!status.currentBuild) {
     add("error", last?.error);
   }
   if (status.runtimeStatus === "error") {
-    add("error", note(annotation.runtimeMessage) || status.k8sResourceInfo?.podStatusMessage);
+    add("error", annotationText(annotation.runtimeMessage) || status.k8sResourceInfo?.podStatusMessage);
   }
-  add("warning", note(annotation.forwards));
-  add("warning", note(annotation.drift));
-  const hold = note(annotation.hold);
-  add(isDue(hold) ? "due" : "hold", hold);
+  add("warning", annotationText(annotation.forwards));
+  add("warning", annotationText(annotation.drift));
+  const hold = annotationText(annotation.hold);
+  add(isWaitingForTrigger(hold) ? "due" : "hold", hold);
   if (status.runtimeStatus !== "error") {
-    add("note", note(annotation.runtimeMessage));
+    add("note", annotationText(annotation.runtimeMessage));
   }
   for (const warning of last?.warnings ?? []) {
     add("warning", warning);
   }
   if (status.currentBuild) {
-    add("note", note(annotation.cause));
+    add("note", annotationText(annotation.cause));
   }
   return found;
 }
 
 /** It waits for a click, as it was told to. */
-export function isDue(hold: string | undefined): boolean {
+export function isWaitingForTrigger(hold: string | undefined): boolean {
   return hold !== undefined && /\bwaiting for a trigger$/.test(hold);
 }
 
@@ -155,22 +155,22 @@ export function isDue(hold: string | undefined): boolean {
  * A message in one row, which is cut off at its end if it is long: of a failed command first how it ended, and of a pod not
  * its name, which is beside it.
  */
-export function brief(text: string): string {
-  const words = text
+export function summarizeMessage(text: string): string {
+  const summary = text
     .replace(
       /Command "([^]*)" failed: ([^\n)]+)/,
-      (_, command: string, end: string) => `${end}: ${bare(command)}`,
+      (_, command: string, end: string) => `${end}: ${unescapeQuotes(command)}`,
     )
     .replace(/^pod \S+: /, "");
-  return words.split("\n", 1)[0] ?? "";
+  return summary.split("\n", 1)[0] ?? "";
 }
 
 /** Without the backslashes before quotes. */
-function bare(quoted: string): string {
+function unescapeQuotes(quoted: string): string {
   return quoted.replace(/\\(["\\])/g, "$1");
 }
 
-export function kind(resource: UIResource): string {
+export function resourceKind(resource: UIResource): string {
   const { status, metadata } = resource;
   if (metadata.name === "(Tiltfile)") return "Tiltfile";
   if (status.k8sResourceInfo) return "Kubernetes";

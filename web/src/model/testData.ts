@@ -2,7 +2,7 @@
 
 import type { ObjectMeta, ServerMessage, UIResource, UIResourceStatus } from "../generated/protocol";
 
-export function resource(
+export function testResource(
   name: string,
   status: Partial<UIResourceStatus> = {},
   metadata: Partial<ObjectMeta> = {},
@@ -15,7 +15,7 @@ export function resource(
   };
 }
 
-export function state(
+export function stateMessage(
   change: Partial<Extract<ServerMessage, { type: "state" }>>,
 ): Extract<ServerMessage, { type: "state" }> {
   return { type: "state", complete: false, resources: [], removed: [], ...change };

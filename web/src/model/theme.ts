@@ -1,19 +1,19 @@
 /** Dark or light: as the system has it, unless the reader wants it otherwise. */
 
 import { effect, signal } from "@preact/signals";
-import { recall, remember } from "./savedSettings";
+import { loadSetting, saveSetting } from "./savedSettings";
 
 export const themes = ["system", "light", "dark"] as const;
 
 export type Theme = (typeof themes)[number];
 
-export const themeWords: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
+export const themeLabels: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
 
-export const theme = signal<Theme>(recall("theme", "system"));
+export const theme = signal<Theme>(loadSetting("theme", "system"));
 
-export function setTheme(wanted: Theme): void {
-  theme.value = wanted;
-  remember("theme", wanted);
+export function setTheme(next: Theme): void {
+  theme.value = next;
+  saveSetting("theme", next);
 }
 
 export function startTheme(): void {

@@ -10,7 +10,7 @@ export async function fetchTimeline(resource: string): Promise<readonly UpdateRe
   return (resources[0]?.updates ?? []).toReversed();
 }
 
-const words: Record<StageKind, string> = {
+const stageLabels: Record<StageKind, string> = {
   wait: "wait",
   load: "load",
   build: "build",
@@ -28,13 +28,13 @@ const words: Record<StageKind, string> = {
   ready: "ready",
 };
 
-export function stageWords(stage: Stage): string {
-  return stage.detail ? `${words[stage.stage]} ${stage.detail}` : words[stage.stage];
+export function stageLabel(stage: Stage): string {
+  return stage.detail ? `${stageLabels[stage.stage]} ${stage.detail}` : stageLabels[stage.stage];
 }
 
-export interface Bar {
+export interface StageBar {
   stage: Stage;
-  words: string;
+  label: string;
   /** In parts of the whole. */
   left: number;
   width: number;
@@ -43,24 +43,24 @@ export interface Bar {
 }
 
 /** What follows a deployment, such as the pod's start, may go on behind the end of the update itself. */
-export function extentOf(update: UpdateRecord, now: number): { begin: number; end: number } {
+export function timeRange(update: UpdateRecord, now: number): { begin: number; end: number } {
   const begin = Date.parse(update.begin);
   const ends = update.stages.map((stage) => (stage.end ? Date.parse(stage.end) : now));
-  const own = update.end ? Date.parse(update.end) : now;
-  return { begin, end: Math.max(own, begin + 1, ...ends) };
+  const updateEnd = update.end ? Date.parse(update.end) : now;
+  return { begin, end: Math.max(updateEnd, begin + 1, ...ends) };
 }
 
-export function barsOf(update: UpdateRecord, now: number): Bar[] {
-  const { begin, end } = extentOf(update, now);
-  const whole = end - begin;
+export function stageBars(update: UpdateRecord, now: number): StageBar[] {
+  const { begin, end } = timeRange(update, now);
+  const total = end - begin;
   return update.stages.map((stage) => {
     const from = Date.parse(stage.begin);
     const until = stage.end ? Date.parse(stage.end) : now;
     return {
       stage,
-      words: stageWords(stage),
-      left: Math.max(0, (from - begin) / whole),
-      width: Math.min(1, Math.max(0, (until - from) / whole)),
+      label: stageLabel(stage),
+      left: Math.max(0, (from - begin) / total),
+      width: Math.min(1, Math.max(0, (until - from) / total)),
       milliseconds: Math.max(0, until - from),
       running: !stage.end,
     };

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import { pathOfIcon } from "../components/NamedIcon";
-import { resource } from "./testData";
-import { canCancel, triggerForm } from "./triggerButton";
+import { iconPath } from "../components/NamedIcon";
+import { testResource } from "./testData";
+import { canCancel, triggerButtonState } from "./triggerButton";
 
 test("the trigger button says what a click does", () => {
-  const words = (status: Parameters<typeof resource>[1]) => triggerForm(resource("web", status)).words;
+  const words = (status: Parameters<typeof testResource>[1]) =>
+    triggerButtonState(testResource("web", status)).text;
   expect(words({ lastDeployTime: "2026-11-15T19:51:53.000001Z" })).toBe("Update now");
   expect(words({ currentBuild: { startTime: null } })).toBe("Stop update");
   expect(words({ queued: true })).toBe("Take back");
@@ -13,14 +14,15 @@ test("the trigger button says what a click does", () => {
 });
 
 test("what runs or was asked for can be cancelled", () => {
-  const cancellable = (status: Parameters<typeof resource>[1]) => canCancel(resource("web", status));
+  const cancellable = (status: Parameters<typeof testResource>[1]) => canCancel(testResource("web", status));
   expect(cancellable({ currentBuild: { startTime: null } })).toBe(true);
   expect(cancellable({ queued: true })).toBe(true);
   expect(cancellable({ hasPendingChanges: true })).toBe(false);
 });
 
 test("only what waits for a hand stands out", () => {
-  const due = (status: Parameters<typeof resource>[1]) => triggerForm(resource("web", status)).due;
+  const due = (status: Parameters<typeof testResource>[1]) =>
+    triggerButtonState(testResource("web", status)).isHighlighted;
   expect(due({ hasPendingChanges: true, triggerMode: 0 })).toBe(false);
   expect(due({ hasPendingChanges: true, triggerMode: 1 })).toBe(true);
   expect(due({ updateStatus: "none", triggerMode: 3 })).toBe(true);
@@ -28,14 +30,15 @@ test("only what waits for a hand stands out", () => {
 });
 
 test("a star says that saved changes wait for a click", () => {
-  const changed = (status: Parameters<typeof resource>[1]) => triggerForm(resource("web", status)).changed;
+  const changed = (status: Parameters<typeof testResource>[1]) =>
+    triggerButtonState(testResource("web", status)).hasChanges;
   expect(changed({ hasPendingChanges: true, triggerMode: 1 })).toBe(true);
   expect(changed({ hasPendingChanges: true, triggerMode: 0 })).toBe(false);
   expect(changed({ updateStatus: "none", triggerMode: 3 })).toBe(false);
 });
 
 test("icons have variants, and unknown ones a drawing", () => {
-  expect(pathOfIcon("delete_outline")).toBe(pathOfIcon("delete"));
-  expect(pathOfIcon("no_such_icon")).not.toBe(pathOfIcon("delete"));
-  expect(pathOfIcon("no_such_icon")).toBe(pathOfIcon("smart_button"));
+  expect(iconPath("delete_outline")).toBe(iconPath("delete"));
+  expect(iconPath("no_such_icon")).not.toBe(iconPath("delete"));
+  expect(iconPath("no_such_icon")).toBe(iconPath("smart_button"));
 });

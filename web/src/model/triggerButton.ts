@@ -3,55 +3,55 @@
 import type { UIResource } from "../generated/protocol";
 import { isManual } from "./status";
 
-export interface TriggerForm {
+export interface TriggerButtonState {
   /** On a button that has room for them. */
-  words: string;
+  text: string;
   /** Why now, in a tooltip. */
   hint: string;
   /** It waits for this click. */
-  due: boolean;
+  isHighlighted: boolean;
   /** Saved changes wait for it: there is a star. */
-  changed: boolean;
+  hasChanges: boolean;
   /** A click stops what runs, or takes back what was asked for. */
-  stops: boolean;
+  cancels: boolean;
   /** What that is called where the words have no room. */
   label: string;
 }
 
-export function triggerForm(resource: UIResource): TriggerForm {
+export function triggerButtonState(resource: UIResource): TriggerButtonState {
   const { status, metadata } = resource;
-  const usual: TriggerForm = {
-    words: "Update now",
+  const base: TriggerButtonState = {
+    text: "Update now",
     hint: "",
-    due: false,
-    changed: false,
-    stops: false,
+    isHighlighted: false,
+    hasChanges: false,
+    cancels: false,
     label: `Update ${metadata.name} now`,
   };
   if (status.currentBuild) {
-    return { ...usual, words: "Stop update", stops: true, label: `Stop the update of ${metadata.name}` };
+    return { ...base, text: "Stop update", cancels: true, label: `Stop the update of ${metadata.name}` };
   }
   // Only what somebody asked for is said to be queued.
   if (status.queued) {
     const label = `Take back the update of ${metadata.name}`;
     return {
-      ...usual,
-      words: "Take back",
+      ...base,
+      text: "Take back",
       hint: "it was asked for, and waits for its turn",
-      stops: true,
+      cancels: true,
       label,
     };
   }
   if (status.hasPendingChanges) {
-    const due = isManual(resource);
+    const isWaiting = isManual(resource);
     const hint = "files have changed since the last update";
-    return { ...usual, words: "Update with changes", hint, due, changed: due };
+    return { ...base, text: "Update with changes", hint, isHighlighted: isWaiting, hasChanges: isWaiting };
   }
-  const never = !status.lastDeployTime && !status.buildHistory?.length;
-  if (never && status.updateStatus === "none") {
-    return { ...usual, words: "Start", hint: "it has not run yet", due: true };
+  const neverRan = !status.lastDeployTime && !status.buildHistory?.length;
+  if (neverRan && status.updateStatus === "none") {
+    return { ...base, text: "Start", hint: "it has not run yet", isHighlighted: true };
   }
-  return usual;
+  return base;
 }
 
 /** It runs, or was asked for and has not had its turn. */

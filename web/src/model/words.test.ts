@@ -1,10 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { conditionShape, conditionWords } from "./clusterDetails";
-import { LONGEST_PAUSE, pause, SHORTEST_PAUSE } from "../connection/connection";
-import { address } from "../connection/earlySocket";
-import { endpointLabel, isPage, safeAddress } from "./endpoint";
-import { parseRoute, pathOf, type Route } from "./route";
-import { ago, between, duration, freezeClock, now, timeOfDay, wholeSeconds } from "./time";
+import { conditionIcon, conditionDetail } from "./clusterDetails";
+import { MAX_RETRY_DELAY, retryDelay, MIN_RETRY_DELAY } from "../connection/connection";
+import { webSocketUrl } from "../connection/earlySocket";
+import { endpointLabel, isWebPage, safeUrl } from "./endpoint";
+import { parseRoute, routePath, type Route } from "./route";
+import {
+  formatAge,
+  formatElapsed,
+  formatDuration,
+  freezeClock,
+  now,
+  formatTimeOfDay,
+  formatWholeSeconds,
+} from "./time";
 
 test.each([
   [0, "0 ms"],
@@ -15,7 +23,7 @@ test.each([
   [83_000, "1 min 23 s"],
   [3_720_000, "1 h 2 min"],
 ])("%d ms are %s", (ms, words) => {
-  expect(duration(ms)).toBe(words);
+  expect(formatDuration(ms)).toBe(words);
 });
 
 test.each([
@@ -28,12 +36,12 @@ test.each([
   ["Suspended", "True", "waiting", "NotYet: one is missing"],
 ])("a condition %s that is %s is %s", (type, status, shape, words) => {
   const condition = { type, status, reason: "NotYet", message: "one is missing" };
-  expect([conditionShape(condition), conditionWords(condition)]).toEqual([shape, words]);
+  expect([conditionIcon(condition), conditionDetail(condition)]).toEqual([shape, words]);
 });
 
 test("times ago", () => {
   const then = "2026-11-15T12:00:00.000000Z";
-  const after = (seconds: number) => ago(then, Date.parse(then) + seconds * 1000);
+  const after = (seconds: number) => formatAge(then, Date.parse(then) + seconds * 1000);
   expect([2, 30, 90, 7200, 200_000].map(after)).toEqual([
     "just now",
     "30 s ago",
@@ -42,15 +50,15 @@ test("times ago", () => {
     "2 days ago",
   ]);
   expect(after(-5)).toBe("just now");
-  expect(between(then, "2026-11-15T12:00:00.250000Z")).toBe("250 ms");
-  expect(between(then, undefined)).toBe("");
-  expect(wholeSeconds(1_900)).toBe("1 s");
+  expect(formatElapsed(then, "2026-11-15T12:00:00.250000Z")).toBe("250 ms");
+  expect(formatElapsed(then, undefined)).toBe("");
+  expect(formatWholeSeconds(1_900)).toBe("1 s");
 });
 
 test("the time of day has two digits of each, where the reader is", () => {
   const at = new Date(2026, 10, 15, 4, 5, 6, 789);
-  expect(timeOfDay(at.toISOString())).toBe("04:05:06");
-  expect(timeOfDay("never")).toBe("");
+  expect(formatTimeOfDay(at.toISOString())).toBe("04:05:06");
+  expect(formatTimeOfDay("never")).toBe("");
 });
 
 describe("routes", () => {
@@ -66,15 +74,15 @@ describe("routes", () => {
     ["/r/%E0%A4%A/overview", { view: "overview" }],
   ])("%s", (path, route) => {
     expect(parseRoute(path)).toEqual(route);
-    expect(parseRoute(pathOf(route))).toEqual(route);
+    expect(parseRoute(routePath(route))).toEqual(route);
   });
 });
 
 test("endpoints lead to pages and other programs, and run nothing here", () => {
-  expect(safeAddress({ url: "http://localhost:8000" })).toBe("http://localhost:8000/");
+  expect(safeUrl({ url: "http://localhost:8000" })).toBe("http://localhost:8000/");
   for (const url of ["vscode://file/src/main.go", "postgres://me@localhost:5432/db", "mongodb+srv://x/"]) {
-    expect(safeAddress({ url })).toBe(url);
-    expect(isPage(url)).toBe(false);
+    expect(safeUrl({ url })).toBe(url);
+    expect(isWebPage(url)).toBe(false);
   }
   for (const url of [
     "javascript:alert(1)",
@@ -93,7 +101,7 @@ test("endpoints lead to pages and other programs, and run nothing here", () => {
     "localhost:80",
     "",
   ]) {
-    expect(safeAddress({ url })).toBeUndefined();
+    expect(safeUrl({ url })).toBeUndefined();
   }
   expect(endpointLabel({ url: "http://localhost:8000/" })).toBe("localhost:8000");
   expect(endpointLabel({ url: "http://x/", name: "docs" })).toBe("docs");
@@ -101,22 +109,22 @@ test("endpoints lead to pages and other programs, and run nothing here", () => {
 
 describe("connection", () => {
   test("pauses grow and stay within bounds", () => {
-    expect(pause(0, 0.5)).toBe(SHORTEST_PAUSE);
-    expect(pause(1, 0.5)).toBe(2 * SHORTEST_PAUSE);
-    expect(pause(1000, 0.5)).toBe(LONGEST_PAUSE);
-    expect(pause(0, 0)).toBeGreaterThan(0);
+    expect(retryDelay(0, 0.5)).toBe(MIN_RETRY_DELAY);
+    expect(retryDelay(1, 0.5)).toBe(2 * MIN_RETRY_DELAY);
+    expect(retryDelay(1000, 0.5)).toBe(MAX_RETRY_DELAY);
+    expect(retryDelay(0, 0)).toBeGreaterThan(0);
   });
 
   test("is as safe as the page", () => {
     const place = { protocol: "http:", host: "localhost:10350" };
-    expect(address(place)).toBe("ws://localhost:10350/ws");
-    expect(address({ ...place, protocol: "https:" })).toMatch(/^wss:/);
+    expect(webSocketUrl(place)).toBe("ws://localhost:10350/ws");
+    expect(webSocketUrl({ ...place, protocol: "https:" })).toMatch(/^wss:/);
   });
 });
 
 test("a frozen clock shows ages as they were when the snapshot was made", () => {
   freezeClock("2026-01-01T10:00:30Z");
-  expect(ago("2026-01-01T10:00:00Z", now.value)).toBe("30 s ago");
+  expect(formatAge("2026-01-01T10:00:00Z", now.value)).toBe("30 s ago");
   freezeClock("not a time");
   expect(now.value).toBe(Date.parse("2026-01-01T10:00:30Z"));
 });

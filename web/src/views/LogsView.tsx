@@ -1,8 +1,8 @@
 import { LogPane } from "../logs/LogPane";
 import { starredGroup } from "../model/session";
 import { stars } from "../model/stars";
-import { session } from "../app/page";
-import { Link } from "../components/RouteLink";
+import { session } from "../app/appState";
+import { RouteLink } from "../components/RouteLink";
 
 export function LogsView() {
   return (
@@ -23,22 +23,22 @@ export function StarredView() {
           <LogPane key={names.join("\n")} resource={undefined} starred={names} />
         </>
       ) : (
-        <NoStars />
+        <NoStarredResources />
       )}
     </main>
   );
 }
 
-function NoStars() {
+function NoStarredResources() {
   return (
     <div class="empty">
       <h1>Logs of starred resources</h1>
       <p>
-        {session.known.value
+        {session.isLoaded.value
           ? "No resource has a star. Click on one beside a name, and its log is shown here with the others."
           : "Waiting for the session…"}
       </p>
-      <Link to={{ view: "overview" }}>All resources</Link>
+      <RouteLink to={{ view: "overview" }}>All resources</RouteLink>
     </div>
   );
 }

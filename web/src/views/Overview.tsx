@@ -1,101 +1,108 @@
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import {
-  collapse,
+  setCollapsedGroups,
   matchesName,
   nameFilter,
-  order,
+  sortOrder,
   setShowDisabled,
   showDisabled,
-  sortBy,
+  setSortOrder,
   stateFilter,
 } from "../model/listSettings";
-import { columns, columnWords, sorted, type Column } from "../model/sortOrder";
-import { visited } from "../model/route";
+import { sortColumns, columnLabels, sortResources, type SortColumn } from "../model/sortOrder";
+import { lastVisited } from "../model/route";
 import { starredGroup, type Group } from "../model/session";
 import { stars } from "../model/stars";
-import { overall, overallWord } from "../model/status";
-import { session, setEnabled } from "../app/page";
-import { screenful, useSight } from "../components/useNearViewport";
-import { countOf, cut, useRoom } from "../components/useProgressiveRows";
+import { overallStatus, overallLabels } from "../model/status";
+import { setEnabled } from "../app/actions";
+import { session } from "../app/appState";
+import { rowsPerScreen, useViewportTracking } from "../components/useNearViewport";
+import { countRows, limitRows, useProgressiveRows } from "../components/useProgressiveRows";
 import { SelectionBar, selectedNames } from "../components/SelectionBar";
-import { Table } from "./OverviewTable";
+import { OverviewTable } from "./OverviewTable";
 
 /** What had the chosen state stays until another one is chosen: a row must not vanish under the hand. */
 function useStateFilter(): (name: string) => boolean {
   const state = stateFilter.value;
-  const kept = useRef({ state, names: new Set<string>() });
-  if (kept.current.state !== state) kept.current = { state, names: new Set() };
+  const matched = useRef({ state, names: new Set<string>() });
+  if (matched.current.state !== state) matched.current = { state, names: new Set() };
   return (name) => {
     // Without a look at the resource, so that not every change of one draws the table anew.
     if (state === undefined && showDisabled.value) return true;
     const resource = session.resource(name)?.value;
     if (!resource) return false;
-    const now = overall(resource);
-    if (state === undefined) return now !== "disabled";
-    if (now === state) kept.current.names.add(name);
-    return kept.current.names.has(name);
+    const current = overallStatus(resource);
+    if (state === undefined) return current !== "disabled";
+    if (current === state) matched.current.names.add(name);
+    return matched.current.names.has(name);
   };
 }
 
 /** As the reader sorts, but not anew with every change. */
-function useGroups(): Group[] {
+function useSortedGroups(): Group[] {
   const groups = session.groups.value;
-  const { column, descending, turn } = order.value;
+  const { column, descending, revision } = sortOrder.value;
   const starred = stars.value;
   return useMemo(() => {
     const known = new Set(session.names.peek());
-    const all = [starredGroup(starred, known), ...groups];
+    const unsorted = [starredGroup(starred, known), ...groups];
     const find = (name: string) => session.resource(name)?.peek();
-    return all.map((group) => ({ ...group, names: sorted(group.names, { column, descending }, find) }));
-  }, [groups, column, descending, turn, starred]);
+    return unsorted.map((group) => ({
+      ...group,
+      names: sortResources(group.names, { column, descending }, find),
+    }));
+  }, [groups, column, descending, revision, starred]);
 }
 
 /** Where the reader was when another view was chosen, and how many rows there were: at first, what fits on the screen. */
-const left = { top: 0, rows: screenful(50) };
+const previousView = { top: 0, rows: rowsPerScreen(50) };
 
 /** Who comes back finds the place again, and goes on by keys from the resource that was looked at. */
-function usePlace(complete: boolean) {
+function useRestoredPosition(complete: boolean) {
   const scroller = useRef<HTMLElement>(null);
-  const wanted = useRef(visited.name);
+  const rowToFocus = useRef(lastVisited.name);
   useLayoutEffect(() => {
     // Not for the sake of nothing: the browser has to work out all places for it.
-    if (scroller.current && left.top > 0) scroller.current.scrollTop = left.top;
+    if (scroller.current && previousView.top > 0) scroller.current.scrollTop = previousView.top;
   }, []);
   useLayoutEffect(() => {
-    if (wanted.current === undefined) return;
-    const row = scroller.current?.querySelector(`tr[data-resource="${CSS.escape(wanted.current)}"]`);
-    if (row || complete) wanted.current = undefined;
+    if (rowToFocus.current === undefined) return;
+    const row = scroller.current?.querySelector(`tr[data-resource="${CSS.escape(rowToFocus.current)}"]`);
+    if (row || complete) rowToFocus.current = undefined;
     if (!row) return;
     row.scrollIntoView({ block: "nearest" });
     // Who has the focus elsewhere, as on a link in the bar at the top, keeps it there.
-    const free = document.activeElement === null || document.activeElement === document.body;
-    if (free) row.querySelector<HTMLAnchorElement>("a.name")?.focus({ preventScroll: true });
+    const hasNoFocus = document.activeElement === null || document.activeElement === document.body;
+    if (hasNoFocus) row.querySelector<HTMLAnchorElement>("a.name")?.focus({ preventScroll: true });
   });
-  const scrolled = () => {
-    left.top = scroller.current?.scrollTop ?? 0;
+  const onScroll = () => {
+    previousView.top = scroller.current?.scrollTop ?? 0;
   };
-  return { scroller, scrolled };
+  return { scroller, onScroll };
 }
 
 export function Overview() {
-  const hasState = useStateFilter();
-  const all = session.names.value.length;
-  const groups = useGroups()
-    .map((group) => ({ ...group, names: group.names.filter((name) => matchesName(name) && hasState(name)) }))
+  const matchesState = useStateFilter();
+  const total = session.names.value.length;
+  const groups = useSortedGroups()
+    .map((group) => ({
+      ...group,
+      names: group.names.filter((name) => matchesName(name) && matchesState(name)),
+    }))
     .filter((group) => group.names.length > 0);
   const shown = new Set(groups.flatMap((group) => group.names)).size;
-  const rows = countOf(groups);
-  const room = useRoom(left, rows);
-  const { scroller, scrolled } = usePlace(session.known.value && room >= rows);
-  useSight(scroller);
+  const rows = countRows(groups);
+  const rowLimit = useProgressiveRows(previousView, rows);
+  const { scroller, onScroll } = useRestoredPosition(session.isLoaded.value && rowLimit >= rows);
+  useViewportTracking(scroller);
   const state = stateFilter.value;
-  const ticked = selectedNames();
+  const selectedRows = selectedNames();
   return (
     <main
       id="main"
-      class={`overview${ticked.length > 0 ? " selecting" : ""}`}
+      class={`overview${selectedRows.length > 0 ? " selecting" : ""}`}
       ref={scroller}
-      onScroll={scrolled}
+      onScroll={onScroll}
     >
       <h1 class="hidden">Resources</h1>
       <div class="toolbar">
@@ -108,25 +115,25 @@ export function Overview() {
           onInput={(event) => (nameFilter.value = event.currentTarget.value)}
         />
         <span class="quantity" role="status">
-          {shown === all ? `${all} resources` : `${shown} of ${all} resources`}
-          {state ? ` · only: ${overallWord[state]}` : null}
+          {shown === total ? `${total} resources` : `${shown} of ${total} resources`}
+          {state ? ` · only: ${overallLabels[state]}` : null}
         </span>
         {state ? (
           <button type="button" class="quiet" onClick={() => (stateFilter.value = undefined)}>
             Show all
           </button>
         ) : null}
-        <Tools groups={groups} />
+        <OverviewTools groups={groups} />
       </div>
-      {shown > 0 ? <Table groups={cut(groups, room)} /> : <Empty all={all} />}
-      {ticked.length > 0 ? <SelectionBar names={ticked} /> : null}
+      {shown > 0 ? <OverviewTable groups={limitRows(groups, rowLimit)} /> : <EmptyOverview total={total} />}
+      {selectedRows.length > 0 ? <SelectionBar names={selectedRows} /> : null}
     </main>
   );
 }
 
-function Tools({ groups }: { groups: readonly Group[] }) {
+function OverviewTools({ groups }: { groups: readonly Group[] }) {
   const { disabled } = session.counts.value;
-  const keys = groups.filter((group) => !group.bare).map(({ key }) => key);
+  const groupKeys = groups.filter((group) => !group.hideHeading).map(({ key }) => key);
   return (
     <span class="overview-tools">
       {disabled > 0 ? (
@@ -144,37 +151,37 @@ function Tools({ groups }: { groups: readonly Group[] }) {
           </button>
         </>
       ) : null}
-      {keys.length > 1 ? (
+      {groupKeys.length > 1 ? (
         <>
-          <button type="button" class="quiet" onClick={() => collapse(keys)}>
+          <button type="button" class="quiet" onClick={() => setCollapsedGroups(groupKeys)}>
             Close all
           </button>
-          <button type="button" class="quiet" onClick={() => collapse([])}>
+          <button type="button" class="quiet" onClick={() => setCollapsedGroups([])}>
             Open all
           </button>
         </>
       ) : null}
-      <Sort />
+      <SortSelect />
     </span>
   );
 }
 
 /** Also for what has no column of its own, and where there is no room for columns. */
-function Sort() {
+function SortSelect() {
   return (
     <select
       class="plain"
       aria-label="Sort"
-      value={order.value.column ?? ""}
+      value={sortOrder.value.column ?? ""}
       onChange={(event) => {
-        const column = (event.currentTarget.value || undefined) as Column | undefined;
-        sortBy({ column, descending: false });
+        const column = (event.currentTarget.value || undefined) as SortColumn | undefined;
+        setSortOrder({ column, descending: false });
       }}
     >
       <option value="">Tiltfile order</option>
-      {columns.map((column) => (
+      {sortColumns.map((column) => (
         <option key={column} value={column}>
-          By {columnWords[column].toLowerCase()}
+          By {columnLabels[column].toLowerCase()}
         </option>
       ))}
     </select>
@@ -182,16 +189,16 @@ function Sort() {
 }
 
 function enableAll(): void {
-  const off = session.names.peek().filter((name) => {
+  const disabledNames = session.names.peek().filter((name) => {
     const resource = session.resource(name)?.peek();
-    return resource && overall(resource) === "disabled";
+    return resource && overallStatus(resource) === "disabled";
   });
-  setEnabled(off, true);
+  setEnabled(disabledNames, true);
 }
 
-function Empty({ all }: { all: number }) {
-  if (!session.known.value) return <p class="empty">Waiting for the session…</p>;
+function EmptyOverview({ total }: { total: number }) {
+  if (!session.isLoaded.value) return <p class="empty">Waiting for the session…</p>;
   return (
-    <p class="empty">{all === 0 ? "The Tiltfile has no resources yet." : "Nothing matches the filter."}</p>
+    <p class="empty">{total === 0 ? "The Tiltfile has no resources yet." : "Nothing matches the filter."}</p>
   );
 }

@@ -1,58 +1,66 @@
 import type { KubernetesInfo, UIResource } from "../generated/protocol";
 import { annotation } from "../generated/protocol";
 import { LogPane } from "../logs/LogPane";
-import { restartWords } from "../model/clusterDetails";
-import { isDisabled, isDue, kind, messages, runtimeStatus, updateStatus } from "../model/status";
-import { buttons, session, setEnabled, snapshot } from "../app/page";
+import { formatRestarts } from "../model/clusterDetails";
+import {
+  isDisabled,
+  isWaitingForTrigger,
+  resourceKind,
+  resourceMessages,
+  runtimeStatus,
+  updateStatus,
+} from "../model/status";
+import { setEnabled } from "../app/actions";
+import { buttons, session, snapshotTime } from "../app/appState";
 import { ClusterPanel } from "../components/ClusterPanel";
 import { CopyButton } from "../components/CopyButton";
 import { CustomButtons } from "../components/CustomButton";
 import { Endpoints } from "../components/Endpoints";
-import { Link } from "../components/RouteLink";
+import { RouteLink } from "../components/RouteLink";
 import { StatusCell } from "../components/StatusCell";
-import { ModeSwitch } from "../components/TriggerModeButton";
-import { Star } from "../components/StarButton";
+import { TriggerModeButton } from "../components/TriggerModeButton";
+import { StarButton } from "../components/StarButton";
 import { TriggerButton } from "../components/TriggerButton";
 import { UpdateHistory } from "../components/UpdateHistory";
 import { UpdateTime } from "../components/UpdateTime";
-import { choosePanel, panel } from "../model/resourcePanel";
+import { togglePanel, activePanel } from "../model/resourcePanel";
 import { TILTFILE } from "../model/session";
 
 export function ResourceView({ name }: { name: string }) {
   const resource = session.resource(name)?.value;
   return (
     <main id="main" class="detail-view">
-      {resource ? <Head resource={resource} /> : <Missing name={name} />}
+      {resource ? <ResourceHeader resource={resource} /> : <ResourceNotFound name={name} />}
       {resource ? <LogPane resource={name} /> : null}
     </main>
   );
 }
 
-function Missing({ name }: { name: string }) {
+function ResourceNotFound({ name }: { name: string }) {
   return (
     <div class="empty">
       <h1>{name}</h1>
       <p>
-        {session.known.value
+        {session.isLoaded.value
           ? "There is no resource of this name in the Tiltfile."
           : "Waiting for the session…"}
       </p>
-      <Link to={{ view: "overview" }}>All resources</Link>
+      <RouteLink to={{ view: "overview" }}>All resources</RouteLink>
     </div>
   );
 }
 
-function Head({ resource }: { resource: UIResource }) {
+function ResourceHeader({ resource }: { resource: UIResource }) {
   const { metadata, status } = resource;
   const pod = status.k8sResourceInfo;
   const cause = metadata.annotations?.[annotation.cause];
   return (
     <section class="head" aria-label="State">
       <div class="head-row">
-        <Star name={metadata.name} />
+        <StarButton name={metadata.name} />
         <h1>{metadata.name}</h1>
         <span class="chips">
-          {kind(resource) ? <span class="chip">{kind(resource)}</span> : null}
+          {resourceKind(resource) ? <span class="chip">{resourceKind(resource)}</span> : null}
           {Object.keys(metadata.labels ?? {}).map((label) => (
             <span class="chip" key={label}>
               {label}
@@ -60,9 +68,9 @@ function Head({ resource }: { resource: UIResource }) {
           ))}
         </span>
         <span class="head-actions">
-          <CustomButtons buttons={buttons.of(metadata.name)} />
-          {isDisabled(resource) ? null : <ModeSwitch resource={resource} />}
-          {metadata.name === TILTFILE || snapshot.value !== undefined ? null : (
+          <CustomButtons buttons={buttons.forResource(metadata.name)} />
+          {isDisabled(resource) ? null : <TriggerModeButton resource={resource} />}
+          {metadata.name === TILTFILE || snapshotTime.value !== undefined ? null : (
             <button type="button" onClick={() => setEnabled([metadata.name], isDisabled(resource))}>
               {isDisabled(resource) ? "Enable" : "Disable"}
             </button>
@@ -82,7 +90,7 @@ function Head({ resource }: { resource: UIResource }) {
         <div>
           <dt>Runtime</dt>
           <dd>
-            <StatusCell status={runtimeStatus(resource)}>{podWords(pod)}</StatusCell>
+            <StatusCell status={runtimeStatus(resource)}>{podSummary(pod)}</StatusCell>
           </dd>
         </div>
         {pod?.podName ? (
@@ -90,7 +98,7 @@ function Head({ resource }: { resource: UIResource }) {
             <dt>Pod</dt>
             <dd class="mono pod-line">
               {pod.podName}
-              <CopyButton text={pod.podName} what={`the pod's name ${pod.podName}`} />
+              <CopyButton text={pod.podName} description={`the pod's name ${pod.podName}`} />
             </dd>
           </div>
         ) : null}
@@ -116,7 +124,7 @@ function Head({ resource }: { resource: UIResource }) {
 }
 
 function Panels({ resource }: { resource: UIResource }) {
-  const shown = panel.value;
+  const shown = activePanel.value;
   const inCluster = resource.status.k8sResourceInfo !== undefined && resource.status.k8sResourceInfo !== null;
   const tabs = [
     { name: "why", words: "Why and when", there: true },
@@ -133,7 +141,7 @@ function Panels({ resource }: { resource: UIResource }) {
               type="button"
               class="quiet"
               aria-expanded={shown === name}
-              onClick={() => choosePanel(name)}
+              onClick={() => togglePanel(name)}
             >
               {words}
             </button>
@@ -141,7 +149,7 @@ function Panels({ resource }: { resource: UIResource }) {
       </div>
       {shown === "why" ? (
         <section class="panel" aria-label="Why and when">
-          <Hold resource={resource} />
+          <HoldReason resource={resource} />
           <UpdateHistory resource={resource} />
         </section>
       ) : null}
@@ -155,30 +163,34 @@ function Panels({ resource }: { resource: UIResource }) {
 }
 
 /** Why nothing happens now, or that it does. */
-function Hold({ resource }: { resource: UIResource }) {
+function HoldReason({ resource }: { resource: UIResource }) {
   const hold = resource.metadata.annotations?.[annotation.hold];
-  const running = resource.status.currentBuild ? "It is being updated now." : "It waits for nothing.";
-  return <p class={hold && !isDue(hold) ? "hold-words" : "muted"}>{hold ? `Waiting: ${hold}` : running}</p>;
+  const withoutHold = resource.status.currentBuild ? "It is being updated now." : "It waits for nothing.";
+  return (
+    <p class={hold && !isWaitingForTrigger(hold) ? "hold-words" : "muted"}>
+      {hold ? `Waiting: ${hold}` : withoutHold}
+    </p>
+  );
 }
 
 /** What the pod says beyond "it runs". */
-function podWords(pod: KubernetesInfo | null | undefined): string {
+function podSummary(pod: KubernetesInfo | null | undefined): string {
   const state = pod?.podStatus === "Running" ? "" : (pod?.podStatus ?? "");
-  const restarts = pod?.podRestarts ? restartWords(pod.podRestarts) : "";
+  const restarts = pod?.podRestarts ? formatRestarts(pod.podRestarts) : "";
   return [state, restarts].filter(Boolean).join(" · ");
 }
 
 function Messages({ resource }: { resource: UIResource }) {
   // The cause has its own place above.
   const cause = resource.metadata.annotations?.[annotation.cause];
-  const shown = messages(resource).filter((message) => message.text !== cause);
+  const shown = resourceMessages(resource).filter((message) => message.text !== cause);
   if (shown.length === 0) return null;
-  const word = { error: "Error", warning: "Warning", hold: "Waiting", due: "Waiting", note: "Note" };
+  const labels = { error: "Error", warning: "Warning", hold: "Waiting", due: "Waiting", note: "Note" };
   return (
     <ul class="messages">
       {shown.map((message, index) => (
         <li key={index} class={message.kind}>
-          <strong>{word[message.kind]}</strong>
+          <strong>{labels[message.kind]}</strong>
           <pre>{message.text}</pre>
         </li>
       ))}

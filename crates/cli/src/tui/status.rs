@@ -120,7 +120,7 @@ impl Overall {
     }
 }
 
-/// Counts a resource under one word, by the same rule as the page (`overall` in `web/src/model/status.ts`).
+/// Counts a resource under one word, by the same rule as the page (`overallStatus` in `web/src/model/status.ts`).
 pub(crate) fn overall(resource: &UIResource) -> Overall {
     if is_disabled(resource) {
         return Overall::Disabled;
