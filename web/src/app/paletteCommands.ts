@@ -3,6 +3,7 @@
 import { shortcuts } from "./shortcuts";
 import { logActions } from "../logs/logActions";
 import type { UIButton } from "../model/buttonTypes";
+import { downloadFile } from "../connection/http";
 import { copyText } from "../model/clipboard";
 import type { Command } from "../model/commandSearch";
 import { endpointLabel, openUrl, safeUrl } from "../model/endpoint";
@@ -115,14 +116,6 @@ function pageCommands(): ConditionalCommand[] {
       run: () => setTheme(name),
     })),
   ];
-}
-
-/** As a click on a link that downloads. */
-function downloadFile(address: string): void {
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = "";
-  link.click();
 }
 
 function openSessionMenu(): void {

@@ -10,11 +10,9 @@ import { togglePanel } from "../model/resourcePanel";
 import { navigate, route, lastVisited } from "../model/route";
 import { selection, clearSelection, toggleSelected } from "../model/selection";
 import { toggleStar } from "../model/stars";
-import { isPaletteOpen } from "../components/CommandPalette";
+import { isHelpOpen, isPaletteOpen } from "./openDialogs";
 import { triggerUpdate } from "./actions";
 import { session } from "./appState";
-
-export const isHelpOpen = signal(false);
 
 /** Who speaks to the computer, or often hits keys by mistake, may want to be without. */
 export const singleKeysEnabled = signal(loadSetting("keys", true));

@@ -1,6 +1,7 @@
 /** The form that a button of the Tiltfile asks for before it is clicked. */
 
 import { signal, useSignal } from "@preact/signals";
+import { errorMessage } from "../connection/http";
 import type { ButtonInputValue, ButtonInput, UIButton } from "../model/buttonTypes";
 import { needsForm, sendClick, initialInputValues } from "../model/buttonClick";
 import { showToast } from "../app/appState";
@@ -23,7 +24,7 @@ async function submit(button: UIButton, values: readonly ButtonInputValue[]): Pr
   try {
     await sendClick(button, values);
   } catch (error) {
-    showToast(`${button.spec.text}: ${error instanceof Error ? error.message : String(error)}`);
+    showToast(`${button.spec.text}: ${errorMessage(error)}`);
   }
   pendingClicks.value = new Set([...pendingClicks.peek()].filter((other) => other !== name));
 }

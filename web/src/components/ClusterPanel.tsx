@@ -1,6 +1,7 @@
 /** A resource in its cluster: objects and pods with their conditions, containers, events, and forwards with their state. */
 
 import { type Signal, useSignal } from "@preact/signals";
+import { errorMessage } from "../connection/http";
 import { useEffect, useRef } from "preact/hooks";
 import type { ReportedNotice, ReportedObject, UIResource } from "../generated/protocol";
 import {
@@ -81,7 +82,7 @@ function poll<Value>(
         const fetched = await fetchValue();
         if (isActive) [value.value, failure.value] = [fetched, ""];
       } catch (error) {
-        if (isActive) failure.value = error instanceof Error ? error.message : String(error);
+        if (isActive) failure.value = errorMessage(error);
       }
     }
     // Nothing of a snapshot changes.

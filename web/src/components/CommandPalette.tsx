@@ -1,14 +1,13 @@
 /** Everything that can be done or shown, found by typing. */
 
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { searchCommands, type Command } from "../model/commandSearch";
+import { isPaletteOpen } from "../app/openDialogs";
 import { paletteCommands } from "../app/paletteCommands";
 import { overallLabels } from "../model/status";
 import { StatusIcon } from "./StatusIcon";
 import { useModal } from "./useModal";
-
-export const isPaletteOpen = signal(false);
 
 const MAX_SHOWN = 50;
 

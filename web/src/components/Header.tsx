@@ -1,4 +1,4 @@
-import { isHelpOpen } from "../app/shortcuts";
+import { isHelpOpen, isPaletteOpen } from "../app/openDialogs";
 import { navigate, route } from "../model/route";
 import { TILTFILE } from "../model/session";
 import { overallStatuses, overallLabels, type OverallStatus } from "../model/status";
@@ -10,7 +10,6 @@ import { buttons, connection, liltVersion, session, snapshotTime } from "../app/
 import { CustomButtons } from "./CustomButton";
 import { RouteLink } from "./RouteLink";
 import { StatusIcon } from "./StatusIcon";
-import { isPaletteOpen } from "./CommandPalette";
 import { SessionMenu } from "./SessionMenu";
 
 export function Header() {

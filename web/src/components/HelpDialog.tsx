@@ -1,10 +1,5 @@
-import {
-  keyCombinations,
-  isHelpOpen,
-  shortcuts,
-  setSingleKeysEnabled,
-  singleKeysEnabled,
-} from "../app/shortcuts";
+import { keyCombinations, shortcuts, setSingleKeysEnabled, singleKeysEnabled } from "../app/shortcuts";
+import { isHelpOpen } from "../app/openDialogs";
 import { setTheme, theme, themes, themeLabels } from "../model/theme";
 import { liltVersion } from "../app/appState";
 import { useModal } from "./useModal";

@@ -1,6 +1,7 @@
 /** The sessions of this machine, to switch between. */
 
 import { useSignal } from "@preact/signals";
+import { errorMessage, fetchJson } from "../connection/http";
 import type { RunningSession } from "../generated/protocol";
 import { summarizeCluster, fetchClusters, type Cluster } from "../model/clusterStatus";
 import { linkToSession } from "../model/endpoint";
@@ -18,11 +19,9 @@ export function SessionMenu() {
       () => (clusters.value = []),
     );
     try {
-      const response = await fetch("/api/sessions");
-      if (!response.ok) throw new Error((await response.text()).trim());
-      sessions.value = (await response.json()) as RunningSession[];
+      sessions.value = await fetchJson<RunningSession[]>("/api/sessions");
     } catch (error) {
-      showToast(`Other sessions are not known: ${error instanceof Error ? error.message : String(error)}`);
+      showToast(`Other sessions are not known: ${errorMessage(error)}`);
     }
   };
   if (!projectName.value) return null;

@@ -1,6 +1,7 @@
 /** What the last updates did, each with its stages drawn to scale. */
 
 import { useSignal } from "@preact/signals";
+import { errorMessage } from "../connection/http";
 import { useEffect } from "preact/hooks";
 import type { Outcome, UIResource, UpdateRecord } from "../generated/protocol";
 import { formatAge, formatDuration, now, formatTimeOfDay } from "../model/time";
@@ -30,7 +31,7 @@ export function UpdateHistory({ resource }: { resource: UIResource }) {
         if (isActive) [updates.value, errorText.value] = [found, ""];
       },
       (error: unknown) => {
-        if (isActive) errorText.value = error instanceof Error ? error.message : String(error);
+        if (isActive) errorText.value = errorMessage(error);
       },
     );
     return () => {

@@ -1,6 +1,7 @@
 /** A log with its filters. */
 
 import { effect, untracked, useSignal, useSignalEffect, type Signal } from "@preact/signals";
+import { errorMessage } from "../connection/http";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { copyText } from "../model/clipboard";
 import { activePanel } from "../model/resourcePanel";
@@ -156,7 +157,7 @@ export function LogPane({ resource, starred }: Properties) {
       if (found !== undefined) await jump(found);
       else showToast(`There is no ${what}.`);
     } catch (error) {
-      if (!(error instanceof DOMException)) showToast(error instanceof Error ? error.message : String(error));
+      if (!(error instanceof DOMException)) showToast(errorMessage(error));
     }
   };
   const link = async (seq: number) => {

@@ -1,6 +1,7 @@
 /** What lines are wanted, and what can be done with them. */
 
 import { useComputed, useSignal, type Signal } from "@preact/signals";
+import { downloadFile, errorMessage } from "../connection/http";
 import { useEffect } from "preact/hooks";
 import type { Source } from "../generated/protocol";
 import { copyText } from "../model/clipboard";
@@ -119,15 +120,12 @@ export async function copyLines(query: string, floor: number): Promise<void> {
       `Copied ${lines.toLocaleString()} ${lines === 1 ? "line" : "lines"}${lines >= MOST_COPIED ? ", the newest ones" : ""}`,
     );
   } catch (error) {
-    showToast(`Not copied: ${error instanceof Error ? error.message : String(error)}`);
+    showToast(`Not copied: ${errorMessage(error)}`);
   }
 }
 
 export function downloadLines(query: string, floor: number, name: string): void {
-  const link = document.createElement("a");
-  link.href = logDownloadUrl(query, floor, name);
-  link.download = "";
-  link.click();
+  downloadFile(logDownloadUrl(query, floor, name));
 }
 
 /** Why nothing is found or marked. */

@@ -1,6 +1,7 @@
 /** The session's log, as the page gets it: pages over HTTP, what comes over the WebSocket. */
 
 import { signal } from "@preact/signals";
+import { fetchOk } from "../connection/http";
 import type { LineCount, LogPage, LogSections, PageMessage, ServerMessage } from "../generated/protocol";
 import type { LineCounter } from "./matchCounter";
 import { RejectedQueryError, type LogSource, type Receive, type PageStart } from "./logWindow";
@@ -16,7 +17,7 @@ interface Subscription {
 }
 
 /** A page of lines that one has asked for, or why not. */
-async function fetchJson<Body>(address: string, abort: AbortSignal | null): Promise<Body> {
+async function fetchLogJson<Body>(address: string, abort: AbortSignal | null): Promise<Body> {
   const response = await fetch(address, { signal: abort }).catch((error: unknown) => {
     // Browsers have no good word for it.
     throw error instanceof TypeError ? new Error("no connection to lilt") : error;
@@ -41,16 +42,16 @@ export class LiveLog implements LogSource, LineCounter {
 
   page(query: string, way: PageStart, count: number, abort: AbortSignal): Promise<LogPage> {
     const where = "from" in way ? `from=${way.from}` : `before=${way.before}`;
-    return fetchJson(`/api/lines?${where}&count=${count}${query && `&${query}`}`, abort);
+    return fetchLogJson(`/api/lines?${where}&count=${count}${query && `&${query}`}`, abort);
   }
 
   count(query: string, from: number, until: number | undefined, abort: AbortSignal): Promise<LineCount> {
     const end = until === undefined ? "" : `&until=${until}`;
-    return fetchJson(`/api/count?from=${from}${end}${query && `&${query}`}`, abort);
+    return fetchLogJson(`/api/count?from=${from}${end}${query && `&${query}`}`, abort);
   }
 
   async sections(resource: string): Promise<readonly string[]> {
-    return (await fetchJson<LogSections>(`/api/sections?resource=${encodeURIComponent(resource)}`, null))
+    return (await fetchLogJson<LogSections>(`/api/sections?resource=${encodeURIComponent(resource)}`, null))
       .sections;
   }
 
@@ -100,7 +101,6 @@ export function logDownloadUrl(query: string, floor: number, name: string): stri
 
 /** The last of the wanted lines as text. */
 export async function fetchLogText(query: string, floor: number, lines: number): Promise<string> {
-  const response = await fetch(`/api/logs?format=text&tail=${lines}${withClearedBefore(query, floor)}`);
-  if (!response.ok) throw new Error((await response.text()).trim());
+  const response = await fetchOk(`/api/logs?format=text&tail=${lines}${withClearedBefore(query, floor)}`);
   return response.text();
 }

@@ -6,6 +6,7 @@
  */
 
 import { signal } from "@preact/signals";
+import { errorMessage } from "../connection/http";
 import type { Line, LogPage } from "../generated/protocol";
 import { retryDelay } from "../connection/connection";
 
@@ -222,7 +223,7 @@ export class LogWindow {
       try {
         await work();
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = errorMessage(error);
         failure = { message, isTransient: !(error instanceof RejectedQueryError) };
       }
       if (abort.aborted) return;

@@ -1,6 +1,7 @@
 /** How many lines of the whole session match what is searched for, and which of them one is at. */
 
 import { signal } from "@preact/signals";
+import { errorMessage } from "../connection/http";
 import type { LineCount } from "../generated/protocol";
 
 /** Who counts. */
@@ -88,7 +89,7 @@ export class MatchCounter {
     } catch (error) {
       if (abort.aborted) return;
       this.total.value = undefined;
-      this.failure.value = error instanceof Error ? error.message : String(error);
+      this.failure.value = errorMessage(error);
     }
     if (!abort.aborted) this.#counting = false;
   }

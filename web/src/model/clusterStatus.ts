@@ -1,5 +1,6 @@
 /** Which clusters the session speaks to, and whether they answer. */
 
+import { fetchJson } from "../connection/http";
 import type { ObjectMeta } from "../generated/protocol";
 
 /** Only what the page looks at. */
@@ -22,9 +23,7 @@ export interface ClusterSummary {
 }
 
 export async function fetchClusters(): Promise<readonly Cluster[]> {
-  const response = await fetch("/proxy/apis/tilt.dev/v1alpha1/clusters");
-  if (!response.ok) throw new Error((await response.text()).trim());
-  return ((await response.json()) as { items: Cluster[] }).items;
+  return (await fetchJson<{ items: Cluster[] }>("/proxy/apis/tilt.dev/v1alpha1/clusters")).items;
 }
 
 export function summarizeCluster({ metadata, status }: Cluster): ClusterSummary {

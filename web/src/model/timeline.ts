@@ -1,11 +1,10 @@
 /** What the updates of a resource did, and when, drawn to scale. */
 
+import { fetchJson } from "../connection/http";
 import type { Stage, StageKind, Timeline, UpdateRecord } from "../generated/protocol";
 
 export async function fetchTimeline(resource: string): Promise<readonly UpdateRecord[]> {
-  const response = await fetch(`/api/timeline?resource=${encodeURIComponent(resource)}`);
-  if (!response.ok) throw new Error((await response.text()).trim());
-  const { resources } = (await response.json()) as Timeline;
+  const { resources } = await fetchJson<Timeline>(`/api/timeline?resource=${encodeURIComponent(resource)}`);
   // Newest first.
   return (resources[0]?.updates ?? []).toReversed();
 }
