@@ -1,4 +1,7 @@
-/** Where the page begins: it connects, fetches the rest of itself at the same time, and goes on when it has something to show. */
+/**
+ * Entry point of the page: connects, loads the main module at the same time, and starts it when there is something to
+ * show.
+ */
 
 import { openEarlySocket } from "./connection/earlySocket";
 

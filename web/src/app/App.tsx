@@ -30,7 +30,7 @@ export function App() {
 function View() {
   const current = route.value;
   if (current.view === "overview") return <Overview />;
-  // The list stays as it is, whatever is shown beside it.
+  // The sidebar is outside of the switch, so that it keeps its state when the view beside it changes.
   return (
     <div class="split">
       <Sidebar />

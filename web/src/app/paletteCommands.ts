@@ -1,4 +1,4 @@
-/** What the palette offers. */
+/** The commands that the command palette lists. */
 
 import { shortcuts } from "./shortcuts";
 import { logActions } from "../logs/logActions";
@@ -19,14 +19,14 @@ import { cancelUpdate, setEnabled, setManual, switchNotifications, triggerUpdate
 import { buttons, session, showToast, snapshotTime } from "./appState";
 import { pressButton } from "../components/ButtonForm";
 
-/** Some are only there in some places. */
+/** A command that is listed only if `isAvailable` is not false. */
 type ConditionalCommand = Command & { isAvailable?: boolean };
 
 export function paletteCommands(): Command[] {
   const names = session.names.value;
   const openResourceCommands = names.map(openResourceCommand);
-  // What fails is most likely looked for.
-  openResourceCommands.sort((one, other) => Number(other.state === "error") - Number(one.state === "error"));
+  // Failing resources come first: they are the ones most likely searched for.
+  openResourceCommands.sort((a, b) => Number(b.state === "error") - Number(a.state === "error"));
   const shortcutCommands = shortcuts
     .filter(({ key, isAvailable }) => key.length === 1 && isAvailable?.() !== false)
     .map(({ key, description, run }) => ({ label: description, key, run }));

@@ -1,4 +1,4 @@
-/** What keys do. Never while typing; single letters only as long as the reader wants them. */
+/** Keyboard shortcuts. They are off while the user types; those of a single letter can be switched off. */
 
 import { signal } from "@preact/signals";
 import { logActions } from "../logs/logActions";
@@ -14,7 +14,7 @@ import { isHelpOpen, isPaletteOpen } from "./openDialogs";
 import { triggerUpdate } from "./actions";
 import { session } from "./appState";
 
-/** Who speaks to the computer, or often hits keys by mistake, may want to be without. */
+/** Single-letter shortcuts get in the way of voice control and of accidental key presses. */
 export const singleKeysEnabled = signal(loadSetting("keys", true));
 
 export function setSingleKeysEnabled(on: boolean): void {
@@ -24,11 +24,11 @@ export function setSingleKeysEnabled(on: boolean): void {
 
 export interface Shortcut {
   key: string;
-  /** As it is written, if not like that. */
+  /** How the help shows the key, if not as `key`. */
   display?: string;
   description: string;
   run: () => void;
-  /** Without it the key is the browser's. */
+  /** While this returns false, the key keeps the browser's default behaviour. */
   isAvailable?: () => boolean;
 }
 
@@ -131,7 +131,7 @@ export const shortcuts: readonly Shortcut[] = [
   { key: "?", description: "This help", run: () => (isHelpOpen.value = !isHelpOpen.value) },
 ];
 
-/** Those that are not one key alone. */
+/** Shortcuts that need a modifier or a certain field, for the help; handled in `startShortcuts` and `runShortcut`. */
 export const keyCombinations: readonly { display: string; description: string }[] = [
   { display: "Ctrl K", description: "Commands" },
   { display: "Enter", description: "In a filter of resources: leave the field and keep the filter" },
@@ -150,19 +150,20 @@ export function startShortcuts(): void {
     const target = event.target as HTMLElement;
     if (target.matches("input:not([type=checkbox]), textarea, select")) {
       if (event.key === "Escape") clearOrLeaveField(event, target as HTMLInputElement);
-      // Keeps the filter, so that j and k go through what it left. The log's filter has its own use of Enter.
+      // Keeps the filter, so that j and k move through the filtered rows. In the log's filter, Enter jumps to a
+      // match.
       else if (event.key === "Enter" && target.matches("[type=search]") && !target.closest("dialog"))
         target.blur();
       return;
     }
-    // An open dialog deals with its own keys.
+    // An open dialog handles its own keys.
     const dialog = document.querySelector("dialog[open]") !== null;
     if (dialog && !(isHelpOpen.peek() && event.key === "?")) return;
     if (runShortcut(event)) event.preventDefault();
   });
 }
 
-/** Escape clears a search field that holds text, and leaves one that is empty. Dialogs close themselves. */
+/** Clears a search field that holds text on Escape, and leaves one that is empty. Dialogs close themselves. */
 function clearOrLeaveField(event: KeyboardEvent, field: HTMLInputElement): void {
   if (field.closest("dialog")) return;
   event.preventDefault();
@@ -174,7 +175,7 @@ function clearOrLeaveField(event: KeyboardEvent, field: HTMLInputElement): void 
   field.dispatchEvent(new InputEvent("input", { bubbles: true }));
 }
 
-/** True: the key was for the page. */
+/** Runs the shortcut of a key. Returns false if there is none. */
 function runShortcut(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey) {
     if (event.key !== "Backspace" || event.altKey || !logActions.clear) return false;
@@ -182,7 +183,7 @@ function runShortcut(event: KeyboardEvent): boolean {
     return true;
   }
   if (event.key.length === 1 && !singleKeysEnabled.peek()) return false;
-  // By its place on the keyboard: what is written there differs.
+  // `code` is the position on the keyboard: the character that Shift and a digit produce depends on the layout.
   const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
   if (digit !== undefined && event.shiftKey && openEndpoint(Number(digit))) return true;
   const action = shortcuts.find(({ key }) => key === event.key);
@@ -196,12 +197,12 @@ function focusedIn(selector: string): boolean {
   return focused === null || focused === document.body || focused.matches(selector);
 }
 
-/** Arrows are the log's unless something else has the focus. */
+/** Returns whether arrow keys move the line cursor: something outside the log may have the focus. */
 function arrowsMoveInLog(): boolean {
   return hasLog() && focusedIn("#log-lines, #log-lines *");
 }
 
-/** Links and buttons in a line have their own use of Enter. */
+/** Returns whether the log itself has the focus: links and buttons in a line handle Enter themselves. */
 function logLinesHaveFocus(): boolean {
   return hasLog() && focusedIn("#log-lines");
 }
@@ -216,7 +217,7 @@ function goBack(): void {
   }
 }
 
-/** The row that has the focus, in the overview. */
+/** Returns the resource of the row that has the focus in the overview. */
 function focusedResource(): string | undefined {
   return document.activeElement?.closest<HTMLElement>("[data-resource]")?.dataset["resource"];
 }
@@ -230,21 +231,21 @@ function moveRowFocus(by: number): void {
   const links = [...document.querySelectorAll<HTMLAnchorElement>("tr[data-resource] a.name")];
   const row = document.activeElement?.closest("tr");
   const focused = links.findIndex((link) => link.closest("tr") === row);
-  // From where one was, if one was somewhere.
+  // Without a focused row, continues from the resource that was visited last.
   const last = links.find(
     (link) => link.closest<HTMLElement>("tr")?.dataset["resource"] === lastVisited.name,
   );
   const next = focused >= 0 ? links[focused + by] : (last ?? links.at(by > 0 ? 0 : -1));
   next?.focus();
-  // Rows that come into sight with it are drawn whole by then, and may be higher than they were thought to be.
+  // The focus renders the rows around it in full, which may change their heights: scroll after that.
   requestAnimationFrame(() => requestAnimationFrame(() => next?.scrollIntoView({ block: "nearest" })));
 }
 
-/** Through the list beside the log, as it is shown. */
+/** Moves through the resources of the sidebar, in the order and with the filter that it shows. */
 function moveToResource(by: number): void {
   const current = route.peek();
   const items = [...document.querySelectorAll<HTMLElement>(".side [data-name]")];
-  // One may be in several groups.
+  // A resource may be in several groups.
   const names = [...new Set(items.map((item) => item.dataset["name"] ?? ""))];
   const at = current.view === "resource" ? names.indexOf(current.name) : -1;
   const next = names[at + by];

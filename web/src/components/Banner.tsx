@@ -3,7 +3,7 @@ import { formatTimeOfDay } from "../model/time";
 import { retryUnreachable } from "../app/actions";
 import { accessRefusal, connection, session, snapshotTime } from "../app/appState";
 
-/** What concerns the whole session: a lost connection, a fatal error, an unreachable cluster. */
+/** Problems of the whole session: a lost connection, a fatal error, an unreachable cluster. */
 export function Banner() {
   const lost = connection.state.value === "lost";
   const refused = accessRefusal.value;
@@ -47,7 +47,7 @@ export function Banner() {
         </div>
       ) : null}
       {session.unreachable.value.map((service, index) => (
-        // Two clusters may have engines of the same title.
+        // Titles are not unique: two clusters may each have an unreachable engine.
         <Unreachable key={`${index} ${service.title}`} service={service} />
       ))}
     </div>

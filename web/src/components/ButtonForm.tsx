@@ -1,4 +1,4 @@
-/** The form that a button of the Tiltfile asks for before it is clicked. */
+/** The form that a button of the Tiltfile shows before its click is sent. */
 
 import { signal, useSignal } from "@preact/signals";
 import { errorMessage } from "../connection/http";
@@ -9,10 +9,10 @@ import { useModal } from "./useModal";
 
 const formButton = signal<UIButton | undefined>(undefined);
 
-/** Names of buttons whose clicks are on their way. */
+/** Names of the buttons whose clicks are being sent. */
 export const pendingClicks = signal<ReadonlySet<string>>(new Set());
 
-/** A click, or the form that comes before it. */
+/** Sends a click, or opens the button's form first. */
 export function pressButton(button: UIButton): void {
   if (needsForm(button)) formButton.value = button;
   else void submit(button, initialInputValues(button));
@@ -74,13 +74,13 @@ function Form({ button }: { button: UIButton }) {
   );
 }
 
-interface InputProperties {
+interface InputProps {
   input: ButtonInput;
   value: ButtonInputValue;
   onChange: (value: ButtonInputValue) => void;
 }
 
-function Input({ input, value, onChange }: InputProperties) {
+function Input({ input, value, onChange }: InputProps) {
   const { name } = input;
   const label = input.label || name;
   if (input.bool) {

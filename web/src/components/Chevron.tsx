@@ -1,4 +1,4 @@
-/** Points down while what is under it is open. */
+/** An arrow that points down while its section is expanded. */
 export function Chevron() {
   return (
     <svg viewBox="0 0 16 16" aria-hidden="true" class="chevron">

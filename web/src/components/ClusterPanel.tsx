@@ -1,4 +1,6 @@
-/** A resource in its cluster: objects and pods with their conditions, containers, events, and forwards with their state. */
+/**
+ * A resource's state in its cluster: objects, pods and containers with their conditions, events, and port forwards.
+ */
 
 import { type Signal, useSignal } from "@preact/signals";
 import { errorMessage } from "../connection/http";
@@ -20,11 +22,11 @@ import { snapshotTime } from "../app/appState";
 import { CopyButton } from "./CopyButton";
 import { StatusIcon } from "./StatusIcon";
 
-/** Events and conditions come without a change of the resource. */
+/** Events and conditions change without a change of the resource. In milliseconds. */
 const REFRESH_INTERVAL = 3_000;
-/** Between two questions to the session, however often a resource changes. */
+/** Between two requests to the session, however often a resource changes. In milliseconds. */
 const MIN_INTERVAL = 500;
-/** Of a cluster that answers slowly less is asked: it rests this many times as long as it worked. */
+/** A request is repeated after this many times its own duration, so that a slow cluster gets fewer requests. */
 const IDLE_FACTOR = 10;
 const INITIAL_EVENTS = 8;
 
@@ -34,12 +36,12 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
   const detailsError = useSignal("");
   const objectsError = useSignal("");
   const name = resource.metadata.name;
-  // Not at each change, of which there may be many: the cluster is asked, and the pause between questions holds.
+  // Not at every change of the resource: these requests go to the cluster.
   useEffect(() => {
     [details.value, objects.value, objectsError.value] = [undefined, undefined, ""];
     return poll(() => fetchAppliedObjects(name), objects, objectsError);
   }, [name]);
-  // The session knows these itself: after a change they are asked for soon, but not for each of many.
+  // The session answers this itself: refetched soon after a change, but at most every `MIN_INTERVAL`.
   const lastFetchAt = useRef(-Infinity);
   useEffect(() => {
     const load = () => {
@@ -66,7 +68,10 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
   );
 }
 
-/** Asks now, or after a pause, and again, one question after the other, until it is stopped. */
+/**
+ * Fetches a value after `initialDelay`, then again and again, one request at a time, until the returned function is
+ * called.
+ */
 function poll<Value>(
   fetchValue: () => Promise<Value>,
   value: Signal<Value | undefined>,
@@ -85,7 +90,7 @@ function poll<Value>(
         if (isActive) failure.value = errorMessage(error);
       }
     }
-    // Nothing of a snapshot changes.
+    // A snapshot does not change.
     if (snapshotTime.peek() !== undefined && !document.hidden) return;
     const delay = Math.max(REFRESH_INTERVAL, IDLE_FACTOR * (performance.now() - startedAt));
     if (isActive) timer = setTimeout(() => void refresh(), delay);
@@ -98,7 +103,7 @@ function poll<Value>(
   };
 }
 
-/** What was applied: with what the cluster says of it, and by name alone where it says nothing. */
+/** The applied objects: with the conditions that the cluster reports, or by name alone. */
 function Objects({
   names,
   reported,
@@ -200,7 +205,7 @@ function Forwards({ forwards }: { forwards: readonly Forward[] }) {
   );
 }
 
-/** What the cluster reported, newest first. */
+/** Kubernetes events, newest first. */
 function Events({ events }: { events: readonly ReportedNotice[] }) {
   const showAll = useSignal(false);
   const shown = showAll.value ? events : events.slice(0, INITIAL_EVENTS);

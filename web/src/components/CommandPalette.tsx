@@ -1,4 +1,4 @@
-/** Everything that can be done or shown, found by typing. */
+/** The command palette: resources and commands, found by typing. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -20,13 +20,13 @@ function PaletteDialog() {
   const dialog = useModal(close);
   const text = useSignal("");
   const selectedIndex = useSignal(0);
-  // As they are when it opens: nothing moves under the finger.
+  // Collected when the palette opens, so that no entry moves while the user chooses.
   const all = useMemo(paletteCommands, []);
   const shown = searchCommands(all, text.value).slice(0, MAX_SHOWN);
   const selected = Math.min(selectedIndex.value, shown.length - 1);
   const run = (command: Command | undefined) => {
     if (!command) return;
-    // First the focus goes back to what the command may be about.
+    // Closing first returns the focus to the element that the command may act on.
     dialog.current?.close();
     close();
     command.run();

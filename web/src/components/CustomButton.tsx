@@ -1,4 +1,4 @@
-/** A button of the Tiltfile. */
+/** A button that the Tiltfile defines. */
 
 import type { UIButton } from "../model/buttonTypes";
 import { needsForm } from "../model/buttonClick";
@@ -33,12 +33,12 @@ function CustomButton({ button }: { button: UIButton }) {
   );
 }
 
-/** As an image: drawings of a Tiltfile must not run script here. */
+/** Rendered as an image: an SVG of a Tiltfile must not run script in this page. */
 function ButtonIcon({ button }: { button: UIButton }) {
   const { iconSVG, iconName } = button.spec;
   if (!iconSVG) return iconName ? <NamedIcon name={iconName} /> : null;
   const dataUrl = `data:image/svg+xml,${encodeURIComponent(iconSVG)}`;
   if (hasOwnColors(iconSVG)) return <img class="icon" alt="" src={dataUrl} />;
-  // One without colours of its own is drawn in the colour of the text beside it, as Tilt does.
+  // An SVG without colours of its own takes the colour of the text beside it, as in Tilt.
   return <span class="icon stencil" style={{ maskImage: `url("${dataUrl}")` }} aria-hidden="true" />;
 }

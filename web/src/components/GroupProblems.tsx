@@ -1,4 +1,6 @@
-/** So that a closed group does not hide what needs attention. */
+/**
+ * How many resources of a group need attention, shown in its heading so that a collapsed group does not hide them.
+ */
 
 import { overallStatus, overallLabels } from "../model/status";
 import { session } from "../app/appState";

@@ -88,7 +88,7 @@ function StatusCounts() {
     stateFilter.value = shown ? undefined : state;
     navigate({ view: "overview" });
   };
-  // Each has its place and the room for all resources, so that nothing beside it moves when they change.
+  // Every count has a fixed place with room for all resources, so that nothing moves when it changes.
   const countWidth = { minWidth: `${String(session.names.value.length).length}ch` };
   return (
     <div class="counts" role="group" aria-label="Show only resources that are">
@@ -146,7 +146,7 @@ function ConnectionStatus() {
 
 const TILTFILE_ERROR = "Tiltfile error";
 
-/** Why what is shown is not the current state of what the Tiltfile describes, although lilt is connected. */
+/** Returns why the shown state may not be the current state of the project although lilt is connected. */
 function sessionProblem(): string | undefined {
   if (session.unreachable.value.length > 0) return "Unreachable";
   return session.tiltfileError.value === undefined ? undefined : TILTFILE_ERROR;

@@ -1,21 +1,21 @@
-/** What opens under a word and closes again: by Escape, by a click elsewhere, when the focus leaves it. */
+/** A dropdown that closes on Escape, on a click elsewhere, and when the focus leaves it. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
-interface Properties {
+interface Props {
   class?: string;
-  /** What is always seen. */
+  /** The content of the button that opens the menu. */
   summary: ComponentChildren;
   label?: string | undefined;
   title?: string | undefined;
   onOpen?: () => void;
-  /** Drawn only while it is open. */
+  /** Rendered only while the menu is open. */
   children: (close: () => void) => ComponentChildren;
 }
 
-export function Menu({ class: className, summary, label, title, onOpen, children }: Properties) {
+export function Menu({ class: className, summary, label, title, onOpen, children }: Props) {
   const menu = useRef<HTMLDetailsElement>(null);
   const open = useSignal(false);
   const close = () => menu.current?.removeAttribute("open");
@@ -37,7 +37,7 @@ export function Menu({ class: className, summary, label, title, onOpen, children
       }}
       onFocusOut={(event) => {
         const to = event.relatedTarget as Node | null;
-        // A click on what cannot have the focus leads nowhere.
+        // Without a target, the click was on something that cannot have the focus.
         if (to && !menu.current?.contains(to)) close();
       }}
       onKeyDown={(event) => {

@@ -1,6 +1,6 @@
 /**
- * Drawings for the names of Material icons that Tiltfiles use most, in our own hand: no font is fetched from elsewhere.
- * A name that is not drawn gets the sign of a button, as Tilt gives to those without a name.
+ * Own drawings for the names of Material icons that Tiltfiles use most: no font is loaded from another server. An
+ * unknown name gets the icon that Tilt gives to buttons without one.
  */
 
 interface IconDrawing {
@@ -118,23 +118,23 @@ const drawings: readonly IconDrawing[] = [
   },
 ];
 
-/** As Tilt's `smart_button`. */
+/** Like Tilt's `smart_button`. */
 const FALLBACK_PATH = "M2 5.5h12v5H2zM5.5 8h.01M8 8h.01M10.5 8h.01";
 
 const pathsByName = new Map(
   drawings.flatMap(({ names, path }) => names.map((name) => [name, path] as const)),
 );
 
-/** What is drawn for a name; variants of one icon look alike here. */
+/** Returns the SVG path of an icon; its variants share one drawing. */
 export function iconPath(name: string): string {
   const baseName = name.replace(/_(outlined?|rounded|round|sharp|two_tone|filled)$/, "");
   return pathsByName.get(baseName) ?? FALLBACK_PATH;
 }
 
-/** Of these a drawing can be made in any one colour. */
+/** Colour values that leave the colour of an SVG open. */
 const RECOLORABLE = /^(none|currentcolor|inherit|transparent|black|#0{3,4}|#0{6}(0{2}|f{2})?|url\(.*)$/i;
 
-/** Whether a drawing says in which colours it is to be seen. */
+/** Returns whether an SVG defines its own colours. */
 export function hasOwnColors(svg: string): boolean {
   if (/<image\b/i.test(svg)) return true;
   const colors = svg.matchAll(/\b(?:fill|stroke|stop-color|color)\s*(?:=\s*["']|:)\s*([^"';\s]+)/gi);

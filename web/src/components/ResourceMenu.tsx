@@ -1,4 +1,4 @@
-/** What else can be done with a resource. */
+/** The menu with further actions of a resource. */
 
 import type { UIResource } from "../generated/protocol";
 import { TILTFILE } from "../model/session";

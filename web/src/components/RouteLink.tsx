@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { navigate, routePath, type Route } from "../model/route";
 
-interface Properties {
+interface Props {
   to: Route;
   class?: string;
   title?: string;
@@ -10,8 +10,8 @@ interface Properties {
   children: ComponentChildren;
 }
 
-/** A link inside the page: a plain click stays on it, anything else is the browser's. */
-export function RouteLink({ to, children, ...rest }: Properties) {
+/** A link inside the page: a plain click switches the view, any other click is left to the browser. */
+export function RouteLink({ to, children, ...rest }: Props) {
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();

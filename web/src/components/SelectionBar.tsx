@@ -1,4 +1,4 @@
-/** Ticks before rows and groups, and what can be done with all that are ticked. */
+/** Checkboxes that select resources and groups, and the bar with actions on all selected resources. */
 
 import { useComputed } from "@preact/signals";
 import { clearSelection, selection, toggleAllSelected, toggleSelected } from "../model/selection";
@@ -8,7 +8,7 @@ import { setEnabled, setManual, triggerUpdate } from "../app/actions";
 import { session, snapshotTime } from "../app/appState";
 
 export function SelectCheckbox({ name }: { name: string }) {
-  // So that one tick does not draw a thousand others.
+  // Computed, so that one change does not rerender the checkboxes of a thousand rows.
   const isSelected = useComputed(() => selection.value.has(name)).value;
   return (
     <input
@@ -31,7 +31,7 @@ export function SelectGroupCheckbox({ label, names }: { label: string; names: re
       aria-label={`Select all of ${label}`}
       title="Select all"
       checked={count > 0 && count === names.length}
-      // A property, not an attribute.
+      // `indeterminate` exists only as a property.
       ref={(element: HTMLInputElement | null) => {
         if (element) element.indeterminate = count > 0 && count < names.length;
       }}
@@ -40,7 +40,7 @@ export function SelectGroupCheckbox({ label, names }: { label: string; names: re
   );
 }
 
-/** In the order of the Tiltfile; what is gone from it is no longer ticked. */
+/** Returns the selected resources in the order of the Tiltfile, without those that no longer exist. */
 export function selectedNames(): string[] {
   return session.names.value.filter((name) => selection.value.has(name));
 }

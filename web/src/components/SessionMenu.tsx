@@ -1,4 +1,4 @@
-/** The sessions of this machine, to switch between. */
+/** The menu of the project's name: the session's clusters, and the other sessions of this machine. */
 
 import { useSignal } from "@preact/signals";
 import { errorMessage, fetchJson } from "../connection/http";
@@ -13,7 +13,7 @@ export function SessionMenu() {
   const sessions = useSignal<readonly RunningSession[]>([]);
   const clusters = useSignal<readonly Cluster[]>([]);
   const load = async () => {
-    // Without an answer there is nothing to say of them, and the rest of the page says why.
+    // A failure is not shown here: without a connection the banner reports it.
     void fetchClusters().then(
       (all) => (clusters.value = all),
       () => (clusters.value = []),
@@ -25,7 +25,7 @@ export function SessionMenu() {
     }
   };
   if (!projectName.value) return null;
-  // It knows of no sessions, and is saved already.
+  // A snapshot has no other sessions and is saved already.
   if (snapshotTime.value !== undefined) return <span class="sessions">{projectName.value}</span>;
   const others = sessions.value.filter(({ current }) => !current);
   return (
@@ -57,7 +57,7 @@ export function SessionMenu() {
   );
 }
 
-/** Another session: a link, or what to run where one could lead to somebody else. */
+/** Another session: a link, or the command to run where the link could lead to another server. */
 function OtherSession({ session }: { session: RunningSession }) {
   const { name, tiltfile, port } = session;
   const link = linkToSession(session, location);
@@ -75,7 +75,7 @@ function OtherSession({ session }: { session: RunningSession }) {
   );
 }
 
-/** Where what is deployed goes: nobody wants to find out that it was another cluster. */
+/** The clusters that the session deploys to, so that nobody deploys to the wrong one. */
 function Clusters({ clusters }: { clusters: readonly Cluster[] }) {
   if (clusters.length === 0) return null;
   return (

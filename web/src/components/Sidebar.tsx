@@ -1,4 +1,4 @@
-/** The narrow list beside a log. It stays while one goes from resource to resource. */
+/** The list of resources beside a log. It stays mounted while the user goes from resource to resource. */
 
 import { signal, useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -25,10 +25,10 @@ import { MemoByName } from "./MemoByName";
 import { countRows, limitRows, useProgressiveRows } from "./useProgressiveRows";
 import { GroupProblems } from "./GroupProblems";
 
-/** Rows that there were: at first, what fits on the screen. */
+/** How many rows were rendered last; initially as many as fit on the screen. */
 const previousRows = { rows: rowsPerScreen() };
 
-/** On a small screen it lies over the log, and only when it is wanted. */
+/** On small screens the sidebar lies over the log while it is open. */
 const isOpen = signal(false);
 
 export function Sidebar() {
@@ -36,7 +36,7 @@ export function Sidebar() {
   const groups = limitRows(all, useProgressiveRows(previousRows, countRows(all)));
   const scroller = useRef<HTMLDivElement>(null);
   useViewportTracking(scroller);
-  // It has served its purpose.
+  // Close it once a view was chosen.
   useEffect(() => {
     isOpen.value = false;
   }, [route.value]);
@@ -80,9 +80,9 @@ export function Sidebar() {
   );
 }
 
-/** As in the overview: stars first, without what is filtered or switched off. */
+/** Returns the groups as in the overview: starred ones first, without filtered and disabled resources. */
 function useSidebarGroups(): Group[] {
-  // As a text: most changes of resources leave it the same.
+  // Joined to a string, because most changes of resources leave it equal and then rerender nothing.
   const disabledNames = useComputed(() => {
     if (showDisabled.value) return "";
     return session.names.value
@@ -103,7 +103,7 @@ function useSidebarGroups(): Group[] {
       ...group,
       names: group.names
         .filter((name) => matchesName(name) && !hidden.has(name))
-        .sort((one, other) => Number(failing.has(other)) - Number(failing.has(one))),
+        .sort((a, b) => Number(failing.has(b)) - Number(failing.has(a))),
     }))
     .filter((group) => group.names.length > 0);
 }
@@ -142,7 +142,7 @@ function GroupSection({ group }: { group: Group }) {
   );
 }
 
-/** The logs of several resources. */
+/** Links to the logs of several resources. */
 function CombinedLogLinks() {
   const existing = new Set(session.names.value);
   const views = [

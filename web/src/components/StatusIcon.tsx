@@ -1,4 +1,4 @@
-/** The shape of a status. Each is told apart without colour; the word beside it says it again. */
+/** The icon of a status. All shapes can be told apart without colour; the label beside it repeats the meaning. */
 
 import type { StatusShape } from "../model/status";
 

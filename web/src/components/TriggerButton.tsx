@@ -1,4 +1,4 @@
-/** One button with several forms: start, start with the changes that wait, and stop what is running. */
+/** The button that starts an update, applies pending changes, or cancels what is running or queued. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect } from "preact/hooks";
@@ -7,7 +7,7 @@ import { triggerButtonState } from "../model/triggerButton";
 import { cancelUpdate, triggerUpdate } from "../app/actions";
 import { connection, refusedRequests, snapshotTime } from "../app/appState";
 
-/** What changes nothing has no answer. In milliseconds. */
+/** A request that changes nothing gets no response. In milliseconds. */
 const RESPONSE_TIMEOUT = 5_000;
 
 const iconPaths = {
@@ -17,12 +17,12 @@ const iconPaths = {
 };
 
 export function TriggerButton({ resource, wide }: { resource: UIResource; wide?: boolean }) {
-  // Until the session answers with a change or a refusal, so that a click is seen to have arrived.
+  // Shows that a click was sent, until the session responds with a change or a refusal.
   const isRequested = useSignal(false);
   const name = resource.metadata.name;
   const refusedCount = refusedRequests.value;
   const isConnected = connection.state.value === "open";
-  // With the drawing itself: a later effect could undo a click that came between the two.
+  // A layout effect, because a later effect could undo a click that came in between.
   useLayoutEffect(() => {
     isRequested.value = false;
   }, [resource, refusedCount, isConnected]);
@@ -41,7 +41,7 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
     <button
       type="button"
       class={`trigger${wide ? " wide" : ""}${isHighlighted ? " due" : ""}${cancels ? " stops" : ""}${isRequested.value ? " asked" : ""}`}
-      // With the words that one sees, if one does.
+      // Starts with the visible text, if there is one.
       aria-label={wide ? `${text}: ${name}` : label}
       title={hint ? `${label}: ${hint}` : label}
       disabled={snapshotTime.value !== undefined}

@@ -3,7 +3,7 @@ import { isManual } from "../model/status";
 import { setManual } from "../app/actions";
 import { snapshotTime } from "../app/appState";
 
-/** Whether saves update the resource by themselves. */
+/** Switches between automatic and manual updates. */
 export function TriggerModeButton({ resource }: { resource: UIResource }) {
   const manual = isManual(resource);
   const label = manual ? "Manual" : "Auto";
@@ -13,7 +13,7 @@ export function TriggerModeButton({ resource }: { resource: UIResource }) {
       type="button"
       class={`mode${manual ? " manual" : ""}`}
       disabled={snapshotTime.value !== undefined}
-      // Not a switch that is on or off: its name says what one sees.
+      // Not an on/off switch: its name is the current mode.
       aria-label={`${label}: ${name} ${manual ? "waits for you" : "updates by itself"}`}
       title={
         manual ? "Manual: changes wait for you. Click for Auto" : "Auto: saves update it. Click for Manual"

@@ -1,4 +1,4 @@
-/** What the last updates did, each with its stages drawn to scale. */
+/** The last updates of a resource, each with its stages drawn to scale. */
 
 import { useSignal } from "@preact/signals";
 import { errorMessage } from "../connection/http";
@@ -23,7 +23,7 @@ export function UpdateHistory({ resource }: { resource: UIResource }) {
   const errorText = useSignal("");
   const showAll = useSignal(false);
   const name = resource.metadata.name;
-  // Its records change when it does.
+  // The history changes with the resource.
   useEffect(() => {
     let isActive = true;
     fetchTimeline(name).then(
@@ -61,7 +61,7 @@ export function UpdateHistory({ resource }: { resource: UIResource }) {
 
 function Update({ update }: { update: UpdateRecord }) {
   const running = update.outcome === "running" || update.stages.some((stage) => !stage.end);
-  // What has ended need not be drawn anew every second.
+  // A finished update need not rerender every second.
   const currentTime = running ? now.value : now.peek();
   const { begin, end } = timeRange(update, currentTime);
   const { shape, word } = outcomeDisplay[update.outcome];

@@ -1,4 +1,4 @@
-/** When the last update was and how long it took, or how long the running one has been going. */
+/** When the last update finished and how long it took, or how long the current one has been running. */
 
 import type { UIResource } from "../generated/protocol";
 import { formatAge, formatElapsed, now, formatTimeOfDay, formatWholeSeconds } from "../model/time";

@@ -1,16 +1,16 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-/** A dialog that is open as long as it is drawn. When it goes, the focus goes back to where it was. */
+/** Opens a dialog as long as it is mounted. Afterwards the focus returns to where it was. */
 export function useModal(onClose: () => void) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // Before the next key is pressed.
+  // A layout effect, so that it is open before the next key press.
   useLayoutEffect(() => {
     const element = dialog.current;
     if (!element) return;
     element.showModal();
     element.addEventListener("close", onClose);
     return () => {
-      // Browsers tell it later, when the next one may be open already.
+      // Browsers send the event later, when the next dialog may be open already.
       element.removeEventListener("close", onClose);
       element.close();
     };

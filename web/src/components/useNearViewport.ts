@@ -1,24 +1,27 @@
 /**
- * Which rows are near what is in sight. Only these are drawn whole, and anew with every change. The others are a name and
- * a few words: all are there for keys, for the browser's own search and for those who listen, but a thousand of them are
- * a small document. When many of those change at once, a few of them at a time are drawn anew.
+ * Renders only the rows near the viewport in full, and again with every change. The others show a name and a few
+ * words: keyboard, page search and screen readers find all rows, but a thousand of them are a small document. When
+ * many rows outside change at once, a few at a time are rerendered.
  */
 
 import { batch, signal, type Signal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
-/** In pixels: what the next turn of a wheel brings into sight is drawn already. */
+/** In pixels: rows that the next scroll step brings into view are rendered already. */
 const MARGIN = 300;
 
-/** Between two looks at rows out of sight, and how many of them are looked at: a thousand within four seconds. */
+/**
+ * How often rows outside the viewport are refreshed, in milliseconds, and how many at once: a thousand in four
+ * seconds.
+ */
 const REFRESH_INTERVAL = 100;
 const REFRESH_BATCH = 25;
 
 interface RowState {
   isNear: Signal<boolean>;
   revision: Signal<number>;
-  /** Of the whole row, in pixels; undefined: never seen. */
+  /** Of the fully rendered row, in pixels; undefined if it never was. */
   height: number | undefined;
   isStale: () => boolean;
 }
@@ -33,12 +36,15 @@ let nextToRefresh = 0;
 let isUpdateQueued = false;
 let mountedRows = 0;
 
-/** The first rows are in sight when they come: they are seen sooner if nobody has to look where they are. */
+/**
+ * Returns how many rows fit on the screen: the first rows count as near without a measurement, which would delay
+ * them.
+ */
 export function rowsPerScreen(minHeight = MIN_ROW_HEIGHT): number {
   return Math.ceil(innerHeight / minHeight);
 }
 
-/** Before the browser draws next, and once for all rows that come and go together. */
+/** Updates before the next paint, once for all rows that are added and removed together. */
 function queueUpdate(): void {
   if (isUpdateQueued || mountedRows <= rowsPerScreen()) return;
   isUpdateQueued = true;
@@ -53,7 +59,7 @@ function updateRows(scroller: HTMLElement): void {
   const { top, bottom } = scroller.getBoundingClientRect();
   const from = indexBelow(rows, top - MARGIN);
   const until = indexBelow(rows, bottom + MARGIN);
-  // All heights before the first change: a change would make the browser work out the places anew.
+  // All heights are read before the first change: a change would force another layout.
   const leaving = rows.filter(
     (row, index) => (index < from || index > until) && isRowNear(row) && !isInUse(row),
   );
@@ -71,7 +77,7 @@ function isRowNear(row: Element): boolean {
   return rowStates.get(row)?.isNear.peek() === true;
 }
 
-/** What has the focus, or an open menu, stays. */
+/** Rows with the focus or an open menu stay rendered in full. */
 function isInUse(row: Element): boolean {
   return row.contains(document.activeElement) || row.querySelector("details[open]") !== null;
 }
@@ -82,7 +88,7 @@ function setFar(row: RowState | undefined, height: number | undefined): void {
   row.isNear.value = false;
 }
 
-/** The first row that ends below a height. */
+/** Returns the first row that ends below an offset. */
 function indexBelow(rows: readonly Element[], offset: number): number {
   let low = 0;
   let high = rows.length;
@@ -119,7 +125,7 @@ function trackRow(element: Element, row: RowState): () => void {
   };
 }
 
-/** For what the rows scroll in. */
+/** Tracks the viewport of the element in which the rows scroll. */
 export function useViewportTracking(scroller: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -135,14 +141,14 @@ export function useViewportTracking(scroller: RefObject<HTMLElement | null>): vo
       element.removeEventListener("scroll", update);
     };
   }, []);
-  // Rows may have changed places.
+  // Rows may have moved.
   useLayoutEffect(queueUpdate);
 }
 
-/** The value to draw a row with: as it is now if the row is near, else as it was when there was time. */
+/** Returns the value to render a row with: the current one near the viewport, otherwise one that may be outdated. */
 export function useNearViewport<Value, Row extends HTMLElement>(
   source: Signal<Value> | undefined,
-  /** How high a row will be that was never seen, in pixels; undefined: as most of them. */
+  /** The height of a row that was never rendered in full, in pixels; undefined for the usual height. */
   estimateHeight: (value: Value) => number | undefined = () => undefined,
 ) {
   const row = useRef<Row>(null);
@@ -165,11 +171,11 @@ export function useNearViewport<Value, Row extends HTMLElement>(
       untrack?.();
     };
   }, []);
-  // Subscribes to the one or the other.
+  // Reading the signal subscribes: to every change, or to the refreshes of far rows.
   const isNear = state.isNear.value;
   const value = isNear ? source?.value : state.revision.value >= 0 ? source?.peek() : undefined;
   renderedValue.current = value;
-  // As high as it was, so that nothing moves.
+  // Keeps the height it had, so that nothing moves.
   const height = isNear || value === undefined ? undefined : (state.height ?? estimateHeight(value));
   const style = height === undefined ? undefined : { height: `${height}px` };
   return { value, isNear, row, style };

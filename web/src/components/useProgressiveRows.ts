@@ -1,13 +1,15 @@
-/** A long list a part at a time: what fits on the screen is seen before all of a thousand rows are there. */
+/** Renders a long list in steps: the first screen appears before all of a thousand rows are rendered. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Group } from "../model/session";
 
-/** With every frame. */
+/** Added with every frame. */
 const ROWS_PER_FRAME = 150;
 
-/** How many rows to draw: more with every frame until all are there. `left` is what was drawn before. */
+/**
+ * Returns how many rows to render, growing with every frame up to `total`. `previous` keeps the number over unmounts.
+ */
 export function useProgressiveRows(previous: { rows: number }, total: number): number {
   const limit = useSignal(previous.rows);
   useEffect(() => {
@@ -23,7 +25,7 @@ export function countRows(groups: readonly Group[]): number {
   return groups.reduce((sum, group) => sum + group.names.length, 0);
 }
 
-/** The first rows of all groups. */
+/** Returns the first `limit` rows of all groups together. */
 export function limitRows(groups: readonly Group[], limit: number): Group[] {
   let remaining = limit;
   return groups

@@ -1,16 +1,17 @@
-/** Why lilt refuses a WebSocket. Scripts do not see the response to one. */
+/** Finds out why lilt refuses a WebSocket: scripts cannot read the response to a WebSocket handshake. */
 
-/** The session's answer to a page that it does not let in, see `origin_check.rs`. */
+/** The session's response to a page whose origin it refuses, see `origin_check.rs`. */
 export interface AccessRefusal {
   error: string;
-  /** What to start lilt with, so that it lets the page in. */
+  /** The command that starts lilt so that it accepts this page. */
   command?: string | null;
 }
 
 /**
- * Asks whether the session lets this page in. Undefined: it does, or nobody answers.
+ * Asks whether the session accepts this page. Returns undefined if it does, or does not respond.
  *
- * Behind a proxy that rewrites `Host` a `GET` passes, because it has no `Origin`. A `POST` has one, as a WebSocket has.
+ * Behind a proxy that rewrites `Host`, a `GET` is accepted because it has no `Origin`. A `POST` has one, like a
+ * WebSocket.
  */
 export async function checkAccess(): Promise<AccessRefusal | "sign in" | undefined> {
   try {
@@ -21,7 +22,7 @@ export async function checkAccess(): Promise<AccessRefusal | "sign in" | undefin
     const body: unknown = await response.json();
     return isAccessRefusal(body) ? body : undefined;
   } catch {
-    // Nobody is there, or it is not lilt: the page says that there is no connection.
+    // The session does not respond, or it is not lilt: the banner already says that there is no connection.
     return undefined;
   }
 }

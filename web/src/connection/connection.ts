@@ -1,9 +1,9 @@
 /**
- * The one WebSocket. It comes back by itself: at once when the network or the tab comes back, else after a pause that
+ * The page's one WebSocket. It reconnects at once when the network or the tab returns, otherwise after a delay that
  * grows to a few seconds.
  *
  * A connection may be dead without being closed: the session hangs, the machine slept, a tunnel dropped it. A session
- * says something every few seconds, so one that has been silent for longer is given up.
+ * sends something every few seconds, so a connection that stays silent for longer is dropped.
  */
 
 import { signal } from "@preact/signals";
@@ -14,13 +14,13 @@ export type ConnectionState = "connecting" | "open" | "lost";
 
 export const MIN_RETRY_DELAY = 250;
 export const MAX_RETRY_DELAY = 4000;
-/** No word for so long means that nobody is there. The session ticks every 5 seconds when it has nothing else to say. */
+/** A connection that is silent for this long is dead: an idle session sends a `tick` every 5 seconds. */
 export const SILENCE_TIMEOUT = 15_000;
 
-/** The pause before the next attempt, after so many that failed. */
+/** Returns the delay before the next attempt to connect, in milliseconds, after a number of failed attempts. */
 export function retryDelay(attempt: number, random: number): number {
   const delay = Math.min(MAX_RETRY_DELAY, MIN_RETRY_DELAY * 2 ** Math.min(attempt, 10));
-  // Spread, so that many tabs do not come back in the same moment.
+  // Jitter, so that many tabs do not reconnect at the same moment.
   return delay * (0.75 + random / 2);
 }
 
@@ -28,16 +28,16 @@ export class Connection {
   readonly state = signal<ConnectionState>("connecting");
   #socket: WebSocket | undefined;
   #failedAttempts = 0;
-  /** Until the next attempt. */
+  /** Runs until the next attempt to connect. */
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
   #lastMessageAt = 0;
-  /** The session is one that ticks, so that its silence means something. */
+  /** The session sends ticks, so that its silence means something. */
   #sendsTicks = false;
 
   constructor(
     private readonly onMessage: (message: ServerMessage) => void,
-    /** A connection was refused by somebody who may have their reasons. */
+    /** Called when a connection closes before its first message: the session may refuse this page. */
     private readonly onRefused: () => void = () => {},
   ) {}
 
@@ -46,20 +46,20 @@ export class Connection {
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) return;
       this.retry();
-      // Timers of tabs that are not in sight are late.
+      // Timers of hidden tabs fire late.
       if (this.#watchdog !== undefined) this.#checkSilence();
     });
     this.#open();
   }
 
-  /** False when there is nobody to send to. */
+  /** Sends a message. Returns false without a connection. */
   send(message: PageMessage): boolean {
     if (this.#socket?.readyState !== WebSocket.OPEN || this.state.peek() === "lost") return false;
     this.#socket.send(JSON.stringify(message));
     return true;
   }
 
-  /** Now, if it is waiting for the next attempt. */
+  /** Reconnects now, if it is waiting for the next attempt. */
   retry(): void {
     if (this.#retryTimer === undefined) return;
     clearTimeout(this.#retryTimer);
@@ -78,7 +78,7 @@ export class Connection {
       const message = JSON.parse(event.data) as ServerMessage;
       receivedMessage = true;
       this.#lastMessageAt = Date.now();
-      // A socket that opens and closes again at once has not succeeded.
+      // Reset only now: a socket that opens and closes again at once has failed.
       this.#failedAttempts = 0;
       this.state.value = "open";
       if (message.type === "tick") this.#sendsTicks = true;
@@ -91,7 +91,7 @@ export class Connection {
     for (const event of early?.messages ?? []) socket.onmessage(event);
   }
 
-  /** Gives up what has been silent for too long, else looks again when it would have been. */
+  /** Drops a connection that has been silent for too long, otherwise checks again when it would have been. */
   #checkSilence(): void {
     clearTimeout(this.#watchdog);
     const remaining = this.#lastMessageAt + SILENCE_TIMEOUT - Date.now();
@@ -102,7 +102,7 @@ export class Connection {
 
   #drop(socket: WebSocket): void {
     if (this.#socket !== socket) return;
-    // One that hangs would say goodbye only after minutes.
+    // The close event of a hanging connection may arrive minutes later.
     socket.onmessage = null;
     socket.onclose = null;
     socket.close();

@@ -1,11 +1,11 @@
 /**
- * The first WebSocket, opened before the rest of the page has arrived: what the session says first is on its way
- * meanwhile. It imports nothing, so that it is small. [`Connection`] takes it over.
+ * The first WebSocket, opened before the rest of the page is loaded, so that the session's first messages arrive
+ * meanwhile. This module imports nothing, to stay small. [`Connection`] takes the socket over.
  */
 
 export interface EarlySocket {
   socket: WebSocket;
-  /** What has been said already. */
+  /** The messages that arrived before the socket was taken over. */
   messages: MessageEvent<string>[];
 }
 
@@ -16,15 +16,17 @@ export function webSocketUrl(location: Pick<Location, "protocol" | "host">): str
   return `${scheme}://${location.host}/ws`;
 }
 
-/** So long the page waits for a session that says nothing. In milliseconds. */
+/** How long the page waits for the first messages before it renders without them. In milliseconds. */
 const FIRST_MESSAGES_TIMEOUT = 150;
 
-/** The greeting, and how all resources are. */
+/** The `hello` message and the state of all resources. */
 const FIRST_MESSAGES = 2;
 
 /**
- * Resolved when the first words are there, or it takes too long. A long message comes in many pieces, each of which the
- * page has to take: as long as it is busy with itself, nothing comes.
+ * Opens the socket. Resolves when the first messages have arrived, or at the timeout.
+ *
+ * The page must not start to render before: while its main thread is busy, the many frames of a long message are not
+ * read.
  */
 export function openEarlySocket(): Promise<void> {
   const socket = new WebSocket(webSocketUrl(location));
@@ -39,7 +41,7 @@ export function openEarlySocket(): Promise<void> {
   });
 }
 
-/** Once; undefined if there is none that lives. */
+/** Returns the early socket, once; undefined if there is none or it has closed. */
 export function takeEarlySocket(): EarlySocket | undefined {
   const taken = earlySocket;
   earlySocket = undefined;

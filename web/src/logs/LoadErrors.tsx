@@ -1,4 +1,4 @@
-/** What could not be fetched, said at the edge where it is missing. */
+/** Errors of requests for lines, shown above or below the lines, where the missing ones would be. */
 
 import { readableFailure } from "./searchHighlight";
 import type { LogWindow, WindowPart } from "./logWindow";
@@ -11,7 +11,7 @@ const missingText: Record<WindowPart, string> = {
 
 export function LoadErrors({ window, parts }: { window: LogWindow; parts: readonly WindowPart[] }) {
   const failures = window.failures.value;
-  // The place of what is told is there before it is told: else those who listen would not hear of it.
+  // Screen readers announce only changes of a live region that is already in the document.
   return (
     <div class="edge" role="status">
       {parts.map((part) => {
@@ -29,7 +29,7 @@ export function LoadErrors({ window, parts }: { window: LogWindow; parts: readon
   );
 }
 
-/** In place of the lines, when there are none. */
+/** Shown instead of lines when there are none. */
 export function EmptyLog({ window, text }: { window: LogWindow; text: string }) {
   const failure = window.failures.value.whole;
   if (!failure) return <p class="empty">{window.loading.value || !window.isAtStart ? "Looking…" : text}</p>;
@@ -41,7 +41,7 @@ export function EmptyLog({ window, text }: { window: LogWindow; text: string }) 
   );
 }
 
-/** It is tried again by itself, too, but somebody who waits may know better when. */
+/** Failed requests are retried automatically; this retries at once. */
 function RetryButton({ window }: { window: LogWindow }) {
   return (
     <button type="button" onClick={() => window.retry()}>

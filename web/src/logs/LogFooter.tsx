@@ -1,4 +1,4 @@
-/** Under the lines, so that nothing lies over them. */
+/** The bar below the lines: display options, and the button that follows the log. */
 
 import {
   displayToggles,

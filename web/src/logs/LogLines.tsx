@@ -1,4 +1,4 @@
-/** The lines themselves. Only those in sight are in the document. */
+/** The scrollable list of log lines. Only visible lines are in the document. */
 
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -11,220 +11,224 @@ import { LoadErrors, EmptyLog } from "./LoadErrors";
 import { LogFooter } from "./LogFooter";
 import { INITIAL_LENGTH } from "./excerpt";
 import { LogRow } from "./LogRow";
-import { Rail } from "./LogScrollbar";
+import { LogScrollbar } from "./LogScrollbar";
 import { LINE_HEIGHT, rowTop, useVirtualRows, type VirtualRows } from "./useVirtualRows";
 import type { DisplayOptions } from "./displayOptions";
 import { registerLogActions } from "./logActions";
 import { parseJsonLine } from "./jsonLine";
 import { findRowIndex, type LogWindow } from "./logWindow";
 
-/** This close to the end counts as being there. */
+/** Scrolling to within this distance of the end follows the log. In pixels. */
 const NEAR_END = LINE_HEIGHT * 1.5;
-/** So much is there beyond what is in sight before it is. */
-const AHEAD = 3_000;
+/** Lines are loaded when fewer pixels than this are left to scroll. */
+const PRELOAD_DISTANCE = 3_000;
 
-/** Of the current line, to those who listen. */
-const MOST_SAID = 300;
+/** How much of the current line screen readers announce. */
+const MAX_ANNOUNCED_LENGTH = 300;
 
-interface Properties {
+interface Props {
   window: LogWindow;
-  looks: DisplayOptions;
-  /** The line that is linked to. */
-  target: Signal<number | undefined>;
-  /** The line that keys are about. */
+  options: DisplayOptions;
+  /** The line that the URL links to. */
+  linkedSeq: Signal<number | undefined>;
+  /** The current line, which the arrow keys move. */
   cursor: Signal<number | undefined>;
-  /** Where the reader wants to be; another one with every jump. */
-  place: Signal<Place | undefined>;
+  /** The line to scroll to; a new object for every jump. */
+  scrollTarget: Signal<ScrollTarget | undefined>;
   following: Signal<boolean>;
-  empty: string;
+  emptyText: string;
   onJump: (seq: number) => void;
   onFollow: () => void;
   onField: (field: string) => void;
   onLink: (seq: number) => void;
 }
 
-export interface Place {
+export interface ScrollTarget {
   seq: number;
 }
 
-/** What the reader has in sight. */
-export interface Seen {
+/** The first and the last visible line. */
+export interface VisibleRange {
   first: number;
   last: number;
 }
 
-export function Lines({
+export function LogLines({
   window,
-  looks,
-  target,
+  options,
+  linkedSeq,
   cursor,
-  place,
+  scrollTarget,
   following,
-  empty,
+  emptyText,
   onJump,
   onFollow,
   onField,
   onLink,
-}: Properties) {
+}: Props) {
   const scroller = useRef<HTMLDivElement>(null);
-  /** How often more was wanted of a line. */
-  const expanded = useSignal<ReadonlyMap<number, number>>(new Map());
-  const seen = useSignal<Seen>({ first: 0, last: 0 });
-  // How things were when this was last drawn: the first row in sight, and where it was.
+  /** How often each line was expanded. */
+  const expandCounts = useSignal<ReadonlyMap<number, number>>(new Map());
+  const visible = useSignal<VisibleRange>({ first: 0, last: 0 });
+  // What the last render showed: the first visible row, its offset, and the scroll position.
   const anchor = useRef({
     window,
     version: -1,
     seq: 0,
     offset: 0,
     top: 0,
-    pinned: 0,
-    place: undefined as Place | undefined,
+    followedTop: 0,
+    scrollTarget: undefined as ScrollTarget | undefined,
   });
   const version = window.version.value;
-  const measured = looks.wrap || expanded.value.size > 0;
-  const { rows, moved } = useVirtualRows(scroller, window.rows, version, measured);
+  const isMeasured = options.wrap || expandCounts.value.size > 0;
+  const { virtualRows, notifyScroll } = useVirtualRows(scroller, window.rows, version, isMeasured);
   if (anchor.current.window === window && anchor.current.version !== version) {
-    foresee(anchor.current, rows, window, following.peek());
+    predictScrollOffset(anchor.current, virtualRows, window, following.peek());
   }
-  const items = rows.getVirtualItems();
-  const height = rows.getTotalSize();
+  const items = virtualRows.getVirtualItems();
+  const height = virtualRows.getTotalSize();
 
-  const look = () => {
+  const updateVisible = () => {
     const element = scroller.current;
     if (!element) return;
-    remember(anchor.current, element, rows, window.rows);
-    // While another window is being filled, the place is that of the last one.
+    updateAnchor(anchor.current, element, virtualRows, window.rows);
+    // While another window is loading, the range is that of the last one.
     if (window.rows.length > 0 || !window.loading.peek()) {
-      seen.value = sight(element, rows, window.rows);
-      // Not drawn with the rest: with every frame of a scroll that would be drawn twice.
-      element.dataset["first"] = String(seen.peek().first);
+      visible.value = visibleRange(element, virtualRows, window.rows);
+      // Set directly, because a render with every frame of a scroll would be too slow.
+      element.dataset["first"] = String(visible.peek().first);
     }
     const { scrollTop, clientHeight, scrollHeight } = element;
-    if (scrollTop < AHEAD) void window.loadBefore();
-    if (scrollHeight - scrollTop - clientHeight < AHEAD) void window.loadAfter();
+    if (scrollTop < PRELOAD_DISTANCE) void window.loadBefore();
+    if (scrollHeight - scrollTop - clientHeight < PRELOAD_DISTANCE) void window.loadAfter();
   };
 
-  // Before the browser draws: stay at the end, or stay with the lines that are being read.
+  // Before the next paint: stay at the end, or keep the visible lines where they are.
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
-    const known = anchor.current;
-    const other = known.window !== window;
-    const end = element.scrollHeight - element.clientHeight;
-    // The reader may have scrolled up already while the event that says so is still to come.
-    if (!other && following.peek() && element.scrollTop < Math.min(known.pinned, end) - 1) {
+    const last = anchor.current;
+    const isNewWindow = last.window !== window;
+    const maxScrollTop = element.scrollHeight - element.clientHeight;
+    // The user may have scrolled up while the scroll event is still to come.
+    if (
+      !isNewWindow &&
+      following.peek() &&
+      element.scrollTop < Math.min(last.followedTop, maxScrollTop) - 1
+    ) {
       following.value = false;
     }
-    const wanted = place.value;
-    const at = wanted ? findRowIndex(window.rows, wanted.seq) : -1;
-    if (wanted && wanted !== known.place) {
-      const top = rowTop(rows, Math.max(0, at));
-      // What is linked to is shown with what led to it.
-      element.scrollTop = wanted.seq === target.peek() ? top - element.clientHeight / 3 : top;
-      known.place = wanted;
+    const destination = scrollTarget.value;
+    const destinationIndex = destination ? findRowIndex(window.rows, destination.seq) : -1;
+    if (destination && destination !== last.scrollTarget) {
+      const top = rowTop(virtualRows, Math.max(0, destinationIndex));
+      // A linked line is shown with the lines that led to it.
+      element.scrollTop = destination.seq === linkedSeq.peek() ? top - element.clientHeight / 3 : top;
+      last.scrollTarget = destination;
     } else if (following.peek() && window.isAtEnd) {
       element.scrollTop = element.scrollHeight;
-    } else if (!other) {
-      const index = findRowIndex(window.rows, known.seq);
-      // With what the reader has scrolled since, but not what the browser has for lack of lines.
-      const moved = known.top > end ? 0 : element.scrollTop - known.top;
-      if (index >= 0) element.scrollTop = rowTop(rows, index) - known.offset + moved;
+    } else if (!isNewWindow) {
+      const index = findRowIndex(window.rows, last.seq);
+      // Adds what the user has scrolled since, unless the browser moved because lines were removed.
+      const moved = last.top > maxScrollTop ? 0 : element.scrollTop - last.top;
+      if (index >= 0) element.scrollTop = rowTop(virtualRows, index) - last.offset + moved;
     }
-    anchor.current = { ...known, window, version, pinned: following.peek() ? element.scrollTop : 0 };
-    look();
-  }, [version, window, height, rows.scrollRect?.height, looks.wrap, place.value]);
+    anchor.current = { ...last, window, version, followedTop: following.peek() ? element.scrollTop : 0 };
+    updateVisible();
+  }, [version, window, height, virtualRows.scrollRect?.height, options.wrap, scrollTarget.value]);
 
   useEffect(() => {
     window.keepsOldRows = !following.value;
   }, [window, following.value]);
 
-  const scrolled = () => {
+  const onScroll = () => {
     const element = scroller.current;
     if (!element) return;
-    const end = element.scrollHeight - element.clientHeight;
-    const known = anchor.current;
-    // Less room moves the end away from a follower, who has not moved.
-    const stays = following.peek() && element.scrollTop >= Math.min(known.pinned, end) - 1;
-    // Until another window is filled, there is no end to be at.
-    if (stays) element.scrollTop = window.isAtEnd ? end : element.scrollTop;
-    // A scroll event that comes late must not undo a jump whose lines are still being fetched.
-    else following.value = !window.isOpening && window.isAtEnd && end - element.scrollTop < NEAR_END;
-    known.pinned = following.peek() ? element.scrollTop : 0;
-    look();
-    moved(element.scrollTop);
+    const maxScrollTop = element.scrollHeight - element.clientHeight;
+    const last = anchor.current;
+    // A smaller viewport moves the end away although the user did not scroll.
+    const staysAtEnd = following.peek() && element.scrollTop >= Math.min(last.followedTop, maxScrollTop) - 1;
+    // Until the other window is loaded, there is no end to follow.
+    if (staysAtEnd) element.scrollTop = window.isAtEnd ? maxScrollTop : element.scrollTop;
+    // A late scroll event must not undo a jump whose lines are still loading.
+    else following.value = !window.isOpening && window.isAtEnd && maxScrollTop - element.scrollTop < NEAR_END;
+    last.followedTop = following.peek() ? element.scrollTop : 0;
+    updateVisible();
+    notifyScroll(element.scrollTop);
   };
-  const pressed = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Home") onJump(0);
     else if (event.key === "End") onFollow();
     else return;
     event.preventDefault();
   };
-  const clicked = (event: MouseEvent) => {
+  const onClick = (event: MouseEvent) => {
     const link = (event.target as Element).closest("a.time");
     if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     onLink(Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
   };
-  const copied = (event: ClipboardEvent) => {
+  const onCopy = (event: ClipboardEvent) => {
     const element = scroller.current;
     if (!element || !event.clipboardData) return;
-    const text = selectedLogText(document.getSelection(), element, (seq) => lineAt(window.rows, seq));
+    const text = selectedLogText(document.getSelection(), element, (seq) => findLine(window.rows, seq));
     if (text === undefined) return;
     event.clipboardData.setData("text/plain", text);
     event.preventDefault();
   };
-  /** The exact time of a line is written out only for those who want to know it: that of thousands takes its time. */
-  const explain = (event: Event) => {
+  /** Formats the exact time only when it is asked for: for every line it would be too slow. */
+  const showExactTime = (event: Event) => {
     const link = (event.target as Element).closest<HTMLElement>("a.time:not([title])");
-    const line = link && lineAt(window.rows, Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
+    const line = link && findLine(window.rows, Number(link.closest<HTMLElement>(".line")?.dataset["seq"]));
     if (line) link.title = `${formatExactTime(line.time)}\nLink to this line`;
   };
-  const toggle = (seq: number) => {
-    const next = new Map(expanded.peek());
+  const toggleExpanded = (seq: number) => {
+    const next = new Map(expandCounts.peek());
     if (!next.delete(seq)) next.set(seq, 1);
-    expanded.value = next;
+    expandCounts.value = next;
   };
-  const more = (seq: number) => {
-    expanded.value = new Map(expanded.peek()).set(seq, (expanded.peek().get(seq) ?? 0) + 1);
+  const expandMore = (seq: number) => {
+    expandCounts.value = new Map(expandCounts.peek()).set(seq, (expandCounts.peek().get(seq) ?? 0) + 1);
   };
   const moveCursor = (by: 1 | -1) => {
     const element = scroller.current;
-    const index = nextCursorIndex(window.rows, cursor.peek(), seen.peek(), by);
+    const index = nextCursorIndex(window.rows, cursor.peek(), visible.peek(), by);
     const line = window.rows[index];
     if (!element || !line) return;
-    // Who goes from line to line reads.
+    // Moving from line to line stops following.
     following.value = false;
     cursor.value = line.seq;
-    const top = rowTop(rows, index);
-    const bottom = top + (rows.measurementsCache[index]?.size ?? LINE_HEIGHT);
+    const top = rowTop(virtualRows, index);
+    const bottom = top + (virtualRows.measurementsCache[index]?.size ?? LINE_HEIGHT);
     const { scrollTop, clientHeight } = element;
     if (top < scrollTop) element.scrollTop = top;
     else if (bottom > scrollTop + clientHeight) element.scrollTop = bottom - clientHeight;
   };
   const expandLine = () => {
-    const line = lineAt(window.rows, cursor.peek());
+    const line = findLine(window.rows, cursor.peek());
     if (!line) return;
-    // What is unfolded is reached with the tab key from here.
+    // From here, the tab key reaches what was expanded.
     scroller.current?.focus({ preventScroll: true });
-    if (looks.parseJson && parseJsonLine(line)) toggle(line.seq);
-    else if (line.text.length > INITIAL_LENGTH) more(line.seq);
+    if (options.parseJson && parseJsonLine(line)) toggleExpanded(line.seq);
+    else if (line.text.length > INITIAL_LENGTH) expandMore(line.seq);
   };
-  // At once, not after the next frame as other effects: with every frame of a scroll that costs more than it does.
+  // A layout effect, because a normal effect costs more with every frame of a scroll.
   useLayoutEffect(() => registerLogActions({ moveCursor, expandLine }));
   return (
     <>
       <LoadErrors window={window} parts={window.rows.length > 0 ? ["whole", "before"] : ["before"]} />
-      <div class={`log-frame${looks.wrap ? " wraps" : ""}`}>
+      <div class={`log-frame${options.wrap ? " wraps" : ""}`}>
         <div
-          class={`log-scroller${looks.wrap ? " wrap" : ""}`}
+          class={`log-scroller${options.wrap ? " wrap" : ""}`}
           id="log-lines"
           ref={scroller}
-          onScroll={scrolled}
-          onKeyDown={pressed}
-          onClick={clicked}
-          onCopy={copied}
-          onPointerOver={explain}
-          onFocusIn={explain}
+          onScroll={onScroll}
+          onKeyDown={onKeyDown}
+          onClick={onClick}
+          onCopy={onCopy}
+          onPointerOver={showExactTime}
+          onFocusIn={showExactTime}
           tabIndex={0}
           role="log"
           aria-live="off"
@@ -234,7 +238,7 @@ export function Lines({
           data-lines={window.rows.length}
         >
           <div class="log-content" style={{ height: `${height}px` }}>
-            {/* By padding, not moved as a whole: rows that stay are where they were, and need not be painted again. */}
+            {/* With padding instead of a transform: rows that stay are not painted again. */}
             <div class="log-window" style={{ paddingTop: `${items[0]?.start ?? 0}px` }}>
               {items.map((item) => {
                 const line = window.rows[item.index];
@@ -243,25 +247,25 @@ export function Lines({
                     key={line.seq}
                     line={line}
                     index={item.index}
-                    looks={looks}
-                    target={line.seq === target.value}
-                    current={line.seq === cursor.value}
-                    expanded={expanded.value.get(line.seq) ?? 0}
-                    measure={measured ? rows.measureElement : undefined}
-                    onToggle={toggle}
-                    onMore={more}
+                    options={options}
+                    isLinked={line.seq === linkedSeq.value}
+                    isCurrent={line.seq === cursor.value}
+                    expandCount={expandCounts.value.get(line.seq) ?? 0}
+                    measure={isMeasured ? virtualRows.measureElement : undefined}
+                    onToggle={toggleExpanded}
+                    onMore={expandMore}
                     onField={onField}
                   />
                 ) : null;
               })}
             </div>
           </div>
-          {window.rows.length === 0 ? <EmptyLog window={window} text={empty} /> : null}
+          {window.rows.length === 0 ? <EmptyLog window={window} text={emptyText} /> : null}
         </div>
         <p class="hidden" role="status">
-          {lineWords(lineAt(window.rows, cursor.value))}
+          {announcement(findLine(window.rows, cursor.value))}
         </p>
-        <Rail seen={seen} onJump={onJump} onFollow={onFollow} />
+        <LogScrollbar visible={visible} onJump={onJump} onFollow={onFollow} />
       </div>
       <LoadErrors window={window} parts={["after"]} />
       <LogFooter following={following.value} onFollow={onFollow} />
@@ -269,44 +273,48 @@ export function Lines({
   );
 }
 
-function lineAt(lines: readonly Line[], seq: number | undefined): Line | undefined {
+function findLine(lines: readonly Line[], seq: number | undefined): Line | undefined {
   const line = seq === undefined ? undefined : lines[findRowIndex(lines, seq)];
   return line?.seq === seq ? line : undefined;
 }
 
-/** For those who listen. */
-function lineWords(line: Line | undefined): string {
+/** Returns the text of the current line for screen readers. */
+function announcement(line: Line | undefined): string {
   return line
-    ? `${line.level === "info" ? "" : `${line.level}: `}${stripAnsi(line.text).slice(0, MOST_SAID)}`
+    ? `${line.level === "info" ? "" : `${line.level}: `}${stripAnsi(line.text).slice(0, MAX_ANNOUNCED_LENGTH)}`
     : "";
 }
 
 /**
- * Lines came or went before those that are being read: these will be elsewhere, and are drawn there at once. Else others
- * would be drawn first, and all anew when the place is put right.
+ * Sets the scroll offset before rows are rendered, when lines above the visible ones were added or removed. Otherwise
+ * other rows would be rendered first, and all again after the scroll position is corrected.
  */
-function foresee(
-  known: { seq: number; offset: number; top: number },
-  rows: VirtualRows,
+function predictScrollOffset(
+  anchor: { seq: number; offset: number; top: number },
+  virtualRows: VirtualRows,
   window: LogWindow,
   following: boolean,
 ): void {
-  if (rows.scrollOffset === null) return;
-  const index = findRowIndex(window.rows, known.seq);
+  if (virtualRows.scrollOffset === null) return;
+  const index = findRowIndex(window.rows, anchor.seq);
   if (following && window.isAtEnd) {
-    rows.scrollOffset = Math.max(0, rows.getTotalSize() - (rows.scrollRect?.height ?? 0));
+    virtualRows.scrollOffset = Math.max(
+      0,
+      virtualRows.getTotalSize() - (virtualRows.scrollRect?.height ?? 0),
+    );
   } else if (index >= 0) {
-    rows.scrollOffset = rowTop(rows, index) - known.offset + rows.scrollOffset - known.top;
+    virtualRows.scrollOffset =
+      rowTop(virtualRows, index) - anchor.offset + virtualRows.scrollOffset - anchor.top;
   }
 }
 
-function remember(
+function updateAnchor(
   anchor: { seq: number; offset: number; top: number },
   element: HTMLDivElement,
   rows: VirtualRows,
   lines: readonly Line[],
 ): void {
-  // By offset, not by what is drawn: that may be for where the reader was before.
+  // Found by offset: the rendered rows may belong to an earlier scroll position.
   const first = rows.getVirtualItemForOffset(element.scrollTop);
   if (!first) return;
   anchor.seq = lines[first.index]?.seq ?? 0;
@@ -314,7 +322,7 @@ function remember(
   anchor.top = element.scrollTop;
 }
 
-function sight(element: HTMLDivElement, rows: VirtualRows, lines: readonly Line[]): Seen {
+function visibleRange(element: HTMLDivElement, rows: VirtualRows, lines: readonly Line[]): VisibleRange {
   const first = rows.getVirtualItemForOffset(element.scrollTop);
   const last = rows.getVirtualItemForOffset(element.scrollTop + element.clientHeight - 1);
   return {

@@ -1,4 +1,4 @@
-/** A log with its filters. */
+/** A log with its toolbar, in sync with the URL. */
 
 import { effect, untracked, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { errorMessage } from "../connection/http";
@@ -12,191 +12,201 @@ import { allLines, errorQuery, matchQuery, logQuery, filterFromUrl, filterToUrl 
 import type { LogFilter } from "./logFilter";
 import {
   currentNameLabels,
-  pixels,
+  textSizePixels,
   parseJson,
   showTimes,
   wrapLines,
   type DisplayOptions,
 } from "./displayOptions";
-import { Lines, type Place } from "./LogLines";
+import { LogLines, type ScrollTarget } from "./LogLines";
 import { MatchCounter } from "./matchCounter";
 import { highlightRegex, plainSearchText } from "./searchHighlight";
 import { registerLogActions, type JumpTarget } from "./logActions";
-import { copyLines, downloadLines, Toolbar } from "./LogToolbar";
+import { copyLines, downloadLines, LogToolbar } from "./LogToolbar";
 import { LogWindow, type PageStart } from "./logWindow";
 
-/** Typing changes the address and the question only when it pauses. */
-const PAUSE = 150;
+/** Typing changes the URL and the query only after a pause of this many milliseconds. */
+const TYPING_PAUSE = 150;
 
-interface Properties {
-  /** Undefined: that of several. */
+interface Props {
+  /** Undefined for the log of several resources. */
   resource: string | undefined;
-  /** Only of these; undefined: of all. */
+  /** The starred resources, if only their log is shown. */
   starred?: readonly string[];
 }
 
-export function LogPane({ resource, starred }: Properties) {
-  const own = starred ?? (resource === undefined ? [] : [resource]);
-  /** Whose lines they are is in the path of the address. */
-  const inPath = own.length > 0;
-  const filter = useSignal(filterFromUrl(queryString.peek(), own));
-  const settled = useSettled(filter);
-  const target = useSignal(lineIn(queryString.peek())?.seq);
+export function LogPane({ resource, starred }: Props) {
+  const fixedResources = starred ?? (resource === undefined ? [] : [resource]);
+  /** The path of the URL says which resources are shown. */
+  const resourcesInPath = fixedResources.length > 0;
+  const filter = useSignal(filterFromUrl(queryString.peek(), fixedResources));
+  const appliedFilter = useDebouncedFilter(filter);
+  const linkedSeq = useSignal(lineInUrl(queryString.peek())?.seq);
   const cursor = useSignal<number | undefined>(undefined);
-  /** The session of that line; undefined: the one that there is. */
-  const whose = useRef(lineIn(queryString.peek())?.session);
-  /** The address leads to a line of a session that is not this one. */
-  const elsewhere = useSignal(false);
-  const matches = useMemo(() => new MatchCounter(liveLog), []);
-  const place = useSignal<Place | undefined>(undefined);
-  const following = useSignal(target.peek() === undefined);
+  /** The session of the linked line; undefined is the current one. */
+  const linkedSession = useRef(lineInUrl(queryString.peek())?.session);
+  /** The URL links to a line of another session. */
+  const isOtherSession = useSignal(false);
+  const matchCounter = useMemo(() => new MatchCounter(liveLog), []);
+  const scrollTarget = useSignal<ScrollTarget | undefined>(undefined);
+  const following = useSignal(linkedSeq.peek() === undefined);
   const session = liveLog.session.value;
-  const called = resource ?? (starred ? "starred" : "all");
-  // No resource has such a name.
-  const key = resource ?? `(${called})`;
-  const floor = getClearedBefore(session, key);
-  const query = logQuery(settled.value);
-  /** Of what the last window was. */
-  const opened = useRef<{ session: string; floor: number } | undefined>(undefined);
-  const window = useMemo(() => new LogWindow(liveLog, query, floor), [query, floor, session]);
+  const logName = resource ?? (starred ? "starred" : "all");
+  // No resource can have this name.
+  const logKey = resource ?? `(${logName})`;
+  const clearedBefore = getClearedBefore(session, logKey);
+  const lineQuery = logQuery(appliedFilter.value);
+  /** The log that the last window belonged to. */
+  const lastOpened = useRef<{ session: string; clearedBefore: number } | undefined>(undefined);
+  const logWindow = useMemo(
+    () => new LogWindow(liveLog, lineQuery, clearedBefore),
+    [lineQuery, clearedBefore, session],
+  );
 
   useEffect(() => {
     if (session === "") return;
-    if (target.peek() !== undefined && whose.current !== undefined && whose.current !== session) {
-      elsewhere.value = true;
-      target.value = undefined;
+    if (
+      linkedSeq.peek() !== undefined &&
+      linkedSession.current !== undefined &&
+      linkedSession.current !== session
+    ) {
+      isOtherSession.value = true;
+      linkedSeq.value = undefined;
     }
-    const wanted = target.peek();
-    const same = opened.current?.session === session && opened.current.floor === floor;
-    opened.current = { session, floor };
-    if (wanted !== undefined) void jump(wanted);
-    // Another filter leaves those who read older lines where they are.
-    else if (same && !following.peek()) void jump(firstInSight(), false);
+    const initialSeq = linkedSeq.peek();
+    const isSameLog =
+      lastOpened.current?.session === session && lastOpened.current.clearedBefore === clearedBefore;
+    lastOpened.current = { session, clearedBefore };
+    if (initialSeq !== undefined) void jump(initialSeq);
+    // A changed filter keeps the place of users who read older lines.
+    else if (isSameLog && !following.peek()) void jump(firstVisibleSeq(), false);
     else {
       following.value = true;
-      void window.openAtEnd();
+      void logWindow.openAtEnd();
     }
-    return () => window.close();
-  }, [window]);
-  // Matches are counted over the whole session, not only in what is held of it.
-  const searched = settled.value.term === "" ? undefined : matchQuery(settled.value);
+    return () => logWindow.close();
+  }, [logWindow]);
+  // Matches are counted in the whole session, not only among the loaded lines.
+  const searchQuery = appliedFilter.value.term === "" ? undefined : matchQuery(appliedFilter.value);
   useEffect(() => {
-    if (session === "" || searched === undefined) return;
+    if (session === "" || searchQuery === undefined) return;
     let started = false;
     const dispose = effect(() => {
-      // The lines themselves come first.
-      if (started || window.loading.value) return;
+      // Loading lines comes before counting.
+      if (started || logWindow.loading.value) return;
       started = true;
       untracked(() => {
-        matches.start(searched, floor);
-        void matches.setCurrentLine(target.peek());
+        matchCounter.start(searchQuery, clearedBefore);
+        void matchCounter.setCurrentLine(linkedSeq.peek());
       });
     });
     return () => {
       dispose();
-      matches.stop();
+      matchCounter.stop();
     };
-  }, [window, searched]);
-  useSignalEffect(() => matches.logGrew(liveLog.extent.value.end));
-  // What failed for lack of a connection is asked for again when there is one.
+  }, [logWindow, searchQuery]);
+  useSignalEffect(() => matchCounter.logGrew(liveLog.extent.value.end));
+  // Requests that failed without a connection are retried with the next one.
   useSignalEffect(() => {
     if (connection.state.value !== "open") return;
-    window.retry();
-    if (searched !== undefined && matches.failure.peek() !== undefined) matches.start(searched, floor);
+    logWindow.retry();
+    if (searchQuery !== undefined && matchCounter.failure.peek() !== undefined)
+      matchCounter.start(searchQuery, clearedBefore);
   });
   useSignalEffect(() => {
-    const seq = target.value;
+    const seq = linkedSeq.value;
     if (seq !== undefined) cursor.value = seq;
-    if (settled.peek().term !== "") void matches.setCurrentLine(seq);
+    if (appliedFilter.peek().term !== "") void matchCounter.setCurrentLine(seq);
   });
 
-  // What is shown is in the address, and what the address says is shown.
+  // Two-way sync: the filter is written into the URL, and a changed URL is applied.
   useSignalEffect(() => {
-    const known = liveLog.session.value;
-    // Before the session is known, it is not known what the address means.
-    if (known === "") return;
-    const said = filterToUrl(settled.value, inPath);
-    if (resource !== undefined && activePanel.value !== "none") said.set("panel", activePanel.value);
-    if (target.value !== undefined) {
-      said.set("session", whose.current ?? known);
-      said.set("line", String(target.value));
+    const currentSession = liveLog.session.value;
+    // Without the session, a line number in the URL means nothing.
+    if (currentSession === "") return;
+    const urlQuery = filterToUrl(appliedFilter.value, resourcesInPath);
+    if (resource !== undefined && activePanel.value !== "none") urlQuery.set("panel", activePanel.value);
+    if (linkedSeq.value !== undefined) {
+      urlQuery.set("session", linkedSession.current ?? currentSession);
+      urlQuery.set("line", String(linkedSeq.value));
     }
-    replaceQueryString(said);
+    replaceQueryString(urlQuery);
   });
   useSignalEffect(() => {
-    const said = queryString.value;
-    const shown = filterToUrl(settled.peek(), inPath);
-    const now = filterFromUrl(said, own);
-    if (filterToUrl(now, inPath).toString() !== shown.toString()) filter.value = now;
-    const line = lineIn(said);
-    if (line === undefined || line.seq === target.peek()) return;
+    const urlQuery = queryString.value;
+    const appliedQuery = filterToUrl(appliedFilter.peek(), resourcesInPath);
+    const filterInUrl = filterFromUrl(urlQuery, fixedResources);
+    if (filterToUrl(filterInUrl, resourcesInPath).toString() !== appliedQuery.toString())
+      filter.value = filterInUrl;
+    const line = lineInUrl(urlQuery);
+    if (line === undefined || line.seq === linkedSeq.peek()) return;
     if (line.session === undefined || line.session === liveLog.session.peek()) void jump(line.seq);
   });
 
-  const jump = async (seq: number, mark = true) => {
-    elsewhere.value = false;
-    whose.current = liveLog.session.peek();
+  const jump = async (seq: number, asLinked = true) => {
+    isOtherSession.value = false;
+    linkedSession.current = liveLog.session.peek();
     following.value = false;
-    target.value = mark ? seq : undefined;
-    if (!window.has(seq) && !(await window.openAt(seq))) return;
-    place.value = { seq };
+    linkedSeq.value = asLinked ? seq : undefined;
+    if (!logWindow.has(seq) && !(await logWindow.openAt(seq))) return;
+    scrollTarget.value = { seq };
   };
   const follow = () => {
-    target.value = undefined;
-    place.value = undefined;
+    linkedSeq.value = undefined;
+    scrollTarget.value = undefined;
     following.value = true;
-    if (window.isAtEnd) window.version.value++;
-    else void window.openAtEnd();
+    if (logWindow.isAtEnd) logWindow.version.value++;
+    else void logWindow.openAtEnd();
   };
-  const find = async (what: JumpTarget) => {
-    const place = target.peek() ?? placeOf(window, following.peek());
-    const way: PageStart = what.startsWith("next") ? { from: place + 1 } : { before: place };
-    const question = what.endsWith("error") ? errorQuery(settled.peek()) : matchQuery(filter.peek());
+  const jumpTo = async (target: JumpTarget) => {
+    const startSeq = linkedSeq.peek() ?? searchStart(logWindow, following.peek());
+    const pageStart: PageStart = target.startsWith("next") ? { from: startSeq + 1 } : { before: startSeq };
+    const query = target.endsWith("error") ? errorQuery(appliedFilter.peek()) : matchQuery(filter.peek());
     try {
-      const found = await window.find(question, way, !what.endsWith("error"));
-      if (found !== undefined) await jump(found);
-      else showToast(`There is no ${what}.`);
+      const seq = await logWindow.find(query, pageStart, !target.endsWith("error"));
+      if (seq !== undefined) await jump(seq);
+      else showToast(`There is no ${target}.`);
     } catch (error) {
       if (!(error instanceof DOMException)) showToast(errorMessage(error));
     }
   };
-  const link = async (seq: number) => {
-    whose.current = liveLog.session.peek();
+  const copyLink = async (seq: number) => {
+    linkedSession.current = liveLog.session.peek();
     following.value = false;
-    target.value = seq;
-    const address = new URL(`${looks.lineUrl}line=${seq}`, location.href);
+    linkedSeq.value = seq;
+    const address = new URL(`${options.lineUrl}line=${seq}`, location.href);
     const copied = await copyText(address.href);
     showToast(copied ? "Copied the link to this line" : "The address bar has the link to this line");
   };
   const clear = () => {
-    target.value = undefined;
+    linkedSeq.value = undefined;
     cursor.value = undefined;
-    toggleCleared(session, key, liveLog.extent.peek().end);
+    toggleCleared(session, logKey, liveLog.extent.peek().end);
   };
-  const name = `${called}.log`;
+  const name = `${logName}.log`;
   useEffect(() =>
     registerLogActions({
-      jump: (what) => void find(what),
+      jump: (target) => void jumpTo(target),
       follow,
       clear,
       clearFilter: () => {
-        const shown = { ...filter.peek(), resources: inPath ? [] : filter.peek().resources };
-        if (!narrows(shown) && shown.term === "") return false;
-        filter.value = { ...allLines, resources: own, onlyMatches: shown.onlyMatches };
+        const current = { ...filter.peek(), resources: resourcesInPath ? [] : filter.peek().resources };
+        if (!hidesLines(current) && current.term === "") return false;
+        filter.value = { ...allLines, resources: fixedResources, onlyMatches: current.onlyMatches };
         return true;
       },
-      copy: () => void copyLines(logQuery(filter.peek()), floor),
-      download: () => downloadLines(logQuery(filter.peek()), floor, name),
+      copy: () => void copyLines(logQuery(filter.peek()), clearedBefore),
+      download: () => downloadLines(logQuery(filter.peek()), clearedBefore, name),
       copyLineLink: () => {
-        if (cursor.peek() !== undefined) void link(cursor.peek() ?? 0);
+        if (cursor.peek() !== undefined) void copyLink(cursor.peek() ?? 0);
         else showToast("No line is chosen: the arrow keys choose one");
       },
     }),
   );
-  const term = settled.value.term;
-  const looks = useMemo<DisplayOptions>(() => {
-    const said = filterToUrl(settled.value, inPath);
-    said.set("session", session);
+  const term = appliedFilter.value.term;
+  const options = useMemo<DisplayOptions>(() => {
+    const urlQuery = filterToUrl(appliedFilter.value, resourcesInPath);
+    urlQuery.set("session", session);
     return {
       showTimes: showTimes.value,
       wrap: wrapLines.value,
@@ -204,54 +214,60 @@ export function LogPane({ resource, starred }: Properties) {
       nameLabels: resource === undefined ? currentNameLabels.value : undefined,
       highlight: highlightRegex(term),
       searchText: plainSearchText(term),
-      lineUrl: `?${said}&`,
+      lineUrl: `?${urlQuery}&`,
     };
   }, [
     showTimes.value,
     wrapLines.value,
     parseJson.value,
     currentNameLabels.value,
-    settled.value,
+    appliedFilter.value,
     resource,
     session,
   ]);
-  const narrowed = narrows({ ...settled.value, resources: [] });
+  const isNarrowed = hidesLines({ ...appliedFilter.value, resources: [] });
   return (
     <section
       class="log"
-      aria-label={resource ? `Log of ${resource}` : `Log of ${called} resources`}
-      style={{ "--letters": `${pixels()}px` }}
+      aria-label={resource ? `Log of ${resource}` : `Log of ${logName} resources`}
+      style={{ "--letters": `${textSizePixels()}px` }}
     >
-      <Toolbar
+      <LogToolbar
         filter={filter}
         resource={resource}
-        choosable={!inPath}
-        name={name}
-        floor={floor}
-        matches={matches}
-        onJump={(what) => void find(what)}
+        canChooseResources={!resourcesInPath}
+        fileName={name}
+        clearedBefore={clearedBefore}
+        matchCounter={matchCounter}
+        onJump={(target) => void jumpTo(target)}
         onClear={clear}
       />
-      {elsewhere.value ? (
+      {isOtherSession.value ? (
         <p class="log-note" role="status">
           The link leads to a line of another session, whose log is not here. This is the log of the session
           that runs now.
-          <button type="button" class="quiet" onClick={() => (elsewhere.value = false)}>
+          <button type="button" class="quiet" onClick={() => (isOtherSession.value = false)}>
             Dismiss
           </button>
         </p>
       ) : null}
-      <Lines
-        window={window}
-        looks={looks}
-        target={target}
+      <LogLines
+        window={logWindow}
+        options={options}
+        linkedSeq={linkedSeq}
         cursor={cursor}
-        place={place}
+        scrollTarget={scrollTarget}
         following={following}
-        empty={narrowed ? "No line matches." : floor > 0 ? "Cleared. New lines come here." : "No lines yet."}
+        emptyText={
+          isNarrowed
+            ? "No line matches."
+            : clearedBefore > 0
+              ? "Cleared. New lines come here."
+              : "No lines yet."
+        }
         onJump={(seq) => void jump(seq, false)}
         onFollow={follow}
-        onLink={(seq) => void link(seq)}
+        onLink={(seq) => void copyLink(seq)}
         onField={(field) => {
           const fields = filter.peek().fields;
           if (!fields.includes(field)) filter.value = { ...filter.peek(), fields: [...fields, field] };
@@ -261,40 +277,43 @@ export function LogPane({ resource, starred }: Properties) {
   );
 }
 
-/** Whether there are lines that the filter hides. */
-function narrows(filter: LogFilter): boolean {
+/** Returns whether the filter hides lines. */
+function hidesLines(filter: LogFilter): boolean {
   return logQuery(filter) !== logQuery(allLines);
 }
 
-/** From where to look for the next match: the end if one follows, else what is in sight. */
-function placeOf(window: LogWindow, following: boolean): number {
-  return following ? (window.rows.at(-1)?.seq ?? 0) + 1 : firstInSight();
+/**
+ * Returns where the search for the next match starts: at the end while following, otherwise at the first visible
+ * line.
+ */
+function searchStart(window: LogWindow, following: boolean): number {
+  return following ? (window.rows.at(-1)?.seq ?? 0) + 1 : firstVisibleSeq();
 }
 
-function firstInSight(): number {
+function firstVisibleSeq(): number {
   return Number(document.getElementById("log-lines")?.dataset["first"] ?? 0);
 }
 
 interface LinkedLine {
   seq: number;
-  /** Whose; undefined in links that somebody wrote by hand. */
+  /** Undefined in links without a session. */
   session: string | undefined;
 }
 
-function lineIn(said: string): LinkedLine | undefined {
-  const query = new URLSearchParams(said);
+function lineInUrl(urlQuery: string): LinkedLine | undefined {
+  const query = new URLSearchParams(urlQuery);
   const text = query.get("line");
   if (text === null || !/^\d{1,15}$/.test(text)) return undefined;
   return { seq: Number(text), session: query.get("session") ?? undefined };
 }
 
-/** The same, but what is being typed only when that pauses. */
-function useSettled(filter: Signal<LogFilter>): Signal<LogFilter> {
-  const settled = useSignal(filter.peek());
+/** Returns the filter with a search term that changes only after a pause in typing. */
+function useDebouncedFilter(filter: Signal<LogFilter>): Signal<LogFilter> {
+  const debounced = useSignal(filter.peek());
   useEffect(() => {
-    const typed = filter.value.term !== settled.peek().term;
-    const timer = setTimeout(() => (settled.value = filter.value), typed ? PAUSE : 0);
+    const termChanged = filter.value.term !== debounced.peek().term;
+    const timer = setTimeout(() => (debounced.value = filter.value), termChanged ? TYPING_PAUSE : 0);
     return () => clearTimeout(timer);
   }, [filter.value]);
-  return settled;
+  return debounced;
 }

@@ -9,64 +9,70 @@ import type { NameLabels } from "./nameLabels";
 import { parseJsonLine, type JsonLine } from "./jsonLine";
 import { styleToCss } from "./ansiStyle";
 
-interface Properties {
+interface Props {
   line: Line;
   index: number;
-  looks: DisplayOptions;
-  target: boolean;
-  /** Keys are about this one: what is in it can be reached with the tab key. */
-  current: boolean;
-  /** How often more was wanted. */
-  expanded: number;
-  /** None: all rows are of one height. */
+  options: DisplayOptions;
+  isLinked: boolean;
+  /** The arrow keys chose this line: its links and buttons can be reached with the tab key. */
+  isCurrent: boolean;
+  /** How often the line was expanded. */
+  expandCount: number;
+  /** Undefined while all rows have the same height. */
   measure: ((element: HTMLDivElement | null) => void) | undefined;
   onToggle: (seq: number) => void;
   onMore: (seq: number) => void;
   onField: (field: string) => void;
 }
 
-/** Lines never change, so a row is drawn once. */
-export class LogRow extends Component<Properties> {
-  override shouldComponentUpdate(next: Properties): boolean {
-    const now = this.props;
+/** One line of the log. Lines never change, so that a row rarely rerenders. */
+export class LogRow extends Component<Props> {
+  override shouldComponentUpdate(next: Props): boolean {
+    const current = this.props;
     return (
-      next.line !== now.line ||
-      next.looks !== now.looks ||
-      next.target !== now.target ||
-      next.current !== now.current ||
-      next.expanded !== now.expanded ||
-      // Measuring goes by the place.
-      next.measure !== now.measure ||
-      (next.measure !== undefined && next.index !== now.index)
+      next.line !== current.line ||
+      next.options !== current.options ||
+      next.isLinked !== current.isLinked ||
+      next.isCurrent !== current.isCurrent ||
+      next.expandCount !== current.expandCount ||
+      // The virtualizer measures rows by their index.
+      next.measure !== current.measure ||
+      (next.measure !== undefined && next.index !== current.index)
     );
   }
 
-  // Parts are functions that draw, not components: while one scrolls, rows are made by the thousand.
-  render(properties: Properties) {
-    const { line, index, looks, target, current, expanded, measure, onMore } = properties;
-    const structure = looks.parseJson ? parseJsonLine(line) : undefined;
+  // Parts are functions instead of components, which would be too slow for the thousands of rows of a fast scroll.
+  render(props: Props) {
+    const { line, index, options, isLinked, isCurrent, expandCount, measure, onMore } = props;
+    const json = options.parseJson ? parseJsonLine(line) : undefined;
     return (
       <div
-        class={`line ${line.level} ${line.source}${target ? " target" : ""}${current ? " current" : ""}${expanded > 0 ? " tall" : ""}`}
+        class={`line ${line.level} ${line.source}${isLinked ? " target" : ""}${isCurrent ? " current" : ""}${expandCount > 0 ? " tall" : ""}`}
         data-seq={line.seq}
         data-index={index}
         ref={measure ?? null}
       >
-        {drawAnchor(line, looks, current)}
-        {looks.nameLabels ? drawName(line.resource ?? "lilt", looks.nameLabels) : null}
-        {drawLevel(line.level)}
-        {structure ? (
-          <Structured {...properties} structure={structure} />
+        {renderLineLink(line, options, isCurrent)}
+        {options.nameLabels ? renderName(line.resource ?? "lilt", options.nameLabels) : null}
+        {renderLevel(line.level)}
+        {json ? (
+          <JsonRow {...props} json={json} />
         ) : (
-          drawText({ text: line.text, looks, current, unfolded: expanded, onMore: () => onMore(line.seq) })
+          renderText({
+            text: line.text,
+            options,
+            isCurrent,
+            expanded: expandCount,
+            onMore: () => onMore(line.seq),
+          })
         )}
       </div>
     );
   }
 }
 
-/** The label is short enough: what cuts off is a layer of its own, and dear by the thousand. */
-function drawName(name: string, labels: NameLabels) {
+/** Renders the resource's name. It fits its column: `overflow: hidden` would be too slow for thousands of rows. */
+function renderName(name: string, labels: NameLabels) {
   return (
     <span class="who" title={name}>
       {labels.label(name)}
@@ -74,18 +80,18 @@ function drawName(name: string, labels: NameLabels) {
   );
 }
 
-interface LinkProperties {
-  looks: DisplayOptions;
-  current: boolean;
+interface LinkProps {
+  options: DisplayOptions;
+  isCurrent: boolean;
 }
 
-/** Lines by the thousand are no place for the tab key, but the current one is. */
+/** Only the current line takes part in the tab order: thousands of lines would make it useless. */
 function tabIndexOf(current: boolean): number {
   return current ? 0 : -1;
 }
 
-/** The permanent link to the line. */
-function drawAnchor(line: Line, looks: DisplayOptions, current: boolean) {
+/** Renders the time as the permanent link to the line. */
+function renderLineLink(line: Line, looks: DisplayOptions, current: boolean) {
   return (
     <a class="time" href={`${looks.lineUrl}line=${line.seq}`} tabIndex={tabIndexOf(current)}>
       {looks.showTimes ? formatTimeOfDay(line.time) : <span aria-hidden="true">#</span>}
@@ -94,22 +100,22 @@ function drawAnchor(line: Line, looks: DisplayOptions, current: boolean) {
   );
 }
 
-interface TextProperties extends LinkProperties {
+interface TextProps extends LinkProps {
   text: string;
-  unfolded?: number;
+  expanded?: number;
   onMore?: () => void;
 }
 
-function drawText({ text, looks, current, unfolded = 0, onMore }: TextProperties) {
-  const shown = excerpt(text, looks.searchText, unfolded);
-  const long = shown.text.length < text.length || unfolded > 0;
+function renderText({ text, options, isCurrent, expanded = 0, onMore }: TextProps) {
+  const part = excerpt(text, options.searchText, expanded);
+  const isShortened = part.text.length < text.length || expanded > 0;
   return (
-    <span class={`text${unfolded > 0 ? " unfolded" : ""}`}>
-      {shown.before > 0 ? <span class="cut-note">{shown.before.toLocaleString()} characters … </span> : null}
-      {decorate(parseAnsi(shown.text), looks.highlight).map((piece) => drawPiece(piece, current))}
-      {long ? <span class="cut-note"> … {text.length.toLocaleString()} characters </span> : null}
-      {onMore && shown.text.length < text.length ? (
-        <button type="button" class="more" tabIndex={tabIndexOf(current)} onClick={onMore}>
+    <span class={`text${expanded > 0 ? " unfolded" : ""}`}>
+      {part.before > 0 ? <span class="cut-note">{part.before.toLocaleString()} characters … </span> : null}
+      {decorate(parseAnsi(part.text), options.highlight).map((piece) => renderPiece(piece, isCurrent))}
+      {isShortened ? <span class="cut-note"> … {text.length.toLocaleString()} characters </span> : null}
+      {onMore && part.text.length < text.length ? (
+        <button type="button" class="more" tabIndex={tabIndexOf(isCurrent)} onClick={onMore}>
           Show more
         </button>
       ) : null}
@@ -117,7 +123,7 @@ function drawText({ text, looks, current, unfolded = 0, onMore }: TextProperties
   );
 }
 
-function drawLevel(level: Line["level"]) {
+function renderLevel(level: Line["level"]) {
   if (level === "info") return null;
   return (
     <span class={`level ${level}`}>
@@ -127,7 +133,7 @@ function drawLevel(level: Line["level"]) {
   );
 }
 
-function drawPiece(piece: DecoratedText, current: boolean): ComponentChild {
+function renderPiece(piece: DecoratedText, current: boolean): ComponentChild {
   const { classes, colors } = styleToCss(piece.style);
   let shown: ComponentChild = piece.text;
   if (piece.isMatch) {
@@ -151,41 +157,41 @@ function drawPiece(piece: DecoratedText, current: boolean): ComponentChild {
   );
 }
 
-function Structured({
+function JsonRow({
   line,
-  structure,
-  looks,
-  current,
-  expanded,
+  json,
+  options,
+  isCurrent,
+  expandCount,
   onToggle,
   onField,
-}: Properties & { structure: JsonLine }) {
-  const loud = /^(err|fatal|crit|panic|alert|emerg)/i.test(structure.level)
+}: Props & { json: JsonLine }) {
+  const severity = /^(err|fatal|crit|panic|alert|emerg)/i.test(json.level)
     ? "error"
-    : /^warn/i.test(structure.level)
+    : /^warn/i.test(json.level)
       ? "warn"
       : "";
   return (
-    <div class={`structured${expanded > 0 ? " open" : ""}`}>
+    <div class={`structured${expandCount > 0 ? " open" : ""}`}>
       <button
         type="button"
         class="unfold"
-        aria-expanded={expanded > 0}
+        aria-expanded={expandCount > 0}
         aria-label="Fields of this line"
-        tabIndex={tabIndexOf(current)}
+        tabIndex={tabIndexOf(isCurrent)}
         onClick={() => onToggle(line.seq)}
       >
         <span aria-hidden="true">›</span>
       </button>
-      {structure.level ? <span class={`json-level ${loud}`}>{structure.level}</span> : null}
-      {structure.message ? drawText({ text: structure.message, looks, current }) : null}
-      {expanded > 0 ? (
-        <Fields structure={structure} onField={onField} />
+      {json.level ? <span class={`json-level ${severity}`}>{json.level}</span> : null}
+      {json.message ? renderText({ text: json.message, options, isCurrent }) : null}
+      {expandCount > 0 ? (
+        <JsonFields json={json} onField={onField} />
       ) : (
-        structure.otherFields.map(({ path, value }) => (
+        json.otherFields.map(({ path, value }) => (
           <span class="field" key={path}>
             <span class="path">{path}=</span>
-            {drawText({ text: value, looks, current })}
+            {renderText({ text: value, options, isCurrent })}
           </span>
         ))
       )}
@@ -193,10 +199,10 @@ function Structured({
   );
 }
 
-function Fields({ structure, onField }: { structure: JsonLine; onField: (field: string) => void }) {
+function JsonFields({ json, onField }: { json: JsonLine; onField: (field: string) => void }) {
   return (
     <dl class="fields">
-      {structure.fields.map(({ path, value }) => (
+      {json.fields.map(({ path, value }) => (
         <div key={path}>
           <dt>{path}</dt>
           <dd>

@@ -1,57 +1,62 @@
-/** Where in the whole log the reader is: a scroll bar over all lines of the session, whatever is loaded of them. */
+/** The scrollbar of the session's whole log, however few of its lines are loaded. */
 
 import type { Signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { liveLog } from "../app/appState";
-import type { Seen } from "./LogLines";
+import type { VisibleRange } from "./LogLines";
 
-interface Properties {
-  seen: Signal<Seen>;
+interface Props {
+  visible: Signal<VisibleRange>;
   onJump: (seq: number) => void;
   onFollow: () => void;
 }
 
-/** So that it can be seen, and caught. In parts of the rail. */
-const SMALLEST = 0.03;
+/** As a fraction of the scrollbar: small enough for long logs, large enough to grab. */
+const MIN_THUMB_HEIGHT = 0.03;
 
-/** Begin and height of the thumb, in parts of the rail. */
-export function thumb(seen: Seen, begin: number, end: number): { top: number; height: number } {
-  const all = Math.max(1, end - begin);
-  const shown = Math.min(all, Math.max(1, seen.last - seen.first + 1));
-  const height = Math.max(SMALLEST, shown / all);
-  const before = all > shown ? Math.min(1, Math.max(0, (seen.first - begin) / (all - shown))) : 0;
-  return { top: before * (1 - height), height };
+/** Returns top and height of the thumb as fractions of the scrollbar. */
+export function thumbPosition(
+  visible: VisibleRange,
+  begin: number,
+  end: number,
+): { top: number; height: number } {
+  const total = Math.max(1, end - begin);
+  const shown = Math.min(total, Math.max(1, visible.last - visible.first + 1));
+  const height = Math.max(MIN_THUMB_HEIGHT, shown / total);
+  const fractionBefore =
+    total > shown ? Math.min(1, Math.max(0, (visible.first - begin) / (total - shown))) : 0;
+  return { top: fractionBefore * (1 - height), height };
 }
 
-export function Rail({ seen, onJump, onFollow }: Properties) {
-  const rail = useRef<HTMLDivElement>(null);
+export function LogScrollbar({ visible, onJump, onFollow }: Props) {
+  const track = useRef<HTMLDivElement>(null);
   const { begin, end } = liveLog.extent.value;
-  const { top, height } = thumb(seen.value, begin, end);
-  const jump = (event: PointerEvent) => {
-    const box = rail.current?.getBoundingClientRect();
+  const { top, height } = thumbPosition(visible.value, begin, end);
+  const jumpToPointer = (event: PointerEvent) => {
+    const box = track.current?.getBoundingClientRect();
     if (!box) return;
-    const part = (event.clientY - box.top) / box.height;
-    if (part >= 0.995) onFollow();
-    else onJump(Math.round(begin + Math.max(0, part) * (end - begin)));
+    const fraction = (event.clientY - box.top) / box.height;
+    if (fraction >= 0.995) onFollow();
+    else onJump(Math.round(begin + Math.max(0, fraction) * (end - begin)));
   };
-  const pressed = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     const step = Math.max(1, Math.round((end - begin) / 20));
     const to: Record<string, number> = {
-      ArrowUp: seen.value.first - 1,
-      ArrowDown: seen.value.first + 1,
-      PageUp: seen.value.first - step,
-      PageDown: seen.value.first + step,
+      ArrowUp: visible.value.first - 1,
+      ArrowDown: visible.value.first + 1,
+      PageUp: visible.value.first - step,
+      PageDown: visible.value.first + step,
       Home: begin,
     };
-    const wanted = to[event.key];
+    const next = to[event.key];
     if (event.key === "End") onFollow();
-    else if (wanted !== undefined) onJump(Math.max(begin, wanted));
+    else if (next !== undefined) onJump(Math.max(begin, next));
     else return;
     event.preventDefault();
   };
   return (
     <div
-      ref={rail}
+      ref={track}
       class="rail"
       role="scrollbar"
       tabIndex={0}
@@ -60,14 +65,14 @@ export function Rail({ seen, onJump, onFollow }: Properties) {
       aria-orientation="vertical"
       aria-valuemin={begin}
       aria-valuemax={Math.max(begin, end - 1)}
-      aria-valuenow={Math.min(Math.max(begin, seen.value.first), Math.max(begin, end - 1))}
-      onKeyDown={pressed}
+      aria-valuenow={Math.min(Math.max(begin, visible.value.first), Math.max(begin, end - 1))}
+      onKeyDown={onKeyDown}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
-        jump(event);
+        jumpToPointer(event);
       }}
       onPointerMove={(event) => {
-        if (event.buttons === 1) jump(event);
+        if (event.buttons === 1) jumpToPointer(event);
       }}
     >
       <div class="way" style={{ transform: `translateY(${top * 100}%)` }}>

@@ -1,4 +1,4 @@
-/** What lines are wanted, and what can be done with them. */
+/** The filters of a log, and the actions on its lines. */
 
 import { useComputed, useSignal, type Signal } from "@preact/signals";
 import { downloadFile, errorMessage } from "../connection/http";
@@ -14,42 +14,42 @@ import type { JumpTarget } from "./logActions";
 import { labelSections } from "./logSections";
 import { logDownloadUrl, fetchLogText } from "./liveLog";
 
-/** More lines than these are rather downloaded. */
-const MOST_COPIED = 10_000;
+/** Longer logs should be downloaded instead. */
+const MAX_COPIED_LINES = 10_000;
 
-/** A container that has started has said something by then. */
-const FIRST_WORDS = 2_000;
+/** By then, a container that has started has usually logged something. In milliseconds. */
+const FIRST_OUTPUT_DELAY = 2_000;
 
-interface Properties {
+interface Props {
   filter: Signal<LogFilter>;
-  /** The one resource whose log this is. */
+  /** The only resource of the log; undefined if there are several. */
   resource: string | undefined;
-  /** The reader may choose whose lines to see. */
-  choosable: boolean;
-  /** Of the file that they are saved in. */
-  name: string;
-  /** Lines before this number were cleared away. */
-  floor: number;
-  matches: MatchCounter;
+  /** The user may choose which resources to show. */
+  canChooseResources: boolean;
+  /** The name of the downloaded file. */
+  fileName: string;
+  /** Lines before this number were cleared. */
+  clearedBefore: number;
+  matchCounter: MatchCounter;
   onJump: (what: JumpTarget) => void;
   onClear: () => void;
 }
 
-export function Toolbar({
+export function LogToolbar({
   filter,
   resource,
-  choosable,
-  name: file,
-  floor,
-  matches,
+  canChooseResources,
+  fileName: file,
+  clearedBefore,
+  matchCounter,
   onJump,
   onClear,
-}: Properties) {
+}: Props) {
   const change = (part: Partial<LogFilter>) => (filter.value = { ...filter.peek(), ...part });
   return (
     <div class="log-tools">
       <div class="toolbar" role="group" aria-label="Which lines">
-        <Search filter={filter} change={change} matches={matches} onJump={onJump} />
+        <SearchField filter={filter} change={change} matches={matchCounter} onJump={onJump} />
         <select
           aria-label="Level"
           value={filter.value.level}
@@ -71,36 +71,46 @@ export function Toolbar({
           <option value="build">Build</option>
           <option value="runtime">Runtime</option>
         </select>
-        {choosable ? <Resources filter={filter} change={change} /> : null}
-        {resource === undefined ? null : <Sections resource={resource} filter={filter} change={change} />}
+        {canChooseResources ? <ResourceMenu filter={filter} change={change} /> : null}
+        {resource === undefined ? null : (
+          <SectionSelect resource={resource} filter={filter} change={change} />
+        )}
         <span class="pair" role="group" aria-label="Errors">
           <button type="button" title="Previous error (E)" onClick={() => onJump("previous error")}>
-            ↑ <ErrorWord />
+            ↑ <ErrorLabel />
           </button>
           <button type="button" title="Next error (e)" onClick={() => onJump("next error")}>
-            ↓ <ErrorWord />
+            ↓ <ErrorLabel />
           </button>
         </span>
         <span class="log-options">
-          <button type="button" class="quiet" onClick={() => void copyLines(logQuery(filter.peek()), floor)}>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => void copyLines(logQuery(filter.peek()), clearedBefore)}
+          >
             Copy
           </button>
-          <a class="button quiet" href={logDownloadUrl(logQuery(filter.value), floor, file)} download="">
+          <a
+            class="button quiet"
+            href={logDownloadUrl(logQuery(filter.value), clearedBefore, file)}
+            download=""
+          >
             Download
           </a>
           <button type="button" class="quiet" onClick={onClear}>
-            {floor > 0 ? "Show cleared" : "Clear"}
+            {clearedBefore > 0 ? "Show cleared" : "Clear"}
           </button>
         </span>
       </div>
-      <SearchNote filter={filter.value} matches={matches} />
-      <Chips filter={filter} change={change} />
+      <SearchNotice filter={filter.value} matches={matchCounter} />
+      <FieldFilters filter={filter} change={change} />
     </div>
   );
 }
 
-/** Where there is little room, by the sign that such lines have. */
-function ErrorWord() {
+/** On small screens, the icon that error lines have. */
+function ErrorLabel() {
   return (
     <>
       <span class="error-word">Error</span>
@@ -113,11 +123,11 @@ function ErrorWord() {
 
 export async function copyLines(query: string, floor: number): Promise<void> {
   try {
-    const text = await fetchLogText(query, floor, MOST_COPIED);
+    const text = await fetchLogText(query, floor, MAX_COPIED_LINES);
     const lines = text === "" ? 0 : text.trimEnd().split("\n").length;
     if (!(await copyText(text))) throw new Error("this browser does not let the page copy");
     showToast(
-      `Copied ${lines.toLocaleString()} ${lines === 1 ? "line" : "lines"}${lines >= MOST_COPIED ? ", the newest ones" : ""}`,
+      `Copied ${lines.toLocaleString()} ${lines === 1 ? "line" : "lines"}${lines >= MAX_COPIED_LINES ? ", the newest ones" : ""}`,
     );
   } catch (error) {
     showToast(`Not copied: ${errorMessage(error)}`);
@@ -128,11 +138,11 @@ export function downloadLines(query: string, floor: number, name: string): void 
   downloadFile(logDownloadUrl(query, floor, name));
 }
 
-/** Why nothing is found or marked. */
-function SearchNote({ filter, matches }: { filter: LogFilter; matches: MatchCounter }) {
+/** Says why nothing is found or highlighted. */
+function SearchNotice({ filter, matches }: { filter: LogFilter; matches: MatchCounter }) {
   const failure = matches.failure.value;
-  // Where only matches are wanted, it is said in their place.
-  const said =
+  // When only matches are shown, the message replaces the lines instead.
+  const note =
     failure !== undefined && !filter.onlyMatches
       ? readableFailure(failure)
       : failure === undefined
@@ -140,14 +150,14 @@ function SearchNote({ filter, matches }: { filter: LogFilter; matches: MatchCoun
         : "";
   return (
     <div role="status">
-      {said && filter.term ? <p class={`search-note${failure ? " failed" : ""}`}>{said}</p> : null}
+      {note && filter.term ? <p class={`search-note${failure ? " failed" : ""}`}>{note}</p> : null}
     </div>
   );
 }
 
 type Change = (part: Partial<LogFilter>) => void;
 
-function Search({
+function SearchField({
   filter,
   change,
   matches,
@@ -159,7 +169,7 @@ function Search({
   onJump: (what: JumpTarget) => void;
 }) {
   const { term, onlyMatches } = filter.value;
-  const pressed = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
     onJump(event.shiftKey ? "previous match" : "next match");
@@ -175,7 +185,7 @@ function Search({
         value={term}
         class={regexSource(term) === undefined ? "" : "mono"}
         onInput={(event) => change({ term: event.currentTarget.value })}
-        onKeyDown={pressed}
+        onKeyDown={onKeyDown}
       />
       {term === "" ? null : (
         <>
@@ -207,15 +217,15 @@ function Search({
   );
 }
 
-/** Several resources together. */
-function Resources({ filter, change }: { filter: Signal<LogFilter>; change: Change }) {
+/** Chooses the resources whose lines are shown. */
+function ResourceMenu({ filter, change }: { filter: Signal<LogFilter>; change: Change }) {
   const chosen = filter.value.resources;
-  const wanted = useSignal("");
-  const text = wanted.value.trim().toLowerCase();
-  // What was chosen when it was opened comes first, so that it can be taken back.
-  const first = useSignal<readonly string[]>([]);
-  const names = [...new Set([...first.value, ...session.names.value])];
-  const put = (name: string, on: boolean) =>
+  const nameFilter = useSignal("");
+  const text = nameFilter.value.trim().toLowerCase();
+  // The resources that were chosen when the menu opened come first, to be found again easily.
+  const chosenWhenOpened = useSignal<readonly string[]>([]);
+  const names = [...new Set([...chosenWhenOpened.value, ...session.names.value])];
+  const setChosen = (name: string, on: boolean) =>
     change({ resources: on ? [...chosen, name] : chosen.filter((other) => other !== name) });
   return (
     <Menu
@@ -223,8 +233,8 @@ function Resources({ filter, change }: { filter: Signal<LogFilter>; change: Chan
         chosen.length === 0 ? "All resources" : chosen.length === 1 ? chosen[0] : `${chosen.length} resources`
       }
       onOpen={() => {
-        first.value = chosen;
-        wanted.value = "";
+        chosenWhenOpened.value = chosen;
+        nameFilter.value = "";
       }}
     >
       {() => (
@@ -233,8 +243,8 @@ function Resources({ filter, change }: { filter: Signal<LogFilter>; change: Chan
             type="search"
             placeholder="Filter"
             aria-label="Filter these resources by name"
-            value={wanted.value}
-            onInput={(event) => (wanted.value = event.currentTarget.value)}
+            value={nameFilter.value}
+            onInput={(event) => (nameFilter.value = event.currentTarget.value)}
           />
           <button
             type="button"
@@ -251,7 +261,7 @@ function Resources({ filter, change }: { filter: Signal<LogFilter>; change: Chan
                 <input
                   type="checkbox"
                   checked={chosen.includes(name)}
-                  onChange={(event) => put(name, event.currentTarget.checked)}
+                  onChange={(event) => setChosen(name, event.currentTarget.checked)}
                 />
                 {name}
               </label>
@@ -262,8 +272,8 @@ function Resources({ filter, change }: { filter: Signal<LogFilter>; change: Chan
   );
 }
 
-/** One pod or container of a resource that had several. */
-function Sections({
+/** Chooses one pod or container of the resource. */
+function SectionSelect({
   resource,
   filter,
   change,
@@ -273,21 +283,21 @@ function Sections({
   change: Change;
 }) {
   const sections = useSignal<readonly string[]>([]);
-  // There are others when its pods are others, and as soon as these have said something.
+  // Changes with the resource's pods, and when they become ready.
   const pods = useComputed(() => {
     const { podName, podRestarts, allContainersReady } =
       session.resource(resource)?.value.status.k8sResourceInfo ?? {};
     return [podName, podRestarts, allContainersReady].join();
   });
-  const look = () =>
+  const loadSections = () =>
     liveLog.sections(resource).then(
       (found) => (sections.value = found),
-      // Without it there is nothing to choose; the log says why if there is no connection.
+      // Without sections there is nothing to choose; the log shows why a request failed.
       () => {},
     );
   useEffect(() => {
-    void look();
-    const timer = setTimeout(() => void look(), FIRST_WORDS);
+    void loadSections();
+    const timer = setTimeout(() => void loadSections(), FIRST_OUTPUT_DELAY);
     return () => clearTimeout(timer);
   }, [resource, pods.value]);
   const options = labelSections(resource, sections.value);
@@ -295,7 +305,7 @@ function Sections({
   return (
     <select
       aria-label="Pod or container"
-      onFocus={() => void look()}
+      onFocus={() => void loadSections()}
       value={filter.value.span ?? ""}
       onChange={(event) => change({ span: event.currentTarget.value || undefined })}
     >
@@ -309,7 +319,7 @@ function Sections({
   );
 }
 
-function Chips({ filter, change }: { filter: Signal<LogFilter>; change: Change }) {
+function FieldFilters({ filter, change }: { filter: Signal<LogFilter>; change: Change }) {
   const fields = filter.value.fields;
   if (fields.length === 0) return null;
   return (

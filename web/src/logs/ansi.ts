@@ -1,12 +1,12 @@
 /**
- * Terminal output → styled pieces of text. Never HTML: what comes out is text and class names.
+ * Parses terminal output into styled texts. The result contains texts and class names, never HTML.
  *
- * Colours (16, 256 and 24 bit), bold, dim, italic, underline, inverse and strike are kept; every other control
- * sequence is dropped. Each line starts without style.
+ * Colours (16, 256 and 24 bit), bold, dim, italic, underline, inverse and strike are kept; all other control
+ * sequences are dropped. Every line starts without a style.
  */
 
 export interface Style {
-  /** An index 0–255, or `rgb(…)`. */
+  /** A colour index from 0 to 255, or `rgb(…)`. */
   foreground?: number | string;
   background?: number | string;
   bold?: true;
@@ -24,7 +24,8 @@ export interface StyledText {
 
 const noStyle: Style = Object.freeze({});
 
-// CSI, OSC (ended by BEL or ST; an open one runs to the end), other two-character escapes, and stray controls but tab.
+// CSI, OSC (ended by BEL or ST, otherwise by the end of the line), two-character escapes, and control characters
+// except tab.
 const controlSequence =
   // eslint-disable-next-line no-control-regex
   /\x1b\[([0-9:;<=>?]*)[ -/]*([@-~]|$)|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f]/g;
@@ -34,12 +35,12 @@ export function parseAnsi(line: string): StyledText[] {
   if (!hasControlCharacters(text)) {
     return text === "" ? [] : [{ text, style: noStyle }];
   }
-  const pieces: StyledText[] = [];
+  const result: StyledText[] = [];
   let style = noStyle;
   let from = 0;
   const push = (until: number) => {
     if (until > from) {
-      pieces.push({ text: text.slice(from, until), style });
+      result.push({ text: text.slice(from, until), style });
     }
   };
   for (const match of text.matchAll(controlSequence)) {
@@ -50,22 +51,22 @@ export function parseAnsi(line: string): StyledText[] {
     }
   }
   push(text.length);
-  return pieces;
+  return result;
 }
 
-/** The text alone, for searching. */
+/** Returns the text without control sequences. */
 export function stripAnsi(line: string): string {
   const text = afterLastCarriageReturn(line);
   return hasControlCharacters(text) ? text.replace(controlSequence, "") : text;
 }
 
-/** A carriage return starts the line over, as progress bars do. */
+/** Returns what a terminal shows: a carriage return overwrites the line, as progress bars do. */
 function afterLastCarriageReturn(line: string): string {
-  const at = line.lastIndexOf("\r");
-  if (at < 0) {
+  const index = line.lastIndexOf("\r");
+  if (index < 0) {
     return line;
   }
-  return at === line.length - 1 ? afterLastCarriageReturn(line.slice(0, at)) : line.slice(at + 1);
+  return index === line.length - 1 ? afterLastCarriageReturn(line.slice(0, index)) : line.slice(index + 1);
 }
 
 function hasControlCharacters(text: string): boolean {
@@ -121,7 +122,7 @@ function parseExtendedColor(codes: number[]): [color: number | string | undefine
   return [undefined, 1];
 }
 
-/** The first 16 come from the theme (a class), the rest are fixed. */
+/** Returns the CSS of a colour above 15. The first 16 colours belong to the theme and are classes. */
 export function extendedColorToCss(index: number): string {
   if (index >= 232) {
     const gray = 8 + (index - 232) * 10;

@@ -1,11 +1,11 @@
-/** Styles of terminal output as class names and colours. */
+/** Converts styles of terminal output to class names and CSS colours. */
 
 import { extendedColorToCss, type Style } from "./ansi";
 
 export function styleToCss(style: Style): { classes: string; colors: Record<string, string> | undefined } {
   const classes: string[] = [];
   const colors: Record<string, string> = {};
-  // Inverse without colours is a class of its own: the theme knows what it inverts.
+  // Inverse without colours is a class, because the theme defines the colours to swap.
   const swapsColors = style.inverse && (style.foreground !== undefined || style.background !== undefined);
   const foreground = swapsColors ? style.background : style.foreground;
   const background = swapsColors ? style.foreground : style.background;

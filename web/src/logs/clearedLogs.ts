@@ -1,21 +1,21 @@
-/** What of each log was cleared away. */
+/** Up to which line each log was cleared. */
 
 import { signal } from "@preact/signals";
 
-/** Lines are counted anew by each session: a number of one means nothing in another. */
+/** By session and log: every session numbers its lines from the start. */
 const clearedBefore = signal<ReadonlyMap<string, number>>(new Map());
 
-/** `log` is whose it is: a resource's name, or what the log of several is called. */
+/** `log` is the name of a resource, or `(all)` or `(starred)`. */
 function logKey(session: string, log: string): string {
   return `${session}\n${log}`;
 }
 
-/** Lines before this number are hidden. */
+/** Returns the number of the first line that was not cleared. */
 export function getClearedBefore(session: string, log: string): number {
   return clearedBefore.value.get(logKey(session, log)) ?? 0;
 }
 
-/** Hides what there is up to a number, or shows again what was hidden. */
+/** Clears the log up to a line number, or shows cleared lines again. */
 export function toggleCleared(session: string, log: string, end: number): void {
   const next = new Map(clearedBefore.peek());
   const key = logKey(session, log);

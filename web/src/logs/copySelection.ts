@@ -1,12 +1,12 @@
 /**
- * What a selection in the log copies: the lines as they were logged, one per row, without times and names beside them.
- * A part of a line copies that part.
+ * The text that a selection in the log copies: lines as they were logged, one per row, without times and names. A
+ * part of a line copies that part.
  */
 
 import type { Line } from "../generated/protocol";
 import { stripAnsi } from "./ansi";
 
-/** Undefined: the selection is not one of lines, and copies what the browser takes it for. */
+/** Returns undefined if the selection does not contain lines: then the browser's default applies. */
 export function selectedLogText(
   selection: Selection | null,
   log: Element,
@@ -15,37 +15,37 @@ export function selectedLogText(
   if (!selection || selection.rangeCount === 0 || selection.isCollapsed) return undefined;
   const range = selection.getRangeAt(0);
   const rows = [...log.querySelectorAll<HTMLElement>(".line")].filter((row) => range.intersectsNode(row));
-  const parts = rows.map((row) => selectedPartOf(row, range));
-  // The ends of a selection often lie beside the text: in the gutter, or where the next row begins.
-  while (parts.at(-1)?.text === "" && parts.length > 1) parts.pop();
-  while (parts[0]?.text === "" && parts.length > 1) parts.shift();
-  const [first] = parts;
-  if (!first || (parts.length === 1 && first.text === "")) return undefined;
-  // Within one field of a line with fields, that text is meant.
-  if (parts.length === 1 && first.inOneField) return undefined;
-  return parts
-    .map(({ row, text, whole, structured }) => {
+  const selectedRows = rows.map((row) => selectedPartOf(row, range));
+  // A selection often starts or ends outside the text: in the gutter, or at the start of the next row.
+  while (selectedRows.at(-1)?.text === "" && selectedRows.length > 1) selectedRows.pop();
+  while (selectedRows[0]?.text === "" && selectedRows.length > 1) selectedRows.shift();
+  const [first] = selectedRows;
+  if (!first || (selectedRows.length === 1 && first.text === "")) return undefined;
+  // Within one field of a JSON line, only the selected text is copied.
+  if (selectedRows.length === 1 && first.isWithinOneField) return undefined;
+  return selectedRows
+    .map(({ row, text, isWholeLine, isJson }) => {
       const line = lineOf(Number(row.dataset["seq"]));
-      return line && (whole || structured) ? stripAnsi(line.text) : text;
+      return line && (isWholeLine || isJson) ? stripAnsi(line.text) : text;
     })
     .join("\n");
 }
 
 interface SelectedRow {
   row: HTMLElement;
-  /** The selected text, without what the page adds to it. */
+  /** The selected text as it was logged. */
   text: string;
-  /** All of the line's text is selected. */
-  whole: boolean;
-  /** The line is shown as fields. */
-  structured: boolean;
-  inOneField: boolean;
+  /** The whole text of the line is selected. */
+  isWholeLine: boolean;
+  /** The line is shown as JSON fields. */
+  isJson: boolean;
+  isWithinOneField: boolean;
 }
 
 function selectedPartOf(row: HTMLElement, range: Range): SelectedRow {
   const content = row.querySelector(":scope > .structured, :scope > .text");
-  const structured = content?.classList.contains("structured") ?? false;
-  if (!content) return { row, text: "", whole: false, structured, inOneField: false };
+  const isJson = content?.classList.contains("structured") ?? false;
+  if (!content) return { row, text: "", isWholeLine: false, isJson, isWithinOneField: false };
   const fullRange = document.createRange();
   fullRange.selectNodeContents(content);
   const selectedRange = fullRange.cloneRange();
@@ -61,9 +61,9 @@ function selectedPartOf(row: HTMLElement, range: Range): SelectedRow {
   return {
     row,
     text,
-    whole: text === textOfRange(fullRange),
-    structured,
-    inOneField: structured && field !== null && field !== undefined && content.contains(field),
+    isWholeLine: text === textOfRange(fullRange),
+    isJson,
+    isWithinOneField: isJson && field !== null && field !== undefined && content.contains(field),
   };
 }
 
@@ -71,7 +71,7 @@ function closestElement(node: Node): Element | null {
   return node instanceof Element ? node : node.parentElement;
 }
 
-/** Without notes and buttons that stand in a text that is too long to be shown. */
+/** Returns the text without the notes and buttons of a shortened line. */
 function textOfRange(range: Range): string {
   const copy = range.cloneContents();
   copy.querySelectorAll(".cut-note, .more, .unfold").forEach((element) => element.remove());

@@ -1,4 +1,4 @@
-/** Cutting styled pieces of text where marks and links begin and end. */
+/** Splits styled texts where highlighted matches and links start and end. */
 
 import type { StyledText } from "./ansi";
 import { safeMatches } from "./regexSafety";
@@ -15,16 +15,16 @@ interface Range {
 
 const urlPattern = /\bhttps?:\/\/[^\s<>"'`\\^{}|]+/g;
 
-/** A longer text is not looked through for links: nobody reads them there. */
+/** Links in longer texts are not worth the time to find them. */
 const MAX_LINK_SEARCH = 8_000;
 
-/** Addresses in a text, without the punctuation that ends a sentence around them. */
+/** Returns the URLs in a text, without the punctuation of the sentence around them. */
 export function findLinks(text: string): Range[] {
   if (text.length > MAX_LINK_SEARCH || !text.includes("://")) return [];
   const links: Range[] = [];
   for (const match of text.matchAll(urlPattern)) {
     let address = match[0].replace(/[.,;:!?]+$/, "");
-    // A bracket that was opened before the address is not part of it.
+    // A closing bracket belongs to the sentence if it was opened before the URL.
     while (/[)\]]$/.test(address) && !isBalanced(address)) address = address.slice(0, -1);
     if (URL.canParse(address)) links.push({ from: match.index, to: match.index + address.length });
   }
@@ -36,10 +36,10 @@ function isBalanced(text: string): boolean {
   return count("(") === count(")") && count("[") === count("]");
 }
 
-export function findMatches(text: string, marker: RegExp | undefined): Range[] {
-  if (!marker) return [];
-  // An expression may match nothing, everywhere.
-  return safeMatches(text, marker)
+export function findMatches(text: string, highlight: RegExp | undefined): Range[] {
+  if (!highlight) return [];
+  // A regular expression may match the empty string.
+  return safeMatches(text, highlight)
     .filter(([match]) => match !== "")
     .map(({ 0: match, index }) => ({ from: index, to: index + match.length }));
 }
@@ -52,7 +52,7 @@ export function decorate(pieces: readonly StyledText[], marker: RegExp | undefin
     return pieces.map((piece) => ({ ...piece, isMatch: false, href: undefined }));
   }
   const cuts = [...new Set([...matches, ...links].flatMap(({ from, to }) => [from, to]))];
-  cuts.sort((one, other) => one - other);
+  cuts.sort((a, other) => a - other);
   const inside = (ranges: readonly Range[], at: number) =>
     ranges.find(({ from, to }) => from <= at && at < to);
   const decorated: DecoratedText[] = [];

@@ -1,4 +1,4 @@
-/** How lines are shown; remembered by the browser. */
+/** How lines are displayed; saved by the browser. */
 
 import { signal } from "@preact/signals";
 import { loadSetting, saveSetting } from "../model/savedSettings";
@@ -7,21 +7,21 @@ import { labelWidth, NameLabels, type LabelWidth } from "./nameLabels";
 export interface DisplayOptions {
   showTimes: boolean;
   wrap: boolean;
-  /** JSON objects as message and fields. */
+  /** Shows JSON objects as a message and fields. */
   parseJson: boolean;
-  /** Labels that say whose line it is; undefined where all lines are of one resource. */
+  /** Labels of resource names; undefined if all lines belong to one resource. */
   nameLabels: NameLabels | undefined;
   highlight: RegExp | undefined;
-  /** The text that is searched for, in small letters; of an expression nothing. */
+  /** The search text in lower case; empty for a regular expression. */
   searchText: string;
-  /** Where the permanent link to a line leads, without its number. */
+  /** The query string of a link to a line, without the line's number. */
   lineUrl: string;
 }
 
-/** On a small screen there is no room for them, unless somebody wants them. */
+/** On small screens, times are off by default to save room. */
 const isWideScreen = !globalThis.matchMedia?.("(max-width: 680px)").matches;
 
-/** The labels of each width, as long as the page is open. */
+/** The labels of each width, kept as long as the page is open so that they stay the same. */
 const labelsByWidth = new Map<LabelWidth, NameLabels>();
 
 function labelsOfWidth(width: LabelWidth): NameLabels {
@@ -30,7 +30,7 @@ function labelsOfWidth(width: LabelWidth): NameLabels {
   return labels;
 }
 
-/** The labels of resources that fit on the screen. */
+/** The labels that fit the current width of the screen. */
 export const currentNameLabels = signal(labelsOfWidth(labelWidth(globalThis.innerWidth ?? Infinity)));
 globalThis.addEventListener?.(
   "resize",
@@ -54,7 +54,7 @@ export function toggleDisplayOption(name: (typeof displayToggles)[number]["name"
   saveSetting(name, found.setting.peek());
 }
 
-/** In pixels. Rows are of one height, into which the largest fit. */
+/** In pixels. All rows have the same height, which fits the largest size. */
 export const textSizes = [
   { name: "small", label: "Small letters", pixels: 11 },
   { name: "normal", label: "Normal letters", pixels: 12.5 },
@@ -70,8 +70,8 @@ export const textSize = signal<TextSize>(loadSetting("size", textSizes[DEFAULT_S
 
 const sizeIndex = () => textSizes.findIndex(({ name }) => name === textSize.value);
 
-/** What was remembered may be of another lilt. */
-export function pixels(): number {
+/** The saved size may be one that this version of lilt does not know. */
+export function textSizePixels(): number {
   return (textSizes[sizeIndex()] ?? textSizes[DEFAULT_SIZE]).pixels;
 }
 

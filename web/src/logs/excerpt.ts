@@ -1,22 +1,24 @@
-/** Which part of a very long line is drawn: a megabyte in one row would stop the page. The log has all of it. */
+/** Chooses which part of a very long line is rendered: a megabyte in one row would freeze the page. */
 
 import { stripAnsi } from "./ansi";
 
-/** At first. */
+/** How many characters are shown at first. */
 export const INITIAL_LENGTH = 8_000;
-/** And so much more each time somebody wants it. */
+/** How many more are shown with each click on "Show more". */
 export const EXPAND_STEP = 100_000;
-/** Before what is sought. */
+/** How many characters are shown before a match. */
 const CONTEXT_LENGTH = 40;
 
 export interface Excerpt {
   text: string;
-  /** So many characters are left out, before it and behind it. */
+  /** The numbers of characters that are left out before and after the text. */
   before: number;
   after: number;
 }
 
-/** `sought` is a text in small letters; what it is found in is shown even if it is far from the beginning. */
+/**
+ * Returns the excerpt of a text. A match is shown even if it is far from the start; `searchText` is in lower case.
+ */
 export function excerpt(text: string, searchText: string, expandCount: number): Excerpt {
   if (text.length <= INITIAL_LENGTH) return { text, before: 0, after: 0 };
   if (expandCount > 0) return sliceExcerpt(text, 0, INITIAL_LENGTH + expandCount * EXPAND_STEP);

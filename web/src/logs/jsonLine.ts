@@ -1,39 +1,39 @@
-/** Lines that are JSON objects, as programs with structured logs write them. */
+/** Parses lines that are JSON objects, as structured loggers write them. */
 
 import type { Line } from "../generated/protocol";
 import { stripAnsi } from "./ansi";
 
 export interface Field {
-  /** `request.path` for a member of a member. */
+  /** For a nested field, for example `request.path`. */
   path: string;
-  /** Texts as they are, all else as JSON; the same as the session compares. */
+  /** Strings as they are, other values as JSON: the form in which the session filters by fields. */
   value: string;
 }
 
 export interface JsonLine {
-  /** What the line says, if one of its fields is for that. */
+  /** The value of the message field, if there is one. */
   message: string;
   level: string;
-  /** All fields, in order. */
+  /** All fields, in their order. */
   fields: readonly Field[];
-  /** Those that are shown beside the message. */
+  /** The fields shown beside the message. */
   otherFields: readonly Field[];
 }
 
 const MESSAGE_FIELDS = ["message", "msg", "event"];
 const LEVEL_FIELDS = ["level", "severity", "lvl", "levelname"];
-/** The line has its own. */
+/** Not shown, because every line has its own time. */
 const TIME_FIELDS = ["time", "timestamp", "ts", "@timestamp"];
 
-/** Longer ones are shown as they are. */
+/** Longer lines are shown as text. */
 const MAX_LENGTH = 20_000;
 const MAX_DEPTH = 4;
 
 const cache = new WeakMap<Line, JsonLine | null>();
 
 export function parseJsonLine(line: Line): JsonLine | undefined {
-  const found = cache.get(line);
-  if (found !== undefined) return found ?? undefined;
+  const cached = cache.get(line);
+  if (cached !== undefined) return cached ?? undefined;
   const structure = parseJsonText(line.text);
   cache.set(line, structure ?? null);
   return structure;

@@ -1,14 +1,14 @@
 /** The line that keys are about. */
 
 import type { Line } from "../generated/protocol";
-import type { Seen } from "./LogLines";
+import type { VisibleRange } from "./LogLines";
 import { findRowIndex } from "./logWindow";
 
 /** The row that a step leads to. Whoever has gone elsewhere since the last step begins with what is in sight. */
 export function nextCursorIndex(
   rows: readonly Line[],
   current: number | undefined,
-  seen: Seen,
+  seen: VisibleRange,
   by: 1 | -1,
 ): number {
   const isVisible = current !== undefined && current >= seen.first && current <= seen.last;

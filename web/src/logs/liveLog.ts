@@ -1,4 +1,4 @@
-/** The session's log, as the page gets it: pages over HTTP, what comes over the WebSocket. */
+/** The log of the running session: pages are read over HTTP, new lines arrive over the WebSocket. */
 
 import { signal } from "@preact/signals";
 import { fetchOk } from "../connection/http";
@@ -11,15 +11,15 @@ type LinesMessage = Extract<ServerMessage, { type: "lines" }>;
 interface Subscription {
   follow: number;
   query: string;
-  /** Where to go on after a lost connection. */
+  /** The line to continue with after a reconnect. */
   next: number;
   receive: Receive;
 }
 
-/** A page of lines that one has asked for, or why not. */
+/** Fetches a page of lines or another JSON document. Throws a `RejectedQueryError` for an invalid query. */
 async function fetchLogJson<Body>(address: string, abort: AbortSignal | null): Promise<Body> {
   const response = await fetch(address, { signal: abort }).catch((error: unknown) => {
-    // Browsers have no good word for it.
+    // The messages of browsers differ and say little.
     throw error instanceof TypeError ? new Error("no connection to lilt") : error;
   });
   if (!response.ok) {
@@ -30,9 +30,9 @@ async function fetchLogJson<Body>(address: string, abort: AbortSignal | null): P
 }
 
 export class LiveLog implements LogSource, LineCounter {
-  /** Of which lines there are: from the oldest that is kept to the number that the next one gets. */
+  /** The numbers of the oldest stored line and of the next line. */
   readonly extent = signal({ begin: 0, end: 0 });
-  /** Changes when the log is another one: what was known of it means nothing any more. */
+  /** The id of the session; a new session has a new log. */
   readonly session = signal("");
 
   #subscription: Subscription | undefined;
@@ -73,7 +73,7 @@ export class LiveLog implements LogSource, LineCounter {
     subscription.receive(message.lines, message.next, message.gap ?? false);
   }
 
-  /** A connection is there, for the first time or again. */
+  /** The connection was opened or reopened. */
   onHello(session: string): void {
     if (this.session.peek() !== session) {
       this.#subscription = undefined;
@@ -83,23 +83,23 @@ export class LiveLog implements LogSource, LineCounter {
     }
   }
 
-  /** When there is no connection, it is asked for as soon as there is one. */
+  /** Without a connection, `onHello` subscribes again. */
   #subscribe({ follow, query, next }: Subscription): void {
     this.send({ type: "follow", follow, query, from: next });
   }
 }
 
-/** A question that leaves out lines before this number, which were cleared away. */
+/** Returns query parameters that leave out cleared lines. */
 function withClearedBefore(query: string, floor: number): string {
   return `${floor > 0 ? `&from=${floor}` : ""}${query && `&${query}`}`;
 }
 
-/** Where a browser gets the lines as a file of text. */
+/** Returns the URL that downloads the log as a text file. */
 export function logDownloadUrl(query: string, floor: number, name: string): string {
   return `/api/logs?format=text&download=${encodeURIComponent(name)}${withClearedBefore(query, floor)}`;
 }
 
-/** The last of the wanted lines as text. */
+/** Returns the last `lines` matching lines as text. */
 export async function fetchLogText(query: string, floor: number, lines: number): Promise<string> {
   const response = await fetchOk(`/api/logs?format=text&tail=${lines}${withClearedBefore(query, floor)}`);
   return response.text();

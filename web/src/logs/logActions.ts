@@ -1,4 +1,4 @@
-/** What keys and the palette do with the log that is shown. All of it is undefined where none is. */
+/** What shortcuts and the command palette can do with the open log. Without a log, all actions are undefined. */
 
 export type JumpTarget = "next match" | "previous match" | "next error" | "previous error";
 
@@ -6,13 +6,13 @@ export interface LogActions {
   jump: (what: JumpTarget) => void;
   follow: () => void;
   clear: () => void;
-  /** Shows all lines again; false if they are shown. */
+  /** Shows all lines again. Returns false if they are shown already. */
   clearFilter: () => boolean;
   copy: () => void;
   download: () => void;
-  /** To the line before or behind the current one. */
+  /** Moves to the previous or next line. */
   moveCursor: (by: 1 | -1) => void;
-  /** What there is more of the current line: its fields, the rest of a long one. */
+  /** Expands the current line: its JSON fields, or the rest of a long line. */
   expandLine: () => void;
   /** Copies the link to the current line. */
   copyLineLink: () => void;
@@ -20,12 +20,12 @@ export interface LogActions {
 
 export const logActions: Partial<LogActions> = {};
 
-/** Until the function that it gives back is called. */
+/** Registers actions until the returned function is called. */
 export function registerLogActions(part: Partial<LogActions>): () => void {
   Object.assign(logActions, part);
   return () => {
     for (const name of Object.keys(part) as (keyof LogActions)[]) {
-      // Another log may have come already.
+      // The next log may have registered its own already.
       if (logActions[name] === part[name]) delete logActions[name];
     }
   };

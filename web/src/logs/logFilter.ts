@@ -1,22 +1,22 @@
-/** Which lines a reader wants, as the session is asked for them and as the page's address says it. */
+/** Which lines a log shows, as a query to the session and as the query string of the page's URL. */
 
 import type { Level, Source } from "../generated/protocol";
 
-/** A level and what is worse, or warnings alone. */
+/** A minimum level, or warnings alone. */
 export type LevelChoice = Level | "warnings";
 
 export interface LogFilter {
-  /** None: all of them, and lilt's own lines. */
+  /** If empty, all resources and lilt's own lines. */
   resources: readonly string[];
   source: Source | undefined;
   level: LevelChoice;
-  /** A text, or a regular expression between slashes; in both capitals and small letters are alike, as under Tilt. */
+  /** A text, or a regular expression between slashes. Both ignore case, as in Tilt. */
   term: string;
-  /** Lines without the term are hidden; else it is only marked. */
+  /** Hides lines without the term; otherwise matches are only highlighted. */
   onlyMatches: boolean;
-  /** A pod, or a container of it. */
+  /** The log section of a pod, container or server run. */
   span: string | undefined;
-  /** `path=value` of lines that are JSON objects. */
+  /** `path=value` of JSON lines. */
   fields: readonly string[];
 }
 
@@ -31,26 +31,26 @@ export const allLines: LogFilter = {
 };
 
 const levels: Record<LevelChoice, readonly Level[]> = {
-  // All levels is what goes without saying.
+  // All levels is the default of the session.
   info: [],
   warn: ["warn", "error"],
   warnings: ["warn"],
   error: ["error"],
 };
 
-/** `/…/` is a regular expression, anything else a text. */
+/** Returns the regular expression of a term between slashes; undefined for a text. */
 export function regexSource(term: string): string | undefined {
   return term.length > 2 && term.startsWith("/") && term.endsWith("/") ? term.slice(1, -1) : undefined;
 }
 
 function addTerm(query: URLSearchParams, term: string): void {
   const regex = regexSource(term);
-  // `(?-i)` in the expression takes it back.
+  // A `(?-i)` in the regular expression makes it case sensitive.
   if (regex !== undefined) query.append("match", `(?i)${regex}`);
   else if (term !== "") query.append("text", term);
 }
 
-/** For the session. */
+/** Returns the query of the lines to show. */
 export function logQuery(filter: LogFilter): string {
   const query = new URLSearchParams();
   for (const resource of filter.resources) query.append("resource", resource);
@@ -62,17 +62,17 @@ export function logQuery(filter: LogFilter): string {
   return query.toString();
 }
 
-/** What to look for from match to match. */
+/** Returns the query that finds the next match. */
 export function matchQuery(filter: LogFilter): string {
   return logQuery({ ...filter, onlyMatches: true });
 }
 
-/** What to look for from error to error: none of the headlines that come with a level. */
+/** Returns the query that finds the next error. */
 export function errorQuery(filter: LogFilter): string {
   return logQuery({ ...filter, level: "error" });
 }
 
-/** From the address; `resources` is what its path says. */
+/** Parses the query string of the page's URL. `resources` are those in its path. */
 export function filterFromUrl(search: string, resources: readonly string[]): LogFilter {
   const query = new URLSearchParams(search);
   const source = query.get("source");
@@ -88,7 +88,7 @@ export function filterFromUrl(search: string, resources: readonly string[]): Log
   };
 }
 
-/** For the address; of `resources` only what its path does not say. */
+/** Returns the query string for the page's URL. */
 export function filterToUrl(filter: LogFilter, inPath: boolean): URLSearchParams {
   const query = new URLSearchParams();
   if (!inPath) for (const resource of filter.resources) query.append("r", resource);

@@ -1,11 +1,11 @@
-/** Sections of log in label: pods, their containers, runs of a server. */
+/** Labels of log sections: pods, their containers, runs of a server. */
 
 export interface Section {
   span: string;
   label: string;
 }
 
-/** Names the sections of the log of a resource for people. A pod's are `pod:RESOURCE:POD` and `pod:RESOURCE:POD:CONTAINER`. */
+/** Labels the sections of a resource's log. Those of pods are `pod:RESOURCE:POD` and `pod:RESOURCE:POD:CONTAINER`. */
 export function labelSections(resource: string, spans: readonly string[]): Section[] {
   const ofPod = `pod:${resource}:`;
   return spans.map((span) => {

@@ -1,8 +1,8 @@
 /**
- * The part of a log that the page holds: some thousand wanted lines in a row, wherever the reader is.
+ * The part of a log that the page holds in memory: some thousand consecutive matching lines.
  *
- * More are fetched when the reader comes near an edge, and as many are let go at the other one, so that the page's
- * memory does not grow with the log. At the end of the log new lines come by themselves.
+ * More lines are loaded when the user scrolls near an edge, and lines at the other edge are dropped, so that memory
+ * does not grow with the log. At the end of the log, new lines are appended as they arrive.
  */
 
 import { signal } from "@preact/signals";
@@ -12,43 +12,43 @@ import { retryDelay } from "../connection/connection";
 
 export type PageStart = { from: number } | { before: number };
 
-/** Where lines come from. */
+/** Where lines are loaded from. */
 export interface LogSource {
   page(query: string, way: PageStart, count: number, abort: AbortSignal): Promise<LogPage>;
-  /** Calls back with lines as they come, until the function that it gives back is called. */
+  /** Calls `receive` with new lines until the returned function is called. */
   follow(query: string, from: number, receive: Receive): () => void;
 }
 
-/** The session has understood the question and does not answer it: asking again is of no use. */
+/** The session rejected the query: a retry would not help. */
 export class RejectedQueryError extends Error {}
 
-/** What could not be fetched: all that was asked for, or what is before the rows or behind them. */
+/** What could not be loaded: the whole window, or lines before or after it. */
 export type WindowPart = "whole" | "before" | "after";
 
 export interface LoadFailure {
   message: string;
-  /** It is asked for again by itself. */
+  /** It is retried automatically. */
   isTransient: boolean;
 }
 
 export type Receive = (lines: readonly Line[], next: number, gap: boolean) => void;
 
-/** Rows held at most, and the letters in them. */
+/** The limits of a window: its rows and their total text length. */
 export const MAX_ROWS = 4_000;
 export const MAX_TEXT = 6_000_000;
-/** Rows fetched at once. */
+/** Rows per request. */
 export const PAGE_SIZE = 500;
-/** And when one match is looked for, since headlines may come with it. */
+/** Smaller when a single match is searched, which may come with headlines. */
 const FIND_PAGE_SIZE = 20;
-/** Before the line that one jumps to. */
+/** Lines loaded before the line that the user jumps to. */
 const CONTEXT_LINES = 150;
-/** Pieces are not put together beyond this length. A row draws only the beginning of a long line (see LogRow). */
+/** Pieces are not joined beyond this length. A row renders only the start of a long line (see `LogRow`). */
 const MAX_ROW_LENGTH = 2_000_000;
 
-/** Past every line. */
+/** Greater than the number of any line. */
 const AFTER_LAST_LINE = Number.MAX_SAFE_INTEGER;
 
-/** A further piece of a line, put together with those before it; undefined if it is none. */
+/** Joins a line to the last row that it continues. Returns undefined if it is not a continuation. */
 function joinContinuation(last: Line | undefined, line: Line): Line | undefined {
   const belongsTogether =
     line.continues === true &&
@@ -60,8 +60,8 @@ function joinContinuation(last: Line | undefined, line: Line): Line | undefined 
 
 function appendLines(rows: Line[], lines: readonly Line[]): void {
   for (const line of lines) {
-    const whole = joinContinuation(rows.at(-1), line);
-    if (whole) rows[rows.length - 1] = whole;
+    const joinedLine = joinContinuation(rows.at(-1), line);
+    if (joinedLine) rows[rows.length - 1] = joinedLine;
     else if (line.continues !== true || line.text !== "") rows.push(line);
   }
 }
@@ -72,32 +72,32 @@ export class LogWindow {
   readonly loading = signal(true);
   readonly failures = signal<Partial<Record<WindowPart, LoadFailure>>>({});
   rows: Line[] = [];
-  /** Nothing wanted is before the first row, or behind the last one. */
+  /** There are no matching lines before the first or after the last row. */
   isAtStart = false;
   isAtEnd = false;
-  /** Other rows are being fetched: those that are held will be replaced. */
+  /** Other rows are loading and will replace all current ones. */
   isOpening = false;
-  /** The reader looks at older lines: they must not be let go for newer ones. */
+  /** The user reads older lines: they must not be dropped for new ones. */
   keepsOldRows = false;
 
-  /** Everything wanted between these two is in the rows. */
+  /** All matching lines from `#from` to before `#until` are in the rows. */
   #from = 0;
   #until = 0;
   #abort = new AbortController();
-  /** What is being fetched. Before it is opened nothing is to be fetched beside. */
+  /** Which sides are loading. Both, until the window is opened. */
   #isLoading = { before: true, after: true };
   #unfollow: (() => void) | undefined;
-  /** Ends the pauses before the next attempts. */
+  /** Functions that end the delay before a retry. */
   readonly #pendingRetries = new Set<() => void>();
 
   constructor(
     private readonly source: LogSource,
     private readonly query: string,
-    /** Lines before this number were cleared away. */
+    /** Lines before this number were cleared. */
     private readonly clearedBefore: number,
   ) {}
 
-  /** Shows the newest lines, and those that come. */
+  /** Loads the newest lines and follows the log. */
   async openAtEnd(): Promise<void> {
     await this.#open(async (abort) => {
       const page = await this.source.page(this.query, { before: AFTER_LAST_LINE }, PAGE_SIZE, abort);
@@ -105,14 +105,15 @@ export class LogWindow {
     });
   }
 
-  /** The line is among the rows. */
+  /** Returns whether the line is among the rows. */
   has(seq: number): boolean {
     return this.rows[findRowIndex(this.rows, seq)]?.seq === seq;
   }
 
   /**
-   * Shows this line, or where it would be, with what is around it. It takes as long as nobody answers. False: something
-   * else was asked for meanwhile.
+   * Loads the line, or the place where it would be, with the lines around it. Retries until it succeeds.
+   *
+   * Returns false if the window was opened elsewhere or closed meanwhile.
    */
   async openAt(seq: number): Promise<boolean> {
     return this.#open(async (abort) => {
@@ -131,7 +132,7 @@ export class LogWindow {
     });
   }
 
-  /** Fetches what is before the rows, or behind them, if that is not under way or there is nothing. */
+  /** Loads lines before or after the rows, unless they are loading or there are none. */
   async loadBefore(): Promise<void> {
     if (this.isAtStart || this.#isLoading.before) return;
     await this.#loadSide("before", async (abort) => {
@@ -153,13 +154,13 @@ export class LogWindow {
     });
   }
 
-  /** The nearest line of another question before or behind a line. */
+  /** Returns the nearest line that matches another query, before or after a line. */
   async find(query: string, way: PageStart, headlines: boolean): Promise<number | undefined> {
     let next: PageStart | undefined = way;
     while (next) {
       const page: LogPage = await this.source.page(query, next, FIND_PAGE_SIZE, this.#abort.signal);
       const forwards: boolean = "from" in next;
-      // Where updates begin is told with any level, but is not what a level is looked for by.
+      // Headlines of updates are sent for every level, but are not what a search for errors is after.
       const lines: Line[] = page.lines.filter((line) => headlines || line.headline !== true);
       const found = forwards ? lines[0] : lines.at(-1);
       if (found) return found.seq >= this.clearedBefore ? found.seq : undefined;
@@ -169,7 +170,7 @@ export class LogWindow {
     return undefined;
   }
 
-  /** Asks at once for what failed. What is held stays. */
+  /** Retries failed requests now. The rows stay. */
   retry(): void {
     for (const wake of this.#pendingRetries) wake();
   }
@@ -215,7 +216,7 @@ export class LogWindow {
     busy[side] = false;
   }
 
-  /** Until it works or something else is wanted, with pauses that grow. */
+  /** Retries until it succeeds or the window is opened elsewhere, with growing delays. */
   async #retryUntilDone(part: WindowPart, abort: AbortSignal, work: () => Promise<void>): Promise<void> {
     for (let attempt = 0; !abort.aborted; attempt++) {
       this.loading.value = true;
@@ -240,7 +241,7 @@ export class LogWindow {
     this.failures.value = failure ? { ...others, [part]: failure } : others;
   }
 
-  /** Undefined: until somebody wants it. */
+  /** Waits for the delay, or until `retry()` if it is undefined. */
   #waitForRetry(milliseconds: number | undefined): Promise<void> {
     return new Promise((done) => {
       const wake = () => {
@@ -272,7 +273,7 @@ export class LogWindow {
     this.#unfollow?.();
     this.#unfollow = this.source.follow(this.query, this.#until, (lines, next, gap) => {
       if (gap && this.keepsOldRows) {
-        // What is read stays; what was passed over is fetched when it is wanted.
+        // The rows stay; the skipped lines are loaded when the user scrolls there.
         this.#detachFromEnd();
         this.#notify();
         return;
@@ -285,7 +286,7 @@ export class LogWindow {
       appendLines(this.rows, lines);
       this.#until = next;
       if (this.keepsOldRows && this.#exceedsLimits()) {
-        // What is read stays; the rest is fetched when it is wanted.
+        // The rows stay; newer lines are loaded when the user scrolls there.
         this.#detachFromEnd();
       } else {
         this.#trimFront();
@@ -304,7 +305,7 @@ export class LogWindow {
     return this.rows.length > MAX_ROWS || textLength(this.rows) > MAX_TEXT;
   }
 
-  /** Lets go of the oldest rows, in steps so that it is cheap. */
+  /** Drops the oldest rows, many at once to do it rarely. */
   #trimFront(): void {
     if (!this.#exceedsLimits()) return;
     let drop = Math.max(0, this.rows.length - MAX_ROWS + PAGE_SIZE);
@@ -342,7 +343,7 @@ function textLength(rows: readonly Line[]): number {
   return rows.reduce((sum, row) => sum + row.text.length, 0);
 }
 
-/** Where a line is among rows, or the one that it would come behind; -1 before the first. */
+/** Returns the index of the row with this line number, otherwise of the last row before it; -1 if there is none. */
 export function findRowIndex(rows: readonly Line[], seq: number): number {
   let low = 0;
   let high = rows.length;

@@ -1,23 +1,23 @@
-/** How many lines of the whole session match what is searched for, and which of them one is at. */
+/** Counts how many lines of the session match the search, and which of them is the current one. */
 
 import { signal } from "@preact/signals";
 import { errorMessage } from "../connection/http";
 import type { LineCount } from "../generated/protocol";
 
-/** Who counts. */
+/** Counts matching lines; implemented by `LiveLog`. */
 export interface LineCounter {
   count(query: string, from: number, until: number | undefined, abort: AbortSignal): Promise<LineCount>;
 }
 
-/** A growing log is counted on this often. */
+/** How often new lines are counted, in milliseconds. */
 const RECOUNT_INTERVAL = 1_000;
 
 export class MatchCounter {
-  /** Undefined: not counted yet. */
+  /** Undefined until the first count. */
   readonly total = signal<number | undefined>(undefined);
-  /** Why it cannot be searched for. */
+  /** Why the search failed. */
   readonly failure = signal<string | undefined>(undefined);
-  /** The number of the match that one is at, from 1. */
+  /** The number of the current match, starting with 1. */
   readonly position = signal<number | undefined>(undefined);
 
   #abort = new AbortController();
@@ -30,7 +30,7 @@ export class MatchCounter {
 
   constructor(private readonly counter: LineCounter) {}
 
-  /** Counts the lines of a question from a line on. */
+  /** Starts to count the lines that match a query, from a line number on. */
   start(query: string, floor: number): void {
     this.stop();
     this.#abort = new AbortController();
@@ -49,7 +49,7 @@ export class MatchCounter {
     this.failure.value = undefined;
   }
 
-  /** The log has this many lines now. */
+  /** Called with the number of the next line when the log has grown. */
   logGrew(end: number): void {
     if (this.total.peek() === undefined || end <= this.#countedTo || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
@@ -58,7 +58,7 @@ export class MatchCounter {
     }, RECOUNT_INTERVAL);
   }
 
-  /** One is at this line; undefined: at none. */
+  /** Sets the current line; undefined if there is none. */
   async setCurrentLine(seq: number | undefined): Promise<void> {
     this.#positionAbort.abort();
     this.#positionAbort = new AbortController();
@@ -71,7 +71,7 @@ export class MatchCounter {
       const { count } = await this.#countAll(this.#floor, seq + 1, abort);
       if (!abort.aborted) this.position.value = count;
     } catch {
-      // Without a connection there is no number; the log says why.
+      // The position is unknown without a connection; the log shows the error.
       if (!abort.aborted) this.position.value = undefined;
     }
   }
@@ -110,10 +110,10 @@ export class MatchCounter {
   }
 }
 
-/** `3 of 12`, `12 matches`. */
+/** Returns for example `3 of 12` or `12 matches`. */
 export function matchSummary(position: number | undefined, total: number | undefined): string {
   if (total === undefined) return "";
-  // What came since the last count may be the one.
+  // The current match may be newer than the last count.
   const matchTotal = Math.max(total, position ?? 0);
   if (position !== undefined && position > 0)
     return `${position.toLocaleString()} of ${matchTotal.toLocaleString()}`;

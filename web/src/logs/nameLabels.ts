@@ -1,6 +1,6 @@
-/** Labels for the column of resource names before log lines. */
+/** Shortened names of resources, for the column before log lines. */
 
-/** Letters of a label, by the width of the screen (see logs.css). */
+/** Length of a label by width of the screen in pixels; logs.css has the same widths. */
 const WIDTHS = [
   [680, 8],
   [900, 11],
@@ -9,21 +9,21 @@ const WIDTHS = [
 
 export type LabelWidth = (typeof WIDTHS)[number][1];
 
-/** From the middle outwards: the ends of names tell most. */
+/** Returns the lengths of prefixes to try, the most balanced first: both ends of a name tell most about it. */
 function prefixLengths(width: number): number[] {
   const middle = Math.floor((width - 1) / 2);
-  const heads = Array.from({ length: width - 2 }, (_, at) => at + 1);
-  return heads.sort((one, other) => Math.abs(one - middle) - Math.abs(other - middle));
+  const lengths = Array.from({ length: width - 2 }, (_, at) => at + 1);
+  return lengths.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
 }
 
-/** Wide letters count twice. */
+/** Returns the number of columns in a monospace font: wide characters take two. */
 function displayWidth(text: string): number {
   let length = 0;
   for (const letter of text) length += letter > "\u02ff" ? 2 : 1;
   return length;
 }
 
-/** The first letters that fit. */
+/** Returns the longest prefix that fits. */
 function takeWidth(letters: readonly string[], maxWidth: number): string {
   let result = "";
   let remaining = maxWidth;
@@ -36,9 +36,8 @@ function takeWidth(letters: readonly string[], maxWidth: number): string {
 }
 
 /**
- * Gives each resource a label of a limited length that no other resource has: names that begin alike stay apart. As in the
- * terminal, a long name keeps its beginning, or, where another resource has that label already, both its ends. Labels
- * never change.
+ * Gives each resource a unique label of limited length, so that names with equal prefixes stay apart. As in the
+ * terminal, a long name keeps its start, or both its ends if that label is taken. Labels never change.
  */
 export class NameLabels {
   readonly #labels = new Map<string, string>();
@@ -60,14 +59,14 @@ export class NameLabels {
     if (displayWidth(name) <= this.width) return name;
     const letters = [...name];
     const reversed = [...letters].reverse();
-    const labels = prefixLengths(this.width).map((head) => {
-      const end = [...takeWidth(reversed, this.width - 1 - head)].reverse().join("");
-      return `${takeWidth(letters, head)}…${end}`;
+    const labels = prefixLengths(this.width).map((prefixLength) => {
+      const end = [...takeWidth(reversed, this.width - 1 - prefixLength)].reverse().join("");
+      return `${takeWidth(letters, prefixLength)}…${end}`;
     });
-    const found = [`${takeWidth(letters, this.width - 1)}…`, ...labels].find(
+    const unused = [`${takeWidth(letters, this.width - 1)}…`, ...labels].find(
       (label) => !this.#usedLabels.has(label),
     );
-    if (found !== undefined) return found;
+    if (unused !== undefined) return unused;
     for (let number = 2; ; number++) {
       const end = `…${number}`;
       const label = takeWidth(letters, this.width - end.length) + end;
@@ -76,7 +75,7 @@ export class NameLabels {
   }
 }
 
-/** How long labels are on a screen of so many pixels. */
+/** Returns the length of labels for a width of the screen in pixels. */
 export function labelWidth(pixels: number): LabelWidth {
   return WIDTHS.find(([most]) => pixels <= most)?.[1] ?? 15;
 }

@@ -1,18 +1,18 @@
 /**
- * Which expressions a browser can be trusted with. The session searches in linear time; a browser tries one way after the
- * other, and some expressions have so many that the page would hang.
+ * Protects the page from regular expressions that take too long. The session matches in linear time, but the
+ * browser's engine backtracks: with some expressions it would freeze the page.
  */
 
 import { signal } from "@preact/signals";
 
-/** What a line may take. In milliseconds. */
+/** The time that matching one line may take, in milliseconds. */
 const MAX_MATCH_TIME = 4;
-/** The first part that is tried, and how much longer the next one is. */
+/** The first prefix of a line that is tried, and the factor by which the next one is longer. */
 const FIRST_PREFIX = 12;
 const PREFIX_GROWTH = 1.5;
-/** Each makes the ways that there are more by a factor: with these, the first part is still short. */
+/** Every quantifier multiplies the ways to match: up to this number, the first prefix is still fast. */
 const MAX_QUANTIFIERS = 10;
-/** More marks in one line are no help to anybody. */
+/** More matches in one line are of no use. */
 export const MAX_MATCHES = 2_000;
 
 /** Expressions that took too long. */
@@ -20,19 +20,19 @@ const slowRegexes = signal<ReadonlySet<string>>(new Set());
 
 const regexKey = (marker: RegExp) => `${marker.flags} ${marker.source}`;
 
-/** There is only one way to match what repeats nothing. */
+/** Matches an expression with a quantifier; without one there is nothing to backtrack. */
 const hasQuantifier = /(?:^|[^\\])(?:\\\\)*[*+{]/;
 
-export function wasSlow(marker: RegExp): boolean {
-  return slowRegexes.value.has(regexKey(marker));
+export function wasSlow(regex: RegExp): boolean {
+  return slowRegexes.value.has(regexKey(regex));
 }
 
 interface Group {
-  /** What is in it may match in several ways. */
-  ambiguous: boolean;
-  /** The letters that its alternatives begin with; undefined: something else than a letter. */
+  /** Its content may match in several ways. */
+  isAmbiguous: boolean;
+  /** The first letters of its alternatives; undefined for one that does not start with a letter. */
   firstLetters: (string | undefined)[];
-  /** An alternative has just begun. */
+  /** The next token starts an alternative. */
   atAlternativeStart: boolean;
 }
 
@@ -40,11 +40,11 @@ const tokenPattern =
   /\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:[:=!]|<[=!]|P?<\w+>))?|[)|]|[*+?]\??|\{\d+(?:,\d*)?\}\??|[^]/g;
 
 /**
- * True if the time may double with every letter: something is repeated that can itself match in several ways. Some harmless
- * expressions are among those, too.
+ * Returns true if matching may take exponential time, because something is repeated that can itself match in several
+ * ways. True for some harmless expressions, too.
  */
 export function mayBacktrackExponentially(expression: string): boolean {
-  const outermost: Group = { ambiguous: false, firstLetters: [], atAlternativeStart: true };
+  const outermost: Group = { isAmbiguous: false, firstLetters: [], atAlternativeStart: true };
   const open: Group[] = [outermost];
   let lastClosed: Group | undefined;
   let quantifiers = 0;
@@ -52,22 +52,22 @@ export function mayBacktrackExponentially(expression: string): boolean {
     const group = open.at(-1) ?? outermost;
     if (part.startsWith("(") && part !== "\\(") {
       if (group.atAlternativeStart) addFirstLetter(group, undefined);
-      open.push({ ambiguous: false, firstLetters: [], atAlternativeStart: true });
+      open.push({ isAmbiguous: false, firstLetters: [], atAlternativeStart: true });
       lastClosed = undefined;
     } else if (part === ")" && open.length > 1) {
       lastClosed = open.pop();
       const around = open.at(-1) ?? outermost;
-      if (lastClosed && (lastClosed.ambiguous || shareFirstLetter(lastClosed.firstLetters))) {
-        lastClosed.ambiguous = true;
-        around.ambiguous = true;
+      if (lastClosed && (lastClosed.isAmbiguous || shareFirstLetter(lastClosed.firstLetters))) {
+        lastClosed.isAmbiguous = true;
+        around.isAmbiguous = true;
       }
     } else if (part === "|") {
       group.atAlternativeStart = true;
       lastClosed = undefined;
     } else if (/^(?:[*+?]|\{\d)/.test(part)) {
-      if (lastClosed?.ambiguous && canRepeat(part)) return true;
+      if (lastClosed?.isAmbiguous && canRepeat(part)) return true;
       if (!/^\{\d+\}/.test(part)) {
-        group.ambiguous = true;
+        group.isAmbiguous = true;
         if (++quantifiers > MAX_QUANTIFIERS) return true;
       }
       lastClosed = undefined;
@@ -84,7 +84,7 @@ function addFirstLetter(group: Group, letter: string | undefined): void {
   group.atAlternativeStart = false;
 }
 
-/** Alternatives that begin with different letters are told apart at once. */
+/** Alternatives with different first letters cannot match the same text. */
 function shareFirstLetter(begins: readonly (string | undefined)[]): boolean {
   return begins.length > 1 && (begins.includes(undefined) || new Set(begins).size < begins.length);
 }
@@ -93,11 +93,11 @@ function canRepeat(quantifier: string): boolean {
   return !/^(?:\?|\{[01]\}|\{0?,1\})/.test(quantifier);
 }
 
-/** Where an expression matches. Of one that takes too long nothing, from then on: then `isSlow` tells. */
+/** Returns the matches in a text; none from then on, if the expression takes too long (see `wasSlow`). */
 export function safeMatches(text: string, marker: RegExp): RegExpExecArray[] {
   if (slowRegexes.peek().has(regexKey(marker))) return [];
   if (!hasQuantifier.test(marker.source)) return findMatches(text, marker);
-  // A part at a time, each longer than the last: one that takes too long for all of the line does so for a part.
+  // Tries growing prefixes: an expression that is too slow for the line is too slow for one of them.
   for (let length = FIRST_PREFIX; length < text.length; length *= PREFIX_GROWTH) {
     if (findMatchesInTime(text.slice(0, length), marker) === undefined) return [];
   }
@@ -112,7 +112,7 @@ function findMatches(text: string, marker: RegExp): RegExpExecArray[] {
   return matches;
 }
 
-/** Undefined: it took too long. The machine may have been busy with something else, so that a second time counts. */
+/** Returns undefined if it took too long, twice: the first time, the machine may have been busy. */
 function findMatchesInTime(text: string, marker: RegExp): RegExpExecArray[] | undefined {
   for (let attempt = 0; attempt < 2; attempt++) {
     const startedAt = performance.now();
@@ -123,7 +123,7 @@ function findMatchesInTime(text: string, marker: RegExp): RegExpExecArray[] | un
   return undefined;
 }
 
-/** Not in the midst of drawing: others are drawn anew with it. */
+/** Not during a render: the change rerenders other rows. */
 function markAsSlow(marker: RegExp): void {
   queueMicrotask(() => (slowRegexes.value = new Set([...slowRegexes.peek(), regexKey(marker)])));
 }

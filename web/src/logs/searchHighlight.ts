@@ -1,9 +1,9 @@
-/** What to mark in lines that were found. The session searches; the browser has to find the same places again. */
+/** Highlights search results. The session finds matching lines; the browser has to find the matches within them. */
 
 import { regexSource } from "./logFilter";
 import { mayBacktrackExponentially, wasSlow } from "./regexSafety";
 
-/** What Rust's expressions call classes of letters, inside of brackets. */
+/** POSIX character classes of Rust's regular expressions. */
 const posixClasses: Record<string, string> = {
   alnum: "\\p{L}\\p{N}",
   alpha: "\\p{L}",
@@ -18,7 +18,7 @@ const posixClasses: Record<string, string> = {
   xdigit: "0-9A-Fa-f",
 };
 
-/** Undefined if there is nothing to mark, or nothing that this browser understands and does in time. */
+/** Returns undefined if there is nothing to highlight, or if the browser cannot do it safely. */
 export function highlightRegex(term: string): RegExp | undefined {
   if (term === "") return undefined;
   const expression = regexSource(term);
@@ -27,7 +27,7 @@ export function highlightRegex(term: string): RegExp | undefined {
   return regex && !mayBacktrackExponentially(regex.source) && !wasSlow(regex) ? regex : undefined;
 }
 
-/** Why matches that the session finds cannot be shown; empty if they can. */
+/** Returns why matches are not highlighted; empty if they are. */
 export function missingHighlightReason(term: string): string {
   const expression = regexSource(term);
   if (expression === undefined || highlightRegex(term) !== undefined) return "";
@@ -39,16 +39,16 @@ export function missingHighlightReason(term: string): string {
 function compile(expression: string): RegExp | undefined {
   const { rest, flags } = splitFlags(expression);
   const translated = toJavaScript(rest);
-  // The second one is more forgiving of needless backslashes.
+  // Without the `u` flag, needless backslashes are allowed.
   return tryRegex(translated, `g${flags}u`) ?? tryRegex(translated, `g${flags}`);
 }
 
-/** The text that is searched for, in small letters; of an expression nothing. */
+/** Returns the search text in lower case; empty for a regular expression. */
 export function plainSearchText(term: string): string {
   return regexSource(term) === undefined ? term.toLowerCase() : "";
 }
 
-/** Of a refused expression what is wrong with it: the rest is about flags that the reader has not written. */
+/** Returns the cause of a rejected regular expression, without the flags that the page has added to it. */
 export function readableFailure(failure: string): string {
   const parseError = /regex parse error[^]*\berror: ([^\n]+)/.exec(failure)?.[1];
   return parseError === undefined ? failure : `This is not a regular expression: ${parseError}`;
@@ -62,7 +62,7 @@ function tryRegex(expression: string, flags: string): RegExp | undefined {
   }
 }
 
-/** `(?-i)` at the beginning tells capitals and small letters apart. */
+/** Splits off the flags at the start: `(?-i)` makes the expression case sensitive. */
 function splitFlags(expression: string): { rest: string; flags: string } {
   const match = /^\(\?([imsu]*)(?:-([imsu]+))?\)/.exec(expression);
   if (!match) return { rest: expression, flags: "i" };

@@ -4,7 +4,7 @@ import { parseAnsi } from "./ansi";
 import { decorate, findLinks } from "./decorate";
 import { allLines, errorQuery, matchQuery, logQuery, filterFromUrl, filterToUrl } from "./logFilter";
 import { highlightRegex } from "./searchHighlight";
-import { thumb } from "./LogScrollbar";
+import { thumbPosition } from "./LogScrollbar";
 import { labelSections } from "./logSections";
 import { parseJsonLine } from "./jsonLine";
 
@@ -112,9 +112,9 @@ test("sections are called what people call them", () => {
 });
 
 test("the thumb is where the reader is", () => {
-  expect(thumb({ first: 0, last: 9 }, 0, 10)).toEqual({ top: 0, height: 1 });
-  expect(thumb({ first: 90, last: 99 }, 0, 100)).toEqual({ top: 0.9, height: 0.1 });
-  const far = thumb({ first: 999_960, last: 999_999 }, 0, 1_000_000);
+  expect(thumbPosition({ first: 0, last: 9 }, 0, 10)).toEqual({ top: 0, height: 1 });
+  expect(thumbPosition({ first: 90, last: 99 }, 0, 100)).toEqual({ top: 0.9, height: 0.1 });
+  const far = thumbPosition({ first: 999_960, last: 999_999 }, 0, 1_000_000);
   expect(far.top + far.height).toBeCloseTo(1);
   expect(far.height).toBeGreaterThan(0.02);
 });

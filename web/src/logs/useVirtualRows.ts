@@ -1,4 +1,4 @@
-/** Which rows are in sight. A thin adapter of @tanstack/virtual-core to Preact. */
+/** Renders only the visible rows: an adapter of @tanstack/virtual-core to Preact. */
 
 import { elementScroll, measureElement, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
 import type { RefObject } from "preact";
@@ -8,24 +8,24 @@ import type { Line } from "../generated/protocol";
 /** In pixels, as in logs.css. */
 export const LINE_HEIGHT = 20;
 
-/** Nobody scrolls any more who has not for so long. */
+/** Scrolling has ended after this many milliseconds without a scroll event. */
 const SCROLL_END_DELAY = 150;
 
 export type VirtualRows = Virtualizer<HTMLDivElement, HTMLDivElement>;
 
 type OffsetListener = (offset: number, scrolling: boolean) => void;
 
-/** Rows of equal height, unless they are measured one by one, which costs more. */
+/** Rows have the same height unless they are measured one by one, which costs more. */
 export function useVirtualRows(
   scroller: RefObject<HTMLDivElement | null>,
   rows: readonly Line[],
   version: number,
   measured: boolean,
-): { rows: VirtualRows; moved: (offset: number) => void } {
+): { virtualRows: VirtualRows; notifyScroll: (offset: number) => void } {
   const [, rerender] = useState(0);
-  const listener = useRef<OffsetListener>(undefined);
-  // A row keeps its height when others come before it. The same function as long as the rows are the same: with another
-  // one all places are worked out anew.
+  const offsetListener = useRef<OffsetListener>(undefined);
+  // Keyed by line, so that a row keeps its height when others are added before it. A new function makes the
+  // virtualizer recompute all positions.
   const getItemKey = useMemo(() => (index: number) => rows[index]?.seq ?? index, [rows, version]);
   const options = {
     count: rows.length,
@@ -35,10 +35,10 @@ export function useVirtualRows(
     overscan: 6,
     scrollToFn: elementScroll,
     observeElementRect,
-    // It is told by `moved`: with a listener of its own it would look at a document that ours has just changed.
+    // Called by `notifyScroll`: a listener of the virtualizer would read the layout that ours has just invalidated.
     observeElementOffset: (_: unknown, moved: OffsetListener) => {
-      listener.current = moved;
-      return () => (listener.current = undefined);
+      offsetListener.current = moved;
+      return () => (offsetListener.current = undefined);
     },
     measureElement,
     onChange: () => rerender((times) => times + 1),
@@ -50,15 +50,20 @@ export function useVirtualRows(
   useLayoutEffect(() => {
     if (!measured) virtualizer.measure();
   }, [measured]);
-  const scheduleScrollEnd = useScrollEnd(() => listener.current?.(scroller.current?.scrollTop ?? 0, false));
-  const moved = (offset: number) => {
-    listener.current?.(offset, true);
+  const scheduleScrollEnd = useScrollEnd(() =>
+    offsetListener.current?.(scroller.current?.scrollTop ?? 0, false),
+  );
+  const notifyScroll = (offset: number) => {
+    offsetListener.current?.(offset, true);
     scheduleScrollEnd();
   };
-  return { rows: virtualizer, moved };
+  return { virtualRows: virtualizer, notifyScroll };
 }
 
-/** Calls back once nobody has called for a while. One timer for many calls: there is one with every frame. */
+/**
+ * Returns a function to call with every scroll event; `onEnd` runs after the last one. Restarting a timer with every
+ * frame would cost more than the one timer here.
+ */
 function useScrollEnd(onEnd: () => void): () => void {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const lastCallAt = useRef(0);
@@ -77,9 +82,9 @@ function useScrollEnd(onEnd: () => void): () => void {
   };
 }
 
-/** Where a row begins, in pixels. */
+/** Returns the top of a row, in pixels. */
 export function rowTop(rows: VirtualRows, index: number): number {
-  // Works out the places anew if the rows are others.
+  // Recomputes the positions if the rows have changed.
   rows.getTotalSize();
   return rows.measurementsCache[index]?.start ?? index * LINE_HEIGHT;
 }

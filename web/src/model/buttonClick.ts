@@ -1,8 +1,8 @@
-/** Clicks of buttons: what their inputs are filled with, and how a click is told. */
+/** Clicks on buttons of the Tiltfile: the initial values of their inputs, and the request that reports a click. */
 
 import type { ButtonInputValue, ButtonInput, UIButton } from "./buttonTypes";
 
-/** What a form starts with: what was chosen last, else what the button says. */
+/** Returns the initial values of a button's form: those of the last click, otherwise the defaults. */
 export function initialInputValues(button: UIButton): ButtonInputValue[] {
   const last = button.status?.inputs ?? [];
   return (button.spec.inputs ?? []).map((input) => {
@@ -23,18 +23,18 @@ function initialInputValue(input: ButtonInput, previous: ButtonInputValue | unde
   return { name, text: { value: previous?.text?.value ?? input.text?.defaultValue ?? "" } };
 }
 
-/** Whether a person must be asked for something before a click. */
+/** Returns whether a click opens a form first: for visible inputs or a confirmation. */
 export function needsForm(button: UIButton): boolean {
   const shown = (button.spec.inputs ?? []).some((input) => !input.hidden);
   return shown || button.spec.requiresConfirmation === true;
 }
 
-/** As Kubernetes writes a time with microseconds. */
+/** Formats a time as Kubernetes' `MicroTime`. */
 export function formatMicroTime(at: Date): string {
   return at.toISOString().replace(/\.(\d{3})Z$/, ".$1000Z");
 }
 
-/** Tells the session, as Tilt's page does: a click is a change of the button's status. */
+/** Reports a click to the session like Tilt's page: by a patch of the button's status. */
 export async function sendClick(button: UIButton, values: readonly ButtonInputValue[]): Promise<void> {
   const status = { lastClickedAt: formatMicroTime(new Date()), inputs: values };
   const name = encodeURIComponent(button.metadata.name);

@@ -1,4 +1,4 @@
-/** The buttons of the Tiltfile and of extensions, by where they are shown. */
+/** The buttons that Tiltfiles and extensions define, by where they are shown. */
 
 import { computed, signal } from "@preact/signals";
 import type { ServerMessage } from "../generated/protocol";
@@ -6,7 +6,7 @@ import type { UIButton } from "./buttonTypes";
 
 type ButtonsMessage = Extract<ServerMessage, { type: "buttons" }>;
 
-/** Tilt's word for the bar at the top. */
+/** Tilt's name of the bar at the top. */
 export const NAV = "nav";
 
 export class ButtonStore {
@@ -15,7 +15,7 @@ export class ButtonStore {
   readonly #byLocation = computed(() => {
     const byLocation = new Map<string, UIButton[]>();
     const all = [...this.#all.value.values()];
-    all.sort((one, other) => one.metadata.name.localeCompare(other.metadata.name));
+    all.sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
     for (const button of all) {
       const { componentType, componentID } = button.spec.location;
       const key = locationKey(componentType, componentID);
@@ -24,7 +24,7 @@ export class ButtonStore {
     return byLocation;
   });
 
-  /** In the bar at the top. */
+  /** Buttons of the bar at the top. */
   get inNavigationBar(): readonly UIButton[] {
     return this.#byLocation.value.get(locationKey("global", NAV)) ?? [];
   }

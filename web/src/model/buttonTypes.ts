@@ -1,4 +1,4 @@
-/** Buttons of the Tiltfile and of extensions, as the object API shows them. */
+/** The `UIButton` objects of Tiltfiles and extensions. */
 
 export type {
   UIButton,

@@ -1,4 +1,4 @@
-/** Copies a text. False: this browser does not let the page. */
+/** Copies a text. Returns false if the browser does not allow it. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     if (navigator.clipboard) {
@@ -6,12 +6,12 @@ export async function copyText(text: string): Promise<boolean> {
       return true;
     }
   } catch {
-    // The older way may still be open.
+    // The older method may still work.
   }
   return copyBySelection(text);
 }
 
-/** Pages that come from another machine without encryption have no clipboard, but may copy what is selected. */
+/** Copies a selected text: pages that are served without TLS from another machine have no `navigator.clipboard`. */
 function copyBySelection(text: string): boolean {
   const focused = document.activeElement;
   const area = document.createElement("textarea");

@@ -1,4 +1,4 @@
-/** What the session knows of a resource in a cluster: its pods, what was reported of them, the ports that lead there. */
+/** What is known of a resource in a cluster: pods, events, port forwards, and the conditions of applied objects. */
 
 import type {
   Container,
@@ -15,10 +15,10 @@ interface ObjectList<Item> {
   items: Item[];
 }
 
-/** As every object of a cluster tells it. */
+/** A condition as Kubernetes objects have it in their status. */
 export type ObjectCondition = Omit<Condition, "lastTransitionTime">;
 
-/** Only what the page looks at. */
+/** The fields that the page uses. */
 export interface ContainerState
   extends Pick<Container, "name">, Partial<Pick<Container, "image" | "ready" | "restarts">> {
   state?: {
@@ -33,7 +33,7 @@ export type Pod = Pick<ApiPod, "name"> & Partial<ApiPod>;
 export interface Forward extends Partial<ForwardSpec> {
   localPort: number;
   error?: string;
-  /** Somebody listens on it for a pod. */
+  /** It listens, and a pod is connected. */
   open: boolean;
 }
 
@@ -72,18 +72,18 @@ export async function fetchClusterDetails(resource: string): Promise<ClusterDeta
   };
 }
 
-/** Asks the cluster, which may take its time. */
+/** Reads the applied objects from the cluster, which may take a while. */
 export async function fetchAppliedObjects(resource: string): Promise<readonly ReportedObject[]> {
   return (await get<ReportedObject[]>(`/api/objects?resource=${encodeURIComponent(resource)}`)) ?? [];
 }
 
-/** Of these it is bad when they are true. */
+/** Conditions of these types report a problem when they are true. */
 const BAD_WHEN_TRUE =
   /fail|error|degraded|pressure|unavailable|stalled|invalid|conflict|violat|nonstructural|terminating|disruption/i;
-/** And these say what is, neither good nor bad. */
+/** Conditions of these types report a state that is neither good nor bad. */
 const NEUTRAL = /^(suspended|reconciling)$/i;
 
-/** How good it is that a condition is as it is. */
+/** Returns the icon of a condition. */
 export function conditionIcon({ type, status }: ObjectCondition): "ok" | "error" | "waiting" {
   if (status !== "True" && status !== "False") return "waiting";
   if (NEUTRAL.test(type)) return status === "True" ? "waiting" : "ok";
@@ -91,7 +91,7 @@ export function conditionIcon({ type, status }: ObjectCondition): "ok" | "error"
   return status === "True" ? "ok" : "waiting";
 }
 
-/** What is to be said of a condition: for one that is as it should be, its name says enough. */
+/** Returns the detail to show beside a condition's type; empty for a condition that is true and good. */
 export function conditionDetail(condition: ObjectCondition): string {
   if (conditionIcon(condition) === "ok") return condition.status === "True" ? "" : condition.status;
   const { reason, status, message } = condition;
@@ -108,7 +108,7 @@ function forwardsOf({ spec, status }: PortForward): Forward[] {
   });
 }
 
-/** How a container is, in words. */
+/** Returns the state of a container as a text. */
 export function describeContainer({ state, ready, restarts }: ContainerState): string {
   const restarted = restarts ? ` · ${formatRestarts(restarts)}` : "";
   if (state?.terminated) {

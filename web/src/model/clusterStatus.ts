@@ -1,9 +1,9 @@
-/** Which clusters the session speaks to, and whether they answer. */
+/** The clusters that the session uses, and whether they respond. */
 
 import { fetchJson } from "../connection/http";
 import type { ObjectMeta } from "../generated/protocol";
 
-/** Only what the page looks at. */
+/** The fields that the page uses. */
 export interface Cluster {
   metadata: ObjectMeta;
   status?: {
@@ -15,9 +15,9 @@ export interface Cluster {
 }
 
 export interface ClusterSummary {
-  /** `kind-dev, namespace default`. */
+  /** For example `kind-dev, namespace default`. */
   name: string;
-  /** `answers (v1.34.1)`, or why it does not. */
+  /** For example `answers (v1.34.1)`, otherwise the error. */
   state: string;
   failed: boolean;
 }

@@ -1,16 +1,16 @@
-/** Commands of the palette, and how they are found by what is typed. */
+/** Commands of the command palette, and the search among them. */
 
 import type { OverallStatus } from "./status";
 
 export interface Command {
   label: string;
-  /** Of the resource that it shows. */
+  /** The status of the resource that the command opens. */
   state?: OverallStatus | undefined;
   key?: string | undefined;
   run: () => void;
 }
 
-/** All words that are typed must be there, in any order; what begins with the text comes first. */
+/** Returns the commands that contain all typed words, in any order. Those that start with the text come first. */
 export function searchCommands(commands: readonly Command[], text: string): Command[] {
   const typed = text.trim().toLowerCase();
   const parts = typed.split(/\s+/).filter((part) => part !== "");
@@ -24,6 +24,6 @@ export function searchCommands(commands: readonly Command[], text: string): Comm
   };
   return matching
     .map((command, index) => ({ command, index, rank: rank(command) }))
-    .sort((one, other) => one.rank - other.rank || one.index - other.index)
+    .sort((a, b) => a.rank - b.rank || a.index - b.index)
     .map(({ command }) => command);
 }

@@ -1,6 +1,8 @@
 import type { EndpointLink, RunningSession } from "../generated/protocol";
 
-/** Schemes that a click may open: pages, editors, clients of servers and chats. Any other is shown as text. */
+/**
+ * URL schemes that a click may open: web pages, editors, database and chat clients. Other links are shown as text.
+ */
 const ALLOWED_SCHEMES = new Set([
   ..."http https ws wss ftp ftps sftp ssh git".split(" "),
   ..."vscode vscode-insiders vscodium cursor windsurf zed jetbrains idea goland pycharm webstorm subl txmt".split(
@@ -12,7 +14,7 @@ const ALLOWED_SCHEMES = new Set([
   ..."tcp rdp vnc slack msteams zoommtg figma notion linear docker-desktop".split(" "),
 ]);
 
-/** The address, if a click on it can only open a page or a known program: a Tiltfile must not be able to run script here. */
+/** Returns the URL if its scheme is allowed: a link of a Tiltfile must not be able to run script in this page. */
 export function safeUrl(link: EndpointLink): string | undefined {
   const text = link.url ?? "";
   // `localhost:80` is no scheme of that name.
@@ -21,7 +23,7 @@ export function safeUrl(link: EndpointLink): string | undefined {
   return ALLOWED_SCHEMES.has(url.protocol.slice(0, -1)) ? url.href : undefined;
 }
 
-/** Else another program shows it, and there is no page to be opened beside this one. */
+/** Returns whether a browser shows the URL; others open another program and need no new tab. */
 export function isWebPage(url: string): boolean {
   return /^https?:/.test(url);
 }
@@ -31,13 +33,13 @@ export function openUrl(url: string): void {
   else location.assign(url);
 }
 
-/** Its name, or the address without what goes without saying. */
+/** Returns the link's name, otherwise the URL without scheme and trailing slash. */
 export function endpointLabel(link: EndpointLink): string {
   if (link.name) return link.name;
   return (link.url ?? "").replace(/^https?:\/\//, "").replace(/\/$/, "");
 }
 
-/** `localhost` and the names below it. */
+/** Returns whether the name is `localhost` or a subdomain of it. */
 function isLocalhost(hostname: string): boolean {
   return hostname === "localhost" || hostname.endsWith(".localhost");
 }
@@ -47,8 +49,10 @@ function isLoopback(hostname: string): boolean {
 }
 
 /**
- * The link to a session of this machine, for a page that is read at `from`. Undefined: the session may not listen where the
- * link would lead, and whoever does would get the code, as would everybody on the way to a page behind HTTPS.
+ * Returns the link to another session of this machine, for a page that was opened at `page`.
+ *
+ * Returns undefined if the session does not listen where the link would lead: another server could read the one-time
+ * code, as could everybody on the network behind a page that is served with HTTPS.
  */
 export function linkToSession(
   session: Pick<RunningSession, "link" | "addresses">,
@@ -58,11 +62,11 @@ export function linkToSession(
   const url = new URL(session.link);
   if (url.hostname === page.hostname) return session.link;
   if (isLoopback(page.hostname)) {
-    // The same browser has its cookies by name, so the reader stays at one that belongs to the same machine.
+    // Keeps the host name of the page: cookies belong to a name.
     if (isLocalhost(page.hostname) && isLocalhost(url.hostname)) url.hostname = page.hostname;
     return url.href;
   }
-  // Only addresses: another machine decides what a name stands for.
+  // Only IP addresses: what a name resolves to is decided elsewhere.
   const address = page.hostname.replace(/^\[|\]$/g, "");
   const isAddress = address.includes(":") || /^[\d.]+$/.test(address);
   const anyAddress = address.includes(":") ? "::" : "0.0.0.0";

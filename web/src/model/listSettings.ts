@@ -1,4 +1,7 @@
-/** Which resources the reader wants to see and in which order: on this page, in its address, and remembered. */
+/**
+ * Which resources the page lists and in which order: kept in signals, in the URL of the overview, and in saved
+ * settings.
+ */
 
 import { signal } from "@preact/signals";
 import { loadSetting, saveSetting } from "./savedSettings";
@@ -6,19 +9,19 @@ import { tiltfileOrder, sortColumns, type SortOrder } from "./sortOrder";
 import { overallStatuses, type OverallStatus } from "./status";
 
 export const nameFilter = signal("");
-/** Undefined: all. */
+/** Undefined shows all. */
 export const stateFilter = signal<OverallStatus | undefined>(undefined);
 
-/** Counts the sorts: the same order once more sorts by how things are now. */
+/** `revision` counts the sorts: choosing the same order again sorts by the current values. */
 export const sortOrder = signal<SortOrder & { revision: number }>({ ...tiltfileOrder, revision: 0 });
 
-/** Keys of the groups that are closed, in the overview and beside a log. */
+/** Keys of the collapsed groups, in the overview and in the sidebar. */
 export const collapsedGroups = signal<readonly string[]>(loadSetting("collapsed", []));
 
-/** Switched off ones are many where a Tiltfile lets one choose. */
+/** Disabled resources can be many, where a Tiltfile lets the user choose what to run. */
 export const showDisabled = signal(loadSetting("disabled", true));
 
-/** Beside a log, what fails comes first in its group. */
+/** Whether failing resources come first within their group of the sidebar. */
 export const failingFirst = signal(loadSetting("failing-first", false));
 
 export function setFailingFirst(first: boolean): void {
@@ -50,7 +53,7 @@ export function matchesName(name: string): boolean {
   return text === "" || name.toLowerCase().includes(text);
 }
 
-/** Takes over what the address of the overview says. */
+/** Applies the query string of the overview's URL. */
 export function readListSettings(search: string): void {
   const query = new URLSearchParams(search);
   const sort = query.get("sort") ?? "";
@@ -60,7 +63,7 @@ export function readListSettings(search: string): void {
   setSortOrder({ column, descending: column !== undefined && sort.startsWith("-") });
 }
 
-/** For the address of the overview. */
+/** Returns the query string for the overview's URL. */
 export function listSettingsQuery(): URLSearchParams {
   const query = new URLSearchParams();
   const { column, descending } = sortOrder.value;

@@ -1,4 +1,4 @@
-/** Notifications of the system, for those who want them: what fails, and what works again. */
+/** Desktop notifications about resources that fail and that work again. */
 
 import { effect, signal } from "@preact/signals";
 import { loadSetting, saveSetting } from "./savedSettings";
@@ -10,7 +10,7 @@ export const notificationsEnabled = signal(
   loadSetting("notify", false) && "Notification" in globalThis && Notification.permission === "granted",
 );
 
-/** Asks the browser, which asks the reader. False: not allowed. */
+/** Asks for the browser's permission first. Returns false if it is denied. */
 export async function toggleNotifications(): Promise<boolean> {
   if (notificationsEnabled.peek()) {
     notificationsEnabled.value = false;
@@ -25,11 +25,11 @@ export async function toggleNotifications(): Promise<boolean> {
 
 export interface StateChange {
   name: string;
-  /** Else it works again. */
+  /** False if it works again. */
   failed: boolean;
 }
 
-/** What turned bad or good between two looks. What was not known before is no news, unless it is bad. */
+/** Returns the resources that started to fail or work again between two states. New resources are not reported. */
 export function stateChanges(
   before: ReadonlyMap<string, OverallStatus>,
   now: ReadonlyMap<string, OverallStatus>,
@@ -44,7 +44,7 @@ export function stateChanges(
   return changes;
 }
 
-/** An update that runs again says nothing yet: a resource stays bad until it is good. */
+/** Keeps a resource failing while its next update runs, until that succeeds. */
 export function keepErrorUntilOk(before: OverallStatus | undefined, now: OverallStatus): OverallStatus {
   return before === "error" && (now === "busy" || now === "starting" || now === "waiting") ? "error" : now;
 }
@@ -52,7 +52,7 @@ export function keepErrorUntilOk(before: OverallStatus | undefined, now: Overall
 export function startNotifications(session: Session): void {
   let previousStates: ReadonlyMap<string, OverallStatus> = new Map();
   effect(() => {
-    // Who does not want them need not pay for them: a look at a thousand resources with every change.
+    // Without notifications, changes of a thousand resources must not cost anything.
     if (!notificationsEnabled.value) {
       previousStates = new Map();
       return;
@@ -68,7 +68,7 @@ export function startNotifications(session: Session): void {
     for (const { name, failed } of changes) {
       const resource = session.resource(name)?.peek();
       const body = (failed && resource && resourceMessages(resource)[0]?.text.split("\n", 1)[0]) || "";
-      // The same tag: the newest word about a resource replaces the last one.
+      // With the same tag, a notification replaces the last one about the resource.
       const shown = new Notification(failed ? `${name} fails` : `${name} works again`, {
         body,
         tag: `lilt-${name}`,

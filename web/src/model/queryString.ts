@@ -1,10 +1,10 @@
-/** The query of the page's address. */
+/** The query string of the page's URL. */
 
 import { signal } from "@preact/signals";
 
 export const queryString = signal("");
 
-/** Says in the address what is shown; going back skips it. */
+/** Replaces the query string without an entry in the browser's history. */
 export function replaceQueryString(query: URLSearchParams): void {
   const text = query.toString();
   const next = text === "" ? "" : `?${text}`;

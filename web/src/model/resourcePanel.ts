@@ -1,4 +1,4 @@
-/** Which of a resource's panels the reader wants to see beside its log. */
+/** Which panel of a resource is open above its log. */
 
 import { signal } from "@preact/signals";
 import { loadSetting, saveSetting } from "./savedSettings";
@@ -9,13 +9,13 @@ export type Panel = (typeof panels)[number];
 
 export const activePanel = signal<Panel>(loadSetting("panel", "none"));
 
-/** The same one again closes it. */
+/** Opens a panel; choosing the open one closes it. */
 export function togglePanel(chosen: Panel): void {
   activePanel.value = activePanel.peek() === chosen ? "none" : chosen;
   saveSetting("panel", activePanel.peek());
 }
 
-/** Takes over what an address says; one that says nothing leaves it as the reader had it last. */
+/** Applies the panel of a URL. A URL without one leaves the panel as the user had it last. */
 export function readPanelQuery(search: string): void {
   const requested = panels.find((known) => known === new URLSearchParams(search).get("panel"));
   if (requested) activePanel.value = requested;

@@ -1,4 +1,4 @@
-/** Addresses of the page. They are Tilt's, so that bookmarks keep working. */
+/** URLs of the page. They are Tilt's, so that bookmarks keep working. */
 
 import { batch, signal } from "@preact/signals";
 import { queryString } from "./queryString";
@@ -6,7 +6,7 @@ import { queryString } from "./queryString";
 export type Route =
   { view: "overview" } | { view: "logs" } | { view: "starred" } | { view: "resource"; name: string };
 
-/** Tilt's names for all resources together, and for those with a star. */
+/** Tilt's names for all resources together, and for the starred ones. */
 const ALL = "(all)";
 const STARRED = "(starred)";
 
@@ -38,10 +38,10 @@ export function routePath(route: Route): string {
 
 export const route = signal<Route>({ view: "overview" });
 
-/** The resource that was looked at last: where the overview goes on. */
+/** The resource that was shown last: the overview moves the focus to its row. */
 export const lastVisited: { name: string | undefined } = { name: undefined };
 
-/** Calls back when an address is entered: by the reader, a bookmark, or going back and forward. */
+/** Applies the current URL, and every URL that the user opens with the browser's back and forward buttons. */
 export function startRouting(onEnter: (to: Route, query: string) => void): void {
   const enter = () =>
     batch(() => {

@@ -1,10 +1,10 @@
-/** What this browser remembers of its reader's wishes. A browser that refuses to remember is no error. */
+/** Settings that the browser keeps in local storage. Without access to it, settings last as long as the page. */
 
 export function saveSetting(key: string, value: unknown): void {
   try {
     localStorage.setItem(`lilt.${key}`, JSON.stringify(value));
   } catch {
-    // Full, or forbidden by the reader.
+    // The storage is full or blocked.
   }
 }
 

@@ -1,4 +1,4 @@
-/** The resources that the reader has ticked, to do something with all of them at once. */
+/** The resources that are selected for an action on several at once. */
 
 import { signal } from "@preact/signals";
 
@@ -10,7 +10,7 @@ export function toggleSelected(name: string): void {
   selection.value = next;
 }
 
-/** Ticks all of them, or takes the ticks away if all have one. */
+/** Selects all of them, or none if all are selected. */
 export function toggleAllSelected(names: readonly string[]): void {
   const next = new Set(selection.peek());
   const allSelected = names.every((name) => next.has(name));

@@ -1,6 +1,6 @@
 /**
- * The session as the server last told it. Each resource is a signal of its own, so that a change redraws what shows
- * that resource and nothing else; `layout` changes only when rows come, go or move.
+ * The last state that the session sent. Each resource has its own signal, so that a change rerenders only what shows
+ * that resource; `layout` changes only when rows are added, removed or moved.
  */
 
 import { batch, computed, signal, type Signal } from "@preact/signals";
@@ -16,19 +16,19 @@ import { overallStatus, type OverallStatus } from "./status";
 type StateMessage = Extract<ServerMessage, { type: "state" }>;
 
 export interface Group {
-  /** Unique among the groups: a label, or what no label can be. */
+  /** Unique among the groups: a label, or a name that no label can have. */
   key: string;
-  /** As it is called. */
+  /** The heading. */
   label: string;
   names: string[];
-  /** How many there are, if not all of them are here. */
+  /** The number of resources in the group, if `names` holds only some of them. */
   total?: number;
-  /** Needs no heading: its only resource says it. */
+  /** The group is shown without a heading, because its only resource has the same name. */
   hideHeading?: boolean;
 }
 
 export const TILTFILE = "(Tiltfile)";
-/** Keys of groups that are not those of a label: labels have no brackets. */
+/** Keys of the groups that do not belong to a label: labels cannot contain brackets. */
 export const UNLABELLED = "(other)";
 export const STARRED = "(starred)";
 
@@ -38,11 +38,11 @@ export class Session {
   readonly session = signal<UISession | undefined>(undefined);
   /** Clusters, Docker engines and registries that do not respond. */
   readonly unreachable = computed(() => parseUnreachable(this.session.value));
-  /** Why the last load of the Tiltfile failed; undefined if it did not. Kept while the next load runs. */
+  /** Why the last load of the Tiltfile failed; undefined if it succeeded. Kept while the next load runs. */
   readonly tiltfileError = computed(() => {
     return this.resource(TILTFILE)?.value.status.buildHistory?.[0]?.error || undefined;
   });
-  /** A state has arrived at all. */
+  /** A first state has arrived. */
   readonly isLoaded = signal(false);
 
   /** All names, in the order of the Tiltfile. */
@@ -51,15 +51,15 @@ export class Session {
     return [...this.#resources.values()]
       .map((resource) => resource.peek())
       .sort(
-        (one, other) =>
-          Number(other.metadata.name === TILTFILE) - Number(one.metadata.name === TILTFILE) ||
-          (one.status.order ?? 0) - (other.status.order ?? 0) ||
-          one.metadata.name.localeCompare(other.metadata.name),
+        (a, b) =>
+          Number(b.metadata.name === TILTFILE) - Number(a.metadata.name === TILTFILE) ||
+          (a.status.order ?? 0) - (b.status.order ?? 0) ||
+          a.metadata.name.localeCompare(b.metadata.name),
       )
       .map((resource) => resource.metadata.name);
   });
 
-  /** By label, as in the Tiltfile; one resource may be in several. What has no label comes last, the Tiltfile first. */
+  /** Groups by label; a resource may be in several. The Tiltfile comes first, resources without a label come last. */
   readonly groups = computed<Group[]>(() => {
     const labelled = new Map<string, string[]>();
     const unlabelled: string[] = [];
@@ -75,7 +75,7 @@ export class Session {
       }
     }
     const groups: Group[] = [...labelled]
-      .sort(([one], [other]) => one.localeCompare(other))
+      .sort(([a], [b]) => a.localeCompare(b))
       .map(([label, names]) => ({ key: label, label, names }));
     if (tiltfile.length > 0)
       groups.unshift({ key: TILTFILE, label: TILTFILE, names: tiltfile, hideHeading: true });
@@ -127,7 +127,7 @@ export class Session {
     });
   }
 
-  /** True if its row is new or moves. */
+  /** Adds or replaces a resource. Returns whether its row is new or moves. */
   #upsert(resource: UIResource): boolean {
     const existing = this.#resources.get(resource.metadata.name);
     if (!existing) {
@@ -149,13 +149,13 @@ function parseUnreachable(session: UISession | undefined): readonly UnreachableS
   return text === undefined ? [] : (JSON.parse(text) as UnreachableService[]);
 }
 
-/** Where somebody has a label of that name, "other" would be two things. */
+/** Avoids two groups with the heading "other" if that is also a label. */
 function unlabelledHeading(labels: ReadonlyMap<string, unknown>): string {
   if (labels.size === 0) return "resources";
   return labels.has("other") ? "without a label" : "other";
 }
 
-/** The group that comes first; in the order in which they were starred. */
+/** Returns the group of starred resources, in the order in which they were starred. */
 export function starredGroup(stars: readonly string[], names: ReadonlySet<string>): Group {
   return { key: STARRED, label: "starred", names: stars.filter((name) => names.has(name)) };
 }

@@ -1,4 +1,6 @@
-/** The order of rows, which does not change while one reads: only when rows come or go, or the reader sorts anew. */
+/**
+ * The order of rows. Rows are sorted when some are added or removed and when the user sorts, not with every change.
+ */
 
 import type { UIResource } from "../generated/protocol";
 import { runtimeStatus, updateStatus, type StatusShape } from "./status";
@@ -16,14 +18,14 @@ export const columnLabels: Record<SortColumn, string> = {
 };
 
 export interface SortOrder {
-  /** None: as in the Tiltfile. */
+  /** Undefined is the order of the Tiltfile. */
   column: SortColumn | undefined;
   descending: boolean;
 }
 
 export const tiltfileOrder: SortOrder = { column: undefined, descending: false };
 
-/** One click sorts, the next one turns it round, the third one ends it. */
+/** Returns the order after a click on a column: ascending, descending, then the Tiltfile's order. */
 export function nextSortOrder(current: SortOrder, column: SortColumn): SortOrder {
   if (current.column !== column) return { column, descending: false };
   return current.descending ? tiltfileOrder : { column, descending: true };
@@ -41,7 +43,7 @@ const shapesByUrgency: readonly StatusShape[] = [
   "disabled",
 ];
 
-/** Newest first; what has never been updated comes last. */
+/** Newest first; resources that were never updated come last. */
 function ageRank({ status }: UIResource): number {
   const time =
     status.currentBuild?.startTime ?? status.buildHistory?.[0]?.finishTime ?? status.lastDeployTime;
@@ -80,9 +82,9 @@ export function sortResources(
     const resource = find(name);
     return { name, index, rank: resource ? sortKey(column, resource) : name.toLowerCase() };
   });
-  ranked.sort((one, other) => {
-    const comparison = one.rank < other.rank ? -1 : one.rank > other.rank ? 1 : 0;
-    return (descending ? -comparison : comparison) || one.index - other.index;
+  ranked.sort((a, b) => {
+    const comparison = a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0;
+    return (descending ? -comparison : comparison) || a.index - b.index;
   });
   return ranked.map(({ name }) => name);
 }

@@ -1,4 +1,4 @@
-/** The resources that the reader has starred, remembered for each project. */
+/** The starred resources, saved for each project. */
 
 import { signal } from "@preact/signals";
 import { loadSetting, saveSetting } from "./savedSettings";
@@ -7,7 +7,7 @@ export const stars = signal<readonly string[]>([]);
 
 let settingKey = "stars";
 
-/** Those of another project are others. */
+/** Loads the stars of a project. */
 export function loadStars(project: string): void {
   settingKey = `stars.${project}`;
   stars.value = loadSetting<readonly string[]>(settingKey, []);

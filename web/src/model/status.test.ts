@@ -85,8 +85,8 @@ describe("messages", () => {
       resourceMessages(testResource("a", {}, { annotations: { [annotation.hold]: hold } })).map(
         ({ kind }) => kind,
       );
-    expect(held("waiting for a trigger")).toEqual(["due"]);
-    expect(held("2 files changed; waiting for a trigger")).toEqual(["due"]);
+    expect(held("waiting for a trigger")).toEqual(["manual"]);
+    expect(held("2 files changed; waiting for a trigger")).toEqual(["manual"]);
     expect(held("waiting for db (waiting for a trigger)")).toEqual(["hold"]);
   });
 

@@ -1,8 +1,8 @@
-/** What a resource's statuses are called and how they are drawn. Shape and word carry the meaning, colour repeats it. */
+/** Labels and icons of a resource's statuses. Shape and label carry the meaning; the colour only repeats it. */
 
 import { annotation, type UIResource } from "../generated/protocol";
 
-/** The shapes of components/StatusIcon.tsx. */
+/** The icons of components/StatusIcon.tsx. */
 export type StatusShape = "ok" | "busy" | "starting" | "waiting" | "error" | "idle" | "absent" | "disabled";
 
 export interface Status {
@@ -10,12 +10,12 @@ export interface Status {
   label: string;
 }
 
-/** Switched off by the reader or by the Tiltfile. */
+/** Returns whether the user or the Tiltfile disabled the resource. */
 export function isDisabled(resource: UIResource): boolean {
   return resource.status.disableStatus?.state === "Disabled";
 }
 
-/** Its cluster is unreachable: what is known of it may be outdated. */
+/** Returns whether the resource's cluster is unreachable, so that its status may be outdated. */
 function isUnreachable(resource: UIResource): boolean {
   return resource.metadata.annotations?.[annotation.unreachableCluster] !== undefined;
 }
@@ -41,7 +41,7 @@ export function updateStatus(resource: UIResource): Status {
   }
 }
 
-/** After a failed update, nothing starts unless a pod of an earlier one does. */
+/** Returns whether something can be starting: after a failed update, only a pod of an earlier one. */
 function canBeStarting({ status }: UIResource): boolean {
   return status.updateStatus !== "error" || Boolean(status.k8sResourceInfo?.podName);
 }
@@ -66,7 +66,7 @@ export function runtimeStatus(resource: UIResource): Status {
   }
 }
 
-/** Both statuses in one: the one that needs attention first. */
+/** Update and runtime status in one: the one that needs attention first. */
 export type OverallStatus = "error" | "busy" | "starting" | "waiting" | "ok" | "idle" | "disabled";
 
 export const overallStatuses: readonly OverallStatus[] = [
@@ -91,11 +91,13 @@ export const overallLabels: Record<OverallStatus, string> = {
 
 const cache = new WeakMap<UIResource, OverallStatus>();
 
-/** Counts, groups, filters and notifications all want to know it; resources are replaced, never changed. */
+/**
+ * Returns the overall status, computed once for each version of a resource: resources are replaced, never changed.
+ */
 export function overallStatus(resource: UIResource): OverallStatus {
-  let found = cache.get(resource);
-  if (found === undefined) cache.set(resource, (found = computeOverallStatus(resource)));
-  return found;
+  let overall = cache.get(resource);
+  if (overall === undefined) cache.set(resource, (overall = computeOverallStatus(resource)));
+  return overall;
 }
 
 function computeOverallStatus(resource: UIResource): OverallStatus {
@@ -104,18 +106,18 @@ function computeOverallStatus(resource: UIResource): OverallStatus {
   const runtime = runtimeStatus(resource).shape;
   if (update === "error" || runtime === "error") return "error";
   if (update === "busy" || update === "waiting") return update;
-  // It is up to date, and not there yet.
+  // The update has succeeded, but the pod or server is not ready.
   if (runtime === "starting") return runtime;
   return update === "ok" || runtime === "ok" ? "ok" : "idle";
 }
 
 export interface Message {
-  /** One that is `due` waits for nobody but the reader: nothing is wrong with it. */
-  kind: "error" | "warning" | "hold" | "due" | "note";
+  /** `manual` is a hold that only waits for a manual trigger, which is no problem. */
+  kind: "error" | "warning" | "hold" | "manual" | "note";
   text: string;
 }
 
-/** What there is to say about a resource, the most urgent first. */
+/** Returns what to report about a resource, the most urgent first. */
 export function resourceMessages(resource: UIResource): Message[] {
   const { status, metadata } = resource;
   const found: Message[] = [];
@@ -133,7 +135,7 @@ export function resourceMessages(resource: UIResource): Message[] {
   add("warning", annotationText(annotation.forwards));
   add("warning", annotationText(annotation.drift));
   const hold = annotationText(annotation.hold);
-  add(isWaitingForTrigger(hold) ? "due" : "hold", hold);
+  add(isWaitingForTrigger(hold) ? "manual" : "hold", hold);
   if (status.runtimeStatus !== "error") {
     add("note", annotationText(annotation.runtimeMessage));
   }
@@ -146,14 +148,14 @@ export function resourceMessages(resource: UIResource): Message[] {
   return found;
 }
 
-/** It waits for a click, as it was told to. */
+/** Returns whether a hold only waits for a manual trigger. */
 export function isWaitingForTrigger(hold: string | undefined): boolean {
   return hold !== undefined && /\bwaiting for a trigger$/.test(hold);
 }
 
 /**
- * A message in one row, which is cut off at its end if it is long: of a failed command first how it ended, and of a pod not
- * its name, which is beside it.
+ * Shortens a message to one row, which is cut off at its end: a failed command starts with its exit status, and a
+ * pod's message loses the pod's name, which is shown beside it.
  */
 export function summarizeMessage(text: string): string {
   const summary = text
@@ -165,7 +167,7 @@ export function summarizeMessage(text: string): string {
   return summary.split("\n", 1)[0] ?? "";
 }
 
-/** Without the backslashes before quotes. */
+/** Removes the backslashes before quotes. */
 function unescapeQuotes(quoted: string): string {
   return quoted.replace(/\\(["\\])/g, "$1");
 }
@@ -178,7 +180,7 @@ export function resourceKind(resource: UIResource): string {
   return "";
 }
 
-/** File changes wait for a trigger by hand. */
+/** Returns whether changes wait for a manual trigger. */
 export function isManual(resource: UIResource): boolean {
   const mode = resource.status.triggerMode ?? 0;
   return mode === 1 || mode === 2;

@@ -1,4 +1,4 @@
-/** Dark or light: as the system has it, unless the reader wants it otherwise. */
+/** Light or dark colours: the system's choice unless the user chooses one. */
 
 import { effect, signal } from "@preact/signals";
 import { loadSetting, saveSetting } from "./savedSettings";
@@ -18,7 +18,7 @@ export function setTheme(next: Theme): void {
 
 export function startTheme(): void {
   effect(() => {
-    // The styles look at it.
+    // Read by base.css.
     document.documentElement.dataset["theme"] = theme.value;
   });
 }

@@ -1,13 +1,13 @@
-/** Times in words. */
+/** The page's clock, and the formats of times and durations. */
 
 import { signal } from "@preact/signals";
 
-/** The time now, good for "12 s ago": it advances once a second. */
+/** The current time for texts such as "12 s ago": it advances once a second. */
 export const now = signal(Date.now());
 
 let frozen = false;
 
-/** It stands still while `runs` says so: what is not known to be still true does not grow older. */
+/** Starts the clock. It stops while `isRunning` returns false: without a connection, ages must not grow. */
 export function startClock(isRunning: () => boolean): void {
   const tick = () => {
     if (!document.hidden && !frozen && isRunning()) now.value = Date.now();
@@ -16,7 +16,7 @@ export function startClock(isRunning: () => boolean): void {
   document.addEventListener("visibilitychange", tick);
 }
 
-/** Stops the clock at this time: in a snapshot, ages and durations are those of when it was made. */
+/** Stops the clock at a time: a snapshot shows ages and durations as of when it was taken. */
 export function freezeClock(at: string): void {
   const time = Date.parse(at);
   if (Number.isNaN(time)) return;
@@ -48,7 +48,9 @@ export function formatDuration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** For what is still running: the clock ticks no faster. */
+/**
+ * Formats the duration of something that is still running: without fractions, since the clock ticks once a second.
+ */
 export function formatWholeSeconds(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1000);
@@ -62,14 +64,14 @@ export function formatElapsed(start: string | null | undefined, end: string | nu
 
 const digits = (value: number) => String(value).padStart(2, "0");
 
-/** `14:03:59`, in the reader's time zone. By hand: the browser's own formats are slow to make, and every line has one. */
+/** Formats a time as `14:03:59` in the user's time zone. `Intl.DateTimeFormat` is too slow for every log line. */
 export function formatTimeOfDay(time: string): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return "";
   return [date.getHours(), date.getMinutes(), date.getSeconds()].map(digits).join(":");
 }
 
-/** As the reader's language has it. Made when it is first wanted: before that it would be in the way of the first paint. */
+/** Formats in the user's language. The formatter is created at its first use, to keep it out of the first paint. */
 function lazyDateFormat(options: Intl.DateTimeFormatOptions): (time: string) => string {
   let format: Intl.DateTimeFormat | undefined;
   return (time) => {
@@ -82,7 +84,7 @@ function lazyDateFormat(options: Intl.DateTimeFormatOptions): (time: string) => 
 
 export const formatDateTime = lazyDateFormat({ dateStyle: "medium", timeStyle: "short" });
 
-/** With the day and the milliseconds: a page may be open overnight. */
+/** With day and milliseconds: a page may stay open overnight. */
 export const formatExactTime = lazyDateFormat({
   weekday: "short",
   day: "numeric",

@@ -1,4 +1,4 @@
-/** What the updates of a resource did, and when, drawn to scale. */
+/** The stages of a resource's updates, scaled for drawing. */
 
 import { fetchJson } from "../connection/http";
 import type { Stage, StageKind, Timeline, UpdateRecord } from "../generated/protocol";
@@ -34,14 +34,16 @@ export function stageLabel(stage: Stage): string {
 export interface StageBar {
   stage: Stage;
   label: string;
-  /** In parts of the whole. */
+  /** As a fraction of the whole width, like `width`. */
   left: number;
   width: number;
   milliseconds: number;
   running: boolean;
 }
 
-/** What follows a deployment, such as the pod's start, may go on behind the end of the update itself. */
+/**
+ * Returns start and end of an update. Stages after a deployment, such as the pod's start, may end after the update.
+ */
 export function timeRange(update: UpdateRecord, now: number): { begin: number; end: number } {
   const begin = Date.parse(update.begin);
   const ends = update.stages.map((stage) => (stage.end ? Date.parse(stage.end) : now));

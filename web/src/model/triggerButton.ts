@@ -1,20 +1,20 @@
-/** What the trigger button of a resource offers now. */
+/** What a resource's trigger button does at the moment. */
 
 import type { UIResource } from "../generated/protocol";
 import { isManual } from "./status";
 
 export interface TriggerButtonState {
-  /** On a button that has room for them. */
+  /** The label of a button that has room for one. */
   text: string;
-  /** Why now, in a tooltip. */
+  /** Why to click now, for the tooltip. */
   hint: string;
-  /** It waits for this click. */
+  /** The resource waits for this click. */
   isHighlighted: boolean;
-  /** Saved changes wait for it: there is a star. */
+  /** Saved changes wait for a manual trigger: shown as a star. */
   hasChanges: boolean;
-  /** A click stops what runs, or takes back what was asked for. */
+  /** A click cancels a running or queued update. */
   cancels: boolean;
-  /** What that is called where the words have no room. */
+  /** The accessible name where `text` is not shown. */
   label: string;
 }
 
@@ -31,7 +31,7 @@ export function triggerButtonState(resource: UIResource): TriggerButtonState {
   if (status.currentBuild) {
     return { ...base, text: "Stop update", cancels: true, label: `Stop the update of ${metadata.name}` };
   }
-  // Only what somebody asked for is said to be queued.
+  // Only updates that somebody requested are `queued`.
   if (status.queued) {
     const label = `Take back the update of ${metadata.name}`;
     return {
@@ -54,7 +54,7 @@ export function triggerButtonState(resource: UIResource): TriggerButtonState {
   return base;
 }
 
-/** It runs, or was asked for and has not had its turn. */
+/** Returns whether an update is running, or was requested and is queued. */
 export function canCancel({ status }: UIResource): boolean {
   return Boolean(status.currentBuild) || status.queued === true;
 }

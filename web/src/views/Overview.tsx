@@ -21,13 +21,16 @@ import { countRows, limitRows, useProgressiveRows } from "../components/useProgr
 import { SelectionBar, selectedNames } from "../components/SelectionBar";
 import { OverviewTable } from "./OverviewTable";
 
-/** What had the chosen state stays until another one is chosen: a row must not vanish under the hand. */
+/**
+ * Returns the filter by status. A row that matched stays until another status is chosen, so that it does not vanish
+ * under the pointer.
+ */
 function useStateFilter(): (name: string) => boolean {
   const state = stateFilter.value;
   const matched = useRef({ state, names: new Set<string>() });
   if (matched.current.state !== state) matched.current = { state, names: new Set() };
   return (name) => {
-    // Without a look at the resource, so that not every change of one draws the table anew.
+    // Reads no resource, so that not every change of one rerenders the table.
     if (state === undefined && showDisabled.value) return true;
     const resource = session.resource(name)?.value;
     if (!resource) return false;
@@ -38,7 +41,7 @@ function useStateFilter(): (name: string) => boolean {
   };
 }
 
-/** As the reader sorts, but not anew with every change. */
+/** Returns the sorted groups; sorted again only when rows come or go and when the user sorts. */
 function useSortedGroups(): Group[] {
   const groups = session.groups.value;
   const { column, descending, revision } = sortOrder.value;
@@ -54,15 +57,15 @@ function useSortedGroups(): Group[] {
   }, [groups, column, descending, revision, starred]);
 }
 
-/** Where the reader was when another view was chosen, and how many rows there were: at first, what fits on the screen. */
+/** Scroll position and number of rows when the overview was left; initially as many rows as fit on the screen. */
 const previousView = { top: 0, rows: rowsPerScreen(50) };
 
-/** Who comes back finds the place again, and goes on by keys from the resource that was looked at. */
+/** Restores the scroll position, and moves the focus to the resource that was visited last. */
 function useRestoredPosition(complete: boolean) {
   const scroller = useRef<HTMLElement>(null);
   const rowToFocus = useRef(lastVisited.name);
   useLayoutEffect(() => {
-    // Not for the sake of nothing: the browser has to work out all places for it.
+    // Assigning `scrollTop` forces a layout.
     if (scroller.current && previousView.top > 0) scroller.current.scrollTop = previousView.top;
   }, []);
   useLayoutEffect(() => {
@@ -71,7 +74,7 @@ function useRestoredPosition(complete: boolean) {
     if (row || complete) rowToFocus.current = undefined;
     if (!row) return;
     row.scrollIntoView({ block: "nearest" });
-    // Who has the focus elsewhere, as on a link in the bar at the top, keeps it there.
+    // A focus elsewhere, such as on a link in the header, stays there.
     const hasNoFocus = document.activeElement === null || document.activeElement === document.body;
     if (hasNoFocus) row.querySelector<HTMLAnchorElement>("a.name")?.focus({ preventScroll: true });
   });
@@ -166,7 +169,7 @@ function OverviewTools({ groups }: { groups: readonly Group[] }) {
   );
 }
 
-/** Also for what has no column of its own, and where there is no room for columns. */
+/** Also for orders without a column, and for screens without column headers. */
 function SortSelect() {
   return (
     <select

@@ -1,8 +1,8 @@
 /**
- * The table of resources, in groups that can be closed.
+ * The table of resources, in groups that can be collapsed.
  *
- * Its rows are grids (see table.css), because a browser lays a table out as a whole whenever one cell of it changes. Roles say
- * to those who listen what it is all the same.
+ * Its rows are grids (see overview.css), because browsers lay out a whole table whenever one cell changes. Roles keep
+ * it a table for screen readers.
  */
 
 import type { UIResource } from "../generated/protocol";
@@ -91,7 +91,7 @@ function SortableHeader({ column, children }: { column: SortColumn; children: st
 }
 
 function GroupBody({ group }: { group: Group }) {
-  // Nothing is hidden from somebody who searches.
+  // Collapsed groups must not hide search results.
   const searching = nameFilter.value !== "" || stateFilter.value !== undefined;
   const isExpanded = searching || group.hideHeading || !collapsedGroups.value.includes(group.key);
   return (
@@ -121,7 +121,7 @@ function GroupBody({ group }: { group: Group }) {
   );
 }
 
-/** Endpoints are one under the other: two fit into a row as high as others. In pixels, as table.css has it. */
+/** Endpoints are stacked: two fit into a row of the usual height. In pixels, as in overview.css. */
 function estimateRowHeight({ status }: UIResource): number | undefined {
   const links = status.endpointLinks?.length ?? 0;
   return links > 2 ? 7 + links * 24 : undefined;
@@ -170,7 +170,7 @@ function ResourceMessage({ resource }: { resource: UIResource }) {
   );
 }
 
-/** Out of sight: for those who listen, and for the browser's own search. */
+/** For screen readers and the browser's page search. */
 function FarRowCells({ resource }: { resource: UIResource }) {
   return (
     <td role="cell" colSpan={5}>
@@ -212,7 +212,7 @@ function NearRowCells({ resource }: { resource: UIResource }) {
   );
 }
 
-/** Beside each other where there is room, so that the row is no higher than others. */
+/** Side by side where there is room, so that the row is no higher than others. */
 function EndpointsAndButtons({ resource }: { resource: UIResource }) {
   const links = resource.status.endpointLinks;
   const customButtons = buttons.forResource(resource.metadata.name);

@@ -162,7 +162,7 @@ function Panels({ resource }: { resource: UIResource }) {
   );
 }
 
-/** Why nothing happens now, or that it does. */
+/** Why the resource's next update has not started, if it is held. */
 function HoldReason({ resource }: { resource: UIResource }) {
   const hold = resource.metadata.annotations?.[annotation.hold];
   const withoutHold = resource.status.currentBuild ? "It is being updated now." : "It waits for nothing.";
@@ -173,7 +173,7 @@ function HoldReason({ resource }: { resource: UIResource }) {
   );
 }
 
-/** What the pod says beyond "it runs". */
+/** Returns the pod's status unless it is `Running`, and its restarts. */
 function podSummary(pod: KubernetesInfo | null | undefined): string {
   const state = pod?.podStatus === "Running" ? "" : (pod?.podStatus ?? "");
   const restarts = pod?.podRestarts ? formatRestarts(pod.podRestarts) : "";
@@ -181,11 +181,11 @@ function podSummary(pod: KubernetesInfo | null | undefined): string {
 }
 
 function Messages({ resource }: { resource: UIResource }) {
-  // The cause has its own place above.
+  // Shown above already.
   const cause = resource.metadata.annotations?.[annotation.cause];
   const shown = resourceMessages(resource).filter((message) => message.text !== cause);
   if (shown.length === 0) return null;
-  const labels = { error: "Error", warning: "Warning", hold: "Waiting", due: "Waiting", note: "Note" };
+  const labels = { error: "Error", warning: "Warning", hold: "Waiting", manual: "Waiting", note: "Note" };
   return (
     <ul class="messages">
       {shown.map((message, index) => (
