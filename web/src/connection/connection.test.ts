@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ServerMessage } from "../generated/protocol";
-import { Connection, MAX_RETRY_DELAY, SILENCE_TIMEOUT } from "./connection";
-import { openEarlySocket } from "./earlySocket";
+import { Connection, MAX_RETRY_DELAY, MIN_RETRY_DELAY, retryDelay, SILENCE_TIMEOUT } from "./connection";
+import { openEarlySocket, webSocketUrl } from "./earlySocket";
 
 /** What a browser would open. */
 class Socket {
@@ -148,4 +148,19 @@ test("what was opened and has ended before the page was there is opened anew", (
   newest().end();
   started();
   expect(Socket.all).toHaveLength(2);
+});
+
+describe("connection", () => {
+  test("pauses grow and stay within bounds", () => {
+    expect(retryDelay(0, 0.5)).toBe(MIN_RETRY_DELAY);
+    expect(retryDelay(1, 0.5)).toBe(2 * MIN_RETRY_DELAY);
+    expect(retryDelay(1000, 0.5)).toBe(MAX_RETRY_DELAY);
+    expect(retryDelay(0, 0)).toBeGreaterThan(0);
+  });
+
+  test("is as safe as the page", () => {
+    const place = { protocol: "http:", host: "localhost:10350" };
+    expect(webSocketUrl(place)).toBe("ws://localhost:10350/ws");
+    expect(webSocketUrl({ ...place, protocol: "https:" })).toMatch(/^wss:/);
+  });
 });

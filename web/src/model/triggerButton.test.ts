@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { iconPath } from "../components/NamedIcon";
 import { testResource } from "./testData";
 import { canCancel, triggerButtonState } from "./triggerButton";
 
@@ -35,10 +34,4 @@ test("a star says that saved changes wait for a click", () => {
   expect(changed({ hasPendingChanges: true, triggerMode: 1 })).toBe(true);
   expect(changed({ hasPendingChanges: true, triggerMode: 0 })).toBe(false);
   expect(changed({ updateStatus: "none", triggerMode: 3 })).toBe(false);
-});
-
-test("icons have variants, and unknown ones a drawing", () => {
-  expect(iconPath("delete_outline")).toBe(iconPath("delete"));
-  expect(iconPath("no_such_icon")).not.toBe(iconPath("delete"));
-  expect(iconPath("no_such_icon")).toBe(iconPath("smart_button"));
 });

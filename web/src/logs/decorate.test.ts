@@ -1,0 +1,39 @@
+import { describe, expect, test } from "vitest";
+import { parseAnsi } from "./ansi";
+import { decorate, findLinks } from "./decorate";
+import { highlightRegex } from "./searchHighlight";
+
+describe("decorate", () => {
+  const shown = (text: string, term: string) =>
+    decorate(parseAnsi(text), highlightRegex(term)).map(({ text, isMatch, href }) => [text, isMatch, href]);
+
+  test("marks what is searched, without regard to case, also across colours", () => {
+    expect(shown("one TWO one", "two")).toEqual([
+      ["one ", false, undefined],
+      ["TWO", true, undefined],
+      [" one", false, undefined],
+    ]);
+    const pieces = shown("\x1b[31mfo\x1b[0mo bar", "foo");
+    expect(pieces.filter(([, marked]) => marked).map(([text]) => text)).toEqual(["fo", "o"]);
+  });
+
+  test("a regular expression stands between slashes; a wrong one marks nothing", () => {
+    expect(shown("a1b22", "/\\d+/").filter(([, marked]) => marked)).toHaveLength(2);
+    expect(shown("a(b", "/(/")).toEqual([["a(b", false, undefined]]);
+    expect(shown("a(b", "(")[1]).toEqual(["(", true, undefined]);
+    // Matches nothing, everywhere.
+    expect(shown("abc", "/x*/")).toEqual([["abc", false, undefined]]);
+  });
+
+  test("addresses are links, without the sentence around them", () => {
+    const found = (text: string) => findLinks(text).map(({ from, to }) => text.slice(from, to));
+    expect(found("see http://localhost:8080/a?b=c#d.")).toEqual(["http://localhost:8080/a?b=c#d"]);
+    expect(found("(https://x.example/a_(b)) and 'http://y'")).toEqual([
+      "https://x.example/a_(b)",
+      "http://y",
+    ]);
+    expect(found("javascript://alert(1) ftp://x file:///etc")).toEqual([]);
+    const [link] = decorate(parseAnsi("http://a/ b"), undefined);
+    expect(link).toMatchObject({ text: "http://a/", href: "http://a/" });
+  });
+});

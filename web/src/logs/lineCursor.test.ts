@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import type { Line } from "../generated/protocol";
+import { nextCursorIndex } from "./lineCursor";
+
+test("a step goes from the current line, or begins with what is in sight", () => {
+  const rows = [3, 5, 8, 9].map((seq) => ({ seq }) as Line);
+  const seen = { first: 5, last: 9 };
+  expect(nextCursorIndex(rows, 8, seen, 1)).toBe(3);
+  expect(nextCursorIndex(rows, 9, seen, 1)).toBe(3);
+  expect(nextCursorIndex(rows, 5, seen, -1)).toBe(0);
+  expect(nextCursorIndex(rows, undefined, seen, 1)).toBe(1);
+  expect(nextCursorIndex(rows, undefined, seen, -1)).toBe(3);
+  expect(nextCursorIndex(rows, 3, seen, 1)).toBe(1);
+  // Hidden by a filter since.
+  expect(nextCursorIndex(rows, 6, seen, -1)).toBe(3);
+});

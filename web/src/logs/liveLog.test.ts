@@ -1,0 +1,42 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Line, PageMessage } from "../generated/protocol";
+import { LiveLog, logDownloadUrl } from "./liveLog";
+
+test("cleared lines are neither copied nor downloaded", () => {
+  expect(logDownloadUrl("text=a", 0, "a b")).toBe("/api/logs?format=text&download=a%20b&text=a");
+  expect(logDownloadUrl("", 12, "all.log")).toBe("/api/logs?format=text&download=all.log&from=12");
+});
+
+describe("the log of a session", () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  test("is followed on from where it was when the connection was lost", () => {
+    const sent: PageMessage[] = [];
+    let there = true;
+    const log = new LiveLog((message) => {
+      if (there) sent.push(message);
+      return there;
+    });
+    log.onHello("a");
+    const received: number[] = [];
+    const unfollow = log.follow("text=x", 7, (lines) => received.push(...lines.map(({ seq }) => seq)));
+    expect(sent).toEqual([{ type: "follow", follow: 1, query: "text=x", from: 7 }]);
+    const lines = [{ seq: 8 } as Line];
+    log.receive({ type: "lines", follow: 1, lines, next: 9 });
+    // Of what was followed before.
+    log.receive({ type: "lines", follow: 0, lines, next: 99 });
+    expect(received).toEqual([8]);
+    there = false;
+    there = true;
+    log.onHello("a");
+    expect(sent.at(-1)).toEqual({ type: "follow", follow: 1, query: "text=x", from: 9 });
+    unfollow();
+    expect(sent.at(-1)).toEqual({ type: "unfollow" });
+    // Another session knows nothing of it.
+    const before = sent.length;
+    log.follow("", 0, () => {});
+    log.onHello("b");
+    expect(sent).toHaveLength(before + 1);
+    expect(log.session.value).toBe("b");
+  });
+});

@@ -1,0 +1,35 @@
+import { beforeEach, expect, test } from "vitest";
+import {
+  collapsedGroups,
+  listSettingsQuery,
+  matchesName,
+  nameFilter,
+  readListSettings,
+  sortOrder,
+  stateFilter,
+  toggleGroup,
+} from "./listSettings";
+
+beforeEach(() => readListSettings(""));
+
+test("filters and order are read from the address and written into it", () => {
+  const said = "?filter=We+b&state=error&sort=-duration";
+  readListSettings(said);
+  expect(nameFilter.value).toBe("We b");
+  expect(stateFilter.value).toBe("error");
+  expect(sortOrder.value).toMatchObject({ column: "duration", descending: true });
+  expect(`?${listSettingsQuery()}`).toBe(said);
+  expect(matchesName("a we B c")).toBe(true);
+  expect(matchesName("other")).toBe(false);
+  readListSettings("?state=nonsense&sort=-nonsense");
+  expect(stateFilter.value).toBeUndefined();
+  expect(sortOrder.value).toMatchObject({ column: undefined, descending: false });
+  expect(listSettingsQuery().toString()).toBe("");
+});
+
+test("groups are closed and opened one by one", () => {
+  toggleGroup("a");
+  toggleGroup("b");
+  toggleGroup("a");
+  expect(collapsedGroups.value).toEqual(["b"]);
+});
