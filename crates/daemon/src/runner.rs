@@ -29,7 +29,7 @@ mod telemetry;
 mod wake;
 mod watch;
 
-use lilt_engine::{Cause, Event, TaskId, TaskSpec, UpdateJob, UpdateOutcome};
+use lilt_engine::{Cause, Event, Task, UpdateJob, UpdateOutcome};
 use lilt_model::{Failure, ResourceName};
 use tokio::sync::watch::Receiver;
 
@@ -43,75 +43,60 @@ pub(crate) use load::evaluate;
 pub(crate) use prune::{distinct, prune};
 pub(crate) use sync::Readings;
 
-/// Runs a task to its end. `spec` brings new specifications to tasks that take them while running.
-pub(crate) async fn run(id: TaskId, spec: Receiver<TaskSpec>, context: Context) {
-    let first = spec.borrow().clone();
-    match (id, first) {
-        (TaskId::Load(name), TaskSpec::Load { load, cause, path, args, secrets }) => {
+/// Runs a task to its end. `feed` brings what continues it to tasks that go on with that.
+pub(crate) async fn run(feed: Receiver<Task>, context: Context) {
+    let task = feed.borrow().clone();
+    match task {
+        Task::Load { tiltfile: name, load, cause, path, args, secrets } => {
             load::run(context, load::Order { name, load, cause, path, args, secrets }).await;
         }
-        (TaskId::Apply(name), TaskSpec::Apply { run, job }) => apply::run(context, name, run, &job).await,
-        (TaskId::Image(key), TaskSpec::Image { run, job, resource }) => {
-            image::run(context, key, run, resource, &job).await;
-        }
-        (TaskId::Cluster(name), TaskSpec::Cluster { run, source }) => {
-            cluster::run(context, name, run, source).await;
-        }
-        (TaskId::Repository(name), TaskSpec::Repository { run, source }) => {
-            extension::fetch(context, name, run, source).await;
-        }
-        (TaskId::Extension(name), TaskSpec::Extension { run, source, path }) => {
+        Task::Apply { name, run, job } => apply::run(context, name, run, &job).await,
+        Task::Image { object, run, job, resource } => image::run(context, object, run, resource, &job).await,
+        Task::Cluster { name, run, source } => cluster::run(context, name, run, source).await,
+        Task::Repository { name, run, source } => extension::fetch(context, name, run, source).await,
+        Task::Extension { name, run, source, path } => {
             extension::find(context, name, run, source, path).await;
         }
-        (TaskId::Watch(id), TaskSpec::Watch { .. }) => watch::run(context, id, spec).await,
-        (TaskId::Update(name), TaskSpec::Update { update, cause, job }) => match &*job {
-            UpdateJob::Local(job) => local::run(context, name, update, cause, job).await,
-            UpdateJob::Deploy(job) => deploy::run(context, name, update, cause, job).await,
-            UpdateJob::Refused(failure) => refuse(context, name, update, &cause, failure.clone()).await,
+        Task::Watch { watch, .. } => watch::run(context, watch, feed).await,
+        Task::Update { resource, update, cause, job } => match &*job {
+            UpdateJob::Local(job) => local::run(context, resource, update, cause, job).await,
+            UpdateJob::Deploy(job) => deploy::run(context, resource, update, cause, job).await,
+            UpdateJob::Refused(failure) => refuse(context, resource, update, &cause, failure.clone()).await,
         },
-        (TaskId::Serve(name), TaskSpec::Serve { generation, command }) => {
-            serve::run(context, name, generation, command).await;
+        Task::Serve { resource, generation, command } => {
+            serve::run(context, resource, generation, command).await;
         }
-        (TaskId::Probe(program), TaskSpec::Probe { generation, probe, resource }) => {
+        Task::Probe { program, generation, probe, resource } => {
             probe::run(context, program, generation, probe, resource).await;
         }
-        (TaskId::Command(name), TaskSpec::Command { run, command, resource }) => {
+        Task::Command { name, run, command, resource } => {
             command::run(context, name, run, command, resource).await;
         }
-        (TaskId::Outage(outage), TaskSpec::Outage { id, attempts, immediate }) => {
+        Task::Outage { outage, id, attempts, immediate } => {
             outage::run(context, outage, id, attempts, immediate).await;
         }
-        (TaskId::Prune, TaskSpec::Prune(job)) => prune::run(context, &job).await,
-        (TaskId::Telemetry, TaskSpec::Telemetry(job)) => telemetry::run(context, &job).await,
-        (TaskId::Wake, TaskSpec::Wake { at }) => wake::run(context, at).await,
-        (TaskId::Connect(name), TaskSpec::Connect { .. }) => connect::run(context, name).await,
-        (TaskId::Kubeconfig(name), TaskSpec::Kubeconfig) => kubeconfig::run(context, name).await,
-        (TaskId::Namespace(cluster, namespace), TaskSpec::Namespace { reconnect }) => {
+        Task::Prune(job) => prune::run(context, &job).await,
+        Task::Telemetry(job) => telemetry::run(context, &job).await,
+        Task::Wake { at } => wake::run(context, at).await,
+        Task::Connect { cluster, .. } => connect::run(context, cluster).await,
+        Task::Kubeconfig { cluster } => kubeconfig::run(context, cluster).await,
+        Task::Namespace { cluster, namespace, reconnect } => {
             namespace::run(context, cluster, namespace, reconnect > 0).await;
         }
-        (TaskId::Objects(scope), TaskSpec::Objects) => objects::follow(context, scope).await,
-        (TaskId::Inspect(name), TaskSpec::Inspect(inspection)) => {
-            objects::inspect(context, name, *inspection).await;
+        Task::Objects { scope } => objects::follow(context, scope).await,
+        Task::Inspect { resource, inspection } => objects::inspect(context, resource, *inspection).await,
+        Task::Follow { resource, .. } => follow::run(context, resource, feed).await,
+        Task::Forward { resource, cluster, forward, .. } => {
+            forward::run(context, resource, None, (cluster, forward), feed).await;
         }
-        (TaskId::Follow(name, _), TaskSpec::Follow { .. }) => follow::run(context, name, spec).await,
-        (TaskId::Forward(name, _), TaskSpec::Forward { cluster, forward, .. }) => {
-            forward::run(context, name, None, (cluster, forward), spec).await;
+        Task::ObjectForward { name, resource, place, cluster, forward, .. } => {
+            forward::run(context, resource, Some((name, place)), (cluster, forward), feed).await;
         }
-        (TaskId::ObjectForward(object, name, place), TaskSpec::Forward { cluster, forward, .. }) => {
-            forward::run(context, name, Some((object, place)), (cluster, forward), spec).await;
-        }
-        (TaskId::Stream(object, name), TaskSpec::Stream { .. }) => {
-            follow::stream(context, object, name, spec).await;
-        }
-        (TaskId::Sync(name, _), TaskSpec::Sync(_)) => sync::run(context, name, None, spec).await,
-        (TaskId::ObjectSync(object, name, _), TaskSpec::Sync(_)) => {
-            sync::run(context, name, Some(object), spec).await;
-        }
-        (TaskId::Cleanup(id), TaskSpec::Cleanup { resource, leftovers, reason }) => {
-            cleanup::run(context, id, resource, leftovers, reason).await;
-        }
-        (id, spec) => {
-            unreachable!("invariant: the engine plans {id:?} with its own specification, not {spec:?}")
+        Task::Stream { name, resource, .. } => follow::stream(context, name, resource, feed).await,
+        Task::Sync { resource, .. } => sync::run(context, resource, None, feed).await,
+        Task::ObjectSync { name, resource, .. } => sync::run(context, resource, Some(name), feed).await,
+        Task::Cleanup { cleanup, resource, leftovers, reason } => {
+            cleanup::run(context, cleanup, resource, leftovers, reason).await;
         }
     }
 }

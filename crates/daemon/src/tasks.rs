@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use lilt_engine::{Plan, TaskId, TaskSpec};
+use lilt_engine::{Plan, Task, TaskId};
 use lilt_model::api::ObjectKey;
 use lilt_model::{Failure, ResourceName};
 use tokio::sync::watch;
@@ -26,17 +26,17 @@ pub(crate) enum Owner {
 #[derive(Debug)]
 enum Slot {
     Running {
-        spec: TaskSpec,
-        feed: watch::Sender<TaskSpec>,
+        task: Task,
+        feed: watch::Sender<Task>,
         cancel: CancellationToken,
     },
     /// Cancelled; what comes after it, if anything.
     Stopping {
-        next: Option<TaskSpec>,
+        next: Option<Task>,
     },
     /// Ended by itself. It is not started again as long as the plan wants the same.
     Ended {
-        spec: TaskSpec,
+        task: Task,
     },
 }
 
@@ -66,37 +66,37 @@ impl Tasks {
             stop(slot, None);
         }
         let mut start = Vec::new();
-        for (id, spec) in plan {
+        for (id, task) in plan {
             match slots.get_mut(&id) {
-                None => start.push((id, spec)),
-                Some(Slot::Ended { spec: old }) if old.continues(&spec) => {}
-                Some(Slot::Ended { .. }) => start.push((id, spec)),
-                Some(Slot::Stopping { next }) => *next = Some(spec),
-                Some(Slot::Running { spec: old, feed, .. }) if old.continues(&spec) => {
-                    if *old != spec {
-                        feed.send_replace(spec.clone());
-                        *old = spec;
+                None => start.push((id, task)),
+                Some(Slot::Ended { task: old }) if old.continues(&task) => {}
+                Some(Slot::Ended { .. }) => start.push((id, task)),
+                Some(Slot::Stopping { next }) => *next = Some(task),
+                Some(Slot::Running { task: old, feed, .. }) if old.continues(&task) => {
+                    if *old != task {
+                        feed.send_replace(task.clone());
+                        *old = task;
                     }
                 }
-                Some(slot) => stop(slot, Some(spec)),
+                Some(slot) => stop(slot, Some(task)),
             }
         }
         if slots.is_empty() {
             self.slots.remove(owner);
         }
-        for (id, spec) in start {
-            self.start(owner, id, spec);
+        for (id, task) in start {
+            self.start(owner, id, task);
         }
     }
 
-    fn start(&mut self, owner: &Owner, id: TaskId, spec: TaskSpec) {
+    fn start(&mut self, owner: &Owner, id: TaskId, task: Task) {
         tracing::debug!(task = ?id, "starting");
         let cancel = CancellationToken::new();
-        let (feed, fed) = watch::channel(spec.clone());
+        let (feed, fed) = watch::channel(task.clone());
         let context = Context { cancel: cancel.clone(), ..self.context.clone() };
-        let handle = self.running.spawn(runner::run(id.clone(), fed, context));
+        let handle = self.running.spawn(runner::run(fed, context));
         self.names.insert(handle.id(), (owner.clone(), id.clone()));
-        self.slots.entry(owner.clone()).or_default().insert(id, Slot::Running { spec, feed, cancel });
+        self.slots.entry(owner.clone()).or_default().insert(id, Slot::Running { task, feed, cancel });
     }
 
     /// Waits for a task to end; never returns while none runs. A task that broke is told.
@@ -114,10 +114,10 @@ impl Tasks {
         tracing::debug!(task = ?id, "ended");
         let slots = self.slots.get_mut(&owner)?;
         match slots.remove(&id) {
-            Some(Slot::Running { spec, .. }) => {
-                slots.insert(id.clone(), Slot::Ended { spec });
+            Some(Slot::Running { task, .. }) => {
+                slots.insert(id.clone(), Slot::Ended { task });
             }
-            Some(Slot::Stopping { next: Some(spec) }) => self.start(&owner, id.clone(), spec),
+            Some(Slot::Stopping { next: Some(task) }) => self.start(&owner, id.clone(), task),
             Some(Slot::Stopping { next: None } | Slot::Ended { .. }) | None => {}
         }
         if self.slots.get(&owner).is_some_and(BTreeMap::is_empty) {
@@ -157,7 +157,7 @@ impl Tasks {
     }
 }
 
-fn stop(slot: &mut Slot, next: Option<TaskSpec>) {
+fn stop(slot: &mut Slot, next: Option<Task>) {
     match slot {
         Slot::Running { cancel, .. } => {
             cancel.cancel();

@@ -50,7 +50,7 @@ pub use schedule::schedule;
 pub use state::{DriftHabit, FinishedUpdate, Mode, Note, Options, State, Touched};
 pub use task::{
     ApplyJob, ApplySource, CleanupReason, ClusterSource, DeployJob, ForwardTarget, ImageJob, Inspection,
-    Leftovers, LocalJob, RepositorySource, SyncJob, SyncTask, TaskId, TaskSpec, UpdateJob,
+    Leftovers, LocalJob, RepositorySource, SyncJob, SyncTask, Task, TaskId, UpdateJob,
 };
 pub use telemetry::{TelemetryJob, UsageSpan};
 pub use verdict::{Verdict, verdict};

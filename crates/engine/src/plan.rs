@@ -1,6 +1,7 @@
 //! Which tasks should be running now.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,25 +13,88 @@ use lilt_model::{ClusterName, ImageName, ResourceName};
 
 use crate::event::{ProgramId, WatchId};
 use crate::objects::plan_object;
+use crate::outage::Awaited;
 use crate::port_forward::forward_target;
 use crate::schedule::live_updates_above;
 use crate::state::{
     BodyState, Cleanup, ClusterState, ImageState, KubernetesState, LocalState, ResourceState, RunningUpdate,
     ServeState, State, TiltfileState, UpdateKind,
 };
-use crate::task::{Inspection, SyncJob, SyncTask, TaskId, TaskSpec};
+use crate::task::{Inspection, SyncJob, SyncTask, Task, TaskId};
 use crate::telemetry;
 
-pub type Plan = BTreeMap<TaskId, TaskSpec>;
+/// The tasks that should be running, each in its slot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan(BTreeMap<TaskId, Task>);
+
+impl Plan {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn insert(&mut self, task: Task) {
+        self.0.insert(task.id(), task);
+    }
+
+    /// Takes a task out.
+    pub fn remove(&mut self, id: &TaskId) -> Option<Task> {
+        self.0.remove(id)
+    }
+
+    pub fn into_keys(self) -> impl Iterator<Item = TaskId> {
+        self.0.into_keys()
+    }
+
+    pub fn into_values(self) -> impl Iterator<Item = Task> {
+        self.0.into_values()
+    }
+}
+
+impl Deref for Plan {
+    type Target = BTreeMap<TaskId, Task>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Extend<Task> for Plan {
+    fn extend<T: IntoIterator<Item = Task>>(&mut self, tasks: T) {
+        self.0.extend(tasks.into_iter().map(|task| (task.id(), task)));
+    }
+}
+
+impl FromIterator<Task> for Plan {
+    fn from_iter<T: IntoIterator<Item = Task>>(tasks: T) -> Self {
+        let mut plan = Self::new();
+        plan.extend(tasks);
+        plan
+    }
+}
+
+impl<const N: usize> From<[Task; N]> for Plan {
+    fn from(tasks: [Task; N]) -> Self {
+        tasks.into_iter().collect()
+    }
+}
+
+impl IntoIterator for Plan {
+    type Item = (TaskId, Task);
+    type IntoIter = std::collections::btree_map::IntoIter<TaskId, Task>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
 
 /// The whole plan: that of the session, of every resource and of every object.
 pub fn plan(state: &State) -> Plan {
     let mut plan = plan_session(state);
     for name in state.resources.keys() {
-        plan.extend(plan_resource(state, name));
+        plan.extend(plan_resource(state, name).into_values());
     }
     for key in state.objects.made.keys() {
-        plan.extend(plan_object(state, key));
+        plan.extend(plan_object(state, key).into_values());
     }
     plan
 }
@@ -43,59 +107,57 @@ pub fn plan_session(state: &State) -> Plan {
         if !tiltfile.files.is_empty() {
             let (files, contents) = (tiltfile.files.clone(), tiltfile.contents.clone());
             let (version, manner) = (tiltfile.watch_version, Manner::default());
-            let spec = TaskSpec::Watch { version, files, contents, manner };
-            plan.insert(TaskId::Watch(WatchId::Tiltfile(name)), spec);
+            let watch = WatchId::Tiltfile(name);
+            plan.insert(Task::Watch { watch, version, files, contents, manner });
         }
     }
     for (name, cluster) in state.clusters.iter() {
-        plan.extend(cluster_tasks(name, cluster));
+        plan.extend(cluster_tasks(name, cluster).into_values());
     }
     if let Some((at, _)) = state.alarms.first() {
-        plan.insert(TaskId::Wake, TaskSpec::Wake { at: *at });
+        plan.insert(Task::Wake { at: *at });
     }
     if let Some(job) = &state.prune.running {
-        plan.insert(TaskId::Prune, TaskSpec::Prune(Box::new(job.clone())));
+        plan.insert(Task::Prune(Box::new(job.clone())));
     }
     plan.extend(telemetry::task(state));
     for (outage, awaited) in &state.outages {
-        let spec =
-            TaskSpec::Outage { id: awaited.id, attempts: awaited.attempts, immediate: awaited.immediate };
-        plan.insert(TaskId::Outage(outage.clone()), spec);
+        let Awaited { id, attempts, immediate, .. } = *awaited;
+        plan.insert(Task::Outage { outage: outage.clone(), id, attempts, immediate });
     }
     for (id, cleanup) in &state.cleanups {
         let Cleanup { resource, leftovers, reason } = cleanup.clone();
-        let spec = TaskSpec::Cleanup { resource, leftovers, reason };
-        plan.insert(TaskId::Cleanup(*id), spec);
+        plan.insert(Task::Cleanup { cleanup: *id, resource, leftovers, reason });
     }
     plan
 }
 
 fn cluster_tasks(name: &ClusterName, cluster: &ClusterState) -> Plan {
     if cluster.info.is_none() {
-        let spec = TaskSpec::Connect { reconnect: cluster.reconnect };
-        let connect = (TaskId::Connect(name.clone()), spec);
+        let connect = Task::Connect { cluster: name.clone(), reconnect: cluster.reconnect };
         return cluster.wanted.then_some(connect).into_iter().collect();
     }
-    let namespace = |namespace: &String| {
-        let spec = TaskSpec::Namespace { reconnect: cluster.reconnect };
-        (TaskId::Namespace(name.clone(), namespace.clone()), spec)
+    let namespace = |namespace: &String| Task::Namespace {
+        cluster: name.clone(),
+        namespace: namespace.clone(),
+        reconnect: cluster.reconnect,
     };
-    let scope = |scope: &ObjectScope| (TaskId::Objects(scope.clone()), TaskSpec::Objects);
+    let scope = |scope: &ObjectScope| Task::Objects { scope: scope.clone() };
     let tasks = cluster.namespaces.iter().map(namespace).chain(cluster.scopes.keys().map(scope));
-    tasks.chain([(TaskId::Kubeconfig(name.clone()), TaskSpec::Kubeconfig)]).collect()
+    tasks.chain([Task::Kubeconfig { cluster: name.clone() }]).collect()
 }
 
-fn load_task(state: &State, name: &ResourceName, tiltfile: &TiltfileState) -> Option<(TaskId, TaskSpec)> {
+fn load_task(state: &State, name: &ResourceName, tiltfile: &TiltfileState) -> Option<Task> {
     let load = tiltfile.loading.as_ref()?;
     let others = state.all_tiltfiles().filter(|(other, _)| other != name);
-    let spec = TaskSpec::Load {
+    Some(Task::Load {
+        tiltfile: name.clone(),
         load: load.id,
         cause: load.cause.clone(),
         path: tiltfile.path.clone(),
         args: tiltfile.args.clone(),
         secrets: others.flat_map(|(_, other)| other.secrets.clone()).collect(),
-    };
-    Some((TaskId::Load(name.clone()), spec))
+    })
 }
 
 /// The tasks of one resource; none if there is no such resource.
@@ -106,8 +168,8 @@ pub fn plan_resource(state: &State, name: &ResourceName) -> Plan {
     };
     for (id, watch) in &resource.watches {
         let (version, files, manner) = (watch.version, watch.files.clone(), manner(resource, id));
-        let spec = TaskSpec::Watch { version, files, contents: Contents::default(), manner };
-        plan.insert(TaskId::Watch(id.clone()), spec);
+        let contents = Contents::default();
+        plan.insert(Task::Watch { watch: id.clone(), version, files, contents, manner });
     }
     plan.extend(resource.update.as_ref().and_then(|update| update_task(name, update)));
     match (&resource.spec.body, &resource.body) {
@@ -152,28 +214,27 @@ pub(crate) fn manner_of<'a>(
     }
 }
 
-fn update_task(name: &ResourceName, update: &RunningUpdate) -> Option<(TaskId, TaskSpec)> {
+fn update_task(name: &ResourceName, update: &RunningUpdate) -> Option<Task> {
     let UpdateKind::Job(job) = &update.kind else { return None };
-    let spec = TaskSpec::Update { update: update.id, cause: update.cause.clone(), job: Arc::clone(job) };
-    Some((TaskId::Update(name.clone()), spec))
+    let (resource, cause, job) = (name.clone(), update.cause.clone(), Arc::clone(job));
+    Some(Task::Update { resource, update: update.id, cause, job })
 }
 
-fn serve_task(name: &ResourceName, local: &LocalState) -> Option<(TaskId, TaskSpec)> {
+fn serve_task(name: &ResourceName, local: &LocalState) -> Option<Task> {
     let serve = local.serve.as_ref()?;
     if matches!(serve.state, ServeState::Ended { .. }) {
         return None;
     }
-    let spec = TaskSpec::Serve { generation: serve.generation, command: serve.command.clone() };
-    Some((TaskId::Serve(name.clone()), spec))
+    let (resource, command) = (name.clone(), serve.command.clone());
+    Some(Task::Serve { resource, generation: serve.generation, command })
 }
 
 /// Only while the server runs: what a probe finds of one that does not is chance.
-fn probe_task(name: &ResourceName, local: &LocalState) -> Option<(TaskId, TaskSpec)> {
+fn probe_task(name: &ResourceName, local: &LocalState) -> Option<Task> {
     let serve = local.serve.as_ref()?;
     let ServeState::Running { .. } = serve.state else { return None };
-    let resource = Some(name.clone());
-    let spec = TaskSpec::Probe { generation: serve.generation, probe: serve.probe.clone()?, resource };
-    Some((TaskId::Probe(ProgramId::Server(name.clone())), spec))
+    let (program, resource) = (ProgramId::Server(name.clone()), Some(name.clone()));
+    Some(Task::Probe { program, generation: serve.generation, probe: serve.probe.clone()?, resource })
 }
 
 fn plan_kubernetes(
@@ -189,15 +250,13 @@ fn plan_kubernetes(
     }
     for pod in kubernetes.pods.iter().filter_map(|pod| state.pods.known.get(pod)) {
         let notices = state.pods.notices.get(&pod.reference()).cloned().unwrap_or_default();
-        let spec = TaskSpec::Follow { pod: Arc::clone(pod), notices };
-        plan.insert(TaskId::Follow(name.clone(), pod.reference()), spec);
+        plan.insert(Task::Follow { resource: name.clone(), pod: Arc::clone(pod), notices });
     }
     plan.extend(inspection(state, resource, spec, kubernetes));
     for forward in &spec.forwards {
         let target = forward_target(state, kubernetes, forward);
-        let cluster = spec.cluster.clone();
-        let spec = TaskSpec::Forward { cluster, forward: forward.clone(), target };
-        plan.insert(TaskId::Forward(name.clone(), forward.place()), spec);
+        let (resource, cluster) = (name.clone(), spec.cluster.clone());
+        plan.insert(Task::Forward { resource, cluster, forward: forward.clone(), target });
     }
     plan_syncs(resource, spec, kubernetes, plan);
 }
@@ -208,7 +267,7 @@ fn inspection(
     resource: &ResourceState,
     spec: &KubernetesResource,
     kubernetes: &KubernetesState,
-) -> Option<(TaskId, TaskSpec)> {
+) -> Option<Task> {
     let drifting = &kubernetes.drifting;
     if drifting.suspects.is_empty() || resource.update.is_some() {
         return None;
@@ -229,7 +288,7 @@ fn inspection(
             .unwrap_or_default(),
         merge: state.settings.server_side_apply,
     };
-    Some((TaskId::Inspect(resource.spec.name.clone()), TaskSpec::Inspect(Box::new(inspection))))
+    Some(Task::Inspect { resource: resource.spec.name.clone(), inspection: Box::new(inspection) })
 }
 
 /// One task per container that takes changes in place, with the changes that the running update gives it.
@@ -260,7 +319,7 @@ fn plan_syncs(
                 given_up: progress.given_up,
                 job,
             };
-            plan.insert(TaskId::Sync(resource.spec.name.clone(), id.clone()), TaskSpec::Sync(Box::new(task)));
+            plan.insert(Task::Sync { resource: resource.spec.name.clone(), task: Box::new(task) });
         }
     }
 }

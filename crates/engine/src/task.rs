@@ -25,7 +25,7 @@ use crate::outage::Outage;
 use crate::prune::PruneJob;
 use crate::telemetry::TelemetryJob;
 
-/// A place for one task at a time. When the plan puts another specification into it, the old task ends first.
+/// A slot for one task at a time. When the plan puts another task into it, the old one ends first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskId {
@@ -72,88 +72,156 @@ pub enum TaskId {
     Wake,
 }
 
+/// A task: which slot it takes, and what it does there.
 #[derive(Clone, Debug, PartialEq)]
-pub enum TaskSpec {
+pub enum Task {
     /// Evaluate a Tiltfile. `secrets` are those of others, which stay hidden.
-    Load { load: u64, cause: Cause, path: PathBuf, args: Vec<String>, secrets: Vec<Secret> },
+    Load {
+        tiltfile: ResourceName,
+        load: u64,
+        cause: Cause,
+        path: PathBuf,
+        args: Vec<String>,
+        secrets: Vec<Secret>,
+    },
     /// Follow files. The version grows when they become others. A file that no longer holds what it held
     /// counts as changed.
-    Watch { version: u64, files: FileSet, contents: Contents, manner: Manner },
+    Watch { watch: WatchId, version: u64, files: FileSet, contents: Contents, manner: Manner },
     /// Bring a resource up to date.
-    Update { update: u64, cause: Cause, job: Arc<UpdateJob> },
-    /// Run what an object of the API says; its output goes to the log of a resource.
-    Command { run: u64, command: Command, resource: Option<ResourceName> },
+    Update { resource: ResourceName, update: u64, cause: Cause, job: Arc<UpdateJob> },
+    /// Run what a `Cmd` says; its output goes to the log of a resource.
+    Command { name: String, run: u64, command: Command, resource: Option<ResourceName> },
     /// Apply what a `KubernetesApply` says.
-    Apply { run: u64, job: Arc<ApplyJob> },
+    Apply { name: String, run: u64, job: Arc<ApplyJob> },
     /// Build an image, and what brings it to the cluster; whose log it writes to.
-    Image { run: u64, job: Arc<DeployJob>, resource: ResourceName },
+    Image { object: ObjectKey, run: u64, job: Arc<DeployJob>, resource: ResourceName },
     /// Reach a cluster beside the session's own, and say when it does not answer.
-    Cluster { run: u64, source: ClusterSource },
+    Cluster { name: String, run: u64, source: ClusterSource },
     /// Fetch a repository of extensions, again and again until it is there.
-    Repository { run: u64, source: RepositorySource },
+    Repository { name: String, run: u64, source: RepositorySource },
     /// Find the Tiltfile of an extension in its repository.
-    Extension { run: u64, source: RepositorySource, path: String },
+    Extension { name: String, run: u64, source: RepositorySource, path: String },
     /// Keep a server running.
-    Serve { generation: u64, command: Command },
+    Serve { resource: ResourceName, generation: u64, command: Command },
     /// Find out whether a running program is ready, again and again. The generation is the program's; what is found
     /// goes to the log of a resource.
-    Probe { generation: u64, probe: Probe, resource: Option<ResourceName> },
+    Probe { program: ProgramId, generation: u64, probe: Probe, resource: Option<ResourceName> },
     /// Reach the cluster, however long it takes. `reconnect` numbers the user's requests to try again now.
-    Connect { reconnect: u64 },
+    Connect { cluster: ClusterName, reconnect: u64 },
     /// Say when kubeconfig leads elsewhere than this session goes.
-    Kubeconfig,
+    Kubeconfig { cluster: ClusterName },
     /// Follow the pods of a namespace. `reconnect` as in `Connect`.
-    Namespace { reconnect: u64 },
+    Namespace { cluster: ClusterName, namespace: String, reconnect: u64 },
     /// Follow whether applied objects are still there and still the same.
-    Objects,
+    Objects { scope: ObjectScope },
     /// Compare objects with their manifests.
-    Inspect(Box<Inspection>),
+    Inspect { resource: ResourceName, inspection: Box<Inspection> },
     /// Show a pod's logs, notices and way to readiness.
-    Follow { pod: Arc<Pod>, notices: Arc<Notices> },
+    Follow { resource: ResourceName, pod: Arc<Pod>, notices: Arc<Notices> },
     /// Lead a local port to a pod.
-    Forward { cluster: ClusterName, forward: Forward, target: Option<ForwardTarget> },
-    /// Show the logs of a pod's containers; those that are asked for, from a time on.
-    Stream { pod: Arc<Pod>, only: Vec<String>, ignored: Vec<String>, since: Option<Timestamp> },
+    Forward { resource: ResourceName, cluster: ClusterName, forward: Forward, target: Option<ForwardTarget> },
+    /// The same for a `PortForward`: one of its forwards, by its place.
+    ObjectForward {
+        name: String,
+        resource: ResourceName,
+        place: u16,
+        cluster: ClusterName,
+        forward: Forward,
+        target: Option<ForwardTarget>,
+    },
+    /// Show the logs of a pod's containers for a `PodLogStream`; those that are asked for, from a time on.
+    Stream {
+        name: String,
+        resource: ResourceName,
+        pod: Arc<Pod>,
+        only: Vec<String>,
+        ignored: Vec<String>,
+        since: Option<Timestamp>,
+    },
     /// Copy changes into a container.
-    Sync(Box<SyncTask>),
+    Sync { resource: ResourceName, task: Box<SyncTask> },
+    /// The same for a `LiveUpdate`; whose log it writes to.
+    ObjectSync { name: String, resource: ResourceName, task: Box<SyncTask> },
     /// Delete what is no longer wanted.
-    Cleanup { resource: ResourceName, leftovers: Leftovers, reason: CleanupReason },
+    Cleanup { cleanup: u64, resource: ResourceName, leftovers: Leftovers, reason: CleanupReason },
     /// Remove old images from the engine.
     Prune(Box<PruneJob>),
     /// Wait until a batch of spans is due, or send it.
     Telemetry(Box<TelemetryJob>),
-    /// Say when something answers that did not. It has seemed to answer so many times before.
+    /// Report when something responds that did not. It has seemed to respond `attempts` times before.
     /// `immediate`: the first probe comes without a pause.
-    Outage { id: u64, attempts: u32, immediate: bool },
-    /// Say when it is so late.
+    Outage { outage: Outage, id: u64, attempts: u32, immediate: bool },
+    /// Fires at `at`.
     Wake { at: Timestamp },
 }
 
-impl TaskSpec {
-    /// Whether a running task takes a new specification without being started anew.
-    pub fn continues(&self, next: &TaskSpec) -> bool {
+impl Task {
+    /// Returns the slot that it takes.
+    pub fn id(&self) -> TaskId {
+        match self {
+            Task::Load { tiltfile, .. } => TaskId::Load(tiltfile.clone()),
+            Task::Watch { watch, .. } => TaskId::Watch(watch.clone()),
+            Task::Update { resource, .. } => TaskId::Update(resource.clone()),
+            Task::Command { name, .. } => TaskId::Command(name.clone()),
+            Task::Apply { name, .. } => TaskId::Apply(name.clone()),
+            Task::Image { object, .. } => TaskId::Image(object.clone()),
+            Task::Cluster { name, .. } => TaskId::Cluster(name.clone()),
+            Task::Repository { name, .. } => TaskId::Repository(name.clone()),
+            Task::Extension { name, .. } => TaskId::Extension(name.clone()),
+            Task::Serve { resource, .. } => TaskId::Serve(resource.clone()),
+            Task::Probe { program, .. } => TaskId::Probe(program.clone()),
+            Task::Connect { cluster, .. } => TaskId::Connect(cluster.clone()),
+            Task::Kubeconfig { cluster } => TaskId::Kubeconfig(cluster.clone()),
+            Task::Namespace { cluster, namespace, .. } => {
+                TaskId::Namespace(cluster.clone(), namespace.clone())
+            }
+            Task::Objects { scope } => TaskId::Objects(scope.clone()),
+            Task::Inspect { resource, .. } => TaskId::Inspect(resource.clone()),
+            Task::Follow { resource, pod, .. } => TaskId::Follow(resource.clone(), pod.reference()),
+            Task::Forward { resource, forward, .. } => TaskId::Forward(resource.clone(), forward.place()),
+            Task::ObjectForward { name, resource, place, .. } => {
+                TaskId::ObjectForward(name.clone(), resource.clone(), *place)
+            }
+            Task::Stream { name, resource, .. } => TaskId::Stream(name.clone(), resource.clone()),
+            Task::Sync { resource, task } => TaskId::Sync(resource.clone(), task.id.clone()),
+            Task::ObjectSync { name, resource, task } => {
+                TaskId::ObjectSync(name.clone(), resource.clone(), task.id.clone())
+            }
+            Task::Cleanup { cleanup, .. } => TaskId::Cleanup(*cleanup),
+            Task::Prune(_) => TaskId::Prune,
+            Task::Telemetry(_) => TaskId::Telemetry,
+            Task::Outage { outage, .. } => TaskId::Outage(outage.clone()),
+            Task::Wake { .. } => TaskId::Wake,
+        }
+    }
+
+    /// Whether it goes on as `next`, which takes the same slot, without being restarted.
+    pub fn continues(&self, next: &Task) -> bool {
         match (self, next) {
-            (TaskSpec::Watch { .. }, TaskSpec::Watch { .. })
-            | (TaskSpec::Follow { .. }, TaskSpec::Follow { .. })
-            | (TaskSpec::Stream { .. }, TaskSpec::Stream { .. }) => true,
-            // One that was given up may never answer: whoever does it must end, and the connection with it.
-            (TaskSpec::Sync(old), TaskSpec::Sync(new)) => {
+            (Task::Watch { .. }, Task::Watch { .. })
+            | (Task::Follow { .. }, Task::Follow { .. })
+            | (Task::Stream { .. }, Task::Stream { .. }) => true,
+            // One that was given up may never respond: its runner must end, and the connection with it.
+            (Task::Sync { task: old, .. }, Task::Sync { task: new, .. })
+            | (Task::ObjectSync { task: old, .. }, Task::ObjectSync { task: new, .. }) => {
                 old.given_up == new.given_up && old.without_agent == new.without_agent
             }
             (
-                TaskSpec::Forward { cluster: old_cluster, forward: old, .. },
-                TaskSpec::Forward { cluster, forward: new, .. },
+                Task::Forward { cluster: old_cluster, forward: old, .. },
+                Task::Forward { cluster, forward: new, .. },
+            )
+            | (
+                Task::ObjectForward { cluster: old_cluster, forward: old, .. },
+                Task::ObjectForward { cluster, forward: new, .. },
             ) => old == new && old_cluster == cluster,
             // Numbers tell them apart, and comparing whole jobs would cost.
-            (TaskSpec::Update { update: old, .. }, TaskSpec::Update { update: new, .. })
-            | (TaskSpec::Command { run: old, .. }, TaskSpec::Command { run: new, .. })
-            | (TaskSpec::Apply { run: old, .. }, TaskSpec::Apply { run: new, .. })
-            | (TaskSpec::Image { run: old, .. }, TaskSpec::Image { run: new, .. })
-            | (TaskSpec::Load { load: old, .. }, TaskSpec::Load { load: new, .. })
-            | (TaskSpec::Serve { generation: old, .. }, TaskSpec::Serve { generation: new, .. })
-            | (TaskSpec::Probe { generation: old, .. }, TaskSpec::Probe { generation: new, .. }) => {
-                old == new
-            }
+            (Task::Update { update: old, .. }, Task::Update { update: new, .. })
+            | (Task::Command { run: old, .. }, Task::Command { run: new, .. })
+            | (Task::Apply { run: old, .. }, Task::Apply { run: new, .. })
+            | (Task::Image { run: old, .. }, Task::Image { run: new, .. })
+            | (Task::Load { load: old, .. }, Task::Load { load: new, .. })
+            | (Task::Serve { generation: old, .. }, Task::Serve { generation: new, .. })
+            | (Task::Probe { generation: old, .. }, Task::Probe { generation: new, .. }) => old == new,
             _ => self == next,
         }
     }

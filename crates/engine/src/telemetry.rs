@@ -13,7 +13,7 @@ use lilt_model::{ResourceName, Timestamp};
 use serde::Serialize;
 
 use crate::state::{RunningUpdate, State, UpdateKind};
-use crate::task::{TaskId, TaskSpec};
+use crate::task::Task;
 
 /// How many spans wait at most; the oldest are dropped first.
 const QUEUE_LIMIT: usize = 1024;
@@ -131,7 +131,7 @@ pub(crate) fn broke(state: &mut State) {
     sent(state, state.telemetry.run, false);
 }
 
-pub(crate) fn task(state: &State) -> Option<(TaskId, TaskSpec)> {
+pub(crate) fn task(state: &State) -> Option<Task> {
     let telemetry = &state.telemetry;
     let settings = state.settings.telemetry.clone()?;
     if telemetry.queue.is_empty() && telemetry.batch.is_none() {
@@ -139,7 +139,7 @@ pub(crate) fn task(state: &State) -> Option<(TaskId, TaskSpec)> {
     }
     let due = telemetry.last?.plus(settings.period);
     let job = TelemetryJob { run: telemetry.run, settings, due, batch: telemetry.batch.clone() };
-    Some((TaskId::Telemetry, TaskSpec::Telemetry(Box::new(job))))
+    Some(Task::Telemetry(Box::new(job)))
 }
 
 #[cfg(test)]

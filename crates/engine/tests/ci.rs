@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use lilt_engine::{Event, Mode, Options, ServeExit, TaskId, TaskSpec, UpdateJob, Verdict, plan, verdict};
+use lilt_engine::{Event, Mode, Options, ServeExit, Task, TaskId, UpdateJob, Verdict, plan, verdict};
 use lilt_model::cluster::{ContainerState, Pod, PodPhase};
 use lilt_model::kubernetes::PodReadiness;
 use lilt_model::project::{Project, Settings};
@@ -59,7 +59,7 @@ fn cause(script: &Script) -> String {
 
 fn started(script: &mut Script, name: &str) -> u64 {
     let spec = plan(&script.state).remove(&TaskId::Serve(name.into()));
-    let Some(TaskSpec::Serve { generation, .. }) = spec else { panic!("{name} serves nothing") };
+    let Some(Task::Serve { generation, .. }) = spec else { panic!("{name} serves nothing") };
     script.event(Event::ServeStarted { resource: name.into(), generation, pid: 7 });
     generation
 }
@@ -181,8 +181,7 @@ fn pods_are_replaced_only_where_others_come() {
         let mut script = ci(vec![workload("web")], CiSettings::default());
         script.connect().deploy("web", "one").pod(pod);
         script.save_image("web", "web", "/p/web/a");
-        let Some(TaskSpec::Update { job, .. }) = plan(&script.state).remove(&TaskId::Update("web".into()))
-        else {
+        let Some(Task::Update { job, .. }) = plan(&script.state).remove(&TaskId::Update("web".into())) else {
             panic!("it is updated")
         };
         let UpdateJob::Deploy(job) = &*job else { panic!("{job:?}") };

@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, TaskId, TaskSpec, plan, project_session_objects};
+use lilt_engine::{Event, Task, TaskId, plan, project_session_objects};
 use lilt_model::Failure;
 use lilt_model::cluster::Pod;
 use lilt_model::kubernetes::{ForwardPlace, ObjectRef, ObjectScope};
@@ -65,9 +65,9 @@ fn pods_of_one_are_not_those_of_another_though_they_are_called_alike() {
         script.pod(pod_in(running("far", "far-1", "1", "c2"), cluster));
     }
     let followed: Vec<(String, String)> = plan(&script.state)
-        .into_iter()
-        .filter_map(|(id, spec)| match (id, spec) {
-            (TaskId::Follow(name, _), TaskSpec::Follow { pod, .. }) => {
+        .into_values()
+        .filter_map(|task| match task {
+            Task::Follow { resource: name, pod, .. } => {
                 Some((name.to_string(), format!("{}/{}", pod.cluster, pod.name)))
             }
             _ => None,
@@ -107,7 +107,7 @@ fn what_moves_to_another_is_deleted_where_it_was() {
     script.connect().deploy("web", "1");
     script.save_tiltfile().load(vec![in_context(workload("web"), "edge")]);
     let deletion = plan(&script.state).into_values().find_map(|spec| match spec {
-        TaskSpec::Cleanup { leftovers, .. } => Some(leftovers),
+        Task::Cleanup { leftovers, .. } => Some(leftovers),
         _ => None,
     });
     let deletion = deletion.expect("a deletion");

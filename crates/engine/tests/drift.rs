@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Drift, DriftHabit, Event, Mode, Options, TaskId, TaskSpec, plan, project_resource};
+use lilt_engine::{Drift, DriftHabit, Event, Mode, Options, Task, TaskId, plan, project_resource};
 use lilt_model::ClusterName;
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::resource::Resource;
@@ -43,7 +43,7 @@ fn changed(script: &mut Script, mark: &str) {
 /// The look at suspects that runs, and which.
 fn inspection(script: &Script) -> Option<u64> {
     match plan(&script.state).remove(&TaskId::Inspect("web".into()))? {
-        TaskSpec::Inspect(inspection) => {
+        Task::Inspect { inspection, .. } => {
             assert_eq!(inspection.suspects, [object("web")]);
             assert_eq!(inspection.images, [("web".into(), "web:1".to_owned())]);
             Some(inspection.id)

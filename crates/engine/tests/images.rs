@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, Hold, TaskId, TaskSpec, UpdateJob, plan, project_resource_objects};
+use lilt_engine::{Event, Hold, Task, TaskId, UpdateJob, plan, project_resource_objects};
 use lilt_model::ContainerId;
 use lilt_model::api::ObjectKey;
 use lilt_model::files::IgnoreRule;
@@ -233,7 +233,7 @@ fn the_first_files_of_a_container_are_none_that_a_base_ignores() {
     let mut script = Script::loaded(vec![resource]);
     script.connect().deploy("web", "one").pod(running("web", "web-1", "one", "c1"));
     let task = plan(&script.state).remove(&TaskId::Sync("web".into(), ContainerId::new("c1")));
-    let Some(TaskSpec::Sync(task)) = task else { panic!("{}", script.show()) };
+    let Some(Task::Sync { task, .. }) = task else { panic!("{}", script.show()) };
     let ignores = task.job.and_then(|job| job.everything).expect("all files are brought in").ignores;
     assert_eq!(ignores, [rule("/p/web"), IgnoreRule::path("/p/.git"), rule("/p/base")]);
     // Its object names the same sources.
@@ -277,6 +277,6 @@ fn a_trigger_in_automatic_mode_starts_anew() {
 
 fn reruns(script: &Script, resource: &str) -> bool {
     let task = plan(&script.state).remove(&TaskId::Update(resource.into()));
-    let Some(TaskSpec::Update { job, .. }) = task else { panic!("no update of {resource} runs") };
+    let Some(Task::Update { job, .. }) = task else { panic!("no update of {resource} runs") };
     matches!(&*job, UpdateJob::Deploy(job) if job.rerun)
 }

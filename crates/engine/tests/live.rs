@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, SyncFault, TaskId, TaskSpec, WatchId, plan};
+use lilt_engine::{Event, SyncFault, Task, TaskId, WatchId, plan};
 use lilt_model::api::UpdateStatus;
 use lilt_model::cluster::{ContainerState, Pod, PodPhase, RestartPolicy};
 use lilt_model::image::{RestartProcess, Run};
@@ -167,7 +167,7 @@ fn files_that_make_a_step_run_are_told_with_the_rest_of_their_burst() {
         let script = Script::loaded(vec![resource]);
         let watch = TaskId::Watch(WatchId::Image("web".into(), "web".into()));
         match plan(&script.state).remove(&watch) {
-            Some(TaskSpec::Watch { manner, .. }) => manner.together,
+            Some(Task::Watch { manner, .. }) => manner.together,
             other => panic!("{other:?}"),
         }
     };
@@ -201,7 +201,7 @@ fn a_folder_in_the_place_of_another_and_its_mode_are_two_changes() {
 }
 
 /// The task of the container `c1`.
-fn sync_task(script: &Script) -> TaskSpec {
+fn sync_task(script: &Script) -> Task {
     let id = TaskId::Sync("web".into(), ContainerId::new("c1"));
     plan(&script.state).remove(&id).expect("it is connected")
 }

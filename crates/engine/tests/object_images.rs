@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{BuiltReference, Event, TaskId, TaskSpec, plan_object, project_object};
+use lilt_engine::{BuiltReference, Event, Task, TaskId, plan_object, project_object};
 use lilt_model::api::{Object, ObjectKey};
 use serde_json::{Value, json};
 use support::*;
@@ -22,7 +22,7 @@ fn status(script: &Script, kind: &str, name: &str) -> Value {
 fn build(script: &Script, name: &str) -> Option<u64> {
     let key = ObjectKey::new("DockerImage", name);
     match plan_object(&script.state, &key).remove(&TaskId::Image(key.clone()))? {
-        TaskSpec::Image { run, .. } => Some(run),
+        Task::Image { run, .. } => Some(run),
         _ => None,
     }
 }

@@ -2,9 +2,7 @@
 
 mod support;
 
-use lilt_engine::{
-    Event, SyncFault, SyncTask, TaskSpec, WatchId, apply, plan_object, project_object, schedule,
-};
+use lilt_engine::{Event, SyncFault, SyncTask, Task, WatchId, apply, plan_object, project_object, schedule};
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::files::Manner;
 use lilt_model::project::{Project, Settings};
@@ -49,13 +47,13 @@ fn save(script: &mut Script, path: &str) {
 }
 
 /// What copies into its container.
-fn task(script: &Script) -> Option<TaskSpec> {
+fn task(script: &Script) -> Option<Task> {
     plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own")).into_values().next()
 }
 
 fn sync(script: &Script) -> SyncTask {
     match task(script) {
-        Some(TaskSpec::Sync(task)) => *task,
+        Some(Task::ObjectSync { task, .. }) => *task,
         other => panic!("{other:?}"),
     }
 }
@@ -190,7 +188,7 @@ fn a_live_update_brings_all_files_into_a_new_container_if_asked_for() {
     let job = |script: &Script| {
         let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
         plan.into_values().find_map(|spec| match spec {
-            TaskSpec::Sync(task) => task.job,
+            Task::ObjectSync { task, .. } => task.job,
             _ => None,
         })
     };
@@ -214,7 +212,7 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
     let manner = |script: &Script, name: &str| {
         let plan = plan_object(&script.state, &ObjectKey::new("FileWatch", name));
         match plan.into_values().next() {
-            Some(TaskSpec::Watch { manner, .. }) => manner,
+            Some(Task::Watch { manner, .. }) => manner,
             other => panic!("{other:?}"),
         }
     };
@@ -248,7 +246,7 @@ fn the_sources_of_a_live_update_with_steps_are_told_together() {
     schedule(&mut script.state);
     let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
     let paths = plan.into_values().find_map(|spec| match spec {
-        TaskSpec::Sync(task) => task.job.map(|job| job.paths),
+        Task::ObjectSync { task, .. } => task.job.map(|job| job.paths),
         _ => None,
     });
     assert_eq!(paths.expect("it begins").len(), 2);
@@ -274,7 +272,7 @@ fn a_live_update_that_failed_is_made_up_for_with_the_next_save() {
     let job = |script: &Script| {
         let plan = plan_object(&script.state, &ObjectKey::new("LiveUpdate", "own"));
         let jobs = plan.into_values().filter_map(|spec| match spec {
-            TaskSpec::Sync(task) => task.job,
+            Task::ObjectSync { task, .. } => task.job,
             _ => None,
         });
         jobs.map(|job| (job.update, job.paths)).next()

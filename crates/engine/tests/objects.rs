@@ -3,7 +3,7 @@
 mod support;
 
 use lilt_engine::{
-    ClusterSource, Event, FoundCluster, ProgramId, ProvidedRepository, ServeExit, TaskId, TaskSpec, WatchId,
+    ClusterSource, Event, FoundCluster, ProgramId, ProvidedRepository, ServeExit, Task, TaskId, WatchId,
     plan, plan_object, project_object,
 };
 use lilt_model::api::{Object, ObjectKey};
@@ -44,7 +44,7 @@ fn spec(script: &Script, kind: &str, name: &str) -> Value {
 fn run(script: &Script, name: &str) -> Option<(u64, Vec<(String, String)>)> {
     let plan = plan_object(&script.state, &ObjectKey::new("Cmd", name));
     plan.into_values().find_map(|spec| match spec {
-        TaskSpec::Command { run, command, .. } => Some((run, command.env)),
+        Task::Command { run, command, .. } => Some((run, command.env)),
         _ => None,
     })
 }
@@ -273,7 +273,7 @@ fn what_belongs_to_others_goes_with_the_last_of_them() {
 
 fn load_of(script: &Script, name: &str) -> Option<(u64, std::path::PathBuf, Vec<String>)> {
     match plan(&script.state).remove(&TaskId::Load(name.into()))? {
-        TaskSpec::Load { load, path, args, .. } => Some((load, path, args)),
+        Task::Load { load, path, args, .. } => Some((load, path, args)),
         _ => None,
     }
 }
@@ -292,7 +292,7 @@ fn names(script: &Script) -> Vec<String> {
 
 fn fetched(script: &mut Script, outcome: Result<&str, &str>) {
     let run = plan(&script.state).into_values().find_map(|spec| match spec {
-        TaskSpec::Repository { run, .. } => Some(run),
+        Task::Repository { run, .. } => Some(run),
         _ => None,
     });
     let outcome = outcome
@@ -308,7 +308,7 @@ fn fetched(script: &mut Script, outcome: Result<&str, &str>) {
 
 fn found(script: &mut Script, name: &str, path: &str) {
     let run = plan(&script.state).into_values().find_map(|spec| match spec {
-        TaskSpec::Extension { run, .. } => Some(run),
+        Task::Extension { run, .. } => Some(run),
         _ => None,
     });
     script.event(Event::ExtensionFound {
@@ -399,7 +399,7 @@ fn another_cluster_is_reached_and_nothing_goes_to_it() {
     let key = ObjectKey::new("Cluster", "other");
     let sought =
         |script: &Script| match plan_object(&script.state, &key).remove(&TaskId::Cluster("other".into())) {
-            Some(TaskSpec::Cluster { run, source }) => Some((run, source)),
+            Some(Task::Cluster { run, source, .. }) => Some((run, source)),
             _ => None,
         };
     let (run, source) = sought(script).expect("it is looked for");

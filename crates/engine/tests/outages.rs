@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, Hold, Mode, Outage, TaskId, TaskSpec, UpdateOutcome, plan};
+use lilt_engine::{Event, Hold, Mode, Outage, Task, TaskId, UpdateOutcome, plan};
 use lilt_model::request::Request;
 use lilt_model::{Away, ClusterName, Failure, ResourceName};
 use support::*;
@@ -18,7 +18,7 @@ fn away(script: &mut Script, resource: &str, what: Away) {
 fn awaited(script: &Script, what: &Away) -> Option<(u64, u32)> {
     let outage = Outage { cluster: ClusterName::default(), away: what.clone() };
     match plan(&script.state).remove(&TaskId::Outage(outage)) {
-        Some(TaskSpec::Outage { id, attempts, .. }) => Some((id, attempts)),
+        Some(Task::Outage { id, attempts, .. }) => Some((id, attempts)),
         _ => None,
     }
 }
@@ -100,7 +100,7 @@ fn who_asked_for_an_update_gets_it_after_the_outage() {
     script.connect().deploy("web", "1").trigger("web");
     away(&mut script, "web", Away::Cluster);
     over(&mut script, &Away::Cluster);
-    let Some(TaskSpec::Update { job, .. }) = plan(&script.state).remove(&TaskId::Update("web".into())) else {
+    let Some(Task::Update { job, .. }) = plan(&script.state).remove(&TaskId::Update("web".into())) else {
         panic!("an update runs")
     };
     let lilt_engine::UpdateJob::Deploy(job) = &*job else { panic!("it deploys") };

@@ -7,8 +7,8 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lilt_engine::{
-    Entry, Event, Mode, Options, Plan, Recorder, State, SyncFault, TaskId, TaskSpec, UpdateJob, WatchId,
-    apply, dump, plan, plan_object, plan_resource, plan_session, project_object, replay, schedule,
+    Entry, Event, Mode, Options, Plan, Recorder, State, SyncFault, Task, TaskId, UpdateJob, WatchId, apply,
+    dump, plan, plan_object, plan_resource, plan_session, project_object, replay, schedule,
 };
 use lilt_model::api::{Object, ObjectKey};
 use lilt_model::cluster::PodPhase;
@@ -148,8 +148,8 @@ impl World {
 
     fn event(&mut self, event: Event) {
         self.turn(event);
-        let watches = plan(&self.state).into_iter().filter_map(|(id, spec)| match (id, spec) {
-            (TaskId::Watch(watch), TaskSpec::Watch { version, .. }) => Some((watch, version)),
+        let watches = plan(&self.state).into_values().filter_map(|task| match task {
+            Task::Watch { watch, version, .. } => Some((watch, version)),
             _ => None,
         });
         for (watch, version) in watches.collect::<Vec<_>>() {
@@ -176,10 +176,10 @@ impl World {
     /// Running updates, live ones too.
     fn updates(&self) -> BTreeMap<ResourceName, u64> {
         plan(&self.state)
-            .into_iter()
-            .filter_map(|(id, spec)| match (id, spec) {
-                (TaskId::Update(name), TaskSpec::Update { update, .. }) => Some((name, update)),
-                (TaskId::Sync(name, _), TaskSpec::Sync(task)) => Some((name, task.job?.update)),
+            .into_values()
+            .filter_map(|task| match task {
+                Task::Update { resource: name, update, .. } => Some((name, update)),
+                Task::Sync { resource: name, task } => Some((name, task.job?.update)),
                 _ => None,
             })
             .collect()
@@ -217,7 +217,7 @@ impl World {
                 None => self.shown.remove(&key),
             };
         }
-        let followed: Plan = self.incremental.values().flat_map(|plan| plan.clone()).collect();
+        let followed: Plan = self.incremental.values().flat_map(|plan| plan.clone().into_values()).collect();
         let whole = plan(&self.state);
         let wrong: Vec<&TaskId> =
             whole.keys().chain(followed.keys()).filter(|id| whole.get(*id) != followed.get(*id)).collect();
@@ -239,9 +239,9 @@ impl World {
     fn check_limits(&self) {
         let plan = plan(&self.state);
         let jobs: Vec<(&ResourceName, &UpdateJob)> = plan
-            .iter()
-            .filter_map(|(id, spec)| match (id, spec) {
-                (TaskId::Update(name), TaskSpec::Update { job, .. }) => Some((name, &**job)),
+            .values()
+            .filter_map(|task| match task {
+                Task::Update { resource: name, job, .. } => Some((name, &**job)),
                 _ => None,
             })
             .collect();
@@ -338,7 +338,7 @@ impl World {
             Step::Sync(which, outcome) => self.sync(which, outcome),
             Step::ServeEnds => {
                 let generation = plan(&self.state).into_iter().find_map(|(_, spec)| match spec {
-                    TaskSpec::Serve { generation, .. } => Some(generation),
+                    Task::Serve { generation, .. } => Some(generation),
                     _ => None,
                 });
                 if let Some(generation) = generation {
@@ -351,8 +351,7 @@ impl World {
 
     /// The running update of a resource, if it waits for files of a command to be reported.
     fn update_that_will_read_files(&self, name: &ResourceName) -> Option<u64> {
-        let Some(TaskSpec::Update { job, .. }) = plan(&self.state).remove(&TaskId::Update(name.clone()))
-        else {
+        let Some(Task::Update { job, .. }) = plan(&self.state).remove(&TaskId::Update(name.clone())) else {
             return None;
         };
         let UpdateJob::Deploy(job) = &*job else { return None };
@@ -382,13 +381,13 @@ impl World {
     /// It is so late, and what did not answer does again.
     fn wake(&mut self) {
         let outage = plan(&self.state).into_values().find_map(|spec| match spec {
-            TaskSpec::Outage { id, .. } => Some(id),
+            Task::Outage { id, .. } => Some(id),
             _ => None,
         });
         if let Some(outage) = outage {
             self.event(Event::OutageOver { outage });
         }
-        if let Some(TaskSpec::Wake { at }) = plan(&self.state).remove(&TaskId::Wake) {
+        if let Some(Task::Wake { at }) = plan(&self.state).remove(&TaskId::Wake) {
             self.time = self.time.max(at.0);
             self.event(Event::Woke);
         }
@@ -435,7 +434,7 @@ impl World {
 
     fn load(&mut self, which: u8, good: bool) {
         let running = plan(&self.state).into_values().find_map(|spec| match spec {
-            TaskSpec::Load { load, .. } => Some(load),
+            Task::Load { load, .. } => Some(load),
             _ => None,
         });
         let Some(load) = running else { return };
@@ -469,11 +468,9 @@ impl World {
 
     fn sync(&mut self, which: usize, outcome: u8) {
         let jobs: Vec<(ResourceName, ContainerId, u64)> = plan(&self.state)
-            .into_iter()
-            .filter_map(|(id, spec)| match (id, spec) {
-                (TaskId::Sync(name, container), TaskSpec::Sync(task)) => {
-                    Some((name, container, task.job?.update))
-                }
+            .into_values()
+            .filter_map(|task| match task {
+                Task::Sync { resource, task } => Some((resource, task.id, task.job?.update)),
                 _ => None,
             })
             .collect();

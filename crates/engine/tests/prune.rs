@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, PruneJob, TaskId, TaskSpec, plan};
+use lilt_engine::{Event, PruneJob, Task, TaskId, plan};
 use lilt_model::cluster::{ClusterInfo, Registry};
 use lilt_model::project::{Project, Settings};
 use lilt_model::settings::DockerPrune;
@@ -19,7 +19,7 @@ fn project(resources: Vec<Resource>, prune: DockerPrune) -> Project {
 
 fn job(script: &Script) -> Option<PruneJob> {
     match plan(&script.state).remove(&TaskId::Prune) {
-        Some(TaskSpec::Prune(job)) => Some(*job),
+        Some(Task::Prune(job)) => Some(*job),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use lilt_engine::{
-    Entry, Event, Mode, Options, Recorder, State, TaskId, TaskSpec, apply, plan, replay, schedule,
+    Entry, Event, Mode, Options, Recorder, State, Task, TaskId, apply, plan, replay, schedule,
 };
 use lilt_model::Timestamp;
 use lilt_model::files::FileSet;
@@ -48,8 +48,8 @@ fn replay_finds_a_resource_that_is_named_like_a_secret() {
         contents: Default::default(),
         outcome: Ok(Box::new(project)),
     });
-    for (id, spec) in plan(&recorded.script.state) {
-        if let (TaskId::Watch(watch), TaskSpec::Watch { version, .. }) = (id, spec) {
+    for task in plan(&recorded.script.state).into_values() {
+        if let Task::Watch { watch, version, .. } = task {
             recorded.take(Event::Watching { watch, version });
         }
     }

@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, TaskId, TaskSpec, WatchId, project_resource};
+use lilt_engine::{Event, Task, TaskId, WatchId, project_resource};
 use lilt_model::ResourceName;
 use lilt_model::project::Project;
 use lilt_model::request::Request;
@@ -259,7 +259,7 @@ fn slow_load_shows_what_it_does_and_watches_what_it_runs() {
     let watched = |script: &Script| {
         let plan = lilt_engine::plan(&script.state);
         let watch = plan.get(&TaskId::Watch(WatchId::Tiltfile(ResourceName::tiltfile())));
-        let Some(TaskSpec::Watch { files, .. }) = watch else { return Vec::new() };
+        let Some(Task::Watch { files, .. }) = watch else { return Vec::new() };
         files.entries.iter().map(|path| path.display().to_string()).collect()
     };
     // One that does not end can be fixed.

@@ -86,7 +86,7 @@ fn generation(script: &Script) -> u64 {
     let plan = lilt_engine::plan(&script.state);
     plan.into_values()
         .find_map(|spec| match spec {
-            lilt_engine::TaskSpec::Serve { generation, .. } => Some(generation),
+            lilt_engine::Task::Serve { generation, .. } => Some(generation),
             _ => None,
         })
         .expect("it serves")

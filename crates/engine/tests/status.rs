@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, TaskId, TaskSpec, project_resource, project_resource_objects};
+use lilt_engine::{Event, Task, TaskId, project_resource, project_resource_objects};
 use lilt_model::api::{Object, ObjectKey, RuntimeStatus};
 use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodCondition, PodPhase, PodRef, Subject};
 use lilt_model::kubernetes::{Forward, ObjectRef};
@@ -230,7 +230,7 @@ fn targets(script: &Script) -> Vec<Option<(String, u16)>> {
     let plan = lilt_engine::plan_resource(&script.state, &"web".into());
     let forwards = plan.into_iter().filter(|(id, _)| matches!(id, TaskId::Forward(..)));
     let target = |(_, spec)| match spec {
-        TaskSpec::Forward { target, .. } => target.map(|target| (target.pod.name, target.port)),
+        Task::Forward { target, .. } => target.map(|target| (target.pod.name, target.port)),
         _ => None,
     };
     forwards.map(target).collect()

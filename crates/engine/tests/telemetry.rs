@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use lilt_engine::{Event, TaskId, TaskSpec, TelemetryJob, plan};
+use lilt_engine::{Event, Task, TaskId, TelemetryJob, plan};
 use lilt_model::Failure;
 use lilt_model::command::Command;
 use lilt_model::project::{Project, Settings};
@@ -28,7 +28,7 @@ fn loaded() -> Script {
 
 fn job(script: &Script) -> Option<TelemetryJob> {
     match plan(&script.state).remove(&TaskId::Telemetry) {
-        Some(TaskSpec::Telemetry(job)) => Some(*job),
+        Some(Task::Telemetry(job)) => Some(*job),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use lilt_engine::{
-    Event, ForwardState, ServeExit, SyncFault, TaskId, TaskSpec, UpdateOutcome, plan, project_resource,
+    Event, ForwardState, ServeExit, SyncFault, Task, TaskId, UpdateOutcome, plan, project_resource,
     project_resource_objects, project_session_objects,
 };
 use lilt_model::api::Object;
@@ -79,7 +79,7 @@ fn a_server_that_ended_had_a_process_and_a_beginning() {
     let mut script = Script::loaded(vec![server("a")]);
     script.succeed("a");
     let generation = match lilt_engine::plan(&script.state).remove(&TaskId::Serve("a".into())) {
-        Some(lilt_engine::TaskSpec::Serve { generation, .. }) => generation,
+        Some(lilt_engine::Task::Serve { generation, .. }) => generation,
         other => panic!("{other:?}"),
     };
     script.event(Event::ServeStarted { resource: "a".into(), generation, pid: 77 });
@@ -285,7 +285,7 @@ fn finished_command_keeps_its_last_readiness() {
     script.succeed("a");
     assert_eq!(command(&script, "a-serve")["ready"], Value::Null);
     let generation = plan(&script.state).into_values().find_map(|spec| match spec {
-        TaskSpec::Serve { generation, .. } => Some(generation),
+        Task::Serve { generation, .. } => Some(generation),
         _ => None,
     });
     let generation = generation.expect("a server");

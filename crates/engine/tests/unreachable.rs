@@ -2,7 +2,7 @@
 
 mod support;
 
-use lilt_engine::{Event, TaskId, TaskSpec, UpdateOutcome, plan, project_resource, project_session};
+use lilt_engine::{Event, Task, TaskId, UpdateOutcome, plan, project_resource, project_session};
 use lilt_model::api::{UIResource, UnreachableService, annotation};
 use lilt_model::cluster::ClusterAddress;
 use lilt_model::request::Request;
@@ -166,7 +166,7 @@ fn reconnect_probes_an_outage_at_once() {
     let outage = |script: &Script| {
         let tasks = plan(&script.state).into_values();
         let mut outages = tasks.filter_map(|spec| match spec {
-            TaskSpec::Outage { id, immediate, .. } => Some((id, immediate)),
+            Task::Outage { id, immediate, .. } => Some((id, immediate)),
             _ => None,
         });
         outages.next().expect("somebody waits")

@@ -3,7 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, Hold, Mode, Options, ServeExit, TaskId, TaskSpec, WatchId, plan, project_resource};
+use lilt_engine::{Event, Hold, Mode, Options, ServeExit, Task, TaskId, WatchId, plan, project_resource};
 use lilt_model::Timestamp;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::timeline::{Outcome, StageKind, UpdateRecord};
@@ -231,7 +231,7 @@ fn first_build_is_given_up_for_a_save_while_a_server_runs_that_started_long_ago(
     let mut script = Script::loaded(vec![server("api"), workload("web")]);
     script.succeed("api").connect();
     let serve = lilt_engine::plan(&script.state).remove(&lilt_engine::TaskId::Serve("api".into()));
-    let Some(lilt_engine::TaskSpec::Serve { generation, .. }) = serve else { panic!("{serve:?}") };
+    let Some(lilt_engine::Task::Serve { generation, .. }) = serve else { panic!("{serve:?}") };
     script.event(Event::ServeStarted { resource: "api".into(), generation, pid: 1 });
     build_begins(&mut script);
     script.time += 60;
@@ -364,7 +364,7 @@ fn servers_that_end_are_started_again_each_time_later() {
     let mut delays = Vec::new();
     for _ in 0..8 {
         let spec = plan(&script.state).remove(&TaskId::Serve("web".into()));
-        let Some(TaskSpec::Serve { generation, .. }) = spec else { panic!("it does not serve") };
+        let Some(Task::Serve { generation, .. }) = spec else { panic!("it does not serve") };
         script.event(Event::ServeStarted { resource: "web".into(), generation, pid: 7 });
         script.event(Event::ServeEnded { resource: "web".into(), generation, exit: ServeExit::Signal(11) });
         assert!(!plan(&script.state).contains_key(&TaskId::Serve("web".into())));
@@ -649,7 +649,7 @@ fn what_is_to_be_kept_is_not_deleted_when_the_tiltfile_no_longer_names_it() {
     script.connect().deploy("kept", "1");
     script.save_tiltfile().load(vec![]);
     let deleted = plan(&script.state).into_values().find_map(|spec| match spec {
-        TaskSpec::Cleanup { leftovers, .. } => Some(leftovers.objects),
+        Task::Cleanup { leftovers, .. } => Some(leftovers.objects),
         _ => None,
     });
     let kinds: Vec<String> =

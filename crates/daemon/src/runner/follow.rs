@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use lilt_cluster::Cluster;
 use lilt_cluster::inject::agent::is_added;
-use lilt_engine::{Mode, Notices, TaskSpec, is_heard};
+use lilt_engine::{Mode, Notices, Task, is_heard};
 use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodRef};
 use lilt_model::log::Level;
 use lilt_model::{ContainerId, ResourceName, SpanId, Timestamp};
@@ -26,12 +26,12 @@ const WAY: [(&str, &str); 3] =
 /// Runs of a container that may wait while the log of one before them is read. They come seconds apart.
 const RUNS: usize = 64;
 
-pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<TaskSpec>) {
+pub(crate) async fn run(context: Context, resource: ResourceName, mut spec: Receiver<Task>) {
     let Some(cluster) = cluster_of(&context, &spec) else { return };
     let mut view = View::new(cluster, resource);
     loop {
         let current = match &*spec.borrow_and_update() {
-            TaskSpec::Follow { pod, notices } => Some((Arc::clone(pod), Arc::clone(notices))),
+            Task::Follow { pod, notices, .. } => Some((Arc::clone(pod), Arc::clone(notices))),
             _ => None,
         };
         if let Some((pod, notices)) = current {
@@ -56,12 +56,12 @@ pub(crate) async fn stream(
     context: Context,
     object: String,
     resource: ResourceName,
-    mut spec: Receiver<TaskSpec>,
+    mut spec: Receiver<Task>,
 ) {
     let Some(cluster) = cluster_of(&context, &spec) else { return };
     let mut view = View { object: Some(object), ..View::new(cluster, resource) };
     loop {
-        if let TaskSpec::Stream { pod, only, ignored, since } = &*spec.borrow_and_update() {
+        if let Task::Stream { pod, only, ignored, since, .. } = &*spec.borrow_and_update() {
             view.since = *since;
             let heard = pod.containers.iter().filter(|it| is_heard(&it.name, only, ignored));
             heard.for_each(|container| view.follow(&context, pod, container));
@@ -74,9 +74,9 @@ pub(crate) async fn stream(
 }
 
 /// That of the pod, which stays the same.
-fn cluster_of(context: &Context, spec: &Receiver<TaskSpec>) -> Option<Cluster> {
+fn cluster_of(context: &Context, spec: &Receiver<Task>) -> Option<Cluster> {
     match &*spec.borrow() {
-        TaskSpec::Follow { pod, .. } | TaskSpec::Stream { pod, .. } => context.cluster(&pod.cluster).ok(),
+        Task::Follow { pod, .. } | Task::Stream { pod, .. } => context.cluster(&pod.cluster).ok(),
         _ => None,
     }
 }
@@ -223,9 +223,9 @@ impl View {
     }
 
     /// Reads the logs of containers that have ended to their end, and no others.
-    async fn finish(&mut self, spec: &Receiver<TaskSpec>) {
+    async fn finish(&mut self, spec: &Receiver<Task>) {
         let ended: BTreeSet<String> = match &*spec.borrow() {
-            TaskSpec::Follow { pod, .. } => {
+            Task::Follow { pod, .. } => {
                 pod.containers.iter().filter(|it| has_ended(it)).map(|it| it.name.clone()).collect()
             }
             _ => BTreeSet::new(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use lilt_cluster::{Forwarder, PortStream, is_forbidden};
-use lilt_engine::{Event, ForwardState, ForwardTarget, TaskSpec};
+use lilt_engine::{Event, ForwardState, ForwardTarget, Task};
 use lilt_model::kubernetes::Forward;
 use lilt_model::log::Level;
 use lilt_model::{ClusterName, Failure, ResourceName};
@@ -39,7 +39,7 @@ pub(crate) async fn run(
     resource: ResourceName,
     object: Option<(String, u16)>,
     (cluster, forward): (ClusterName, Forward),
-    spec: Receiver<TaskSpec>,
+    spec: Receiver<Task>,
 ) {
     let cancel = context.cancel.clone();
     let mut port = Port { context, cluster, resource, object, local_port: forward.local_port, forward };
@@ -76,7 +76,7 @@ async fn unavailable(port: u16, error: &std::io::Error) -> Failure {
 }
 
 impl Port {
-    async fn serve(&mut self, spec: Receiver<TaskSpec>) {
+    async fn serve(&mut self, spec: Receiver<Task>) {
         if !self.context.settings.forwards {
             return;
         }
@@ -241,7 +241,7 @@ async fn connect(
     mut client: TcpStream,
     local_port: u16,
     forwarder: Arc<Forwarder>,
-    spec: Receiver<TaskSpec>,
+    spec: Receiver<Task>,
 ) -> Result<(), Failure> {
     // Small packets must not wait for more: Nagle costs 40 ms an exchange.
     let _ = client.set_nodelay(true);
@@ -257,7 +257,7 @@ async fn connect(
 async fn open(
     local_port: u16,
     forwarder: &Forwarder,
-    mut spec: Receiver<TaskSpec>,
+    mut spec: Receiver<Task>,
 ) -> Result<PortStream, Failure> {
     let deadline = Instant::now() + PATIENCE;
     let mut last: Option<Failure> = None;
@@ -295,7 +295,7 @@ fn silent(target: &ForwardTarget) -> Failure {
 }
 
 /// Returns when connections go elsewhere.
-async fn another(spec: &mut Receiver<TaskSpec>, known: &ForwardTarget) {
+async fn another(spec: &mut Receiver<Task>, known: &ForwardTarget) {
     while spec.changed().await.is_ok() {
         if target(spec).as_ref() != Some(known) {
             return;
@@ -304,9 +304,9 @@ async fn another(spec: &mut Receiver<TaskSpec>, known: &ForwardTarget) {
     std::future::pending().await
 }
 
-fn target(spec: &mut Receiver<TaskSpec>) -> Option<ForwardTarget> {
+fn target(spec: &mut Receiver<Task>) -> Option<ForwardTarget> {
     match &*spec.borrow_and_update() {
-        TaskSpec::Forward { target, .. } => target.clone(),
+        Task::Forward { target, .. } | Task::ObjectForward { target, .. } => target.clone(),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use lilt_cluster::{Changes, Cluster, Output, is_closed, is_forbidden};
-use lilt_engine::{Event, Outage, SyncFault, SyncJob, SyncTask, TaskSpec};
+use lilt_engine::{Event, Outage, SyncFault, SyncJob, SyncTask, Task};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
@@ -41,7 +41,7 @@ pub(crate) async fn run(
     context: Context,
     resource: ResourceName,
     object: Option<String>,
-    mut spec: Receiver<TaskSpec>,
+    mut spec: Receiver<Task>,
 ) {
     let Some(first) = task(&mut spec) else { return };
     let Ok(cluster) = context.cluster(&first.pod.cluster) else { return };
@@ -96,9 +96,9 @@ pub(crate) async fn run(
     }
 }
 
-fn task(spec: &mut Receiver<TaskSpec>) -> Option<SyncTask> {
+fn task(spec: &mut Receiver<Task>) -> Option<SyncTask> {
     match &*spec.borrow_and_update() {
-        TaskSpec::Sync(task) => Some((**task).clone()),
+        Task::Sync { task, .. } | Task::ObjectSync { task, .. } => Some((**task).clone()),
         _ => None,
     }
 }

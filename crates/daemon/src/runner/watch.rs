@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lilt_engine::{Event, TaskSpec, WatchId};
+use lilt_engine::{Event, Task, WatchId};
 use lilt_host::files::{self, read};
 use lilt_host::watch::{Batch, Subscription};
 use lilt_model::Failure;
@@ -17,7 +17,7 @@ use crate::context::Context;
 /// Of so many files is asked when they were written.
 const SAMPLE: usize = 20;
 
-pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<TaskSpec>) {
+pub(crate) async fn run(context: Context, id: WatchId, mut spec: Receiver<Task>) {
     let mut subscription = subscribe(&context, &id, &mut spec).await;
     loop {
         let batch = async {
@@ -78,9 +78,9 @@ async fn changed(context: &Context, id: &WatchId, paths: Vec<PathBuf>, companion
 }
 
 /// Returns when every watch is placed: no later change is missed.
-async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<TaskSpec>) -> Option<Subscription> {
+async fn subscribe(context: &Context, id: &WatchId, spec: &mut Receiver<Task>) -> Option<Subscription> {
     let (version, mut files, contents, manner) = match &*spec.borrow_and_update() {
-        TaskSpec::Watch { version, files, contents, manner } => {
+        Task::Watch { version, files, contents, manner, .. } => {
             (*version, files.clone(), contents.clone(), manner.clone())
         }
         _ => return None,

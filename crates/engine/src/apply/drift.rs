@@ -1,7 +1,7 @@
 //! Objects that somebody deleted or changed behind our back.
 //!
 //! A mark that is not the one an object had when it was applied makes it suspect; what differs from its manifest is
-//! then looked at (`TaskSpec::Inspect`). What others fill in is no drift.
+//! then looked at (`Task::Inspect`). What others fill in is no drift.
 
 use lilt_model::kubernetes::{ObjectRef, ObjectScope};
 use lilt_model::log::Level;

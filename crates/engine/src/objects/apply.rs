@@ -19,7 +19,7 @@ use crate::apply::clean_up;
 use crate::event::AppliedObjects;
 use crate::plan::Plan;
 use crate::state::State;
-use crate::task::{ApplyJob, ApplySource, CleanupReason, Leftovers, TaskId, TaskSpec};
+use crate::task::{ApplyJob, ApplySource, CleanupReason, Leftovers, Task};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ApplyRun {
@@ -261,7 +261,7 @@ pub(super) fn plan(state: &State, key: &ObjectKey, run: &ApplyRun) -> Plan {
         state.clusters.get(&job.cluster).info.is_some() && !state.objects.cleaning.contains_key(key)
     };
     match run.job.clone().filter(|job| run.outcome.is_none() && may_begin(job)) {
-        Some(job) => Plan::from([(TaskId::Apply(key.name.clone()), TaskSpec::Apply { run: run.run, job })]),
+        Some(job) => Plan::from([Task::Apply { name: key.name.clone(), run: run.run, job }]),
         None => Plan::new(),
     }
 }

@@ -22,7 +22,7 @@ use crate::event::BuiltReference;
 use crate::plan::Plan;
 use crate::project::stage_statuses;
 use crate::state::State;
-use crate::task::{DeployJob, ImageJob, TaskId, TaskSpec};
+use crate::task::{DeployJob, ImageJob, Task};
 
 pub(super) const KINDS: [&str; 2] = ["DockerImage", "CmdImage"];
 
@@ -233,8 +233,8 @@ fn tell_map(state: &mut State, key: &ObjectKey) {
 pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &ImageRun) -> Plan {
     let wanted = run.job.clone().filter(|_| run.outcome.is_none() && is_watched(state, key));
     let Some(job) = wanted else { return Plan::new() };
-    let spec = TaskSpec::Image { run: run.run, job, resource: resource_of(object) };
-    Plan::from([(TaskId::Image(key.clone()), spec)])
+    let resource = resource_of(object);
+    Plan::from([Task::Image { object: key.clone(), run: run.run, job, resource }])
 }
 
 pub(super) fn tell(run: &ImageRun, status: &mut Map<String, Value>) {

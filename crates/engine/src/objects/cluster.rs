@@ -10,7 +10,7 @@ use crate::event::FoundCluster;
 use crate::plan::Plan;
 use crate::project::tell_cluster;
 use crate::state::State;
-use crate::task::{ClusterSource, TaskId, TaskSpec};
+use crate::task::{ClusterSource, Task};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ClusterRun {
@@ -75,7 +75,7 @@ pub(crate) fn broke(state: &mut State, name: &str, failure: Failure) {
 
 pub(super) fn plan(key: &ObjectKey, run: &ClusterRun) -> Plan {
     let Some(source) = run.sought.clone() else { return Plan::new() };
-    Plan::from([(TaskId::Cluster(key.name.clone()), TaskSpec::Cluster { run: run.run, source })])
+    Plan::from([Task::Cluster { name: key.name.clone(), run: run.run, source }])
 }
 
 pub(super) fn tell(run: &ClusterRun, status: &mut Map<String, Value>) {

@@ -15,7 +15,7 @@ use super::{Made, RESOURCE, Run, disable, time};
 use crate::event::{ProgramId, ServeExit};
 use crate::plan::Plan;
 use crate::state::State;
-use crate::task::{TaskId, TaskSpec};
+use crate::task::Task;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct CommandRun {
@@ -186,11 +186,11 @@ pub(super) fn plan(key: &ObjectKey, made: &Made, run: &CommandRun) -> Plan {
         return plan;
     };
     let resource = resource(made);
-    let spec = TaskSpec::Command { run: run.run, command: command.clone(), resource: resource.clone() };
-    plan.insert(TaskId::Command(key.name.clone()), spec);
+    let (name, command) = (key.name.clone(), command.clone());
+    plan.insert(Task::Command { name: name.clone(), run: run.run, command, resource: resource.clone() });
     if let (Some(probe), Stage::Running { .. }) = (&run.probe, &run.stage) {
-        let spec = TaskSpec::Probe { generation: run.run, probe: probe.clone(), resource };
-        plan.insert(TaskId::Probe(ProgramId::Command(key.name.clone())), spec);
+        let (program, probe) = (ProgramId::Command(name), probe.clone());
+        plan.insert(Task::Probe { program, generation: run.run, probe, resource });
     }
     plan
 }

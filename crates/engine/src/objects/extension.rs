@@ -11,7 +11,7 @@ use super::{Made, Origin, RESOURCE, Run, delete, put};
 use crate::event::{ProvidedRepository, WatchId};
 use crate::plan::Plan;
 use crate::state::State;
-use crate::task::{RepositorySource, TaskId, TaskSpec};
+use crate::task::{RepositorySource, Task};
 
 /// The repository that is there without a word of it.
 const DEFAULT: (&str, &str) = ("default", "https://github.com/tilt-dev/tilt-extensions");
@@ -219,16 +219,14 @@ fn delete_owned(state: &mut State, tiltfile: &ObjectKey, owner: &str) {
 pub(super) fn plan_repository(key: &ObjectKey, run: &RepositoryRun) -> Plan {
     let is_there = matches!(run.found, Some(Ok(_)));
     let Some(source) = run.search.sought.clone().filter(|_| !is_there) else { return Plan::new() };
-    let spec = TaskSpec::Repository { run: run.search.run, source };
-    Plan::from([(TaskId::Repository(key.name.clone()), spec)])
+    Plan::from([Task::Repository { name: key.name.clone(), run: run.search.run, source }])
 }
 
 pub(super) fn plan(key: &ObjectKey, run: &ExtensionRun) -> Plan {
     let Some((source, path)) = run.search.sought.clone().filter(|_| run.found.is_none()) else {
         return Plan::new();
     };
-    let spec = TaskSpec::Extension { run: run.search.run, source, path };
-    Plan::from([(TaskId::Extension(key.name.clone()), spec)])
+    Plan::from([Task::Extension { name: key.name.clone(), run: run.search.run, source, path }])
 }
 
 /// Runners broke: a bug of ours.

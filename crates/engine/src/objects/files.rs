@@ -14,7 +14,7 @@ use super::{Made, Run, disable, time};
 use crate::event::WatchId;
 use crate::plan::{Plan, manner_of};
 use crate::state::State;
-use crate::task::{TaskId, TaskSpec};
+use crate::task::Task;
 
 /// Events that are remembered; older ones go.
 const REMEMBERED: usize = 20;
@@ -156,13 +156,13 @@ pub(crate) fn changed(state: &mut State, name: &str, paths: Vec<PathBuf>) {
 
 pub(super) fn plan(state: &State, key: &ObjectKey, run: &FilesRun) -> Plan {
     let Some((version, files)) = &run.watched else { return Plan::new() };
-    let spec = TaskSpec::Watch {
+    Plan::from([Task::Watch {
+        watch: WatchId::Object(key.name.clone()),
         version: *version,
         files: files.clone(),
         contents: Contents::default(),
         manner: manner(state, key),
-    };
-    Plan::from([(TaskId::Watch(WatchId::Object(key.name.clone())), spec)])
+    }])
 }
 
 /// As the live updates need it that copy what changes; of the first that has several sources, all are told together.

@@ -15,7 +15,7 @@ use crate::event::ForwardState;
 use crate::plan::Plan;
 use crate::project::{forward_status, stream_statuses};
 use crate::state::State;
-use crate::task::{ForwardTarget, TaskId, TaskSpec};
+use crate::task::{ForwardTarget, Task};
 
 /// Kinds that need the cluster.
 pub(super) const KINDS: [&str; 4] = ["KubernetesApply", "KubernetesDiscovery", "PodLogStream", "PortForward"];
@@ -155,20 +155,22 @@ pub(super) fn plan(state: &State, key: &ObjectKey, object: &Object) -> Plan {
             for (place, forward) in (0..).zip(forwards(object)) {
                 let port = forward.container_port;
                 let target = pod.map(|pod| ForwardTarget { pod: pod.reference(), port });
-                let spec = TaskSpec::Forward { cluster: cluster_of(state, object), forward, target };
-                plan.insert(TaskId::ObjectForward(key.name.clone(), resource_of(object), place), spec);
+                let (name, resource) = (key.name.clone(), resource_of(object));
+                let cluster = cluster_of(state, object);
+                plan.insert(Task::ObjectForward { name, resource, place, cluster, forward, target });
             }
         }
         "PodLogStream" => {
             if let Some(pod) = pod(state, key, object, "/spec/pod") {
                 let since = Timestamp::from_rfc3339(object.text("/spec/sinceTime"));
-                let spec = TaskSpec::Stream {
+                plan.insert(Task::Stream {
+                    name: key.name.clone(),
+                    resource: resource_of(object),
                     pod: std::sync::Arc::clone(pod),
                     only: object.texts("/spec/onlyContainers"),
                     ignored: object.texts("/spec/ignoreContainers"),
                     since,
-                };
-                plan.insert(TaskId::Stream(key.name.clone(), resource_of(object)), spec);
+                });
             }
         }
         _ => {}

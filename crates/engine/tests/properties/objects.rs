@@ -1,7 +1,7 @@
 //! Objects of the API in random scripts: what people and scripts write, and what becomes of it.
 
 use lilt_engine::{
-    AppliedObjects, BuiltReference, Event, ForwardState, Plan, ServeExit, State, SyncFault, TaskId, TaskSpec,
+    AppliedObjects, BuiltReference, Event, ForwardState, Plan, ServeExit, State, SyncFault, Task, TaskId,
     WatchId, plan,
 };
 use lilt_model::api::check::check;
@@ -148,33 +148,39 @@ fn content(kind: &str, how: u8) -> Value {
 /// What a runner of an object's task may tell.
 fn answer(plan: &Plan, which: usize, how: u8) -> Option<Event> {
     let answers: Vec<Event> = plan
-        .iter()
-        .filter_map(|(id, spec)| match (id.clone(), spec) {
-            (TaskId::Command(name), TaskSpec::Command { run, .. }) => Some(match how {
-                0 => Event::CommandStarted { name, run: *run, pid: 7 },
-                1 => Event::CommandEnded { name, run: *run, exit: ServeExit::Code(0) },
-                _ => Event::CommandEnded { name, run: *run, exit: ServeExit::Signal(9) },
+        .values()
+        .filter_map(|task| match task {
+            Task::Command { name, run, .. } => Some(match how {
+                0 => Event::CommandStarted { name: name.clone(), run: *run, pid: 7 },
+                1 => Event::CommandEnded { name: name.clone(), run: *run, exit: ServeExit::Code(0) },
+                _ => Event::CommandEnded { name: name.clone(), run: *run, exit: ServeExit::Signal(9) },
             }),
-            (TaskId::Apply(name), TaskSpec::Apply { run, .. }) => {
-                let outcome = if how == 2 { Err(Failure::user("refused")) } else { Ok(applied(&name)) };
+            Task::Apply { name, run, .. } => {
+                let outcome = if how == 2 { Err(Failure::user("refused")) } else { Ok(applied(name)) };
                 Some(match how {
-                    0 => coming(name, *run),
-                    _ => Event::ObjectsApplied { name, run: *run, outcome },
+                    0 => coming(name.clone(), *run),
+                    _ => Event::ObjectsApplied { name: name.clone(), run: *run, outcome },
                 })
             }
-            (TaskId::Image(key), TaskSpec::Image { run, .. }) => {
+            Task::Image { object: key, run, .. } => {
                 let outcome = if how == 2 { Err(Failure::user("no such file")) } else { Ok(built(*run)) };
-                Some(Event::ObjectImageBuilt { key, run: *run, record: None, outcome })
+                Some(Event::ObjectImageBuilt { key: key.clone(), run: *run, record: None, outcome })
             }
-            (TaskId::ObjectSync(name, _, container), TaskSpec::Sync(task)) => {
+            Task::ObjectSync { name, task, .. } => {
                 let fault = SyncFault::Step(Failure::user("a step failed"));
                 let outcome = if how == 2 { Err(fault) } else { Ok(()) };
-                Some(Event::ObjectSynced { name, run: task.job.as_ref()?.update, container, outcome })
+                let (run, container) = (task.job.as_ref()?.update, task.id.clone());
+                Some(Event::ObjectSynced { name: name.clone(), run, container, outcome })
             }
-            (TaskId::ObjectForward(name, _, place), _) => {
+            Task::ObjectForward { name, place, .. } => {
                 let failed = ForwardState::Failed(Failure::environment("taken"));
                 let state = if how == 2 { failed } else { ForwardState::Listening };
-                Some(Event::ObjectForwardChanged { name, place, local_port: 4000, state })
+                Some(Event::ObjectForwardChanged {
+                    name: name.clone(),
+                    place: *place,
+                    local_port: 4000,
+                    state,
+                })
             }
             _ => None,
         })
@@ -216,22 +222,26 @@ fn save(plan: &Plan, which: usize, time: i64) -> Option<Event> {
 /// Lets what runs for objects go on: what has not begun begins, what is applied is applied.
 pub(crate) fn settling(state: &State) -> Option<Event> {
     let plan = plan(state);
-    plan.iter().find_map(|(id, spec)| match (id.clone(), spec) {
-        (TaskId::Apply(name), TaskSpec::Apply { run, .. }) => {
-            let outcome = Ok(applied(&name));
-            Some(Event::ObjectsApplied { name, run: *run, outcome })
+    plan.values().find_map(|task| match task {
+        Task::Apply { name, run, .. } => {
+            let outcome = Ok(applied(name));
+            Some(Event::ObjectsApplied { name: name.clone(), run: *run, outcome })
         }
-        (TaskId::Image(key), TaskSpec::Image { run, .. }) => {
-            Some(Event::ObjectImageBuilt { key, run: *run, record: None, outcome: Ok(built(*run)) })
-        }
-        (TaskId::ObjectSync(name, _, container), TaskSpec::Sync(task)) => {
+        Task::Image { object: key, run, .. } => Some(Event::ObjectImageBuilt {
+            key: key.clone(),
+            run: *run,
+            record: None,
+            outcome: Ok(built(*run)),
+        }),
+        Task::ObjectSync { name, task, .. } => {
             let run = task.job.as_ref()?.update;
+            let (name, container) = (name.clone(), task.id.clone());
             Some(Event::ObjectSynced { name, run, container, outcome: Ok(()) })
         }
-        (TaskId::Command(name), TaskSpec::Command { run, .. }) => {
-            let (_, object) = lilt_engine::project_object(state, &ObjectKey::new("Cmd", &name))?;
+        Task::Command { name, run, .. } => {
+            let (_, object) = lilt_engine::project_object(state, &ObjectKey::new("Cmd", name))?;
             let is_waiting = object.get("/status/waiting").is_some();
-            is_waiting.then_some(Event::CommandStarted { name, run: *run, pid: 7 })
+            is_waiting.then_some(Event::CommandStarted { name: name.clone(), run: *run, pid: 7 })
         }
         _ => None,
     })

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use lilt_engine::{
-    Deployed, Event, Mode, Options, ProgramId, State, TaskId, TaskSpec, UpdateJob, UpdateOutcome, WatchId,
-    apply, plan, project_resource, schedule,
+    Deployed, Event, Mode, Options, ProgramId, State, Task, TaskId, UpdateJob, UpdateOutcome, WatchId, apply,
+    plan, project_resource, schedule,
 };
 use lilt_model::cluster::{ClusterInfo, Container, ContainerState, Pod, PodPhase, PodRef, RestartPolicy};
 use lilt_model::command::Command;
@@ -66,8 +66,8 @@ impl Script {
 
     /// Files are watched as soon as they are to be.
     fn watch(&mut self) {
-        for (id, spec) in plan(&self.state) {
-            if let (TaskId::Watch(watch), TaskSpec::Watch { version, .. }) = (id, spec) {
+        for task in plan(&self.state).into_values() {
+            if let Task::Watch { watch, version, .. } = task {
                 apply(&mut self.state, Timestamp(self.time * 1_000_000), Event::Watching { watch, version });
             }
         }
@@ -102,7 +102,7 @@ impl Script {
 
     pub fn running_load(&self) -> Option<u64> {
         plan(&self.state).into_iter().find_map(|(_, spec)| match spec {
-            TaskSpec::Load { load, .. } => Some(load),
+            Task::Load { load, .. } => Some(load),
             _ => None,
         })
     }
@@ -133,11 +133,9 @@ impl Script {
 
     /// The update that runs for a resource.
     pub fn update_of(&self, resource: &str) -> Option<u64> {
-        plan(&self.state).into_iter().find_map(|(id, spec)| match (id, spec) {
-            (TaskId::Update(name), TaskSpec::Update { update, .. }) if name.as_str() == resource => {
-                Some(update)
-            }
-            (TaskId::Sync(name, _), TaskSpec::Sync(task)) if name.as_str() == resource => {
+        plan(&self.state).into_values().find_map(|task| match task {
+            Task::Update { resource: name, update, .. } if name.as_str() == resource => Some(update),
+            Task::Sync { resource: name, task } if name.as_str() == resource => {
                 task.job.map(|job| job.update)
             }
             _ => None,
@@ -180,7 +178,7 @@ impl Script {
 
     fn built_images(&self, resource: &str, tag: &str) -> Vec<(ImageName, String)> {
         let spec = plan(&self.state).remove(&TaskId::Update(resource.into()));
-        let Some(TaskSpec::Update { job, .. }) = spec else { return Vec::new() };
+        let Some(Task::Update { job, .. }) = spec else { return Vec::new() };
         let UpdateJob::Deploy(job) = &*job else { return Vec::new() };
         let built = job.images.iter().filter_map(|image| match image {
             lilt_engine::ImageJob::Build(image) => Some(image.name.clone()),
@@ -192,7 +190,7 @@ impl Script {
     /// When the session wants to be woken.
     pub fn alarm(&self) -> Option<Timestamp> {
         match plan(&self.state).remove(&TaskId::Wake) {
-            Some(TaskSpec::Wake { at }) => Some(at),
+            Some(Task::Wake { at }) => Some(at),
             _ => None,
         }
     }
@@ -260,7 +258,7 @@ impl Script {
     }
 }
 
-fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
+fn task_words(id: &TaskId, spec: &Task) -> String {
     let id = match id {
         TaskId::Load(name) if name.is_tiltfile() => "load".to_owned(),
         TaskId::Load(name) => format!("load {name}"),
@@ -280,19 +278,19 @@ fn task_words(id: &TaskId, spec: &TaskSpec) -> String {
         other => format!("{other:?}").to_lowercase(),
     };
     match spec {
-        TaskSpec::Load { cause, .. } => format!("{id}: {}", cause.headline()),
-        TaskSpec::Update { cause, job, .. } => format!("{id}: {} {}", cause.headline(), job_words(job)),
-        TaskSpec::Serve { command, .. } => format!("{id}: {}", command.display()),
-        TaskSpec::Forward { target, .. } => {
+        Task::Load { cause, .. } => format!("{id}: {}", cause.headline()),
+        Task::Update { cause, job, .. } => format!("{id}: {} {}", cause.headline(), job_words(job)),
+        Task::Serve { command, .. } => format!("{id}: {}", command.display()),
+        Task::Forward { target, .. } => {
             let target =
                 target.as_ref().map_or("nothing".into(), |it| format!("{}:{}", it.pod.name, it.port));
             format!("{id}: to {target}")
         }
-        TaskSpec::Sync(task) => match &task.job {
+        Task::Sync { task, .. } => match &task.job {
             Some(job) => format!("{id}: {:?}", job.paths),
             None => format!("{id}: idle"),
         },
-        TaskSpec::Cleanup { leftovers, .. } => {
+        Task::Cleanup { leftovers, .. } => {
             let names = leftovers.objects.iter().filter_map(ObjectRef::of).map(|it| it.to_string());
             let names: Vec<String> = names.chain(leftovers.command.iter().map(Command::display)).collect();
             format!("{id}: {}", names.join(" "))

@@ -11,7 +11,7 @@ use crate::cause::Cause;
 use crate::objects::resource_of;
 use crate::plan::Plan;
 use crate::state::State;
-use crate::task::{SyncJob, SyncTask, TaskId, TaskSpec};
+use crate::task::{SyncJob, SyncTask, Task};
 
 pub(in crate::objects) fn plan(state: &State, key: &ObjectKey, object: &Object, run: &LiveRun) -> Plan {
     let live_update = reading::live_update(object, state.folder());
@@ -36,8 +36,8 @@ pub(in crate::objects) fn plan(state: &State, key: &ObjectKey, object: &Object, 
             given_up: run.given_up.get(id).copied().unwrap_or_default(),
             job,
         };
-        let task_id = TaskId::ObjectSync(key.name.clone(), resource_of(object), id.clone());
-        (task_id, TaskSpec::Sync(Box::new(task)))
+        let (name, resource) = (key.name.clone(), resource_of(object));
+        Task::ObjectSync { name, resource, task: Box::new(task) }
     };
     let is_reached = |target: &Target| state.clusters.get(&target.place.pod.cluster).info.is_some();
     run.containers.iter().filter(|(_, target)| is_reached(target)).map(task).collect()
