@@ -1,10 +1,9 @@
 //! The dashboard's WebSocket, read as the page reads it.
 
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use lilt_client::page::PageSocket;
 use serde_json::Value;
-use tungstenite::{Message, WebSocket, client};
 
 use crate::lilt::Session;
 
@@ -19,34 +18,27 @@ pub(crate) fn wait_until_done(session: &Session, resource: &str) -> Duration {
         let message = read(&mut socket).expect("the dashboard answers");
         if says_done(&message, resource) {
             let took = session.begin.elapsed();
-            let _ = socket.close(None);
+            socket.close();
             return took;
         }
     }
 }
 
 /// The next thing that the page is told; none when the session is over.
-pub(crate) fn read(socket: &mut WebSocket<TcpStream>) -> Option<Value> {
-    loop {
-        if let Message::Text(text) = socket.read().ok()? {
-            return Some(serde_json::from_str(&text).expect("the dashboard speaks JSON"));
-        }
-    }
+pub(crate) fn read(socket: &mut PageSocket) -> Option<Value> {
+    socket.read().ok()
 }
 
 /// As soon as its port is open.
-pub(crate) fn connect(session: &Session) -> WebSocket<TcpStream> {
+pub(crate) fn connect(session: &Session) -> PageSocket {
     let deadline = Instant::now() + PATIENCE;
-    let stream = loop {
-        match TcpStream::connect(("127.0.0.1", session.port)) {
-            Ok(stream) => break stream,
+    loop {
+        match PageSocket::connect(session.port) {
+            Ok(socket) => return socket,
             Err(error) => assert!(Instant::now() < deadline, "the dashboard does not open: {error}"),
         }
         std::thread::sleep(Duration::from_micros(500));
-    };
-    stream.set_nodelay(true).expect("a socket takes options");
-    let address = format!("ws://localhost:{}/ws", session.port);
-    client(address, stream).expect("the dashboard has a WebSocket").0
+    }
 }
 
 fn says_done(message: &Value, resource: &str) -> bool {

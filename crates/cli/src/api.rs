@@ -5,30 +5,15 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use lilt_cluster::contexts::{self, Entry};
-use lilt_host::{environment, files, private_file};
+use lilt_client::contexts::{self, Entry, config_file, context_name};
+use lilt_host::{files, private_file};
 use lilt_model::Failure;
 use lilt_server::Credentials;
 use tokio::net::TcpListener;
 
-use crate::instances::DEFAULT_PORT;
-
 /// How long another process may hold the lock on the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// The name of a session's context.
-pub(crate) fn context_name(port: u16) -> String {
-    if port == DEFAULT_PORT { "tilt-default".to_owned() } else { format!("tilt-{port}") }
-}
-
-/// The file with the contexts of all sessions of this user.
-pub(crate) fn config_file() -> Option<PathBuf> {
-    if let Some(path) = environment::variable(environment::TILT_CONFIG) {
-        return Some(PathBuf::from(path));
-    }
-    environment::tilt_folder().map(|folder| folder.join("config"))
-}
 
 /// The API's port with its credentials, told to clients as long as this lives.
 pub(crate) struct Announced {

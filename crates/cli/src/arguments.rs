@@ -9,6 +9,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use lilt_kubectl::api_resources::ApiResources;
+use lilt_kubectl::apply::Apply;
+use lilt_kubectl::create::Create;
+use lilt_kubectl::delete::Delete;
+use lilt_kubectl::describe::Describe;
+use lilt_kubectl::edit::Edit;
+use lilt_kubectl::explain::Explain;
+use lilt_kubectl::get::Get;
+use lilt_kubectl::patch::Patch;
+use lilt_kubectl::shell::Shell;
+use lilt_kubectl::wait::Wait;
+use lilt_model::duration::parse_flag;
+use lilt_tui::stream::PrintedLines;
 
 use crate::commands;
 use crate::commands::analytics::Analytics;
@@ -22,21 +35,9 @@ use crate::commands::switch::{Disable, Enable};
 use crate::commands::timeline::TimelineArguments;
 use crate::commands::tree_view::TreeView;
 use crate::commands::trigger::Trigger;
+use crate::commands::updog::Updog;
 use crate::commands::verify_install::VerifyInstall;
 use crate::diagnostics::Verbosity;
-use crate::objects::api_resources::ApiResources;
-use crate::objects::apply::Apply;
-use crate::objects::create::Create;
-use crate::objects::delete::Delete;
-use crate::objects::describe::Describe;
-use crate::objects::edit::Edit;
-use crate::objects::explain::Explain;
-use crate::objects::get::Get;
-use crate::objects::patch::Patch;
-use crate::objects::shell::Shell;
-use crate::objects::updog::Updog;
-use crate::objects::wait::Wait;
-use crate::stream::PrintedLines;
 
 /// The inner development loop on Kubernetes: reads a Tiltfile, brings up what it describes and keeps it up to date
 /// while you edit.
@@ -169,7 +170,7 @@ pub(crate) struct TiltfileResult {
     #[arg(short, long)]
     pub(crate) builtin_timings: bool,
     /// With --builtin-timings: leave out calls that took less, for example 10ms
-    #[arg(long, default_value = "0s", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "0s", value_name = "DURATION", value_parser = parse_flag)]
     pub(crate) dur_threshold: std::time::Duration,
 }
 
@@ -324,7 +325,7 @@ pub(crate) struct Ci {
     #[command(flatten)]
     pub(crate) lines: PrintedLines,
     /// How long to wait for everything to be ready, for example 90s or 30m; 0 for as long as it takes
-    #[arg(long, default_value = "30m0s", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "30m0s", value_name = "DURATION", value_parser = parse_flag)]
     pub(crate) timeout: std::time::Duration,
     /// Write a snapshot of all that is known to this file at the end, for `lilt snapshot view`
     #[arg(long, value_name = "PATH")]
@@ -401,54 +402,9 @@ pub(crate) struct DemoServer {
     pub(crate) folder: PathBuf,
 }
 
-/// Go's durations: `90s`, `1h30m`, `1.5h`, `500ms`, `0`.
-pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
-    let wrong = || format!("{text:?} is no duration; write for example 90s, 30m or 1h30m");
-    if text == "0" {
-        return Ok(std::time::Duration::ZERO);
-    }
-    let mut rest = text;
-    let mut total = std::time::Duration::ZERO;
-    while !rest.is_empty() {
-        let digits = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.').ok_or_else(wrong)?;
-        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
-        rest = &rest[digits..];
-        let letters =
-            rest.find(|letter: char| letter.is_ascii_digit() || letter == '.').unwrap_or(rest.len());
-        let seconds = match &rest[..letters] {
-            "ns" => 1e-9,
-            "us" | "µs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return Err(wrong()),
-        };
-        let part = std::time::Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
-        total = total.checked_add(part).ok_or_else(wrong)?;
-        rest = &rest[letters..];
-    }
-    if text.is_empty() { Err(wrong()) } else { Ok(total) }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn durations_are_read_as_go_writes_them() {
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
-        assert_eq!(duration("30m0s"), Ok(Duration::from_secs(1800)));
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5400)));
-        assert_eq!(duration("0"), Ok(Duration::ZERO));
-        assert!(duration("").is_err());
-        assert!(duration("10").is_err());
-        assert!(duration("5 minutes").is_err());
-    }
 
     #[test]
     fn the_arguments_are_consistent() {

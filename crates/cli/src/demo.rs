@@ -9,12 +9,12 @@ use std::process::ExitCode;
 
 use lilt_daemon::Transport;
 use lilt_engine::Mode;
+use lilt_host::terminal;
+use lilt_tui::TerminalMode;
+use lilt_tui::stream::StreamOptions;
 
 use crate::arguments::{Demo, Project};
-use crate::face::Face;
 use crate::session::{self, Plan};
-use crate::stream::StreamOptions;
-use crate::terminal;
 use project::Unpacked;
 
 pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
@@ -39,7 +39,7 @@ pub(crate) async fn run(demo: Demo) -> anyhow::Result<ExitCode> {
         forwards: false,
         live_update: Some(Transport::Any),
         snapshot: None,
-        face: Face::Stream,
+        terminal_mode: TerminalMode::Stream,
         lines: StreamOptions::default(),
         ci_timeout: None,
         environment: Vec::new(),

@@ -28,7 +28,7 @@ impl Verbosity {
         let Some(targets) = self.targets() else { return };
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(std::io::stderr)
-            .with_ansi(crate::terminal::has_coloured_stderr())
+            .with_ansi(lilt_host::terminal::has_coloured_stderr())
             // A reader of stderr that went away must not end the session.
             .log_internal_errors(false);
         // Only one is ever started: this is the program's own main.

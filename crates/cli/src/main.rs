@@ -3,29 +3,22 @@
 
 mod api;
 mod arguments;
-mod browser;
-mod client;
 mod commands;
 mod demo;
 mod diagnostics;
-mod editor;
-mod face;
 mod hosts;
-mod instances;
-mod objects;
-mod prompt;
 mod reference;
 mod session;
+mod session_menu;
 mod signals;
 mod snapshot;
-mod stream;
-mod terminal;
 mod token;
-mod tui;
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use lilt_host::terminal;
+use lilt_model::Failure;
 use nix::sys::signal::Signal;
 
 use arguments::{Alpha, Command};
@@ -64,19 +57,19 @@ fn main() -> ExitCode {
         Command::Completion(completion) => commands::completion::run(&completion),
         Command::VerifyInstall(_) => commands::verify_install::run(),
         Command::Alpha(Alpha::TreeView(tree)) => block_on(commands::tree_view::run(tree)),
-        Command::Alpha(Alpha::Updog(updog)) => block_on(objects::updog::run(updog)),
-        Command::Alpha(Alpha::Shell(shell)) => objects::run(objects::shell::run(shell)),
-        Command::Get(get) | Command::Alpha(Alpha::Get(get)) => objects::run(objects::get::run(*get)),
-        Command::Describe(describe) => objects::run(objects::describe::run(describe)),
-        Command::Wait(wait) => objects::run(objects::wait::run(*wait)),
-        Command::Create(create) => objects::run(objects::create::run(*create)),
-        Command::Apply(apply) => objects::run(objects::apply::run(*apply)),
-        Command::Edit(edit) => objects::run(objects::edit::run(*edit)),
-        Command::Patch(patch) => objects::run(objects::patch::run(*patch)),
-        Command::Delete(delete) => objects::run(objects::delete::run(*delete)),
-        Command::Explain(explain) => objects::run(objects::explain::run(explain)),
+        Command::Alpha(Alpha::Updog(updog)) => block_on(commands::updog::run(updog)),
+        Command::Alpha(Alpha::Shell(shell)) => run_verb(lilt_kubectl::shell::run(shell)),
+        Command::Get(get) | Command::Alpha(Alpha::Get(get)) => run_verb(lilt_kubectl::get::run(*get)),
+        Command::Describe(describe) => run_verb(lilt_kubectl::describe::run(describe)),
+        Command::Wait(wait) => run_verb(lilt_kubectl::wait::run(*wait)),
+        Command::Create(create) => run_verb(lilt_kubectl::create::run(*create)),
+        Command::Apply(apply) => run_verb(lilt_kubectl::apply::run(*apply)),
+        Command::Edit(edit) => run_verb(lilt_kubectl::edit::run(*edit)),
+        Command::Patch(patch) => run_verb(lilt_kubectl::patch::run(*patch)),
+        Command::Delete(delete) => run_verb(lilt_kubectl::delete::run(*delete)),
+        Command::Explain(explain) => run_verb(lilt_kubectl::explain::run(explain)),
         Command::ApiResources(resources) | Command::Alpha(Alpha::ApiResources(resources)) => {
-            objects::run(objects::api_resources::run(resources))
+            run_verb(lilt_kubectl::api_resources::run(resources))
         }
         Command::Logs(logs) => block_on(commands::logs::run(logs)),
         Command::Timeline(arguments) => block_on(commands::timeline::run(arguments)),
@@ -90,11 +83,25 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         // `lilt dump webview | head -1` is no failure.
-        Err(error) if terminal::is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) if is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::complain(&error);
+            complain(&error);
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Returns whether a command failed because nobody reads its output any more.
+fn is_closed(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Prints why the command failed.
+fn complain(error: &anyhow::Error) {
+    match error.downcast_ref::<Failure>() {
+        Some(failure) => terminal::complain(&format!("Error: {failure}\n")),
+        None => terminal::complain(&lilt_model::os_error::plain(&format!("Error: {error:#}\n"))),
     }
 }
 
@@ -118,10 +125,14 @@ fn guard() -> ExitCode {
     match lilt_host::process::guard() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::complain(&anyhow::Error::new(error).context("this command is lilt's own"));
+            complain(&anyhow::Error::new(error).context("this command is lilt's own"));
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_verb(verb: impl Future<Output = lilt_kubectl::Outcome>) -> anyhow::Result<ExitCode> {
+    Ok(lilt_kubectl::run(verb)?)
 }
 
 fn block_on(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {

@@ -3,26 +3,30 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use lilt_client::sessions::{self, Instance};
+use lilt_client::sign_in::{self, CurrentKeys};
+use lilt_client::{Client, DEFAULT_HOST, DEFAULT_PORT};
 use lilt_daemon::{Ended, Habits, PluginOutput, Settings, Transport};
 use lilt_engine::Mode;
 use lilt_host::session_dir::SessionDir;
+use lilt_host::terminal;
 use lilt_host::{environment, files, limits};
+use lilt_model::auth::CodeLifetime;
+use lilt_model::localhost::is_localhost;
 use lilt_model::log::{Level, Source};
 use lilt_model::{Failure, SpanId};
-use lilt_server::{ApiOptions, Auth, AuthOwner, CodeLifetime, ProxiedApi, Warn};
+use lilt_server::{ApiOptions, Auth, AuthOwner, ProxiedApi, Warn};
 use lilt_server::{BindError, Listener, ServeOptions};
 use lilt_store::{DEFAULT_LIMIT, LogWriter, Reader};
 use lilt_tiltfile::FrozenKubeconfig;
+use lilt_tui::stream::StreamOptions;
+use lilt_tui::{SessionLink, TerminalMode};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Port, Project, Web, WebMode, build_date, version};
-use crate::client::Client;
-use crate::face::{self, Face, Link};
-use crate::instances::{self, DEFAULT_HOST, DEFAULT_PORT, Instance};
 use crate::signals::Signals;
-use crate::stream::StreamOptions;
-use crate::{api, hosts, snapshot, terminal, token};
+use crate::{api, commands, hosts, session_menu, snapshot, token};
 
 /// Requests that may wait for a turn of the loop; more clicks than that wait in their sockets.
 const REQUESTS: usize = 64;
@@ -37,7 +41,7 @@ pub(crate) struct Plan {
     pub(crate) live_update: Option<Transport>,
     /// Where to write what is known at the end.
     pub(crate) snapshot: Option<PathBuf>,
-    pub(crate) face: Face,
+    pub(crate) terminal_mode: TerminalMode,
     /// Which lines of log to print.
     pub(crate) lines: StreamOptions,
     /// How long `ci` may take if the Tiltfile does not say.
@@ -74,7 +78,7 @@ impl Bound {
         }
         let keys = self.auth().map(|auth| auth.keys());
         let address = Client::new(&self.host, self.port).address();
-        token::link(&address, keys.as_deref(), CodeLifetime::UntilSessionEnds).map(Some)
+        sign_in::link(&address, keys.as_deref(), CodeLifetime::UntilSessionEnds).map(Some)
     }
 
     /// Lets other commands find the session, and says the first lines on the terminal.
@@ -142,9 +146,8 @@ pub(crate) async fn bind(web: &Web) -> anyhow::Result<Bound> {
 /// What it means to listen where others can reach it.
 fn reachable(host: &str, asks: bool) -> Option<String> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let loopback = bare
-        .parse::<std::net::IpAddr>()
-        .map_or(lilt_server::is_localhost(bare), |address| address.is_loopback());
+    let loopback =
+        bare.parse::<std::net::IpAddr>().map_or(is_localhost(bare), |address| address.is_loopback());
     let who = if asks { "who has the link above" } else { "everybody there" };
     (!loopback).then(|| {
         format!(
@@ -195,7 +198,7 @@ async fn open(web: &Web) -> Result<(Option<Listener>, String, bool), Failure> {
 fn port_in_use(address: SocketAddr) -> Failure {
     let port = address.port();
     let failure = Failure::from(BindError::InUse(address));
-    if let Some(instance) = instances::all().into_iter().find(|instance| instance.port == port) {
+    if let Some(instance) = sessions::all().into_iter().find(|instance| instance.port == port) {
         return failure.detail(format!("It is {}", instance.describe()));
     }
     match lilt_host::ports::holder(port) {
@@ -238,15 +241,15 @@ pub(crate) async fn run<F: Future<Output = ()>>(
             clock: lilt_host::clock::now,
         }),
         auth: bound.owner.map(|owner| owner.with_warnings(warnings(&logs))),
-        sessions: Some(instances::running),
+        sessions: Some(session_menu::entries),
         snapshot: None,
     };
-    let link = Link {
+    let link = SessionLink {
         lines: plan.lines.clone(),
         reader: reader.clone(),
         requests: requests.clone(),
         address: bound.listener.as_ref().map(|_| Client::new(&bound.host, bound.port).address()),
-        auth,
+        keys: auth.map(|auth| CurrentKeys::new(move || auth.keys())),
         cancel: cancel.clone(),
         over: outputs.clone(),
     };
@@ -278,7 +281,7 @@ pub(crate) async fn run<F: Future<Output = ()>>(
         }
     };
     let api = lilt_daemon::Api { writer: api_writer, reader: api_reader, writes: api_writes };
-    let shown = face::show(plan.face, link);
+    let shown = lilt_tui::show(plan.terminal_mode, link);
     let snapshot = plan.snapshot.take().map(|path| (path, reader.clone(), api.reader.clone()));
     tracing::info!(port = bound.port, folder = %bound.folder.path().display(), "the session begins");
     let settings = settings(plan, &bound.host, bound.port, &bound.folder)?;
@@ -344,14 +347,14 @@ fn settings(plan: Plan, host: &str, port: u16, folder: &SessionDir) -> anyhow::R
         forwards: plan.forwards,
         live_update: plan.live_update,
         // Other programs may not know the names below localhost.
-        forward_host: if lilt_server::is_localhost(host) { DEFAULT_HOST } else { host }.to_owned(),
+        forward_host: if is_localhost(host) { DEFAULT_HOST } else { host }.to_owned(),
         ci_timeout: plan.ci_timeout,
         output: files::own_output(),
         habits: Habits::from_environment(),
-        plugin_output: match plan.face {
-            Face::Stream | Face::None => PluginOutput::default().with_terminal(),
+        plugin_output: match plan.terminal_mode {
+            TerminalMode::Stream | TerminalMode::None => PluginOutput::default().with_terminal(),
             // They read keys.
-            Face::Prompt | Face::Ui => PluginOutput::default(),
+            TerminalMode::Prompt | TerminalMode::Ui => PluginOutput::default(),
         },
     })
 }
@@ -449,7 +452,7 @@ pub(crate) fn settings_for_down(project: Project, folder: &SessionDir) -> anyhow
         ci_timeout: None,
         output: Vec::new(),
         habits: Habits::default(),
-        plugin_output: terminal::plugin_output(),
+        plugin_output: commands::plugin_output(),
     })
 }
 
@@ -461,4 +464,11 @@ pub(crate) fn absolute(path: PathBuf) -> anyhow::Result<PathBuf> {
         (Some(folder), Some(name)) => folder.join(name),
         _ => path,
     })
+}
+
+/// Warns of sessions from [`sessions::deploying`], if there are any.
+pub(crate) fn warn_of(running: &[String]) {
+    if !running.is_empty() {
+        terminal::aside(&format!("warning: this Tiltfile is already running: {}", running.join("; ")));
+    }
 }

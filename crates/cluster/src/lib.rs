@@ -8,7 +8,6 @@ mod apply;
 mod archive;
 mod conditions;
 mod connect;
-pub mod contexts;
 mod delete;
 mod difference;
 mod error;

@@ -36,6 +36,11 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     if unsigned.is_empty() { Err(wrong()) } else { Ok(Duration::from_nanos(total)) }
 }
 
+/// Parses the value of a flag. Its error says what to type instead.
+pub fn parse_flag(text: &str) -> Result<Duration, String> {
+    parse(text).map_err(|_| format!("{text:?} is no duration; write for example 90s, 30m or 1h30m"))
+}
+
 fn nanoseconds(number: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() {
@@ -105,6 +110,19 @@ mod tests {
         ] {
             assert_eq!(parse(text).map(display).as_deref(), Ok(shown), "{text}");
         }
+    }
+
+    #[test]
+    fn durations_of_flags_are_read_as_go_writes_them() {
+        assert_eq!(parse_flag("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_flag("1h30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(parse_flag("30m0s"), Ok(Duration::from_secs(1800)));
+        assert_eq!(parse_flag("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_flag("1.5h"), Ok(Duration::from_secs(5400)));
+        assert_eq!(parse_flag("0"), Ok(Duration::ZERO));
+        assert!(parse_flag("").is_err());
+        assert!(parse_flag("10").is_err());
+        assert!(parse_flag("5 minutes").is_err());
     }
 
     #[test]

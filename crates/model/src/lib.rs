@@ -4,6 +4,7 @@
 //! (see [`api`]); everything else is free to change.
 
 pub mod api;
+pub mod auth;
 pub mod cluster;
 pub mod command;
 pub mod compose;
@@ -18,6 +19,7 @@ pub mod image_facts;
 pub mod json_path;
 pub mod kubeconfig;
 pub mod kubernetes;
+pub mod localhost;
 pub mod locator;
 pub mod log;
 pub mod names;

@@ -31,7 +31,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use failure::{Failure, json_response};
-pub use listen::{Credentials, new_token};
+pub use listen::Credentials;
 pub(crate) use listen::{is_same_token, serve};
 use openapi::Edition;
 pub use openapi::openapi;

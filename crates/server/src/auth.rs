@@ -2,7 +2,7 @@
 //!
 //! Scripts and lilt's own commands send the token in a header. A browser opens a link with a one-time code, gets a cookie
 //! for it and is redirected to the page: neither the token nor a usable code stays in the address bar or the history, and
-//! the page's scripts cannot read the cookie. See [`keys`] for the secrets and [`owner`] for who keeps them.
+//! the page's scripts cannot read the cookie. See [`lilt_model::auth`] for the secrets and [`owner`] for who keeps them.
 //!
 //! Browsers send cookies to every port of a host, so the server of a forwarded port on `localhost` sees this one. It is
 //! not the token, is refused in a header, ends with the session, and is valid for the host name it was issued for. The
@@ -12,7 +12,6 @@
 //! with nothing else that another site causes. Such a request can only read a page; every request that changes something
 //! or opens a WebSocket must have our own Origin beside the cookie.
 
-pub(crate) mod keys;
 pub(crate) mod owner;
 
 use std::sync::Arc;
@@ -24,6 +23,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use futures_util::StreamExt as _;
+use lilt_model::auth::AuthKeys;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -32,8 +32,7 @@ use crate::Context;
 use crate::api::is_same_token;
 use crate::html::escape;
 use crate::routes::is_page;
-use keys::AuthKeys;
-use owner::{Auth, CodeRefusal, Visitor};
+use owner::{Auth, CodeRefusal, IssuedKeys, Visitor};
 
 /// As Tilt's clients send it.
 const HEADER: &str = "x-tilt-token";
@@ -125,9 +124,9 @@ fn own_host(headers: &HeaderMap) -> String {
 
 pub(crate) async fn check(State(check): State<AuthCheck>, request: Request, next: Next) -> Response {
     let Some(auth) = &check.auth else { return next.run(request).await };
-    let keys = auth.keys();
+    let issued = auth.issued();
     let is_visit = only_reads(&request) && is_page(request.uri().path());
-    match check.credential(&keys, &request) {
+    match check.credential(&issued.keys, &request) {
         Credential::Cookie if is_visit && has_code(request.uri()) => {
             // A link that is opened again, or by a browser that is signed in already.
             let target = without_code(request.uri());
@@ -150,12 +149,17 @@ pub(crate) async fn check(State(check): State<AuthCheck>, request: Request, next
             "This needs the session's token in the header X-Tilt-Token (`lilt token` prints it), or the cookie of its \
              page (`lilt open` opens it).\n",
         ),
-        credential => authorized(&keys, credential, request, next).await,
+        credential => authorized(issued, credential, request, next).await,
     }
 }
 
-async fn authorized(keys: &AuthKeys, credential: Credential, mut request: Request, next: Next) -> Response {
-    let revoked = keys.revoked.clone();
+async fn authorized(
+    issued: IssuedKeys,
+    credential: Credential,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let revoked = issued.revoked;
     let is_by_token = credential == Credential::Header;
     request.extensions_mut().insert(Authorization { is_by_token, revoked: revoked.clone() });
     let response = next.run(request).await;

@@ -38,13 +38,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use api::{Credentials, new_token, openapi};
-pub use auth::keys::{AuthKeys, BROWSER_LIFETIME, CodeLifetime};
+pub use api::{Credentials, openapi};
 pub use auth::owner::{Auth, AuthOwner, SaveToken, Warn};
 pub use connections::OpenFileLimit;
 pub use inspect::{ResourceTimeline, Timeline};
 pub use listen::{BindError, Listener, bind};
-pub use origin_check::{is_further_host, is_localhost};
+pub use origin_check::is_further_host;
 pub use proxy::ProxiedApi;
 pub use sessions::RunningSession;
 

@@ -10,9 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::Poll;
 
 use lilt_model::Failure;
+use lilt_model::localhost::is_localhost;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-
-use crate::origin_check::is_localhost;
 
 /// How often a random port is chosen before giving up: another process may hold the chosen one on one of the addresses.
 const RANDOM_PORT_ATTEMPTS: usize = 20;

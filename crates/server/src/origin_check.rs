@@ -22,6 +22,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
+use lilt_model::localhost::is_localhost;
 use serde_json::json;
 
 use crate::connections::Peer;
@@ -138,11 +139,6 @@ impl Allowed {
             (None, None) => false,
         }
     }
-}
-
-/// Whether a name stands for this machine in every browser: `localhost` and the names below it.
-pub fn is_localhost(name: &str) -> bool {
-    name == "localhost" || name.strip_suffix(".localhost").is_some_and(|rest| !rest.is_empty())
 }
 
 /// An address without port, IPv6 with or without brackets.

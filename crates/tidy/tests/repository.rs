@@ -118,6 +118,45 @@ fn the_edges_know_neither_each_other_nor_the_engine() {
 }
 
 #[test]
+fn front_ends_know_a_session_by_its_client_alone() {
+    let metadata = Metadata::read();
+    let inside = ["lilt-daemon", "lilt-engine", "lilt-server", "lilt-tiltfile", "lilt-docker", "lilt-cluster"];
+    for front in ["lilt-client", "lilt-kubectl", "lilt-tui", "lilt-e2e", "lilt-bench"] {
+        metadata.forbid(front, &inside);
+        metadata.forbid(front, &["lilt-cli"]);
+    }
+    metadata.forbid("lilt-client", &["lilt-store", "lilt-kubectl", "lilt-tui"]);
+    metadata.forbid("lilt-kubectl", &["lilt-store", "lilt-tui"]);
+    metadata.forbid("lilt-tui", &["lilt-kubectl"]);
+}
+
+#[test]
+fn the_daemon_is_composed_with_the_rest_in_the_binary_alone() {
+    let metadata = Metadata::read();
+    for name in crates().iter().filter(|name| !["cli", "daemon"].contains(&name.as_str())) {
+        metadata.forbid(&format!("lilt-{name}"), &["lilt-daemon"]);
+    }
+    metadata.forbid("lilt-daemon", &["lilt-server", "lilt-client", "lilt-kubectl", "lilt-tui"]);
+}
+
+/// A suite that is not listed would never run.
+#[test]
+fn every_suite_of_the_whole_product_is_a_test_target() {
+    let manifest = read("crates/cli/Cargo.toml");
+    let listed: BTreeSet<String> = manifest
+        .lines()
+        .filter_map(|line| line.strip_prefix("path = \"../e2e/")?.strip_suffix('"'))
+        .map(|path| format!("crates/e2e/{path}"))
+        .collect();
+    let is_suite = |path: &String| {
+        let inner = path.strip_prefix("crates/e2e/suites/");
+        inner.is_some_and(|inner| inner.ends_with("/main.rs") || (!inner.contains('/') && inner.ends_with(".rs")))
+    };
+    let found: BTreeSet<String> = files().into_iter().filter(is_suite).collect();
+    assert_eq!(listed, found, "the [[test]] entries of crates/cli/Cargo.toml");
+}
+
+#[test]
 fn the_model_is_the_bottom() {
     let closure = Metadata::read().closure("lilt-model");
     let ours: Vec<&String> = closure.iter().filter(|name| name.starts_with("lilt-")).collect();

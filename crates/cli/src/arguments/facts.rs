@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::definition;
 
-const FACTS: &str = include_str!("../../tests/data/commands.txt");
+const FACTS: &str = include_str!("commands.txt");
 
 /// What is not there, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[("lsp", "not yet"), ("lsp/start", "not yet")];

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use lilt_host::terminal;
 use lilt_host::{environment, files};
 use lilt_model::Failure;
-
-use crate::terminal;
 
 /// Show whether you agreed to statistics on your use of lilt. It sends none in any case
 #[derive(Args, Debug)]

@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Args as ClapArgs;
+use lilt_client::Client;
+use lilt_client::{Connect, sessions};
+use lilt_host::editor;
 use lilt_host::session_dir::SessionDir;
+use lilt_host::terminal;
 use lilt_host::{environment, files};
 use lilt_model::api::{UIResource, annotation};
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName};
-
-use crate::client::Client;
-use crate::instances::{self, Connect};
-use crate::{editor, terminal};
 
 /// Show or change the Tiltfile arguments of a running session
 ///
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.clear && !args.args.is_empty() {
         return Err(Failure::user("--clear cannot be specified with other values").into());
     }
-    let client = instances::choose(&args.connect)?;
+    let client = sessions::choose(&args.connect)?;
     let current = current(&client).await?;
     let wanted = if args.json {
         terminal::line(&serde_json::to_string(&current)?);

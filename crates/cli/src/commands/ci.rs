@@ -2,15 +2,16 @@
 
 use std::process::ExitCode;
 
+use lilt_client::sessions;
 use lilt_daemon::{Ended, Transport};
 use lilt_engine::{Mode, Verdict};
+use lilt_host::terminal;
 use lilt_model::{Failure, ResourceName, duration};
 use lilt_store::{LogReader, Reader};
+use lilt_tui::TerminalMode;
 
 use crate::arguments::Ci;
-use crate::face::Face;
 use crate::session::{self, Plan};
-use crate::{instances, terminal};
 
 /// Lines of a broken resource that are shown again at the end.
 const LAST_LINES: usize = 10;
@@ -21,14 +22,14 @@ const PAGE: u64 = 500;
 
 pub(crate) async fn run(ci: Ci) -> anyhow::Result<ExitCode> {
     let bound = session::bind(&ci.web).await?;
-    instances::warn_of(&instances::deploying(&session::absolute(ci.project.file.clone())?));
+    session::warn_of(&sessions::deploying(&session::absolute(ci.project.file.clone())?));
     bound.announce("ci", &ci.project.file)?;
     let plan = Plan {
         command: "ci",
         project: ci.project,
         mode: Mode::Ci,
         forwards: true,
-        face: Face::Stream,
+        terminal_mode: TerminalMode::Stream,
         live_update: Some(Transport::Any),
         snapshot: ci.output_snapshot_on_exit,
         lines: ci.lines.options(),

@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
+use lilt_host::terminal;
 
-use crate::{arguments, terminal};
+use crate::arguments;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Completion {

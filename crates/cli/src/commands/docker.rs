@@ -4,9 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lilt_host::process;
+use lilt_host::terminal;
 use lilt_model::Failure;
-
-use crate::terminal;
 
 /// Run a docker command as lilt would: on the same engine, with the same builder
 #[derive(Args, Debug)]
@@ -19,7 +18,7 @@ pub(crate) struct Docker {
 
 pub(crate) async fn run(docker: Docker) -> anyhow::Result<ExitCode> {
     // An engine that does not answer is told in lilt's words.
-    let facts = lilt_daemon::examine_docker(None, terminal::plugin_output()).await?;
+    let facts = lilt_daemon::examine_docker(None, super::plugin_output()).await?;
     let builder = if facts.buildkit? { "1" } else { "0" };
     let mut env = vec![("DOCKER_BUILDKIT".to_owned(), builder.to_owned())];
     env.extend(facts.variables);

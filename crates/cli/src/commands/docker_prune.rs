@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 use lilt_daemon::Settings;
 use lilt_host::session_dir::SessionDir;
+use lilt_host::terminal;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Project;
+use crate::session;
 use crate::signals::Signals;
-use crate::{session, terminal};
 
 /// Remove old images of the project from the Docker engine, as a session does from time to time
 ///

@@ -4,15 +4,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use lilt_client::sessions;
 use lilt_daemon::{ClusterFacts, DockerFacts, PluginOutput};
 use lilt_host::process::{Guardian, Launch, Process};
+use lilt_host::terminal;
 use lilt_host::{environment, limits};
 use lilt_model::{COMPATIBLE_TILT_VERSION, Failure};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
+use crate::arguments;
 use crate::commands::{analytics, version};
-use crate::{arguments, instances, terminal};
 
 /// How long an answer is waited for.
 struct Patience {
@@ -44,7 +46,7 @@ pub(crate) struct Doctor {
 pub(crate) async fn run(doctor: Doctor) -> anyhow::Result<ExitCode> {
     let printed = watch::Sender::new(());
     let (docker_login, cluster_login) = (printed.subscribe(), printed.subscribe());
-    let output = terminal::plugin_output().with_receiver(move |line| {
+    let output = super::plugin_output().with_receiver(move |line| {
         terminal::aside(line);
         printed.send_replace(());
     });
@@ -228,7 +230,7 @@ fn machine_section() -> Section {
 }
 
 fn sessions_section() -> Section {
-    let running = instances::all().iter().map(|instance| ("Running", Ok(instance.describe()))).collect();
+    let running = sessions::all().iter().map(|instance| ("Running", Ok(instance.describe()))).collect();
     Section { title: "Sessions", fields: running }
 }
 

@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use lilt_daemon::Extent;
 use lilt_host::session_dir::SessionDir;
+use lilt_host::terminal;
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Down, Project};
+use crate::session;
 use crate::signals::Signals;
-use crate::{session, terminal};
 
 pub(crate) async fn run(down: Down) -> anyhow::Result<ExitCode> {
     let extent = Extent { namespaces: down.delete_namespaces, volumes: down.delete_volumes };

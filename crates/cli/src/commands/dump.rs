@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use lilt_client::{Connect, sessions};
 use lilt_host::files;
+use lilt_host::terminal;
 use lilt_model::Failure;
 
-use crate::instances::{self, Connect};
-use crate::{reference, terminal};
+use crate::reference;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Dump {
@@ -107,7 +108,7 @@ pub(crate) async fn run(dump: Dump) -> anyhow::Result<ExitCode> {
 
 /// Prints an answer of the session as it comes.
 async fn print(connect: &Connect, path: &str) -> anyhow::Result<ExitCode> {
-    let mut answer = instances::choose(connect)?.get(path).await?;
+    let mut answer = sessions::choose(connect)?.get(path).await?;
     while let Some(piece) = answer.next().await? {
         terminal::write(&piece)?;
     }

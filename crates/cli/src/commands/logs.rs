@@ -5,18 +5,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use lilt_client::Answer;
+use lilt_client::{Connect, sessions};
+use lilt_host::terminal;
 use lilt_model::api::UIResource;
+use lilt_model::duration::parse_flag;
 use lilt_model::log::Line;
 use lilt_model::{Failure, ResourceName, SpanId, Timestamp};
+use lilt_tui::stream::{Levels, Painter, Sources, levels, source};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::duration;
-use crate::client::Answer;
-use crate::instances::{self, Connect};
 use crate::signals::Signals;
-use crate::stream::{Levels, Painter, Sources, levels, source};
-use crate::terminal;
 
 /// Print the log of a running session
 ///
@@ -68,11 +68,11 @@ pub(crate) struct Logs {
 struct Since(Option<Duration>);
 
 fn since(text: &str) -> Result<Since, String> {
-    if text.is_empty() { Ok(Since(None)) } else { duration(text).map(|duration| Since(Some(duration))) }
+    if text.is_empty() { Ok(Since(None)) } else { parse_flag(text).map(|duration| Since(Some(duration))) }
 }
 
 pub(crate) async fn run(logs: Logs) -> anyhow::Result<ExitCode> {
-    let client = instances::choose(&logs.connect)?;
+    let client = sessions::choose(&logs.connect)?;
     let answer = client.get(&logs.path(lilt_host::clock::now())).await?;
     for warning in incomplete(|name| answer.header(name)) {
         terminal::aside(&warning);
@@ -165,7 +165,7 @@ async fn print(mut answer: Answer, mut printer: Printer, follow: bool) -> anyhow
     }
     text.clear();
     printer.end(&mut text);
-    terminal::write_raw(text.as_bytes())
+    Ok(terminal::write_raw(text.as_bytes())?)
 }
 
 enum Printer {

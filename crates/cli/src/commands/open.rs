@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use lilt_server::{BROWSER_LIFETIME, CodeLifetime};
-
-use crate::instances::{self, Connect};
-use crate::{browser, terminal};
+use lilt_client::browser;
+use lilt_client::{Connect, sessions};
+use lilt_host::terminal;
+use lilt_model::auth::{BROWSER_LIFETIME, CodeLifetime};
 
 /// Open the page of a running session in a browser
 ///
@@ -25,7 +25,7 @@ pub(crate) struct Open {
 }
 
 pub(crate) async fn run(open: Open) -> anyhow::Result<ExitCode> {
-    let client = instances::choose(&open.connect)?;
+    let client = sessions::choose(&open.connect)?;
     // A link to a session that does not respond, or is somebody else's, helps nobody.
     client.get("/api/websocket_token").await?;
     if !open.print {

@@ -4,17 +4,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use lilt_client::sessions;
 use lilt_cluster::{FieldChange, Preview};
 use lilt_daemon::{Deletion, Leaving, Outlook, ResourceOutlook, Standing};
 use lilt_host::session_dir::SessionDir;
+use lilt_host::terminal;
 use lilt_model::kubernetes::ObjectRef;
 use lilt_model::{Failure, yaml};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Project;
+use crate::session;
 use crate::signals::Signals;
-use crate::{instances, session, terminal};
 
 /// Something would change in the cluster.
 const CHANGES: u8 = 2;
@@ -80,7 +82,7 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<ExitCode> {
 
 /// What the session of this Tiltfile has deployed, if one runs.
 async fn standing(tiltfile: &Path) -> Result<Vec<Standing>, Failure> {
-    let Some(instance) = instances::all().into_iter().find(|instance| instance.tiltfile == tiltfile) else {
+    let Some(instance) = sessions::all().into_iter().find(|instance| instance.tiltfile == tiltfile) else {
         return Ok(Vec::new());
     };
     let client = instance.client();

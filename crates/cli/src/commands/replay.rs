@@ -6,10 +6,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lilt_engine::{Entry, State, project_resource, replay};
+use lilt_host::terminal;
 use lilt_model::Failure;
 use serde_json::{Value, json};
-
-use crate::terminal;
 
 /// Print the states of a session that was recorded with LILT_RECORD=FILE
 #[derive(Args, Debug)]
@@ -26,7 +25,7 @@ pub(crate) fn run(arguments: &Replay) -> anyhow::Result<ExitCode> {
             .hint("LILT_RECORD=FILE lilt up records a session")
     })?;
     let mut turn = 0u64;
-    let mut written: anyhow::Result<()> = Ok(());
+    let mut written: std::io::Result<()> = Ok(());
     let state = replay(entries(&text)?, |state| {
         turn += 1;
         if arguments.turns && written.is_ok() {

@@ -7,18 +7,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use lilt_client::Client;
+use lilt_client::browser;
+use lilt_client::sign_in;
+use lilt_client::{Connect, DEFAULT_HOST, sessions};
+use lilt_host::terminal;
 use lilt_host::{environment, files, limits};
 use lilt_model::Failure;
-use lilt_server::{Auth, AuthOwner, BROWSER_LIFETIME, CodeLifetime, ProxiedApi, ServeOptions};
+use lilt_model::auth::{BROWSER_LIFETIME, CodeLifetime};
+use lilt_server::{Auth, AuthOwner, ProxiedApi, ServeOptions};
 use lilt_store::{Refusal, WriteRequest};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::Client;
-use crate::instances::{self, Connect, DEFAULT_HOST};
 use crate::signals::Signals;
 use crate::snapshot::unwritten;
-use crate::{arguments, browser, hosts, terminal, token};
+use crate::{arguments, hosts, token};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Snapshot {
@@ -74,14 +78,16 @@ pub(crate) async fn run(command: Snapshot) -> anyhow::Result<ExitCode> {
 }
 
 async fn create(create: Create) -> anyhow::Result<ExitCode> {
-    let mut answer = instances::choose(&create.connect)?.get("/api/snapshot").await?;
+    let mut answer = sessions::choose(&create.connect)?.get("/api/snapshot").await?;
     let mut file = match &create.file {
         Some(path) => Some(files::create_private(path).map_err(|error| unwritten(path, &error))?),
         None => None,
     };
-    let mut put = |bytes: &[u8]| match (&mut file, &create.file) {
-        (Some(file), Some(path)) => file.write_all(bytes).map_err(|error| unwritten(path, &error).into()),
-        _ => terminal::write_raw(bytes),
+    let mut put = |bytes: &[u8]| -> anyhow::Result<()> {
+        match (&mut file, &create.file) {
+            (Some(file), Some(path)) => Ok(file.write_all(bytes).map_err(|error| unwritten(path, &error))?),
+            _ => Ok(terminal::write_raw(bytes)?),
+        }
     };
     while let Some(piece) = answer.next().await? {
         put(&piece)?;
@@ -106,10 +112,10 @@ async fn view(view: View) -> anyhow::Result<ExitCode> {
     let auth = owner.as_ref().map(AuthOwner::auth);
     let address = Client::new(&host, port).address();
     let keys = auth.as_ref().map(Auth::keys);
-    let link = token::link(&address, keys.as_deref(), CodeLifetime::UntilSessionEnds)?;
+    let link = sign_in::link(&address, keys.as_deref(), CodeLifetime::UntilSessionEnds)?;
     terminal::line(&format!("Serving snapshot at {link}\nCtrl-C ends it"));
     if !view.no_open {
-        let link = token::link(&address, keys.as_deref(), BROWSER_LIFETIME)?;
+        let link = sign_in::link(&address, keys.as_deref(), BROWSER_LIFETIME)?;
         if let Err(reason) = browser::open(&link).await {
             terminal::aside(&format!("{reason}; open the link above where you have one"));
         }

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use lilt_host::files;
+use lilt_host::terminal;
 use lilt_model::Failure;
-
-use crate::terminal;
 
 const TILTFILE: &str = include_str!("starter/Tiltfile");
 

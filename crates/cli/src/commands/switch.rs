@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Args;
+use lilt_client::{Connect, sessions};
+use lilt_host::terminal;
 use lilt_model::api::UIResource;
 use lilt_model::request::Request;
 use lilt_model::{Failure, ResourceName};
-
-use crate::instances::{self, Connect};
-use crate::terminal;
 
 /// Switch resources on
 #[derive(Args, Debug)]
@@ -76,7 +75,7 @@ async fn switch(
     request: impl FnOnce(Vec<ResourceName>, Vec<ResourceName>) -> Request,
 ) -> anyhow::Result<ExitCode> {
     selection.check()?;
-    let client = instances::choose(connect)?;
+    let client = sessions::choose(connect)?;
     let resources: Vec<UIResource> = client.get_json("/api/resources").await?;
     let (meant, others) = selection.split(&resources)?;
     let request = request(meant, others);

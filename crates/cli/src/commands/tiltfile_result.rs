@@ -9,14 +9,15 @@ use lilt_daemon::Guarded;
 use lilt_host::clock;
 use lilt_host::process::Guardian;
 use lilt_host::session_dir::SessionDir;
+use lilt_host::terminal;
 use lilt_model::{Failure, duration};
 use lilt_tiltfile::{BuiltinCall, LoadRequest, Loaded, RealOutside, Said};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{Project, TiltfileResult};
 use crate::diagnostics::Verbosity;
+use crate::session;
 use crate::signals::Signals;
-use crate::{session, terminal};
 
 /// The Tiltfile is wrong, and not something around it.
 const TILTFILE_ERROR: u8 = 5;

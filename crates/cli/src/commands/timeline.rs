@@ -4,12 +4,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use lilt_client::{Connect, sessions};
+use lilt_host::terminal;
 use lilt_model::Timestamp;
 use lilt_model::timeline::{Stage, UpdateRecord};
 use lilt_server::Timeline;
-
-use crate::instances::{self, Connect};
-use crate::terminal;
 
 /// Show what each update did, stage by stage, and how long it took
 ///
@@ -30,7 +29,7 @@ pub(crate) struct TimelineArguments {
 }
 
 pub(crate) async fn run(arguments: TimelineArguments) -> anyhow::Result<ExitCode> {
-    let client = instances::choose(&arguments.connect)?;
+    let client = sessions::choose(&arguments.connect)?;
     let path = match &arguments.resource {
         Some(resource) => format!("/api/timeline?resource={}", encoded(resource)),
         None => "/api/timeline".to_owned(),

@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use lilt_client::{Connect, sessions};
+use lilt_host::terminal;
 use lilt_model::Failure;
 use serde_json::json;
-
-use crate::instances::{self, Connect};
-use crate::terminal;
 
 /// Print or replace the token of a running session
 ///
@@ -31,7 +30,7 @@ pub(crate) struct Token {
 }
 
 pub(crate) async fn run(token: Token) -> anyhow::Result<ExitCode> {
-    let client = instances::choose(&token.connect)?;
+    let client = sessions::choose(&token.connect)?;
     // A session that does not respond has no token.
     client.get("/api/websocket_token").await?;
     let Some(current) = client.token() else {

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use clap::Args;
+use lilt_client::{Connect, sessions};
+use lilt_host::terminal;
 use lilt_model::ResourceName;
 use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus, annotation};
-
-use crate::instances::{self, Connect};
-use crate::terminal;
 
 /// Print the resources as a tree: under each one those that depend on it
 #[derive(Args, Debug)]
@@ -29,7 +28,7 @@ pub(crate) struct TreeView {
 }
 
 pub(crate) async fn run(command: TreeView) -> anyhow::Result<ExitCode> {
-    let client = instances::choose(&command.connect)?;
+    let client = sessions::choose(&command.connect)?;
     let resources: Vec<UIResource> = client.get_json("/api/resources").await?;
     terminal::write(text(&resources, &command, terminal::has_colours()).as_bytes())?;
     Ok(ExitCode::SUCCESS)

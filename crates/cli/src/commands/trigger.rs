@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use lilt_client::{Connect, sessions};
+use lilt_host::terminal;
 use lilt_model::Failure;
 use lilt_model::request::TriggerReason;
 use serde_json::json;
-
-use crate::instances::{self, Connect};
-use crate::terminal;
 
 /// Update a resource now
 ///
@@ -26,7 +25,7 @@ pub(crate) struct Trigger {
 }
 
 pub(crate) async fn run(trigger: Trigger) -> anyhow::Result<ExitCode> {
-    let client = instances::choose(&trigger.connect)?;
+    let client = sessions::choose(&trigger.connect)?;
     let name = &trigger.resource;
     let body = json!({"manifest_names": [name], "build_reason": TriggerReason::CLI});
     let answer = client.post_json("/api/trigger", &body).await?;

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use lilt_client::sessions;
 use lilt_daemon::{Extent, Transport};
 use lilt_engine::Mode;
+use lilt_host::terminal;
+use lilt_tui::TerminalMode;
 
 use crate::arguments::{Up, UpdateMode};
 use crate::commands::{down, starter};
-use crate::face::Face;
 use crate::session::{self, Plan};
-use crate::tui::tty;
-use crate::{instances, terminal};
 
 pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
     let live_update = transport(up.update_mode);
@@ -32,7 +32,7 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
         forwards: !up.disable_port_forwards,
         live_update,
         snapshot: up.output_snapshot_on_exit,
-        face: Face::of(up.stream, up.legacy),
+        terminal_mode: TerminalMode::of(up.stream, up.legacy),
         lines: up.lines.options(),
         ci_timeout: None,
         environment: Vec::new(),
@@ -50,9 +50,9 @@ pub(crate) async fn run(up: Up) -> anyhow::Result<ExitCode> {
 /// Names the sessions of the same Tiltfile that run already, and asks whether to start another one beside them. Scripts,
 /// which cannot be asked, are warned.
 fn confirm_second_session(tiltfile: &Path) -> anyhow::Result<bool> {
-    let running = instances::deploying(&session::absolute(tiltfile.to_owned())?);
-    if running.is_empty() || !terminal::is_interactive() || !tty::is_foreground() {
-        instances::warn_of(&running);
+    let running = sessions::deploying(&session::absolute(tiltfile.to_owned())?);
+    if running.is_empty() || !terminal::is_interactive() || !lilt_tui::is_foreground() {
+        session::warn_of(&running);
         return Ok(true);
     }
     terminal::line(&format!("This Tiltfile is already running:\n  {}", running.join("\n  ")));

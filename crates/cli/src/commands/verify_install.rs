@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use lilt_host::session_dir::SessionDir;
+use lilt_host::terminal;
 
 use crate::commands::version;
-use crate::terminal;
 
 /// Check that lilt starts and may write where it keeps its logs
 #[derive(Args, Debug)]

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
+use lilt_host::terminal;
 use lilt_model::COMPATIBLE_TILT_VERSION;
 
+use crate::arguments;
 use crate::arguments::Version;
-use crate::{arguments, terminal};
 
 /// What `lilt version` and `lilt --version` print.
 pub(crate) fn text() -> String {

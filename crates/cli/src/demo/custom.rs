@@ -7,13 +7,13 @@ use lilt_daemon::Transport;
 use lilt_engine::Mode;
 use lilt_host::process;
 use lilt_host::session_dir::SessionDir;
+use lilt_host::terminal;
 use lilt_model::Failure;
+use lilt_tui::TerminalMode;
+use lilt_tui::stream::StreamOptions;
 
 use crate::arguments::{Demo, Project};
-use crate::face::Face;
 use crate::session::{self, Plan};
-use crate::stream::StreamOptions;
-use crate::terminal;
 
 /// Which project to run.
 enum Choice {
@@ -66,7 +66,7 @@ pub(super) async fn run(demo: &Demo) -> anyhow::Result<Option<ExitCode>> {
         forwards: true,
         live_update: Some(Transport::Any),
         snapshot: None,
-        face: Face::of(false, false),
+        terminal_mode: TerminalMode::of(false, false),
         lines: StreamOptions::default(),
         ci_timeout: None,
         environment: Vec::new(),

@@ -4,12 +4,12 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use lilt_host::files::{Found, look_at};
+use lilt_host::terminal;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::arguments::DemoServer;
-use crate::terminal;
 
 pub(crate) async fn run(server: DemoServer) -> anyhow::Result<ExitCode> {
     let listener = TcpListener::bind(("localhost", server.port)).await?;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use lilt_host::terminal;
 use lilt_model::api::{RuntimeStatus, UIResource, UpdateStatus};
 use lilt_store::Reader;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::project::Unpacked;
-use crate::terminal;
 
 /// A step that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use axum::{Router, middleware};
 use lilt_model::Failure;
+use lilt_model::auth::new_token;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -60,16 +61,6 @@ impl Credentials {
             .map_err(wrong)?;
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
-}
-
-/// One that nobody guesses.
-pub fn new_token() -> Result<Arc<str>, Failure> {
-    let mut random = [0; 32];
-    let generator = rustls::crypto::ring::default_provider().secure_random;
-    let no_random = |_| Failure::environment("this machine gives no random numbers");
-    generator.fill(&mut random).map_err(no_random)?;
-    let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Arc::from(token))
 }
 
 pub(crate) async fn serve(

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lilt_model::auth::{AuthKeys, CodeLifetime, Nonce, new_token};
 use lilt_model::{Failure, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
-
-use super::keys::{AuthKeys, CodeLifetime, Nonce};
-use crate::api::new_token;
+use tokio_util::sync::CancellationToken;
 
 /// Requests that may wait for the owner, which answers each within microseconds.
 const WAITING: usize = 16;
@@ -43,10 +42,24 @@ enum Command {
     Rotate { reply: oneshot::Sender<Result<Arc<str>, Failure>> },
 }
 
+/// The keys of a token as long as it is valid.
+#[derive(Clone, Debug)]
+pub(crate) struct IssuedKeys {
+    pub(crate) keys: Arc<AuthKeys>,
+    /// Cancelled when another token takes its place: what was opened with this one ends.
+    pub(crate) revoked: CancellationToken,
+}
+
+impl IssuedKeys {
+    fn new(token: Arc<str>) -> Self {
+        Self { keys: Arc::new(AuthKeys::new(token)), revoked: CancellationToken::new() }
+    }
+}
+
 /// Access to a session's token for the routes and for those who make links.
 #[derive(Clone, Debug)]
 pub struct Auth {
-    keys: watch::Receiver<Arc<AuthKeys>>,
+    issued: watch::Receiver<IssuedKeys>,
     commands: mpsc::Sender<Command>,
     is_kept: bool,
 }
@@ -59,7 +72,12 @@ impl Auth {
 
     /// The keys that are valid now.
     pub fn keys(&self) -> Arc<AuthKeys> {
-        Arc::clone(&self.keys.borrow())
+        Arc::clone(&self.issued.borrow().keys)
+    }
+
+    /// The same, with what tells when they are replaced.
+    pub(crate) fn issued(&self) -> IssuedKeys {
+        self.issued.borrow().clone()
     }
 
     /// Accepts a code if it is valid, and never again.
@@ -83,7 +101,7 @@ impl Auth {
 /// Owns the token while the session runs.
 pub struct AuthOwner {
     auth: Auth,
-    keys: watch::Sender<Arc<AuthKeys>>,
+    issued: watch::Sender<IssuedKeys>,
     incoming: mpsc::Receiver<Command>,
     clock: fn() -> Timestamp,
     save: SaveToken,
@@ -102,12 +120,12 @@ impl std::fmt::Debug for AuthOwner {
 
 impl AuthOwner {
     pub fn new(token: Arc<str>, clock: fn() -> Timestamp, save: SaveToken) -> Self {
-        let (keys, current) = watch::channel(Arc::new(AuthKeys::new(token)));
+        let (issued, current) = watch::channel(IssuedKeys::new(token));
         let (commands, incoming) = mpsc::channel(WAITING);
-        let auth = Auth { keys: current, commands, is_kept: false };
+        let auth = Auth { issued: current, commands, is_kept: false };
         Self {
             auth,
-            keys,
+            issued,
             incoming,
             clock,
             save,
@@ -149,7 +167,7 @@ impl AuthOwner {
         let now = (self.clock)();
         let is_over = |expires: Option<Timestamp>| expires.is_some_and(|at| at <= now);
         self.used.retain(|_, expires| !is_over(*expires));
-        let code = self.keys.borrow().read_code(text).ok_or(CodeRefusal::Unknown)?;
+        let code = self.issued.borrow().keys.read_code(text).ok_or(CodeRefusal::Unknown)?;
         if code.issued < self.started || is_over(code.expires()) {
             return Err(CodeRefusal::Expired);
         }
@@ -168,7 +186,7 @@ impl AuthOwner {
     fn rotate(&mut self) -> Result<Arc<str>, Failure> {
         let token = new_token()?;
         (self.save)(&token)?;
-        let old = self.keys.send_replace(Arc::new(AuthKeys::new(Arc::clone(&token))));
+        let old = self.issued.send_replace(IssuedKeys::new(Arc::clone(&token)));
         self.used.clear();
         old.revoked.cancel();
         Ok(token)
@@ -225,10 +243,10 @@ mod tests {
     #[test]
     fn rotation_revokes_token_and_codes() {
         let mut owner = owner();
-        let old = owner.auth().keys();
+        let old = owner.auth().issued();
         let code = code(&owner, STARTED, CodeLifetime::UntilSessionEnds);
         let token = owner.rotate().unwrap();
-        assert!(old.revoked.is_cancelled() && !owner.auth().keys().revoked.is_cancelled());
+        assert!(old.revoked.is_cancelled() && !owner.auth().issued().revoked.is_cancelled());
         assert_eq!(*owner.auth().keys().token(), token);
         assert_eq!(owner.redeem(&code, Visitor::Unknown), Err(CodeRefusal::Unknown));
     }

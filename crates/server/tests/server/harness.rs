@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use lilt_model::api::{API_VERSION, ObjectMeta, UIResource, UIResourceStatus};
+use lilt_model::auth::CodeLifetime;
 use lilt_model::log::Source;
 use lilt_model::request::Request;
 use lilt_model::{ResourceName, SpanId, Timestamp};
 use lilt_server::protocol::ServerMessage;
-use lilt_server::{Auth, AuthOwner, CodeLifetime, ProxiedApi, ServeOptions, bind, serve};
+use lilt_server::{Auth, AuthOwner, ProxiedApi, ServeOptions, bind, serve};
 use lilt_store::{ApiWriter, Commit, LogWriter, Span, WriteRequest, Writer, open, open_api};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

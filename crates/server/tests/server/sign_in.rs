@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lilt_model::Timestamp;
-use lilt_server::CodeLifetime;
+use lilt_model::auth::CodeLifetime;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

@@ -1,0 +1,245 @@
+//! Questions to the API, and what its answers mean.
+
+use http::{Method, Response, StatusCode, header};
+use lilt_model::api::kinds::Kind;
+use serde_json::Value;
+
+use super::connection::{Line, Question, Stream};
+use super::error::{ApiError, Refusal};
+use crate::sessions::Connect;
+
+const JSON: &str = "application/json";
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+/// In which form objects are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectForm {
+    Whole,
+    /// Rows for people.
+    Table,
+}
+
+/// In which form a change is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl PatchType {
+    fn content_type(self) -> &'static str {
+        match self {
+            PatchType::Json => "application/json-patch+json",
+            PatchType::Merge => "application/merge-patch+json",
+            PatchType::Strategic => "application/strategic-merge-patch+json",
+            PatchType::Apply => "application/apply-patch+yaml",
+        }
+    }
+}
+
+/// Where objects are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiPath {
+    path: String,
+    query: Vec<(&'static str, String)>,
+}
+
+impl ApiPath {
+    /// All objects of a kind.
+    pub fn all(kind: &Kind) -> Self {
+        Self { path: format!("/apis/tilt.dev/v1alpha1/{}", kind.plural), query: Vec::new() }
+    }
+
+    pub fn one(kind: &Kind, name: &str) -> Self {
+        let mut path = Self::all(kind);
+        path.path.push('/');
+        path.path.push_str(&encoded(name));
+        path
+    }
+
+    /// A part of it, such as `status`.
+    #[must_use]
+    pub fn part(mut self, name: Option<&str>) -> Self {
+        if let Some(name) = name {
+            self.path.push('/');
+            self.path.push_str(&encoded(name));
+        }
+        self
+    }
+
+    /// With a parameter; an empty one is left out.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        let value = value.into();
+        if !value.is_empty() {
+            self.query.push((name, value));
+        }
+        self
+    }
+
+    fn address(&self) -> String {
+        let words: Vec<String> =
+            self.query.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+        if words.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, words.join("&")) }
+    }
+}
+
+fn encoded(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_plain(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// The objects of a session.
+pub struct Api {
+    line: Line,
+    /// Gets the warnings of the server.
+    warn: fn(&str),
+}
+
+impl std::fmt::Debug for Api {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Api").finish_non_exhaustive()
+    }
+}
+
+impl Api {
+    /// The session that is meant. Nothing is sent yet. `warn` gets what the server warns of.
+    pub fn find(connect: &Connect, warn: fn(&str)) -> Result<Api, ApiError> {
+        Ok(Api { line: Line::find(connect)?, warn })
+    }
+
+    pub async fn get(&mut self, path: &ApiPath, form: ObjectForm) -> Result<Value, ApiError> {
+        let accept = match form {
+            ObjectForm::Whole => JSON,
+            ObjectForm::Table => TABLE,
+        };
+        self.ask(Method::GET, path.address(), accept, JSON, Vec::new()).await
+    }
+
+    /// One object, if it is there.
+    pub async fn find_object(&mut self, path: &ApiPath) -> Result<Option<Value>, ApiError> {
+        match self.get(path, ObjectForm::Whole).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub async fn create(&mut self, path: &ApiPath, object: &Value) -> Result<Value, ApiError> {
+        self.ask(Method::POST, path.address(), JSON, JSON, object.to_string().into_bytes()).await
+    }
+
+    pub async fn patch(
+        &mut self,
+        path: &ApiPath,
+        patch_type: PatchType,
+        change: &Value,
+    ) -> Result<Value, ApiError> {
+        let body = change.to_string().into_bytes();
+        self.ask(Method::PATCH, path.address(), JSON, patch_type.content_type(), body).await
+    }
+
+    pub async fn delete(&mut self, path: &ApiPath, options: &Value) -> Result<Value, ApiError> {
+        self.ask(Method::DELETE, path.address(), JSON, JSON, options.to_string().into_bytes()).await
+    }
+
+    /// Whatever stands at a path, as it is.
+    pub async fn raw(&mut self, method: Method, path: &str) -> Result<Vec<u8>, ApiError> {
+        if !path.starts_with('/') {
+            return Err(ApiError::Malformed(format!(
+                "--raw takes a path that begins with a slash, not {path:?}"
+            )));
+        }
+        self.bytes(method, path.to_owned(), JSON, JSON, Vec::new()).await
+    }
+
+    /// Changes from now on, or with all there is first if no version is given.
+    pub(crate) async fn watch(&self, path: &ApiPath, form: ObjectForm) -> Result<Stream, ApiError> {
+        let accept = match form {
+            ObjectForm::Whole => JSON,
+            ObjectForm::Table => TABLE,
+        };
+        let path = path.clone().with("watch", "true").address();
+        let question = Question { method: Method::GET, path, accept, content_type: JSON, body: Vec::new() };
+        let response = self.line.follow(&question).await?;
+        let code = response.status();
+        let mut stream = response.into_body();
+        if code.is_success() {
+            return Ok(stream);
+        }
+        let mut body = Vec::new();
+        while let Some(piece) = stream.next().await? {
+            body.extend_from_slice(&piece);
+        }
+        Err(refused(code, &body))
+    }
+
+    async fn ask(
+        &mut self,
+        method: Method,
+        path: String,
+        accept: &'static str,
+        content_type: &'static str,
+        body: Vec<u8>,
+    ) -> Result<Value, ApiError> {
+        let told = path.clone();
+        let bytes = self.bytes(method, path, accept, content_type, body).await?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            ApiError::Malformed(format!("what the session answers to {told} is no JSON: {error}"))
+        })
+    }
+
+    async fn bytes(
+        &mut self,
+        method: Method,
+        path: String,
+        accept: &'static str,
+        content_type: &'static str,
+        body: Vec<u8>,
+    ) -> Result<Vec<u8>, ApiError> {
+        let response = self.line.ask(&Question { method, path, accept, content_type, body }).await?;
+        if !response.status().is_success() {
+            return Err(refused(response.status(), response.body()));
+        }
+        self.pass_warnings(&response);
+        Ok(response.into_body().to_vec())
+    }
+
+    /// Passes on what the server warns of: `299 - "unknown field …"`.
+    fn pass_warnings<T>(&self, response: &Response<T>) {
+        for warning in response.headers().get_all(header::WARNING) {
+            let text = warning.to_str().unwrap_or_default();
+            (self.warn)(text.split_once('"').map_or(text, |(_, words)| words.trim_end_matches('"')));
+        }
+    }
+}
+
+fn refused(code: StatusCode, body: &[u8]) -> ApiError {
+    ApiError::Refused(Box::new(Refusal::read(code.as_u16(), body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use lilt_model::api::kinds::kinds;
+
+    use super::*;
+
+    #[test]
+    fn names_and_selectors_are_encoded() {
+        let kind = kinds().called("tiltfile").expect("a kind");
+        let path = ApiPath::one(kind, "(Tiltfile)").part(Some("status")).with("labelSelector", "a in (b, c)");
+        let path =
+            "/apis/tilt.dev/v1alpha1/tiltfiles/%28Tiltfile%29/status?labelSelector=a%20in%20%28b%2C%20c%29";
+        assert_eq!(path.with("dryRun", "").address(), path);
+    }
+}

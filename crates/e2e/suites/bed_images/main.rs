@@ -1,0 +1,14 @@
+//! Where images go: into nodes, into registries, or nowhere; and what becomes of old ones.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+mod account;
+mod again;
+mod engine_front;
+mod front;
+mod nodes;
+mod programs;
+mod prune;
+mod refused;
+mod registries;
+mod sharing;
+mod stand_in;

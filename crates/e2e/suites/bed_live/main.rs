@@ -1,0 +1,14 @@
+//! Live updates of images that cannot take them alone, on a real cluster.
+#![allow(clippy::disallowed_methods, reason = "tests start processes, read files and wait for facts")]
+
+mod docker;
+mod edits;
+mod elsewhere;
+mod faults;
+mod images;
+mod many;
+mod process;
+mod restart;
+mod roots;
+mod small;
+mod steps;

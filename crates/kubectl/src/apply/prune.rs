@@ -1,0 +1,70 @@
+//! `--prune`: what was applied before and is no longer in the files is deleted.
+
+use lilt_client::object_api::Api;
+use lilt_model::api::kinds::{Kind, kinds as all};
+
+use super::Apply;
+use crate::Outcome;
+use crate::delete::{gone, options};
+use crate::flags::Dry;
+use crate::names::Target;
+use crate::problem::Problem;
+use crate::reading::{Selectors, fetch};
+use crate::writing::{Report, last_applied};
+
+/// The kinds of `--prune-allowlist`.
+pub(super) fn kinds(allowed: &[String]) -> Result<Vec<&'static Kind>, Problem> {
+    let kind = |text: &String| {
+        let wrong = || {
+            let words =
+                format!("invalid GroupVersionKind format: {text}, please follow <group/version/kind>");
+            Problem::words(words)
+        };
+        let [group, version, kind] = text.split('/').collect::<Vec<_>>()[..] else { return Err(wrong()) };
+        let known = all().named(kind).filter(|_| (group, version) == ("tilt.dev", "v1alpha1"));
+        let unknown =
+            || Problem::words(format!("no matches for kind {kind:?} in version \"{group}/{version}\""));
+        known.ok_or_else(unknown)
+    };
+    allowed.iter().map(kind).collect()
+}
+
+impl Apply {
+    pub(super) async fn prune(
+        &self,
+        api: &mut Api,
+        allowed: &[&'static Kind],
+        applied: &[(&'static Kind, String)],
+        report: &mut Report,
+    ) -> Outcome {
+        let mut kinds = allowed.to_vec();
+        if kinds.is_empty() {
+            for (kind, _) in applied {
+                if !kinds.contains(kind) {
+                    kinds.push(kind);
+                }
+            }
+        }
+        let targets: Vec<Target> = kinds.into_iter().map(Target::Kind).collect();
+        let selectors = Selectors { selector: self.selector.clone(), field_selector: None };
+        let (found, problems) = fetch(api, &targets, &selectors).await;
+        Problem::all(problems)?;
+        let dry = self.dry_run.dry_run;
+        for found in found {
+            let is_kept = applied.iter().any(|(kind, name)| *kind == found.kind && name == found.name());
+            // What others made, the Tiltfile for example, is not ours to delete.
+            if is_kept || last_applied(&found.object).is_none() {
+                continue;
+            }
+            if dry != Dry::Client {
+                let place = found.place().with("dryRun", dry.parameter());
+                api.delete(&place, &options(self.cascade, self.grace_period)).await?;
+            }
+            report.tell(&found.object, "pruned", dry)?;
+            if self.wait && dry == Dry::Not {
+                gone(api, &found, self.timeout).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! One object is made, changed or left as it is.
+
+use lilt_client::object_api::{Api, ApiPath, PatchType};
+use lilt_host::terminal;
+use serde_json::Value;
+
+use super::Apply;
+use crate::Outcome;
+use crate::delete::{gone, options};
+use crate::documents::Document;
+use crate::flags::Dry;
+use crate::merge::{changes, conflicts, three_way};
+use crate::problem::Problem;
+use crate::reading::Found;
+use crate::writing::{Report, last_applied, with_last_applied};
+
+/// The manager of server-side apply, unless another one is named.
+const SERVER_SIDE_MANAGER: &str = "kubectl";
+const CLIENT_SIDE_MANAGER: &str = "kubectl-client-side-apply";
+
+impl Apply {
+    pub(super) async fn send(&self, api: &mut Api, document: &Document, report: &mut Report) -> Outcome {
+        if self.server_side {
+            return self.server_side(api, document, report).await;
+        }
+        let wanted = with_last_applied(&document.object);
+        let name = document.required_name()?;
+        let dry = self.dry_run.dry_run;
+        let current = api.find_object(&ApiPath::one(document.kind, name)).await?;
+        let Some(current) = current else {
+            let place = self.parameters(ApiPath::all(document.kind));
+            let made = if dry == Dry::Client { wanted } else { api.create(&place, &wanted).await? };
+            return report.tell(&made, "created", dry);
+        };
+        let applied = last_applied(&current);
+        if applied.is_none() {
+            terminal::aside(&format!(
+                "Warning: resource {}/{name} is missing the kubectl.kubernetes.io/last-applied-configuration annotation \
+                 which is required by apply. It will be patched automatically.",
+                document.kind.plural
+            ));
+        }
+        let applied = applied.unwrap_or_default();
+        self.check_conflicts(&applied, document, &current)?;
+        let patch = three_way(&applied, &wanted, &current);
+        if !changes(&patch, &current) {
+            return report.tell(&current, "unchanged", dry);
+        }
+        let changed = self.change(api, document, &current, &wanted, &patch).await?;
+        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+        let same = dry == Dry::Not && version(&changed) == version(&current);
+        report.tell(&changed, if same { "unchanged" } else { "configured" }, dry)
+    }
+
+    fn check_conflicts(&self, applied: &Value, document: &Document, current: &Value) -> Outcome {
+        if self.overwrite.0 {
+            return Ok(());
+        }
+        let found = conflicts(applied, &document.object, current);
+        if found.is_empty() {
+            return Ok(());
+        }
+        Err(Problem::words(format!(
+            "{:?}: somebody else has changed {} since it was applied, and --overwrite is false",
+            document.source,
+            found.join(", ")
+        )))
+    }
+
+    async fn change(
+        &self,
+        api: &mut Api,
+        document: &Document,
+        current: &Value,
+        wanted: &Value,
+        patch: &Value,
+    ) -> Result<Value, Problem> {
+        if self.dry_run.dry_run == Dry::Client {
+            let mut changed = current.clone();
+            json_patch::merge(&mut changed, patch);
+            return Ok(changed);
+        }
+        let place = self.parameters(ApiPath::one(document.kind, document.name()));
+        match api.patch(&place, PatchType::Merge, patch).await {
+            Err(error) if self.force && (error.is_refusal("Invalid") || error.is_refusal("Conflict")) => {
+                self.anew(api, document, current, wanted).await
+            }
+            changed => Ok(changed?),
+        }
+    }
+
+    async fn anew(
+        &self,
+        api: &mut Api,
+        document: &Document,
+        current: &Value,
+        wanted: &Value,
+    ) -> Result<Value, Problem> {
+        let found = Found { kind: document.kind, object: current.clone() };
+        api.delete(&found.place(), &options(self.cascade, self.grace_period)).await?;
+        gone(api, &found, self.timeout).await?;
+        Ok(api.create(&self.parameters(ApiPath::all(document.kind)), wanted).await?)
+    }
+
+    async fn server_side(&self, api: &mut Api, document: &Document, report: &mut Report) -> Outcome {
+        let manager = match self.field_manager.as_str() {
+            CLIENT_SIDE_MANAGER => SERVER_SIDE_MANAGER,
+            named => named,
+        };
+        let dry = self.dry_run.dry_run;
+        let place = ApiPath::one(document.kind, document.required_name()?)
+            .part(self.subresource.as_deref())
+            .with("fieldManager", manager)
+            .with("force", self.force_conflicts.to_string())
+            .with("fieldValidation", self.validate.validate.parameter())
+            .with("dryRun", dry.parameter());
+        let applied = api.patch(&place, PatchType::Apply, &document.object).await?;
+        report.tell(&applied, "serverside-applied", dry)
+    }
+
+    fn parameters(&self, place: ApiPath) -> ApiPath {
+        place
+            .with("fieldManager", &self.field_manager)
+            .with("fieldValidation", self.validate.validate.parameter())
+            .with("dryRun", self.dry_run.dry_run.parameter())
+    }
+}

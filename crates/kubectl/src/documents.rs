@@ -1,0 +1,214 @@
+//! Objects that stand in files, in folders of files, in what comes in, or that kustomize makes.
+
+use std::path::{Path, PathBuf};
+
+use lilt_host::terminal;
+use lilt_host::{environment, files, process};
+use lilt_model::api::kinds::{Kind, kinds};
+use lilt_model::yaml;
+use serde_json::Value;
+
+use super::problem::Problem;
+
+/// An object, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// The file, or `STDIN`.
+    pub source: String,
+    pub kind: &'static Kind,
+    pub object: Value,
+}
+
+impl Document {
+    pub fn new(source: &str, object: Value) -> Result<Self, Problem> {
+        let said = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        let unreadable = |why: &str| {
+            Problem::words(format!("error parsing {source}: Object '{}' is missing in '{object}'", why))
+        };
+        let (kind, version) = (said("kind"), said("apiVersion"));
+        if kind.is_empty() {
+            return Err(unreadable("Kind"));
+        }
+        if version.is_empty() {
+            return Err(unreadable("apiVersion"));
+        }
+        let known = kinds().named(kind).filter(|_| version == "tilt.dev/v1alpha1");
+        let unknown = || {
+            Problem::words(format!(
+                "resource mapping not found from {source:?}: no matches for kind {kind:?} in version {version:?}"
+            ))
+        };
+        let kind = known.ok_or_else(unknown)?;
+        Ok(Self { source: source.to_owned(), kind, object })
+    }
+
+    pub fn name(&self) -> &str {
+        self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The name, which it must have.
+    pub(crate) fn required_name(&self) -> Result<&str, Problem> {
+        match self.name() {
+            "" => Err(Problem::words(format!(
+                "error when retrieving current configuration of {:?}: resource name may not be empty",
+                self.source
+            ))),
+            name => Ok(name),
+        }
+    }
+
+    /// Whether `a=b,c!=d` is true of its labels.
+    pub(crate) fn is_selected(&self, selector: Option<&str>) -> Result<bool, Problem> {
+        let Some(selector) = selector else { return Ok(true) };
+        let labels = self.object.pointer("/metadata/labels");
+        let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
+        for term in selector.split(',').map(str::trim).filter(|term| !term.is_empty()) {
+            let holds = if let Some((key, value)) = term.split_once("!=") {
+                label(key.trim()) != Some(value.trim())
+            } else if let Some((key, value)) = term.split_once("==").or_else(|| term.split_once('=')) {
+                label(key.trim()) == Some(value.trim())
+            } else if let Some(key) = term.strip_prefix('!') {
+                label(key.trim()).is_none()
+            } else if term.contains([' ', '(', '<', '>']) {
+                let words =
+                    format!("unable to parse label selector {term:?}: of files =, ==, != and names are read");
+                return Err(Problem::words(words));
+            } else {
+                label(term).is_some()
+            };
+            if !holds {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The endings of files in a folder that are read.
+const ENDINGS: [&str; 3] = ["json", "yaml", "yml"];
+
+/// The objects of files, folders and `-`.
+pub fn read(names: &[String], recursive: bool) -> Result<Vec<Document>, Problem> {
+    let mut documents = Vec::new();
+    for name in names {
+        if name == "-" {
+            let unreadable = |error: std::io::Error| Problem::words(format!("error reading STDIN: {error}"));
+            let text = terminal::read_all().map_err(unreadable)?;
+            documents.extend(parse("STDIN", &text)?);
+            continue;
+        }
+        if name.starts_with("http://") || name.starts_with("https://") {
+            let words = format!("{name}: pages are not read; try `curl -fsSL {name} | lilt … -f -`");
+            return Err(Problem::words(words));
+        }
+        for path in found(name, recursive)? {
+            let unreadable = |error: std::io::Error| Problem::words(format!("{}: {error}", path.display()));
+            let text = match files::look_at(&path).map_err(unreadable)? {
+                files::Found::File { content, .. } => content,
+                // A link, a pipe such as /dev/fd/63.
+                _ => files::read(&path)
+                    .ok_or_else(|| Problem::words(format!("{} cannot be read", path.display())))?,
+            };
+            documents.extend(parse(&path.display().to_string(), &text)?);
+        }
+    }
+    if documents.is_empty() && !names.is_empty() {
+        return Err(Problem::words(format!("no objects passed to it in {}", names.join(", "))));
+    }
+    Ok(documents)
+}
+
+/// The files that a name means.
+fn found(name: &str, recursive: bool) -> Result<Vec<PathBuf>, Problem> {
+    let path = Path::new(name);
+    if path.is_dir() {
+        let mut found = Vec::new();
+        collect(path, recursive, &mut found)?;
+        if found.is_empty() {
+            let words = format!("error reading [{name}]: recognized file extensions are [.json .yaml .yml]");
+            return Err(Problem::words(words));
+        }
+        return Ok(found);
+    }
+    if path.exists() {
+        return Ok(vec![path.to_owned()]);
+    }
+    Err(Problem::words(format!("the path {name:?} does not exist")))
+}
+
+fn collect(folder: &Path, recursive: bool, found: &mut Vec<PathBuf>) -> Result<(), Problem> {
+    let unreadable = |error: std::io::Error| Problem::words(format!("{}: {error}", folder.display()));
+    let mut entries = files::list(folder).map_err(unreadable)?;
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            if recursive {
+                collect(&path, recursive, found)?;
+            }
+        } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn parse(source: &str, text: &[u8]) -> Result<Vec<Document>, Problem> {
+    let text = yaml::decode(text);
+    let objects = yaml::objects(&text).map_err(|error| unreadable(source, &error))?;
+    objects.into_iter().map(|(_, object)| Document::new(source, object)).collect()
+}
+
+fn unreadable(source: &str, error: &yaml::YamlError) -> Problem {
+    Problem::words(format!("error parsing {source}: {error}"))
+}
+
+/// One value, as YAML or JSON.
+pub(crate) fn value(source: &str, text: &str) -> Result<Value, Problem> {
+    yaml::document(text).map_err(|error| unreadable(source, &error))
+}
+
+/// What the real kustomize makes of a folder.
+pub(crate) fn kustomized(folder: &str) -> Result<Vec<Document>, Problem> {
+    let argv: &[&str] = if environment::find_program("kustomize").is_some() {
+        &["kustomize", "build", folder]
+    } else if environment::find_program("kubectl").is_some() {
+        &["kubectl", "kustomize", folder]
+    } else {
+        return Err(Problem::words("-k needs `kustomize` or `kubectl`, and neither is installed"));
+    };
+    let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+    let (exit, output) = process::output_of(&argv)?;
+    if !exit.success() {
+        return Err(Problem::words(format!("`{}` ended with {exit}", argv.join(" "))));
+    }
+    parse(folder, &output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_and_lists_are_taken_apart() {
+        let text = "apiVersion: tilt.dev/v1alpha1\nkind: Cmd\nmetadata: {name: a, labels: {x: z}}\n---\n\
+                    apiVersion: v1\nkind: List\nitems:\n- {apiVersion: tilt.dev/v1alpha1, kind: FileWatch, metadata: {name: b}}\n";
+        let found = parse("f.yaml", text.as_bytes()).expect("objects");
+        let names: Vec<_> = found.iter().map(|it| (it.kind.name, it.name())).collect();
+        assert_eq!(names, [("Cmd", "a"), ("FileWatch", "b")]);
+        let selected = |selector: &str| found[0].is_selected(Some(selector)).ok();
+        assert_eq!(
+            ["x=z", "x==z,!w", "x!=z", "w", "x in (z)"].map(selected),
+            [Some(true), Some(true), Some(false), Some(false), None]
+        );
+    }
+
+    #[test]
+    fn what_is_no_object_is_told() {
+        let told = |text: &str| parse("f", text.as_bytes()).unwrap_err().to_string();
+        assert!(told("a: 1").starts_with("error: error parsing f: Object 'Kind' is missing"));
+        assert!(told("kind: Cmd").contains("'apiVersion' is missing"));
+        let pod = told("{apiVersion: v1, kind: Pod}");
+        assert!(pod.contains("no matches for kind \"Pod\" in version \"v1\""), "{pod}");
+        assert!(told("a: [").starts_with("error: error parsing f: line"), "{}", told("a: ["));
+    }
+}
