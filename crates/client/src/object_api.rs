@@ -5,6 +5,7 @@ mod error;
 mod request;
 mod watch;
 
+pub use connection::ResponseStream;
 pub use error::{ApiError, Refusal};
 pub use request::{Api, ApiPath, ObjectForm, PatchType};
 pub use watch::{ObjectEvent, WatchStream};

@@ -120,7 +120,8 @@ fn the_edges_know_neither_each_other_nor_the_engine() {
 #[test]
 fn front_ends_know_a_session_by_its_client_alone() {
     let metadata = Metadata::read();
-    let inside = ["lilt-daemon", "lilt-engine", "lilt-server", "lilt-tiltfile", "lilt-docker", "lilt-cluster"];
+    let inside =
+        ["lilt-daemon", "lilt-engine", "lilt-server", "lilt-tiltfile", "lilt-docker", "lilt-cluster"];
     for front in ["lilt-client", "lilt-kubectl", "lilt-tui", "lilt-e2e", "lilt-bench"] {
         metadata.forbid(front, &inside);
         metadata.forbid(front, &["lilt-cli"]);
@@ -150,7 +151,9 @@ fn every_suite_of_the_whole_product_is_a_test_target() {
         .collect();
     let is_suite = |path: &String| {
         let inner = path.strip_prefix("crates/e2e/suites/");
-        inner.is_some_and(|inner| inner.ends_with("/main.rs") || (!inner.contains('/') && inner.ends_with(".rs")))
+        inner.is_some_and(|inner| {
+            inner.ends_with("/main.rs") || (!inner.contains('/') && inner.ends_with(".rs"))
+        })
     };
     let found: BTreeSet<String> = files().into_iter().filter(is_suite).collect();
     assert_eq!(listed, found, "the [[test]] entries of crates/cli/Cargo.toml");

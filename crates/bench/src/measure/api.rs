@@ -3,11 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use http_body_util::BodyExt as _;
-use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::core::GroupVersionKind;
-use kube::{Client, Config};
+use http::Method;
+use lilt_client::object_api::{Api, ApiPath, ObjectForm, PatchType};
+use lilt_model::api::kinds::{Kind, kinds};
 use lilt_testbed_env::Project;
 
 use crate::Effort;
@@ -33,89 +31,88 @@ pub(crate) fn measure(lilt: &Lilt, effort: Effort) -> Vec<Figure> {
     let session = lilt.up(&project, variables);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let client = runtime.block_on(connect(&session, &config));
+    let mut client = runtime.block_on(loaded(&session, &config));
     let port = session.port.to_string();
     let arguments = ["get", "uiresource", "r500", "--port", &port];
     let gets = Samples::collect(effort.samples(50), |_| {
         milliseconds(lilt.run_with(project.path(), &arguments, variables))
     });
-    let lists = Samples::collect(effort.samples(50), |_| milliseconds(runtime.block_on(list(&client))));
+    let lists = Samples::collect(effort.samples(50), |_| milliseconds(runtime.block_on(list(&mut client))));
     let mut figures = vec![
         Figure::new("api-get", "lilt get uiresource NAME, start to exit", Unit::Milliseconds, gets)
             .at_most(15.0),
         Figure::new("api-list", "list of 1,000 UIResources", Unit::Milliseconds, lists).at_most(10.0),
     ];
-    figures.extend(changes(&runtime, &client, &session));
+    figures.extend(changes(&runtime, client, &session, &config));
     figures
 }
 
+fn connect(session: &Session, config: &Path) -> Option<Api> {
+    let ignore_warnings = |_: &str| {};
+    Api::in_context(config, &format!("tilt-{}", session.port), ignore_warnings).ok()
+}
+
 /// Waits until all is loaded.
-async fn connect(session: &Session, config: &Path) -> Client {
+async fn loaded(session: &Session, config: &Path) -> Api {
     let begin = Instant::now();
     loop {
         assert!(begin.elapsed() < PATIENCE, "the session does not load");
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let Ok(file) = Kubeconfig::read_from(config) else { continue };
-        let context = Some(format!("tilt-{}", session.port));
-        let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
-        let Ok(config) = Config::from_custom_kubeconfig(file, &options).await else { continue };
-        let Ok(client) = Client::try_from(config) else { continue };
-        let found = api(&client, "UIResource", "uiresources").list_metadata(&ListParams::default()).await;
-        if found.is_ok_and(|found| found.items.len() > RESOURCES) {
+        let Some(mut client) = connect(session, config) else { continue };
+        let found = client.get(&ApiPath::all(kind("UIResource")), ObjectForm::Whole).await;
+        if found.is_ok_and(|found| found["items"].as_array().is_some_and(|items| items.len() > RESOURCES)) {
             return client;
         }
     }
 }
 
-fn api(client: &Client, kind: &str, plural: &str) -> Api<DynamicObject> {
-    let gvk = GroupVersionKind::gvk("tilt.dev", "v1alpha1", kind);
-    Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&gvk, plural))
+fn kind(name: &str) -> &'static Kind {
+    kinds().named(name).expect("the kind is lilt's")
 }
 
-fn get(path: &str) -> http::Request<kube::client::Body> {
-    http::Request::get(format!("{BASE}{path}")).body(kube::client::Body::empty()).expect("a request")
-}
-
-async fn list(client: &Client) -> Duration {
+async fn list(client: &mut Api) -> Duration {
     let begin = Instant::now();
-    let answer = client.send(get("/uiresources")).await.expect("an answer");
-    let body = answer.into_body().collect().await.expect("a body").to_bytes();
+    let body = client.raw(Method::GET, &format!("{BASE}/uiresources")).await.expect("an answer");
     assert!(body.len() > RESOURCES * 100, "a long list");
     begin.elapsed()
 }
 
 /// Reads until so many changes were told.
-async fn watch(client: Client, from: String, wanted: usize) {
-    let path = format!("/configmaps?watch=true&resourceVersion={from}");
-    let answer = client.send(get(&path)).await.expect("an answer");
-    let mut body = answer.into_body();
+async fn watch(client: Api, from: String, wanted: usize) {
+    let path = ApiPath::all(kind("ConfigMap")).with("resourceVersion", from);
+    let mut stream = client.watch(&path, ObjectForm::Whole).await.expect("an answer");
     let mut seen = 0;
     while seen < wanted {
-        let frame = body.frame().await.expect("the watch goes on").expect("a piece");
-        seen += frame.data_ref().map_or(0, |data| data.iter().filter(|byte| **byte == b'\n').count());
+        let piece = stream.next().await.expect("a piece").expect("the watch goes on");
+        seen += piece.iter().filter(|byte| **byte == b'\n').count();
     }
 }
 
-fn changes(runtime: &tokio::runtime::Runtime, client: &Client, session: &Session) -> Vec<Figure> {
-    let maps = api(client, "ConfigMap", "configmaps");
+fn changes(
+    runtime: &tokio::runtime::Runtime,
+    mut client: Api,
+    session: &Session,
+    config: &Path,
+) -> Vec<Figure> {
+    let maps = ApiPath::all(kind("ConfigMap"));
     let ticks = || memory::ticks(session.pid()).expect("the session runs") as f64;
     let megabytes = || memory::megabytes(session.pid(), "status", "RssAnon").expect("the session runs");
+    let another = || connect(session, config).expect("the session has a context");
     let (took, spent, grown) = runtime.block_on(async {
         for writer in 0..WRITERS {
             let map = serde_json::json!({
                 "apiVersion": "tilt.dev/v1alpha1", "kind": "ConfigMap", "data": {"value": "0"},
                 "metadata": {"name": format!("bench-{writer}"), "labels": {"bench": "1"}},
             });
-            let map: DynamicObject = serde_json::from_value(map).expect("an object");
-            maps.create(&PostParams::default(), &map).await.expect("a creation");
+            client.create(&maps, &map).await.expect("a creation");
         }
-        let listed = maps.list_metadata(&ListParams::default()).await.expect("a list");
-        let from = listed.metadata.resource_version.expect("a version");
+        let listed = client.get(&maps, ObjectForm::Whole).await.expect("a list");
+        let from = listed["metadata"]["resourceVersion"].as_str().expect("a version").to_owned();
         let watching: Vec<_> =
-            (0..WATCHERS).map(|_| tokio::spawn(watch(client.clone(), from.clone(), CHANGES))).collect();
+            (0..WATCHERS).map(|_| tokio::spawn(watch(another(), from.clone(), CHANGES))).collect();
         tokio::time::sleep(Duration::from_secs(1)).await;
         let (begin, ticks_before, before) = (Instant::now(), ticks(), megabytes());
-        let writing: Vec<_> = (0..WRITERS).map(|writer| tokio::spawn(write(maps.clone(), writer))).collect();
+        let writing: Vec<_> = (0..WRITERS).map(|writer| tokio::spawn(write(another(), writer))).collect();
         for task in writing.into_iter().chain(watching) {
             task.await.expect("all goes well");
         }
@@ -134,10 +131,10 @@ fn changes(runtime: &tokio::runtime::Runtime, client: &Client, session: &Session
     ]
 }
 
-async fn write(maps: Api<DynamicObject>, writer: usize) {
+async fn write(mut client: Api, writer: usize) {
+    let path = ApiPath::one(kind("ConfigMap"), &format!("bench-{writer}"));
     for number in 1..=CHANGES / WRITERS {
         let change = serde_json::json!({"data": {"value": number.to_string()}});
-        let name = format!("bench-{writer}");
-        maps.patch(&name, &PatchParams::default(), &Patch::Merge(&change)).await.expect("a change");
+        client.patch(&path, PatchType::Merge, &change).await.expect("a change");
     }
 }

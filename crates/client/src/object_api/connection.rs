@@ -1,5 +1,6 @@
 //! The way to the API of a session: found where Tilt's clients find it, spoken to over one connection with TLS.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -59,14 +60,20 @@ impl Open {
 }
 
 /// An answer that goes on; the connection is its own.
-pub(crate) struct Stream {
+pub struct ResponseStream {
     body: Incoming,
     _open: Open,
 }
 
-impl Stream {
+impl std::fmt::Debug for ResponseStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResponseStream").finish_non_exhaustive()
+    }
+}
+
+impl ResponseStream {
     /// What has come; none at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         while let Some(frame) = self.body.frame().await {
             match frame {
                 Ok(frame) => {
@@ -83,6 +90,21 @@ impl Stream {
 }
 
 impl Line {
+    /// To the session of a context. Nothing is sent yet.
+    pub(crate) fn in_context(file: &Path, name: &str) -> Result<Line, ApiError> {
+        let text = private_file::read(file)?.unwrap_or_default();
+        let access = contexts::access(&String::from_utf8_lossy(&text), name)
+            .map_err(|failure| failure.detail(format!("in {}", file.display())))?;
+        match access {
+            Some(access) => Ok(Line::to(&access)?),
+            None => Err(Failure::environment(format!("No tilt apiserver found: {name}"))
+                .hint(
+                    "`lilt up` starts a session; --port, or TILT_PORT, says which one is meant if there are several",
+                )
+                .into()),
+        }
+    }
+
     /// To the session that is meant. Nothing is sent yet.
     pub(crate) fn find(connect: &Connect) -> Result<Line, ApiError> {
         let client = sessions::choose(connect)?;
@@ -95,17 +117,7 @@ impl Line {
         let Some(file) = contexts::config_file() else {
             return Err(Failure::environment("HOME is not set, so nobody knows where the API is").into());
         };
-        let text = private_file::read(&file)?.unwrap_or_default();
-        let access = contexts::access(&String::from_utf8_lossy(&text), &name)
-            .map_err(|failure| failure.detail(format!("in {}", file.display())))?;
-        match access {
-            Some(access) => Ok(Line::to(&access)?),
-            None => Err(Failure::environment(format!("No tilt apiserver found: {name}"))
-                .hint(
-                    "`lilt up` starts a session; --port, or TILT_PORT, says which one is meant if there are several",
-                )
-                .into()),
-        }
+        Line::in_context(&file, &name)
     }
 
     fn to(access: &Access) -> Result<Line, Failure> {
@@ -136,10 +148,10 @@ impl Line {
     }
 
     /// Asks for an answer that goes on.
-    pub(crate) async fn follow(&self, question: &Question) -> Result<Response<Stream>, ApiError> {
+    pub(crate) async fn follow(&self, question: &Question) -> Result<Response<ResponseStream>, ApiError> {
         let mut open = self.connect().await?;
         let response = self.send(&mut open, question).await?;
-        Ok(response.map(|body| Stream { body, _open: open }))
+        Ok(response.map(|body| ResponseStream { body, _open: open }))
     }
 
     async fn connect(&self) -> Result<Open, ApiError> {

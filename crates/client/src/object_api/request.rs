@@ -1,10 +1,12 @@
 //! Questions to the API, and what its answers mean.
 
+use std::path::Path;
+
 use http::{Method, Response, StatusCode, header};
 use lilt_model::api::kinds::Kind;
 use serde_json::Value;
 
-use super::connection::{Line, Question, Stream};
+use super::connection::{Line, Question, ResponseStream};
 use super::error::{ApiError, Refusal};
 use crate::sessions::Connect;
 
@@ -118,6 +120,11 @@ impl Api {
         Ok(Api { line: Line::find(connect)?, warn })
     }
 
+    /// The session of a context in a kubeconfig, such as `tilt-10350`. Nothing is sent yet.
+    pub fn in_context(file: &Path, name: &str, warn: fn(&str)) -> Result<Api, ApiError> {
+        Ok(Api { line: Line::in_context(file, name)?, warn })
+    }
+
     pub async fn get(&mut self, path: &ApiPath, form: ObjectForm) -> Result<Value, ApiError> {
         let accept = match form {
             ObjectForm::Whole => JSON,
@@ -164,7 +171,7 @@ impl Api {
     }
 
     /// Changes from now on, or with all there is first if no version is given.
-    pub(crate) async fn watch(&self, path: &ApiPath, form: ObjectForm) -> Result<Stream, ApiError> {
+    pub async fn watch(&self, path: &ApiPath, form: ObjectForm) -> Result<ResponseStream, ApiError> {
         let accept = match form {
             ObjectForm::Whole => JSON,
             ObjectForm::Table => TABLE,
@@ -238,8 +245,8 @@ mod tests {
     fn names_and_selectors_are_encoded() {
         let kind = kinds().called("tiltfile").expect("a kind");
         let path = ApiPath::one(kind, "(Tiltfile)").part(Some("status")).with("labelSelector", "a in (b, c)");
-        let path =
+        let address =
             "/apis/tilt.dev/v1alpha1/tiltfiles/%28Tiltfile%29/status?labelSelector=a%20in%20%28b%2C%20c%29";
-        assert_eq!(path.with("dryRun", "").address(), path);
+        assert_eq!(path.with("dryRun", "").address(), address);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::connection::Stream;
+use super::connection::ResponseStream;
 use super::error::ApiError;
 use super::request::{Api, ApiPath, ObjectForm};
 
@@ -23,7 +23,7 @@ impl ObjectEvent {
 
 /// The changes of the objects at a path.
 pub struct WatchStream {
-    stream: Stream,
+    stream: ResponseStream,
     /// What has come and is no whole line yet.
     begun: Vec<u8>,
 }
