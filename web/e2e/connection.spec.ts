@@ -23,7 +23,7 @@ test("a lost connection is shown and heals without a reload", async ({ lilt, pag
   await expect(page.locator("[data-connection]")).toHaveText("Disconnected");
   await expect(row(page, "hello")).toBeVisible();
   await page.getByRole("button", { name: "Update hello now" }).click();
-  await expect(page.locator(".notice")).toContainText("was not triggered");
+  await expect(page.locator(".toast")).toContainText("was not triggered");
 
   lilt.write("Tiltfile", "local_resource('other', cmd='echo second session')\n");
   await lilt.up();
@@ -140,7 +140,7 @@ test("a connection that is there but silent is given up, and comes back", async 
   await page.clock.fastForward(2_000);
   await expect(page.getByRole("alert")).toContainText("No connection to lilt");
   await page.getByRole("button", { name: "Update hello now" }).click();
-  await expect(page.locator(".notice")).toContainText("was not triggered");
+  await expect(page.locator(".toast")).toContainText("was not triggered");
   hangs = false;
   await page.clock.fastForward(20_000);
   await expect(page.locator("[data-connection=open]")).toBeVisible();

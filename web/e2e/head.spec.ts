@@ -25,7 +25,7 @@ cmd_button('wipe', resource='app', text='Wipe', argv=['sh', '-c', 'echo wiped >>
     // From now on changes wait, and the star on the button says so.
     await expect(async () => {
       lilt.write("input", String(Math.random()));
-      await expect(head.locator(".trigger .changed")).toBeVisible({ timeout: 1_000 });
+      await expect(head.locator(".trigger .pending-changes")).toBeVisible({ timeout: 1_000 });
     }).toPass();
     await head.getByRole("button", { name: "Disable" }).click();
     await expect(head).toContainText("Disabled");
@@ -58,7 +58,7 @@ cmd_button('wipe', resource='app', text='Wipe', argv=['sh', '-c', 'echo wiped >>
     const head = page.getByRole("region", { name: "State" });
     await expect(head).toContainText("2 restarts");
     await head.getByRole("button", { name: `Copy the pod's name ${pod}` }).click();
-    await expect(page.locator(".notice")).toContainText(`Copied`);
+    await expect(page.locator(".toast")).toContainText(`Copied`);
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(pod);
     await page.keyboard.press("c");
     const panel = page.getByRole("region", { name: "In the cluster" });
@@ -88,15 +88,15 @@ test("a closed group shows what fails in it, in the overview and beside a log", 
   await expect(row(page, "broken")).toContainText("Update failed");
   await page.getByRole("button", { name: "checks 2" }).click();
   await expect(row(page, "broken")).toHaveCount(0);
-  const troubles = page.locator("tr.group", { hasText: "checks" }).locator(".troubles > span");
+  const troubles = page.locator("tr.group", { hasText: "checks" }).locator(".group-problems > span");
   await expect(troubles).toHaveText(["1 Failing", "1 Waiting"]);
   await page.keyboard.press("l");
   const group = page.getByRole("navigation", { name: "Resources" }).getByRole("button", { name: "checks" });
   await expect(group).toHaveAttribute("aria-expanded", "false");
   await expect(group.locator(".group-count")).toHaveText("2");
-  await expect(group.locator(".troubles > span")).toHaveText(["1 Failing", "1 Waiting"]);
+  await expect(group.locator(".group-problems > span")).toHaveText(["1 Failing", "1 Waiting"]);
   await group.click();
-  await expect(group.locator(".troubles")).toHaveCount(0);
+  await expect(group.locator(".group-problems")).toHaveCount(0);
 });
 
 test.describe("beside a log", () => {

@@ -21,7 +21,7 @@ local_resource('fails', cmd='echo trying; exit 3')
     const current = log.locator(".line.current");
     await expect(log).toContainText("plain");
     await page.keyboard.press("y");
-    await expect(page.locator(".notice")).toContainText("No line is chosen");
+    await expect(page.locator(".toast")).toContainText("No line is chosen");
     await page.keyboard.press("ArrowUp");
     await expect(current).toContainText("plain");
     // Those who listen hear it.
@@ -46,7 +46,7 @@ local_resource('fails', cmd='echo trying; exit 3')
     await expect(current).toHaveCount(1);
     while (!(await current.textContent())?.includes("see http")) await page.keyboard.press("ArrowUp");
     await page.keyboard.press("y");
-    await expect(page.locator(".notice").last()).toContainText("Copied the link");
+    await expect(page.locator(".toast").last()).toContainText("Copied the link");
     expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(
       `line=${await current.getAttribute("data-seq")}`,
     );
@@ -127,7 +127,7 @@ test("keys of a single letter can be switched off, and stay so", async ({ lilt, 
 
 test("menus close by Escape and by a click elsewhere, and nothing else happens", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/(all)/overview`);
-  for (const summary of [page.locator(".sessions summary"), page.locator(".log-tools summary")]) {
+  for (const summary of [page.locator(".sessions summary"), page.locator(".log-toolbar summary")]) {
     const body = summary.locator("xpath=..").locator(".menu-body");
     await summary.click();
     await expect(body).toBeVisible();
@@ -140,11 +140,11 @@ test("menus close by Escape and by a click elsewhere, and nothing else happens",
   }
   await expect(page).toHaveURL(/\(all\)/);
   // The names in it can be narrowed.
-  await page.locator(".log-tools summary").click();
+  await page.locator(".log-toolbar summary").click();
   await page.getByRole("searchbox", { name: "Filter these resources by name" }).fill("serv");
   await expect(page.locator(".menu-body").getByRole("checkbox")).toHaveCount(1);
   await page.getByRole("checkbox", { name: "server" }).check();
-  await expect(page.locator(".log-tools summary")).toHaveText("server");
+  await expect(page.locator(".log-toolbar summary")).toHaveText("server");
 });
 
 test("endpoints are opened with Shift and their number", async ({ lilt, page, context }) => {

@@ -100,7 +100,7 @@ warn('something to look at')
       broken ? route.abort("connectionrefused") : route.continue(),
     );
     await log.evaluate((element) => (element.scrollTop = 0));
-    const note = page.locator(".edge-note");
+    const note = page.locator(".load-error");
     await expect(note).toContainText("Older lines did not come: no connection to lilt.");
     // What is read stays, and so does the place.
     const first = async () => Number(await log.getAttribute("data-first"));
@@ -199,7 +199,7 @@ test("copies also where a browser has no clipboard for the page", async ({ lilt,
   const log = page.getByRole("log");
   await expect(log).toContainText("hello from the build");
   await log.locator(".line .time").last().click();
-  await expect(page.locator(".notice")).toContainText("Copied the link to this line");
+  await expect(page.locator(".toast")).toContainText("Copied the link to this line");
   const search = page.getByRole("searchbox", { name: "Filter lines by text" });
   await search.focus();
   await page.keyboard.press("Control+v");

@@ -40,7 +40,7 @@ test("letters are as large as one wants, and stay so; nothing lies over the line
   await expect(line).toHaveCSS("font-size", "16px");
   expect((await line.boundingBox())?.height).toBe(20);
   // What is wanted is in one row above the lines, the way to the end under them.
-  const tools = await page.locator(".log-tools").boundingBox();
+  const tools = await page.locator(".log-toolbar").boundingBox();
   expect(tools?.height).toBeLessThan(60);
   await log.evaluate((element) => (element.scrollTop = 0));
   const [box, button] = [
@@ -53,7 +53,9 @@ test("letters are as large as one wants, and stay so; nothing lies over the line
 test("all logs say whose they are, and can be searched", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/(all)/overview`);
   const log = page.getByRole("log");
-  await expect(log.locator(".line", { hasText: "serving" }).locator(".who").first()).toHaveText("server");
+  await expect(log.locator(".line", { hasText: "serving" }).locator(".resource-name").first()).toHaveText(
+    "server",
+  );
   await page.getByRole("searchbox", { name: "Filter lines by text" }).fill("SERVING");
   await expect(log.locator("mark").first()).toHaveText("serving");
   await expect(log).not.toContainText("hello from the build");
@@ -229,7 +231,7 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     await page.reload();
     await expect(log.locator(".target")).toHaveAttribute("data-seq", seq ?? "");
     await log.locator(".line:not(.target) .time").first().click();
-    await expect(page.locator(".notice")).toContainText("link to this line");
+    await expect(page.locator(".toast")).toContainText("link to this line");
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
     // A link of another session says so, and does not point at a line that has nothing to do with it.
     await page.goto(page.url().replace(/session=\w+/, "session=0123456789abcdef"));
@@ -244,7 +246,7 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     const log = page.getByRole("log");
     await expect(log.locator(".line")).toHaveCount(11);
     await page.getByRole("button", { name: "Copy" }).click();
-    await expect(page.locator(".notice")).toContainText("Copied 11 lines");
+    await expect(page.locator(".toast")).toContainText("Copied 11 lines");
     const copied = await page.evaluate(() => navigator.clipboard.readText());
     expect(copied.split("\n").slice(0, 2)).toEqual(["line 1234", "line 12340"]);
     const [download] = await Promise.all([
@@ -297,10 +299,10 @@ local_resource('third', cmd='echo third')
     await page.locator("summary", { hasText: "All resources" }).click();
     await page.getByRole("checkbox", { name: "other" }).check();
     await page.getByRole("checkbox", { name: "third" }).check();
-    await expect(page.locator(".log-tools summary")).toHaveText("2 resources");
+    await expect(page.locator(".log-toolbar summary")).toHaveText("2 resources");
     await expect(log).not.toContainText("started");
-    await expect(log.locator(".who", { hasText: "other" }).first()).toBeVisible();
-    await expect(log.locator(".who", { hasText: "third" }).first()).toBeVisible();
+    await expect(log.locator(".resource-name", { hasText: "other" }).first()).toBeVisible();
+    await expect(log.locator(".resource-name", { hasText: "third" }).first()).toBeVisible();
     await expect(page).toHaveURL(/r=other&r=third/);
   });
 
@@ -343,7 +345,7 @@ local_resource('odd 🎉', cmd='echo "🎉 שלום عالم"')
     expect(Number(await log.getAttribute("data-lines"))).toBeLessThanOrEqual(4_000);
     // From the click until it is seen, as the page itself knows it.
     const took = await page.evaluate(async () => {
-      const link = [...document.querySelectorAll<HTMLAnchorElement>(".side a")].find((it) =>
+      const link = [...document.querySelectorAll<HTMLAnchorElement>(".sidebar a")].find((it) =>
         it.textContent?.startsWith("odd"),
       );
       const began = performance.now();

@@ -156,7 +156,7 @@ test("what is disabled cannot be triggered", async ({ lilt, page }) => {
   // Nor by keys, from the palette, or with others.
   await hello.getByRole("link", { name: "hello" }).focus();
   await page.keyboard.press("r");
-  await expect(page.locator(".notice")).toContainText("hello is disabled");
+  await expect(page.locator(".toast")).toContainText("hello is disabled");
   await page.keyboard.press("x");
   const bar = page.getByRole("group", { name: "With the selected resources" });
   await expect(bar.getByRole("button", { name: "Update now" })).toBeDisabled();
@@ -179,10 +179,10 @@ test("a trigger that was refused does not look as if it were under way", async (
   await expect(row(page, "hello")).toContainText("Up to date");
   const button = page.getByRole("button", { name: "Update hello now" });
   await button.click();
-  await expect(button).toHaveClass(/\basked\b/);
+  await expect(button).toHaveClass(/\brequested\b/);
   refuse();
-  await expect(page.locator(".notice")).toContainText("not now");
-  await expect(button).not.toHaveClass(/\basked\b/);
+  await expect(page.locator(".toast")).toContainText("not now");
+  await expect(button).not.toHaveClass(/\brequested\b/);
 });
 
 test("a row that no longer has the state stays until another state is chosen", async ({ lilt, page }) => {
@@ -274,12 +274,12 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
     await expect(app.getByRole("button", { name: "Gone" })).toBeDisabled();
     await expect(app.getByRole("button", { name: "Gone" }).locator("img")).toHaveAttribute("src", /^data:/);
     const [drawn, text] = await greet.evaluate((button) =>
-      [getComputedStyle(button.querySelector(".stencil") as Element), getComputedStyle(button)].map(
+      [getComputedStyle(button.querySelector(".mask-icon") as Element), getComputedStyle(button)].map(
         (style, index) => (index === 0 ? style.backgroundColor : style.color),
       ),
     );
     expect(drawn).toBe(text);
-    await expect(greet.locator(".stencil")).toHaveCSS("mask-image", /^url\("data:image\/svg/);
+    await expect(greet.locator(".mask-icon")).toHaveCSS("mask-image", /^url\("data:image\/svg/);
   });
 
   test("are in the palette, with their forms", async ({ lilt, page }) => {
@@ -308,7 +308,7 @@ local_resource('waits', cmd='cat input || true', deps=['input'], trigger_mode=TR
   test("starts, takes the changes that wait, and stops what runs", async ({ lilt, page }) => {
     lilt.write("input", "one");
     await page.goto(`${lilt.address}/r/slow/overview`);
-    const button = page.locator(".head .trigger");
+    const button = page.locator(".resource-header .trigger");
     await expect(button).toHaveText("Start");
     await button.click();
     await expect(button).toHaveText("Stop update");

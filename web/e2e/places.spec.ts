@@ -15,11 +15,11 @@ for i in range(60):
   test("the list beside a log stays where it is, and shows which one is current", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/r00/overview`);
     const list = page.getByRole("navigation", { name: "Resources" });
-    const scroller = list.locator(".side-scroll");
+    const scroller = list.locator(".sidebar-scroll");
     const item = (name: string) => list.getByRole("link", { name });
     await expect(item("r29")).toHaveCount(1);
     await page.evaluate(() => {
-      Object.assign(window, { list: document.querySelector(".side") });
+      Object.assign(window, { list: document.querySelector(".sidebar") });
     });
     await item("r29").scrollIntoViewIfNeeded();
     const before = await scroller.evaluate(top);
@@ -28,7 +28,7 @@ for i in range(60):
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("r29");
     expect(await scroller.evaluate(top)).toBe(before);
     // It is the very same one.
-    expect(await page.evaluate(() => document.querySelector(".side") === (window as any).list)).toBe(true);
+    expect(await page.evaluate(() => document.querySelector(".sidebar") === (window as any).list)).toBe(true);
     // Keys and addresses take the list along.
     for (let step = 0; step < 12; step++) await page.keyboard.press("k");
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("r17");
@@ -117,7 +117,7 @@ test("rows are sorted by when they were updated and how long that took", async (
   await expect(row(page, "slow")).toContainText("Up to date");
   await expect(row(page, "quick")).toContainText("Up to date");
   // When it was, and how long it took.
-  await expect(row(page, "slow").locator(".took")).toHaveText(/^ · 1\.\d s$/);
+  await expect(row(page, "slow").locator(".update-duration")).toHaveText(/^ · 1\.\d s$/);
   await expect(row(page, "quick").locator("time")).toHaveText(/^(just now|\d+ s ago) · \d+ ms$/);
   const names = () =>
     page

@@ -22,7 +22,7 @@ test("says why and when, with stages to scale", async ({ lilt, page }) => {
 test("a resource that waits says for what in its panel", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/after/overview`);
   await page.getByRole("button", { name: "Why and when" }).click();
-  await expect(page.locator(".hold-words")).toContainText("broken");
+  await expect(page.locator(".hold-reason")).toContainText("broken");
   await expect(page.locator("section.panel")).toContainText("It has not been updated yet.");
 });
 
@@ -32,7 +32,7 @@ test.describe("updates", () => {
   test("are drawn as long as they took, and there are more than the last ones", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/slow/overview?panel=why`);
     const updates = page.getByRole("list", { name: "Updates, newest first" }).locator("> li");
-    const button = page.locator(".head .trigger");
+    const button = page.locator(".resource-header .trigger");
     for (let count = 1; count <= 6; count++) {
       await button.click();
       await expect(page.getByText("It waits for nothing.")).toBeVisible();

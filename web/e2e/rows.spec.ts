@@ -88,8 +88,8 @@ test("a log beside many resources shows those in sight whole, too", async ({ lil
   const list = page.getByRole("navigation", { name: "Resources" });
   const item = list.getByRole("link", { name: `${last} Not started` });
   await expect(item).toBeInViewport();
-  await expect(item.locator(".mark")).toHaveCount(2);
-  await expect(list.getByRole("link", { name: "r0 Not started" }).locator(".mark")).toHaveCount(0);
-  await list.locator(".side-scroll").evaluate((scroller) => scroller.scrollTo(0, 0));
-  await expect(list.getByRole("link", { name: "r0 Not started" }).locator(".mark")).toHaveCount(2);
+  await expect(item.locator(".status-icon")).toHaveCount(2);
+  await expect(list.getByRole("link", { name: "r0 Not started" }).locator(".status-icon")).toHaveCount(0);
+  await list.locator(".sidebar-scroll").evaluate((scroller) => scroller.scrollTo(0, 0));
+  await expect(list.getByRole("link", { name: "r0 Not started" }).locator(".status-icon")).toHaveCount(2);
 });

@@ -85,7 +85,7 @@ test("who is not allowed to be notified is told so", async ({ lilt, page, contex
   await page.goto(`${lilt.address}/`);
   const bell = page.getByRole("button", { name: "Notify me of failures" });
   await bell.click();
-  await expect(page.locator(".notice")).toContainText("This browser does not let the page notify you");
+  await expect(page.locator(".toast")).toContainText("This browser does not let the page notify you");
   await expect(bell).toHaveAttribute("aria-pressed", "false");
   await page.reload();
   await expect(bell).toHaveAttribute("aria-pressed", "false");

@@ -37,7 +37,7 @@ for (const width of [800, 480]) {
     await expect(server.locator(".manual-chip")).toBeVisible();
     await check("overview");
     // How long it took, the buttons of the bar at the top, and all groups at once.
-    await expect(row(page, "labelled").locator(".took")).toBeVisible();
+    await expect(row(page, "labelled").locator(".update-duration")).toBeVisible();
     await page.getByRole("banner").getByRole("button", { name: "Everywhere" }).click();
     await expect.poll(() => lilt.read("everywhere")).toBe("nav\n");
     await page.getByRole("button", { name: "Close all" }).click();
@@ -61,7 +61,7 @@ for (const width of [800, 480]) {
     await expect(log.locator(".time").last()).toHaveCSS("font-size", "12.5px");
     // A link to a line.
     await log.locator(".line .time").last().click();
-    await expect(page.locator(".notice")).toContainText("Copied the link");
+    await expect(page.locator(".toast")).toContainText("Copied the link");
     // And the other resources.
     const toggle = page.getByRole("button", { name: "Resources", exact: true });
     if (width < 680) await toggle.click();

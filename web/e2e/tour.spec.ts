@@ -74,7 +74,7 @@ async function podAndEndpoints(page: Page, myapp: MyApp): Promise<void> {
   await row(page, "myapp")
     .getByRole("button", { name: `Copy the pod's name ${pod}` })
     .click();
-  await expect(page.locator(".notice")).toContainText(`${pod}`);
+  await expect(page.locator(".toast")).toContainText(`${pod}`);
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(pod);
   // It is the one that kubectl knows.
   expect(myapp.namespace.kubectl("get", "pod", pod ?? "", "-o", "name").trim()).toBe(`pod/${pod}`);
@@ -127,7 +127,7 @@ async function triggerButton(page: Page): Promise<void> {
 async function changesWait(page: Page, myapp: MyApp): Promise<void> {
   const { lilt } = myapp;
   const checks = row(page, "checks");
-  const star = checks.locator(".trigger .changed");
+  const star = checks.locator(".trigger .pending-changes");
   const button = page.getByRole("button", { name: "Update checks now" });
   await button.click();
   await expect(checks).toContainText("Up to date");
@@ -159,9 +159,9 @@ async function byHandForAWhile(page: Page, myapp: MyApp): Promise<void> {
   await expect(service.locator(".mode")).toHaveText("Manual");
   myapp.lilt.edit("app/main.py", `WELCOME = "Salve"`, `WELCOME = "Ciao"`);
   await expect(service).toContainText("Changes waiting");
-  await expect(service.locator(".trigger .changed")).toBeVisible();
+  await expect(service.locator(".trigger .pending-changes")).toBeVisible();
   await serves(page, myapp, "Salve");
   await page.getByRole("button", { name: "Update myapp now" }).click();
   await serves(page, myapp, "Ciao");
-  await expect(service.locator(".trigger .changed")).toHaveCount(0);
+  await expect(service.locator(".trigger .pending-changes")).toHaveCount(0);
 }

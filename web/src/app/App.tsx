@@ -13,7 +13,7 @@ import { ResourceView } from "../views/ResourceView";
 export function App() {
   return (
     <>
-      <a class="skip" href="#main">
+      <a class="skip-link" href="#main">
         Skip to content
       </a>
       <Header />
@@ -32,7 +32,7 @@ function View() {
   if (current.view === "overview") return <Overview />;
   // The sidebar is outside of the switch, so that it keeps its state when the view beside it changes.
   return (
-    <div class="split">
+    <div class="split-view">
       <Sidebar />
       {current.view === "logs" ? <LogsView key="logs" /> : null}
       {current.view === "starred" ? <StarredView key="starred" /> : null}

@@ -244,7 +244,7 @@ function moveRowFocus(by: number): void {
 /** Moves through the resources of the sidebar, in the order and with the filter that it shows. */
 function moveToResource(by: number): void {
   const current = route.peek();
-  const items = [...document.querySelectorAll<HTMLElement>(".side [data-name]")];
+  const items = [...document.querySelectorAll<HTMLElement>(".sidebar [data-name]")];
   // A resource may be in several groups.
   const names = [...new Set(items.map((item) => item.dataset["name"] ?? ""))];
   const at = current.view === "resource" ? names.indexOf(current.name) : -1;

@@ -61,7 +61,7 @@ function Form({ button }: { button: UIButton }) {
           );
         })}
         {button.spec.requiresConfirmation ? <p>Really do this?</p> : null}
-        <p class="form-end">
+        <p class="form-actions">
           <button type="button" onClick={close}>
             Cancel
           </button>
@@ -96,7 +96,7 @@ function Input({ input, value, onChange }: InputProps) {
     );
   }
   return (
-    <label class="entry">
+    <label class="form-field">
       <span>{label}</span>
       {input.choice ? (
         <select

@@ -51,7 +51,7 @@ export function ClusterPanel({ resource }: { resource: UIResource }) {
     return poll(load, details, detailsError, lastFetchAt.current + MIN_INTERVAL - performance.now());
   }, [resource]);
   return (
-    <div class="cluster">
+    <div class="cluster-panel">
       <Objects names={resource.status.k8sResourceInfo?.displayNames ?? []} reported={objects.value} />
       {objectsError.value ? (
         <p class="muted">Conditions of objects are not known: {objectsError.value}</p>
@@ -164,7 +164,7 @@ function Conditions({ conditions, of }: { conditions: readonly ObjectCondition[]
 
 function PodDetails({ pod }: { pod: Pod }) {
   return (
-    <section class="pod-facts" aria-label={`Pod ${pod.name}`}>
+    <section class="pod-details" aria-label={`Pod ${pod.name}`}>
       <h3>
         <span class="mono">{pod.name}</span>
         <CopyButton text={pod.name} description={`the pod's name ${pod.name}`} />
@@ -219,12 +219,12 @@ function Events({ events }: { events: readonly ReportedNotice[] }) {
             <StatusIcon shape={event.warning ? "error" : "ok"} />
             <span>
               <strong>{event.reason}</strong>
-              {event.warning ? <span class="hidden"> (warning)</span> : null}{" "}
+              {event.warning ? <span class="visually-hidden"> (warning)</span> : null}{" "}
               <span class="muted mono">{event.about}</span>{" "}
               <time class="muted" dateTime={event.at} title={formatTimeOfDay(event.at)}>
                 {formatAge(event.at, now.value)}
               </time>
-              <span class="event-words">{event.message}</span>
+              <span class="event-message">{event.message}</span>
             </span>
           </li>
         ))}

@@ -77,7 +77,7 @@ function PaletteDialog() {
             onClick={() => run(command)}
           >
             {command.state ? <StatusIcon shape={command.state} /> : null}
-            <span class="command-words">{command.label}</span>
+            <span class="command-label">{command.label}</span>
             {command.state && command.state !== "ok" ? (
               <span class="muted">{overallLabels[command.state]}</span>
             ) : null}

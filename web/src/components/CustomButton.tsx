@@ -21,7 +21,7 @@ function CustomButton({ button }: { button: UIButton }) {
   return (
     <button
       type="button"
-      class="custom"
+      class="custom-button"
       disabled={button.spec.disabled === true || snapshotTime.value !== undefined}
       aria-busy={pendingClicks.value.has(button.metadata.name)}
       aria-haspopup={needsForm(button) ? "dialog" : undefined}
@@ -40,5 +40,5 @@ function ButtonIcon({ button }: { button: UIButton }) {
   const dataUrl = `data:image/svg+xml,${encodeURIComponent(iconSVG)}`;
   if (hasOwnColors(iconSVG)) return <img class="icon" alt="" src={dataUrl} />;
   // An SVG without colours of its own takes the colour of the text beside it, as in Tilt.
-  return <span class="icon stencil" style={{ maskImage: `url("${dataUrl}")` }} aria-hidden="true" />;
+  return <span class="icon mask-icon" style={{ maskImage: `url("${dataUrl}")` }} aria-hidden="true" />;
 }

@@ -13,13 +13,13 @@ export function GroupProblems({ names }: { names: readonly string[] }) {
     .map((name) => session.resource(name)?.value)
     .map((found) => found && overallStatus(found));
   return (
-    <span class="troubles">
+    <span class="group-problems">
       {problemStatuses.map((state) => {
         const count = statuses.filter((found) => found === state).length;
         return count === 0 ? null : (
           <span key={state} title={`${count} ${overallLabels[state]}`}>
             <StatusIcon shape={state} />
-            {count} <span class="hidden">{overallLabels[state]}</span>
+            {count} <span class="visually-hidden">{overallLabels[state]}</span>
           </span>
         );
       })}

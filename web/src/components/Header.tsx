@@ -14,7 +14,7 @@ import { SessionMenu } from "./SessionMenu";
 
 export function Header() {
   return (
-    <header class="top">
+    <header class="page-header">
       <RouteLink to={{ view: "overview" }} class="brand" aria-label="lilt, overview">
         <svg viewBox="0 0 16 16" aria-hidden="true">
           <rect width="16" height="16" rx="4" fill="currentColor" />
@@ -35,7 +35,7 @@ export function Header() {
         </RouteLink>
       </nav>
       <StatusCounts />
-      <div class="aside">
+      <div class="header-tools">
         <CustomButtons buttons={buttons.inNavigationBar} />
         <ConnectionStatus />
         {liltVersion.value ? <span class="version">{liltVersion.value}</span> : null}
@@ -51,7 +51,7 @@ export function Header() {
           }
           onClick={() => void switchNotifications()}
         >
-          <svg viewBox="0 0 16 16" aria-hidden="true" class="bell">
+          <svg viewBox="0 0 16 16" aria-hidden="true" class="header-icon">
             <path d="M3.5 11.5h9l-1.2-1.8V7a3.3 3.3 0 0 0-6.6 0v2.7zM6.7 13.6h2.6" class="stroke thin" />
             {notificationsEnabled.value ? <circle cx="12" cy="4" r="2.5" class="on" /> : null}
           </svg>
@@ -63,10 +63,10 @@ export function Header() {
           onClick={() => (isPaletteOpen.value = true)}
         >
           <kbd aria-hidden="true">Ctrl K</kbd>
-          <svg viewBox="0 0 16 16" aria-hidden="true" class="bell palette-icon">
+          <svg viewBox="0 0 16 16" aria-hidden="true" class="header-icon palette-icon">
             <path d="M7 11.2a4.2 4.2 0 1 0-.01 0M10.2 10.2l3.6 3.6" class="stroke thin" />
           </svg>
-          <span class="hidden">Commands</span>
+          <span class="visually-hidden">Commands</span>
         </button>
         <button
           type="button"
@@ -117,7 +117,12 @@ function ConnectionStatus() {
   const takenAt = snapshotTime.value;
   if (takenAt !== undefined && connection.state.value === "open") {
     return (
-      <span class="live" role="status" data-connection="open" title="Nothing changes here any more">
+      <span
+        class="connection-status"
+        role="status"
+        data-connection="open"
+        title="Nothing changes here any more"
+      >
         Snapshot of <time dateTime={takenAt}>{formatDateTime(takenAt)}</time>
       </span>
     );
@@ -127,13 +132,13 @@ function ConnectionStatus() {
   const problem = state === "open" ? sessionProblem() : undefined;
   return (
     <span
-      class={`live ${problem ? "lost" : state}`}
+      class={`connection-status ${problem ? "lost" : state}`}
       role="status"
       data-connection={state}
       title={problem ?? labels[state]}
     >
       <span class="dot" aria-hidden="true" />
-      <span class="live-words">
+      <span class="connection-label">
         {problem === TILTFILE_ERROR ? (
           <RouteLink to={{ view: "resource", name: TILTFILE }}>{problem}</RouteLink>
         ) : (

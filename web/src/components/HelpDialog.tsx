@@ -18,9 +18,9 @@ function OpenHelpDialog() {
   return (
     <dialog ref={dialog} class="help" aria-labelledby="help-title">
       <h2 id="help-title">Keys</h2>
-      <dl class={`keys${singleKeysEnabled.value ? "" : " without"}`}>
+      <dl class={`keys${singleKeysEnabled.value ? "" : " single-keys-off"}`}>
         {entries.map(({ display, description }) => (
-          <div key={display} class={display.length === 1 && !/[↑↓]/.test(display) ? "single" : ""}>
+          <div key={display} class={display.length === 1 && !/[↑↓]/.test(display) ? "single-key" : ""}>
             <dt>
               <kbd>{display}</kbd>
             </dt>
@@ -28,7 +28,7 @@ function OpenHelpDialog() {
           </div>
         ))}
       </dl>
-      <div class="help-end">
+      <div class="help-footer">
         <label class="check">
           <input
             type="checkbox"

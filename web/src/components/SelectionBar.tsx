@@ -13,7 +13,7 @@ export function SelectCheckbox({ name }: { name: string }) {
   return (
     <input
       type="checkbox"
-      class="tick"
+      class="select-checkbox"
       aria-label={`Select ${name}`}
       title="Select (x)"
       checked={isSelected}
@@ -27,7 +27,7 @@ export function SelectGroupCheckbox({ label, names }: { label: string; names: re
   return (
     <input
       type="checkbox"
-      class="tick"
+      class="select-checkbox"
       aria-label={`Select all of ${label}`}
       title="Select all"
       checked={count > 0 && count === names.length}
@@ -75,7 +75,7 @@ export function SelectionBar({ names }: { names: readonly string[] }) {
   ];
   return (
     <div class="selection" role="group" aria-label="With the selected resources">
-      <span class="quantity" role="status">
+      <span class="result-count" role="status">
         {names.length} selected
       </span>
       {actions.map(({ words, names, run }) => (

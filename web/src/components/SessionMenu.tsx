@@ -35,7 +35,7 @@ export function SessionMenu() {
       onOpen={() => void load()}
       summary={
         <>
-          <span class="hidden">Session: </span>
+          <span class="visually-hidden">Session: </span>
           <span class="session-name">{projectName.value}</span>
           <span aria-hidden="true"> ▾</span>
         </>

@@ -44,14 +44,14 @@ export function Sidebar() {
     <>
       <button
         type="button"
-        class="side-toggle quiet"
+        class="sidebar-toggle quiet"
         aria-expanded={isOpen.value}
         onClick={() => (isOpen.value = !isOpen.value)}
       >
         <Chevron /> Resources
       </button>
-      <nav class={`side${isOpen.value ? " shown" : ""}`} aria-label="Resources">
-        <div class="side-top">
+      <nav class={`sidebar${isOpen.value ? " shown" : ""}`} aria-label="Resources">
+        <div class="sidebar-header">
           <input
             type="search"
             placeholder="Filter resources"
@@ -68,7 +68,7 @@ export function Sidebar() {
             Failing first
           </label>
         </div>
-        <div class="side-scroll" ref={scroller}>
+        <div class="sidebar-scroll" ref={scroller}>
           <CombinedLogLinks />
           {groups.map((group) => (
             <GroupSection key={group.key} group={group} />
@@ -157,7 +157,7 @@ function CombinedLogLinks() {
           <RouteLink
             key={view}
             to={{ view }}
-            class="side-item all"
+            class="sidebar-item all"
             aria-current={route.value.view === view ? "page" : undefined}
           >
             {words}
@@ -180,12 +180,12 @@ function ResourceItem({ name }: { name: string }) {
     <li ref={row} data-name={name} data-near>
       <RouteLink
         to={{ view: "resource", name }}
-        class={`side-item${isDisabled(resource) ? " off" : ""}${isNear ? "" : " far"}`}
+        class={`sidebar-item${isDisabled(resource) ? " is-disabled" : ""}${isNear ? "" : " far"}`}
         title={`${name}: ${update.label}, ${runtime.label}`}
         aria-label={`${name} ${update.label}, ${runtime.label}`}
         aria-current={current ? "page" : undefined}
       >
-        <span class="side-name">{name}</span>
+        <span class="sidebar-name">{name}</span>
         {isNear ? (
           <>
             <StatusIcon shape={update.shape} />

@@ -6,8 +6,8 @@ export function StatusCell({ status, children }: { status: Status; children?: Co
   return (
     <div class={`status ${status.shape}`} title={status.shape === "absent" ? status.label : undefined}>
       <StatusIcon shape={status.shape} />
-      <div class="status-words">
-        <span class="word">{status.label}</span>
+      <div class="status-text">
+        <span class="status-label">{status.label}</span>
         {children ? <span class="detail">{children}</span> : null}
       </div>
     </div>

@@ -4,7 +4,7 @@ import type { StatusShape } from "../model/status";
 
 export function StatusIcon({ shape }: { shape: StatusShape }) {
   return (
-    <svg class={`mark ${shape}`} viewBox="0 0 16 16" aria-hidden="true">
+    <svg class={`status-icon ${shape}`} viewBox="0 0 16 16" aria-hidden="true">
       {drawings[shape]}
     </svg>
   );
@@ -14,13 +14,13 @@ const drawings = {
   ok: (
     <>
       <circle cx="8" cy="8" r="7" fill="currentColor" />
-      <path d="M4.8 8.2l2.2 2.2 4.2-4.6" class="cut" />
+      <path d="M4.8 8.2l2.2 2.2 4.2-4.6" class="cutout" />
     </>
   ),
   error: (
     <>
       <path d="M8 .8L15.2 8 8 15.2.8 8z" fill="currentColor" stroke="currentColor" stroke-linejoin="round" />
-      <path d="M5.9 5.9l4.2 4.2m0-4.2l-4.2 4.2" class="cut" />
+      <path d="M5.9 5.9l4.2 4.2m0-4.2l-4.2 4.2" class="cutout" />
     </>
   ),
   busy: (

@@ -40,7 +40,7 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
   return (
     <button
       type="button"
-      class={`trigger${wide ? " wide" : ""}${isHighlighted ? " due" : ""}${cancels ? " stops" : ""}${isRequested.value ? " asked" : ""}`}
+      class={`trigger${wide ? " wide" : ""}${isHighlighted ? " highlighted" : ""}${cancels ? " cancels" : ""}${isRequested.value ? " requested" : ""}`}
       // Starts with the visible text, if there is one.
       aria-label={wide ? `${text}: ${name}` : label}
       title={hint ? `${label}: ${hint}` : label}
@@ -52,7 +52,7 @@ export function TriggerButton({ resource, wide }: { resource: UIResource; wide?:
       </svg>
       {wide ? <span>{text}</span> : null}
       {hasChanges ? (
-        <svg viewBox="0 0 16 16" aria-hidden="true" class="changed">
+        <svg viewBox="0 0 16 16" aria-hidden="true" class="pending-changes">
           <path d={iconPaths.star} />
         </svg>
       ) : null}

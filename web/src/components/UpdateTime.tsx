@@ -16,7 +16,7 @@ export function UpdateTime({ resource }: { resource: UIResource }) {
   return (
     <time dateTime={finished} title={`finished ${formatTimeOfDay(finished)}${took && `, took ${took}`}`}>
       {formatAge(finished, now.value)}
-      {took ? <span class="took"> · {took}</span> : null}
+      {took ? <span class="update-duration"> · {took}</span> : null}
     </time>
   );
 }

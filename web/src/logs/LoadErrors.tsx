@@ -13,11 +13,11 @@ export function LoadErrors({ window, parts }: { window: LogWindow; parts: readon
   const failures = window.failures.value;
   // Screen readers announce only changes of a live region that is already in the document.
   return (
-    <div class="edge" role="status">
+    <div class="load-errors" role="status">
       {parts.map((part) => {
         const failure = failures[part];
         return failure ? (
-          <p key={part} class="edge-note">
+          <p key={part} class="load-error">
             <span>
               {missingText[part]}: {readableFailure(failure.message)}.
             </span>

@@ -11,8 +11,8 @@ import {
 
 export function LogFooter({ following, onFollow }: { following: boolean; onFollow: () => void }) {
   return (
-    <div class="log-foot">
-      <span class="log-looks" role="group" aria-label="How lines look">
+    <div class="log-footer">
+      <span class="display-options" role="group" aria-label="How lines look">
         {displayToggles.map(({ name, title, key, setting }) => (
           <label class="check" key={name} title={`${title} (${key})`}>
             <input type="checkbox" checked={setting.value} onChange={() => toggleDisplayOption(name)} />
@@ -20,7 +20,7 @@ export function LogFooter({ following, onFollow }: { following: boolean; onFollo
           </label>
         ))}
         <select
-          class="plain"
+          class="borderless"
           aria-label="Size of letters"
           title="Size of letters (+ and -)"
           value={textSize.value}
@@ -36,7 +36,7 @@ export function LogFooter({ following, onFollow }: { following: boolean; onFollo
       {following ? (
         <span class="muted">Following</span>
       ) : (
-        <button type="button" class="to-end" onClick={onFollow}>
+        <button type="button" class="follow-button" onClick={onFollow}>
           ↓ Follow
         </button>
       )}

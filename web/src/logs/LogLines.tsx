@@ -218,7 +218,7 @@ export function LogLines({
   return (
     <>
       <LoadErrors window={window} parts={window.rows.length > 0 ? ["whole", "before"] : ["before"]} />
-      <div class={`log-frame${options.wrap ? " wraps" : ""}`}>
+      <div class={`log-frame${options.wrap ? " wraps-lines" : ""}`}>
         <div
           class={`log-scroller${options.wrap ? " wrap" : ""}`}
           id="log-lines"
@@ -262,7 +262,7 @@ export function LogLines({
           </div>
           {window.rows.length === 0 ? <EmptyLog window={window} text={emptyText} /> : null}
         </div>
-        <p class="hidden" role="status">
+        <p class="visually-hidden" role="status">
           {announcement(findLine(window.rows, cursor.value))}
         </p>
         <LogScrollbar visible={visible} onJump={onJump} onFollow={onFollow} />

@@ -230,7 +230,7 @@ export function LogPane({ resource, starred }: Props) {
     <section
       class="log"
       aria-label={resource ? `Log of ${resource}` : `Log of ${logName} resources`}
-      style={{ "--letters": `${textSizePixels()}px` }}
+      style={{ "--log-font-size": `${textSizePixels()}px` }}
     >
       <LogToolbar
         filter={filter}

@@ -47,7 +47,7 @@ export class LogRow extends Component<Props> {
     const json = options.parseJson ? parseJsonLine(line) : undefined;
     return (
       <div
-        class={`line ${line.level} ${line.source}${isLinked ? " target" : ""}${isCurrent ? " current" : ""}${expandCount > 0 ? " tall" : ""}`}
+        class={`line ${line.level} ${line.source}${isLinked ? " target" : ""}${isCurrent ? " current" : ""}${expandCount > 0 ? " auto-height" : ""}`}
         data-seq={line.seq}
         data-index={index}
         ref={measure ?? null}
@@ -74,7 +74,7 @@ export class LogRow extends Component<Props> {
 /** Renders the resource's name. It fits its column: `overflow: hidden` would be too slow for thousands of rows. */
 function renderName(name: string, labels: NameLabels) {
   return (
-    <span class="who" title={name}>
+    <span class="resource-name" title={name}>
       {labels.label(name)}
     </span>
   );
@@ -95,7 +95,7 @@ function renderLineLink(line: Line, looks: DisplayOptions, current: boolean) {
   return (
     <a class="time" href={`${looks.lineUrl}line=${line.seq}`} tabIndex={tabIndexOf(current)}>
       {looks.showTimes ? formatTimeOfDay(line.time) : <span aria-hidden="true">#</span>}
-      {looks.showTimes ? null : <span class="hidden">Link to this line</span>}
+      {looks.showTimes ? null : <span class="visually-hidden">Link to this line</span>}
     </a>
   );
 }
@@ -110,12 +110,14 @@ function renderText({ text, options, isCurrent, expanded = 0, onMore }: TextProp
   const part = excerpt(text, options.searchText, expanded);
   const isShortened = part.text.length < text.length || expanded > 0;
   return (
-    <span class={`text${expanded > 0 ? " unfolded" : ""}`}>
-      {part.before > 0 ? <span class="cut-note">{part.before.toLocaleString()} characters … </span> : null}
+    <span class={`text${expanded > 0 ? " expanded" : ""}`}>
+      {part.before > 0 ? (
+        <span class="shortened-note">{part.before.toLocaleString()} characters … </span>
+      ) : null}
       {decorate(parseAnsi(part.text), options.highlight).map((piece) => renderPiece(piece, isCurrent))}
-      {isShortened ? <span class="cut-note"> … {text.length.toLocaleString()} characters </span> : null}
+      {isShortened ? <span class="shortened-note"> … {text.length.toLocaleString()} characters </span> : null}
       {onMore && part.text.length < text.length ? (
-        <button type="button" class="more" tabIndex={tabIndexOf(isCurrent)} onClick={onMore}>
+        <button type="button" class="show-more" tabIndex={tabIndexOf(isCurrent)} onClick={onMore}>
           Show more
         </button>
       ) : null}
@@ -128,7 +130,7 @@ function renderLevel(level: Line["level"]) {
   return (
     <span class={`level ${level}`}>
       <span aria-hidden="true">{level === "error" ? "✕" : "▲"}</span>
-      <span class="hidden">{level === "error" ? "Error: " : "Warning: "}</span>
+      <span class="visually-hidden">{level === "error" ? "Error: " : "Warning: "}</span>
     </span>
   );
 }
@@ -175,7 +177,7 @@ function JsonRow({
     <div class={`structured${expandCount > 0 ? " open" : ""}`}>
       <button
         type="button"
-        class="unfold"
+        class="expand"
         aria-expanded={expandCount > 0}
         aria-label="Fields of this line"
         tabIndex={tabIndexOf(isCurrent)}

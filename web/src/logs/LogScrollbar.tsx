@@ -57,7 +57,7 @@ export function LogScrollbar({ visible, onJump, onFollow }: Props) {
   return (
     <div
       ref={track}
-      class="rail"
+      class="log-scrollbar"
       role="scrollbar"
       tabIndex={0}
       aria-label="Place in the log of the session"
@@ -75,7 +75,7 @@ export function LogScrollbar({ visible, onJump, onFollow }: Props) {
         if (event.buttons === 1) jumpToPointer(event);
       }}
     >
-      <div class="way" style={{ transform: `translateY(${top * 100}%)` }}>
+      <div class="thumb-offset" style={{ transform: `translateY(${top * 100}%)` }}>
         <div class="thumb" style={{ height: `${height * 100}%` }} />
       </div>
     </div>

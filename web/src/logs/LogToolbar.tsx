@@ -47,7 +47,7 @@ export function LogToolbar({
 }: Props) {
   const change = (part: Partial<LogFilter>) => (filter.value = { ...filter.peek(), ...part });
   return (
-    <div class="log-tools">
+    <div class="log-toolbar">
       <div class="toolbar" role="group" aria-label="Which lines">
         <SearchField filter={filter} change={change} matches={matchCounter} onJump={onJump} />
         <select
@@ -75,7 +75,7 @@ export function LogToolbar({
         {resource === undefined ? null : (
           <SectionSelect resource={resource} filter={filter} change={change} />
         )}
-        <span class="pair" role="group" aria-label="Errors">
+        <span class="button-pair" role="group" aria-label="Errors">
           <button type="button" title="Previous error (E)" onClick={() => onJump("previous error")}>
             ↑ <ErrorLabel />
           </button>
@@ -83,7 +83,7 @@ export function LogToolbar({
             ↓ <ErrorLabel />
           </button>
         </span>
-        <span class="log-options">
+        <span class="log-actions">
           <button
             type="button"
             class="quiet"

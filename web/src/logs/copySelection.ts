@@ -74,6 +74,6 @@ function closestElement(node: Node): Element | null {
 /** Returns the text without the notes and buttons of a shortened line. */
 function textOfRange(range: Range): string {
   const copy = range.cloneContents();
-  copy.querySelectorAll(".cut-note, .more, .unfold").forEach((element) => element.remove());
+  copy.querySelectorAll(".shortened-note, .show-more, .expand").forEach((element) => element.remove());
   return copy.textContent ?? "";
 }

@@ -17,7 +17,7 @@ function copyBySelection(text: string): boolean {
   const area = document.createElement("textarea");
   area.value = text;
   area.readOnly = true;
-  area.className = "hidden";
+  area.className = "visually-hidden";
   document.body.append(area);
   area.select();
   let copied: boolean;

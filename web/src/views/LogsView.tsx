@@ -7,7 +7,7 @@ import { RouteLink } from "../components/RouteLink";
 export function LogsView() {
   return (
     <main id="main" class="detail-view">
-      <h1 class="hidden">All logs</h1>
+      <h1 class="visually-hidden">All logs</h1>
       <LogPane resource={undefined} />
     </main>
   );
@@ -19,7 +19,7 @@ export function StarredView() {
     <main id="main" class="detail-view">
       {names.length > 0 ? (
         <>
-          <h1 class="hidden">Logs of starred resources</h1>
+          <h1 class="visually-hidden">Logs of starred resources</h1>
           <LogPane key={names.join("\n")} resource={undefined} starred={names} />
         </>
       ) : (

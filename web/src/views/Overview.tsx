@@ -107,7 +107,7 @@ export function Overview() {
       ref={scroller}
       onScroll={onScroll}
     >
-      <h1 class="hidden">Resources</h1>
+      <h1 class="visually-hidden">Resources</h1>
       <div class="toolbar">
         <input
           type="search"
@@ -117,7 +117,7 @@ export function Overview() {
           value={nameFilter.value}
           onInput={(event) => (nameFilter.value = event.currentTarget.value)}
         />
-        <span class="quantity" role="status">
+        <span class="result-count" role="status">
           {shown === total ? `${total} resources` : `${shown} of ${total} resources`}
           {state ? ` · only: ${overallLabels[state]}` : null}
         </span>
@@ -173,7 +173,7 @@ function OverviewTools({ groups }: { groups: readonly Group[] }) {
 function SortSelect() {
   return (
     <select
-      class="plain"
+      class="borderless"
       aria-label="Sort"
       value={sortOrder.value.column ?? ""}
       onChange={(event) => {

@@ -46,7 +46,7 @@ export function OverviewTable({ groups }: { groups: readonly Group[] }) {
   return (
     <table class="resources" role="table">
       <thead role="rowgroup">
-        <tr class="heads" role="row">
+        <tr class="header-row" role="row">
           <SortableHeader column="name">Resource</SortableHeader>
           <SortableHeader column="update">Update</SortableHeader>
           <SortableHeader column="runtime">Runtime</SortableHeader>
@@ -57,7 +57,7 @@ export function OverviewTable({ groups }: { groups: readonly Group[] }) {
             Mode
           </th>
           <th scope="col" role="columnheader">
-            <span class="hidden">Trigger and more</span>
+            <span class="visually-hidden">Trigger and more</span>
           </th>
         </tr>
       </thead>
@@ -140,7 +140,7 @@ function ResourceRow({ name }: { name: string }) {
     <tr
       ref={row}
       role="row"
-      class={`row${disabled ? " off" : ""}${isNear ? "" : " far"}`}
+      class={`row${disabled ? " is-disabled" : ""}${isNear ? "" : " far"}`}
       style={style}
       data-resource={name}
       data-near
@@ -204,7 +204,7 @@ function NearRowCells({ resource }: { resource: UIResource }) {
         <EndpointsAndButtons resource={resource} />
       </td>
       <td role="cell">{isDisabled(resource) ? null : <TriggerModeButton resource={resource} />}</td>
-      <td role="cell" class="row-end">
+      <td role="cell" class="row-actions">
         {isDisabled(resource) ? null : <TriggerButton resource={resource} />}
         <ResourceMenu resource={resource} />
       </td>
@@ -218,7 +218,7 @@ function EndpointsAndButtons({ resource }: { resource: UIResource }) {
   const customButtons = buttons.forResource(resource.metadata.name);
   if (!links?.length && customButtons.length === 0) return null;
   return (
-    <div class="offers">
+    <div class="endpoints-and-buttons">
       <Endpoints links={links} />
       <CustomButtons buttons={customButtons} />
     </div>

@@ -55,8 +55,8 @@ function ResourceHeader({ resource }: { resource: UIResource }) {
   const pod = status.k8sResourceInfo;
   const cause = metadata.annotations?.[annotation.cause];
   return (
-    <section class="head" aria-label="State">
-      <div class="head-row">
+    <section class="resource-header" aria-label="State">
+      <div class="resource-title-row">
         <StarButton name={metadata.name} />
         <h1>{metadata.name}</h1>
         <span class="chips">
@@ -67,7 +67,7 @@ function ResourceHeader({ resource }: { resource: UIResource }) {
             </span>
           ))}
         </span>
-        <span class="head-actions">
+        <span class="resource-actions">
           <CustomButtons buttons={buttons.forResource(metadata.name)} />
           {isDisabled(resource) ? null : <TriggerModeButton resource={resource} />}
           {metadata.name === TILTFILE || snapshotTime.value !== undefined ? null : (
@@ -132,7 +132,7 @@ function Panels({ resource }: { resource: UIResource }) {
   ] as const;
   return (
     <div class="panels">
-      <div class="panel-choice">
+      <div class="panel-tabs">
         {tabs
           .filter(({ there }) => there)
           .map(({ name, words }) => (
@@ -167,7 +167,7 @@ function HoldReason({ resource }: { resource: UIResource }) {
   const hold = resource.metadata.annotations?.[annotation.hold];
   const withoutHold = resource.status.currentBuild ? "It is being updated now." : "It waits for nothing.";
   return (
-    <p class={hold && !isWaitingForTrigger(hold) ? "hold-words" : "muted"}>
+    <p class={hold && !isWaitingForTrigger(hold) ? "hold-reason" : "muted"}>
       {hold ? `Waiting: ${hold}` : withoutHold}
     </p>
   );
