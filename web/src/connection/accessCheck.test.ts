@@ -15,25 +15,25 @@ function answers(get: number, post: number, body = ""): string[] {
   return asked;
 }
 
-test("a session with another token asks to sign in", async () => {
+test('returns "sign in" when the token is not accepted', async () => {
   const asked = answers(401, 204);
   expect(await checkAccess()).toBe("sign in");
   expect(asked).toEqual(["GET /overview"]);
 });
 
-test("a session that lets the page in gives no reason", async () => {
+test("returns undefined when the session accepts the page", async () => {
   const asked = answers(200, 204);
   expect(await checkAccess()).toBeUndefined();
   expect(asked).toEqual(["GET /overview", "POST /api/access"]);
 });
 
-test("a session that refuses the origin says why", async () => {
+test("returns the refusal when the session refuses the origin", async () => {
   const refusal = { error: "no", command: "lilt up --allowed-host box" };
   answers(200, 403, JSON.stringify(refusal));
   expect(await checkAccess()).toEqual(refusal);
 });
 
-test("what is not a refusal of lilt is no reason", async () => {
+test("returns undefined when the response does not come from lilt", async () => {
   answers(200, 403, "<html>");
   expect(await checkAccess()).toBeUndefined();
   answers(200, 403, '"no"');

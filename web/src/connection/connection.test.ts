@@ -61,7 +61,7 @@ function started(refused = () => {}) {
   return { connection, received };
 }
 
-test("comes back after a pause, and at once when it is asked to", () => {
+test("reconnects after a delay, and at once on retry", () => {
   const { connection, received } = started();
   expect(newest().address).toBe("ws://localhost:10350/ws");
   newest().say(hello);
@@ -83,7 +83,7 @@ test("comes back after a pause, and at once when it is asked to", () => {
   expect(Socket.all).toHaveLength(3);
 });
 
-test("a session that ticks and falls silent is given up", () => {
+test("drops a silent connection to a session that sends ticks", () => {
   const { connection, received } = started();
   const first = newest();
   first.say(hello);
@@ -109,7 +109,7 @@ test("a session that ticks and falls silent is given up", () => {
   expect(connection.state.value).toBe("open");
 });
 
-test("the silence of a session that never ticked means nothing", () => {
+test("keeps a silent connection to a session that sends no ticks", () => {
   const { connection } = started();
   newest().say(hello);
   vi.advanceTimersByTime(10 * SILENCE_TIMEOUT);
@@ -117,7 +117,7 @@ test("the silence of a session that never ticked means nothing", () => {
   expect(Socket.all).toHaveLength(1);
 });
 
-test("who is refused before the first word is told of it", () => {
+test("calls onRefused when a socket closes before its first message", () => {
   const refused = vi.fn();
   started(refused);
   newest().say(hello);
@@ -128,7 +128,7 @@ test("who is refused before the first word is told of it", () => {
   expect(refused).toHaveBeenCalledTimes(1);
 });
 
-test("what was opened before the page was there is taken over, with what was said", () => {
+test("takes over the early socket and its messages", () => {
   openEarlySocket();
   newest().say(hello);
   const { connection, received } = started();
@@ -143,7 +143,7 @@ test("what was opened before the page was there is taken over, with what was sai
   expect(Socket.all).toHaveLength(2);
 });
 
-test("what was opened and has ended before the page was there is opened anew", () => {
+test("opens a new socket when the early one has closed", () => {
   openEarlySocket();
   newest().end();
   started();
@@ -151,14 +151,14 @@ test("what was opened and has ended before the page was there is opened anew", (
 });
 
 describe("connection", () => {
-  test("pauses grow and stay within bounds", () => {
+  test("retry delays grow up to the maximum", () => {
     expect(retryDelay(0, 0.5)).toBe(MIN_RETRY_DELAY);
     expect(retryDelay(1, 0.5)).toBe(2 * MIN_RETRY_DELAY);
     expect(retryDelay(1000, 0.5)).toBe(MAX_RETRY_DELAY);
     expect(retryDelay(0, 0)).toBeGreaterThan(0);
   });
 
-  test("is as safe as the page", () => {
+  test("uses a secure WebSocket on a secure page", () => {
     const place = { protocol: "http:", host: "localhost:10350" };
     expect(webSocketUrl(place)).toBe("ws://localhost:10350/ws");
     expect(webSocketUrl({ ...place, protocol: "https:" })).toMatch(/^wss:/);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { styleToCss } from "./ansiStyle";
 
-test("colours of a terminal are classes of the theme or fixed, and are swapped where it says so", () => {
+test("converts colours to theme classes or fixed colours, swapped when inverse", () => {
   expect(styleToCss({ foreground: 2, bold: true })).toEqual({ classes: "f2 bold", colors: undefined });
   expect(styleToCss({ background: 196 }).colors).toEqual({ "background-color": "rgb(255 0 0)" });
   expect(styleToCss({ foreground: "rgb(1 2 3)" }).colors).toEqual({ color: "rgb(1 2 3)" });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { getClearedBefore, toggleCleared } from "./clearedLogs";
 
-test("what was cleared is hidden in that log, until it is wanted again", () => {
+test("hides cleared lines of one log until it is toggled again", () => {
   toggleCleared("one", "web", 120);
   expect(getClearedBefore("one", "web")).toBe(120);
   expect(getClearedBefore("one", "")).toBe(0);
@@ -9,7 +9,7 @@ test("what was cleared is hidden in that log, until it is wanted again", () => {
   expect(getClearedBefore("one", "web")).toBe(0);
 });
 
-test("the next session, which counts its lines anew, hides nothing", () => {
+test("hides nothing in the next session", () => {
   toggleCleared("one", "web", 120);
   expect(getClearedBefore("two", "web")).toBe(0);
 });

@@ -7,7 +7,7 @@ describe("decorate", () => {
   const shown = (text: string, term: string) =>
     decorate(parseAnsi(text), highlightRegex(term)).map(({ text, isMatch, href }) => [text, isMatch, href]);
 
-  test("marks what is searched, without regard to case, also across colours", () => {
+  test("highlights matches without regard to case and across colours", () => {
     expect(shown("one TWO one", "two")).toEqual([
       ["one ", false, undefined],
       ["TWO", true, undefined],
@@ -17,7 +17,7 @@ describe("decorate", () => {
     expect(pieces.filter(([, marked]) => marked).map(([text]) => text)).toEqual(["fo", "o"]);
   });
 
-  test("a regular expression stands between slashes; a wrong one marks nothing", () => {
+  test("treats a term between slashes as a regular expression; an invalid one matches nothing", () => {
     expect(shown("a1b22", "/\\d+/").filter(([, marked]) => marked)).toHaveLength(2);
     expect(shown("a(b", "/(/")).toEqual([["a(b", false, undefined]]);
     expect(shown("a(b", "(")[1]).toEqual(["(", true, undefined]);
@@ -25,7 +25,7 @@ describe("decorate", () => {
     expect(shown("abc", "/x*/")).toEqual([["abc", false, undefined]]);
   });
 
-  test("addresses are links, without the sentence around them", () => {
+  test("turns URLs into links, without the punctuation around them", () => {
     const found = (text: string) => findLinks(text).map(({ from, to }) => text.slice(from, to));
     expect(found("see http://localhost:8080/a?b=c#d.")).toEqual(["http://localhost:8080/a?b=c#d"]);
     expect(found("(https://x.example/a_(b)) and 'http://y'")).toEqual([

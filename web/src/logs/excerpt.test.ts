@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { excerpt, EXPAND_STEP, INITIAL_LENGTH } from "./excerpt";
 
-describe("an excerpt of a long line", () => {
+describe("excerpt of a long line", () => {
   const long = `${"a".repeat(50_000)}Needle${"b".repeat(50_000)}`;
 
-  test("is its beginning, then more of it", () => {
+  test("starts with the beginning and grows when expanded", () => {
     expect(excerpt("short", "", 0)).toEqual({ text: "short", before: 0, after: 0 });
     expect(excerpt(long, "", 0)).toMatchObject({ before: 0, after: long.length - INITIAL_LENGTH });
     expect(excerpt(long, "", 1).text).toBe(long);
@@ -16,7 +16,7 @@ describe("an excerpt of a long line", () => {
     });
   });
 
-  test("has what is sought in it", () => {
+  test("contains the match", () => {
     const { text, before, after } = excerpt(long, "needle", 0);
     expect(text).toContain("Needle");
     expect(before).toBe(49_960);

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import type { Line } from "../generated/protocol";
 import { parseJsonLine } from "./jsonLine";
 
-describe("a JSON line", () => {
+describe("JSON line", () => {
   const of = (text: string) => parseJsonLine({ text } as Line);
 
-  test("has a message, a level and fields", () => {
+  test("is parsed into message, level and fields", () => {
     const found = of('{"ts":1,"level":"error","msg":"no","request":{"path":"/a","n":[1]},"ok":true}');
     expect(found).toMatchObject({ level: "error", message: "no" });
     expect(found?.otherFields).toEqual([
@@ -16,7 +16,7 @@ describe("a JSON line", () => {
     expect(found?.fields).toHaveLength(6);
   });
 
-  test("is one only if all of it is", () => {
+  test("is recognized only if the whole line is an object", () => {
     for (const text of ["{", "{}", "[1]", 'x {"a":1}', '{"a":1} x', "{a:1}", "plain"]) {
       expect(of(text)).toBeUndefined();
     }

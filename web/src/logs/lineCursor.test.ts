@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Line } from "../generated/protocol";
 import { nextCursorIndex } from "./lineCursor";
 
-test("a step goes from the current line, or begins with what is in sight", () => {
+test("moves from the current line, or starts at a visible one", () => {
   const rows = [3, 5, 8, 9].map((seq) => ({ seq }) as Line);
   const seen = { first: 5, last: 9 };
   expect(nextCursorIndex(rows, 8, seen, 1)).toBe(3);

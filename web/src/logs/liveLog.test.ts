@@ -2,15 +2,15 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Line, PageMessage } from "../generated/protocol";
 import { LiveLog, logDownloadUrl } from "./liveLog";
 
-test("cleared lines are neither copied nor downloaded", () => {
+test("download URLs leave out cleared lines", () => {
   expect(logDownloadUrl("text=a", 0, "a b")).toBe("/api/logs?format=text&download=a%20b&text=a");
   expect(logDownloadUrl("", 12, "all.log")).toBe("/api/logs?format=text&download=all.log&from=12");
 });
 
-describe("the log of a session", () => {
+describe("live log", () => {
   afterEach(() => vi.unstubAllGlobals());
 
-  test("is followed on from where it was when the connection was lost", () => {
+  test("continues with the next line after a reconnect", () => {
     const sent: PageMessage[] = [];
     let there = true;
     const log = new LiveLog((message) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { logActions, registerLogActions } from "./logActions";
 
-test("what a log offers goes with it, unless another one has come", () => {
+test("unregisters the actions of a log, unless another log replaced them", () => {
   const [one, other] = [() => {}, () => {}];
   const end = registerLogActions({ follow: one });
   const endOther = registerLogActions({ follow: other });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { allLines, errorQuery, filterFromUrl, filterToUrl, logQuery, matchQuery } from "./logFilter";
 
-describe("a filter", () => {
+describe("log filter", () => {
   const filter = {
     ...allLines,
     resources: ["a b", "c"],
@@ -11,7 +11,7 @@ describe("a filter", () => {
     fields: ["status=500"],
   };
 
-  test("is asked of the session", () => {
+  test("is converted to a query", () => {
     expect(logQuery(allLines)).toBe("");
     expect(logQuery(filter)).toBe(
       "resource=a+b&resource=c&source=build&level=warn&level=error&field=status%3D500&text=x%26y",
@@ -23,7 +23,7 @@ describe("a filter", () => {
     expect(errorQuery({ ...allLines, resources: ["a"] })).toBe("resource=a&level=error");
   });
 
-  test("goes into the address and comes back", () => {
+  test("survives a round trip through the URL", () => {
     expect(filterFromUrl(`?${filterToUrl(filter, false)}`, [])).toEqual(filter);
     expect(filterFromUrl("?level=loud&source=pod&r=x", ["web"])).toEqual({ ...allLines, resources: ["web"] });
     const warnings = { ...allLines, level: "warnings" as const };

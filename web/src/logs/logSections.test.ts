@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { labelSections } from "./logSections";
 
-test("sections are called what people call them", () => {
+test("labels sections by pod, container and server run", () => {
   const words = labelSections("web:deployment", [
     "pod:web:deployment:web-1",
     "pod:web:deployment:web-1:app",

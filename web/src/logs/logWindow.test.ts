@@ -76,8 +76,8 @@ class Fake implements LogSource {
 
 const ends = (window: LogWindow) => [window.rows[0]?.seq, window.rows.at(-1)?.seq];
 
-describe("a window", () => {
-  test("opens at the end, follows, and goes back to the beginning in steps", async () => {
+describe("log window", () => {
+  test("opens at the end, follows the log, and loads back to the start", async () => {
     const source = new Fake(20_000);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
@@ -96,7 +96,7 @@ describe("a window", () => {
     expect(source.followedFrom).toBe(20_003);
   });
 
-  test("opens anywhere with what is around", async () => {
+  test("opens at a line with the lines around it", async () => {
     const window = new LogWindow(new Fake(1_000_000), "", 0);
     await window.openAt(500_000);
     const at = findRowIndex(window.rows, 500_000);
@@ -105,7 +105,7 @@ describe("a window", () => {
     expect(window.rows.length - at).toBeGreaterThan(100);
   });
 
-  test("goes on through what has nothing wanted", async () => {
+  test("continues through pages without matching lines", async () => {
     const source = new Fake(10_000, (seq) => seq % 1_000 === 7, 500);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
@@ -117,7 +117,7 @@ describe("a window", () => {
     expect(await window.find("", { before: 7 }, true)).toBeUndefined();
   });
 
-  test("holds no more than it may, whatever comes", async () => {
+  test("stays within its limits while the log grows", async () => {
     const source = new Fake(0);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
@@ -129,7 +129,7 @@ describe("a window", () => {
     expect(text).toBeLessThanOrEqual(MAX_TEXT);
   });
 
-  test("does not take away what is being read", async () => {
+  test("keeps old rows while the user reads them", async () => {
     const source = new Fake(1_000);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
@@ -142,7 +142,7 @@ describe("a window", () => {
     expect(window.rows.at(-1)?.seq).toBeGreaterThan(4_000);
   });
 
-  test("shows nothing from before it was cleared", async () => {
+  test("shows no cleared lines", async () => {
     const source = new Fake(100);
     const window = new LogWindow(source, "", 100);
     await window.openAtEnd();
@@ -152,7 +152,7 @@ describe("a window", () => {
     expect(await window.find("", { before: 100 }, true)).toBeUndefined();
   });
 
-  test("puts pieces of one line together, also over the edge of a page", async () => {
+  test("joins the pieces of a line, also across pages", async () => {
     const source = new Fake(PAGE_SIZE + 1);
     source.special.set(0, line(0, { text: "Name? ", open: true }));
     source.special.set(1, line(1, { text: "Ada", continues: true }));
@@ -164,7 +164,7 @@ describe("a window", () => {
     expect(window.rows.length).toBe(PAGE_SIZE);
   });
 
-  test("keeps what is read when lines behind it are passed over", async () => {
+  test("keeps its rows after a gap while the user reads old lines", async () => {
     const source = new Fake(10);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
@@ -178,7 +178,7 @@ describe("a window", () => {
     expect(ends(window)).toEqual([0, 9 + PAGE_SIZE]);
   });
 
-  test("starts anew behind a gap", async () => {
+  test("starts over after a gap while following", async () => {
     const source = new Fake(10);
     const window = new LogWindow(source, "", 0);
     await window.openAtEnd();
@@ -187,7 +187,7 @@ describe("a window", () => {
     expect(window.isAtStart).toBe(false);
   });
 
-  test("says why there is nothing, and does not ask again for what was refused", async () => {
+  test("reports a rejected query and does not retry it", async () => {
     const source = new Fake(0);
     const asked = vi.fn(async () => {
       throw new RejectedQueryError("unclosed group");
@@ -204,7 +204,7 @@ describe("a window", () => {
   });
 });
 
-describe("a window that gets no answer", () => {
+describe("log window without a response", () => {
   async function brokenAt(way: "before" | "from") {
     const source = new Fake(20_000);
     const window = new LogWindow(source, "", 0);
@@ -220,7 +220,7 @@ describe("a window that gets no answer", () => {
     return { window, asked, mended };
   }
 
-  test.each(["before", "after"] as const)("asks again by itself for what is %s", async (side) => {
+  test.each(["before", "after"] as const)("retries to load the lines %s the rows", async (side) => {
     const { window, asked, mended } = await brokenAt(side === "before" ? "before" : "from");
     const load = () => (side === "before" ? window.loadBefore() : window.loadAfter());
     const [first, last] = ends(window);
@@ -245,7 +245,7 @@ describe("a window that gets no answer", () => {
     expect(ends(window)).toEqual([(first ?? 0) - PAGE_SIZE, (last ?? 0) + PAGE_SIZE]);
   });
 
-  test("asks at once when somebody knows better, and stays where it is", async () => {
+  test("retries at once on request and keeps its rows", async () => {
     const { window, asked, mended } = await brokenAt("before");
     const [first] = ends(window);
     void window.loadBefore();

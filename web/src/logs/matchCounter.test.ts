@@ -15,7 +15,7 @@ function counter(end: { now: number }, step: number): LineCounter & { asked: num
   };
 }
 
-test("counts in steps, goes on as the log grows, and knows the place", async () => {
+test("counts in steps and while the log grows, and finds the current match", async () => {
   const end = { now: 1_000 };
   const source = counter(end, 300);
   const matches = new MatchCounter(source);
@@ -37,7 +37,7 @@ test("counts in steps, goes on as the log grows, and knows the place", async () 
   await vi.waitFor(() => expect(matches.total.value).toBe(1));
 });
 
-test("words", () => {
+test("summarizes position and total of matches", () => {
   expect(matchSummary(undefined, undefined)).toBe("");
   expect(matchSummary(undefined, 1)).toBe("1 match");
   expect(matchSummary(undefined, 0)).toBe("0 matches");

@@ -6,7 +6,7 @@ function labels(width: number, names: readonly string[]): string[] {
   return names.map((name) => column.label(name));
 }
 
-test("names that fit are shown whole, longer ones keep their beginning", () => {
+test("shows short names in full and the start of longer ones", () => {
   expect(labels(15, ["web", "fifteen-letters", "web-with-a-very-long-name"])).toEqual([
     "web",
     "fifteen-letters",
@@ -14,17 +14,17 @@ test("names that fit are shown whole, longer ones keep their beginning", () => {
   ]);
 });
 
-test("names with equal beginnings have different labels", () => {
+test("gives names with equal prefixes different labels", () => {
   const names = ["payments-service-api", "payments-service-worker", "payments-service-api"];
   expect(labels(15, names)).toEqual(["payments-servi…", "payment…-worker", "payments-servi…"]);
   expect(labels(8, names)).toEqual(["payment…", "pay…rker", "payment…"]);
 });
 
-test("wide letters count twice", () => {
+test("counts wide characters twice", () => {
   expect(labels(8, ["データベース", "データベーク"])).toEqual(["データ…", "デ…ーク"]);
 });
 
-test("every name has its own label that fits", () => {
+test("gives 500 similar names unique labels of the right width", () => {
   const names = Array.from(
     { length: 500 },
     (_, at) => `aaaaaaaaaaaa${String(at).padStart(4, "0")}bbbbbbbbbbbb`,
@@ -36,6 +36,6 @@ test("every name has its own label that fits", () => {
   }
 });
 
-test("labels are as long as the column of the screen", () => {
+test("chooses the label width by screen width", () => {
   expect([500, 680, 681, 900, 901].map(labelWidth)).toEqual([8, 8, 11, 11, 15]);
 });

@@ -7,7 +7,7 @@ function button(name: string, spec: Partial<UIButton["spec"]> = {}): UIButton {
   return { metadata: { name }, spec: { text: name, location, ...spec } };
 }
 
-test("start with what was chosen last, else with what they say", () => {
+test("inputs start with the last values, otherwise with the defaults", () => {
   const asked = button("a", {
     inputs: [
       { name: "who", text: { defaultValue: "Ada" } },
@@ -35,7 +35,7 @@ test("start with what was chosen last, else with what they say", () => {
   expect(values[3]).toEqual({ name: "key", hidden: { value: "x" } });
 });
 
-test("ask only for what a person can say", () => {
+test("a form is needed only for visible inputs or a confirmation", () => {
   expect(needsForm(button("a"))).toBe(false);
   expect(needsForm(button("a", { inputs: [{ name: "h", hidden: { value: "" } }] }))).toBe(false);
   expect(needsForm(button("a", { requiresConfirmation: true }))).toBe(true);

@@ -7,7 +7,7 @@ function button(name: string, spec: Partial<UIButton["spec"]> = {}): UIButton {
   return { metadata: { name }, spec: { text: name, location, ...spec } };
 }
 
-test("are found by where they are shown", () => {
+test("finds buttons by location", () => {
   const buttons = new ButtonStore();
   const nav = { componentType: "Global", componentID: "nav" };
   buttons.apply({

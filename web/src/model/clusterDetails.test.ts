@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { conditionDetail, conditionIcon, describeContainer } from "./clusterDetails";
 
-test("containers in words", () => {
+test("describes the state of containers", () => {
   expect(describeContainer({ name: "a", ready: true, state: { running: {} } })).toBe("ready");
   expect(
     describeContainer({ name: "a", restarts: 3, state: { waiting: { reason: "CrashLoopBackOff" } } }),
@@ -19,7 +19,7 @@ test.each([
   ["ReplicaFailure", "False", "ok", "False"],
   ["Failed", "True", "error", "NotYet: one is missing"],
   ["Suspended", "True", "waiting", "NotYet: one is missing"],
-])("a condition %s that is %s is %s", (type, status, shape, words) => {
+])("condition %s that is %s has icon %s", (type, status, shape, words) => {
   const condition = { type, status, reason: "NotYet", message: "one is missing" };
   expect([conditionIcon(condition), conditionDetail(condition)]).toEqual([shape, words]);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { summarizeCluster } from "./clusterStatus";
 
-test("a cluster is told by its context and namespace, and whether it answers", () => {
+test("summarizes a cluster by context, namespace and connection state", () => {
   const metadata = { name: "default" };
   const connection = { kubernetes: { context: "kind-dev", namespace: "shop" } };
   expect(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { searchCommands } from "./commandSearch";
 
-test("commands are found by their words in any order", () => {
+test("finds commands by words in any order", () => {
   const run = () => {};
   const all = ["Update web now", "web", "Disable web", "Overview"].map((label) => ({ label, run }));
   const labels = (text: string) => searchCommands(all, text).map((command) => command.label);

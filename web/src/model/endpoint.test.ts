@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { endpointLabel, isWebPage, linkToSession, safeUrl } from "./endpoint";
 
-test("endpoints lead to pages and other programs, and run nothing here", () => {
+test("allows URLs of web pages and known programs only", () => {
   expect(safeUrl({ url: "http://localhost:8000" })).toBe("http://localhost:8000/");
   for (const url of ["vscode://file/src/main.go", "postgres://me@localhost:5432/db", "mongodb+srv://x/"]) {
     expect(safeUrl({ url })).toBe(url);
@@ -30,7 +30,7 @@ test("endpoints lead to pages and other programs, and run nothing here", () => {
   expect(endpointLabel({ url: "http://x/", name: "docs" })).toBe("docs");
 });
 
-test("a session is linked to only where it listens", () => {
+test("links to a session only at addresses where it listens", () => {
   const at = (hostname: string, protocol = "http:") => ({ protocol, hostname });
   const local = { link: "http://localhost:10351/?code=a", addresses: ["127.0.0.1", "::1"] };
   expect(linkToSession(local, at("localhost"))).toBe("http://localhost:10351/?code=a");

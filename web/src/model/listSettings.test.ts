@@ -12,7 +12,7 @@ import {
 
 beforeEach(() => readListSettings(""));
 
-test("filters and order are read from the address and written into it", () => {
+test("filters and order survive a round trip through the URL", () => {
   const said = "?filter=We+b&state=error&sort=-duration";
   readListSettings(said);
   expect(nameFilter.value).toBe("We b");
@@ -27,7 +27,7 @@ test("filters and order are read from the address and written into it", () => {
   expect(listSettingsQuery().toString()).toBe("");
 });
 
-test("groups are closed and opened one by one", () => {
+test("collapses and expands single groups", () => {
   toggleGroup("a");
   toggleGroup("b");
   toggleGroup("a");

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { keepErrorUntilOk, stateChanges } from "./notifications";
 import type { OverallStatus } from "./status";
 
-test("only turns are news", () => {
+test("reports only changes between failing and ok", () => {
   const of = (...pairs: [string, OverallStatus][]) => new Map(pairs);
   expect(stateChanges(of(), of(["a", "error"]))).toEqual([]);
   expect(stateChanges(of(["a", "ok"]), of(["a", "error"]))).toEqual([{ name: "a", failed: true }]);

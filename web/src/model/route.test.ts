@@ -49,7 +49,7 @@ function browser(address: string) {
 
 afterEach(() => vi.unstubAllGlobals());
 
-test("views are gone to, come back to, and say what they show in the address", () => {
+test("navigates forward and back, and keeps the query string", () => {
   const { past, back } = browser("/r/web/overview?term=a");
   const arrived = vi.fn();
   startRouting(arrived);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { clearSelection, selection, toggleAllSelected, toggleSelected } from "./selection";
 
-test("several are selected, one by one or all of a group", () => {
+test("selects single resources and whole groups", () => {
   toggleSelected("a");
   toggleAllSelected(["a", "b"]);
   expect([...selection.value]).toEqual(["a", "b"]);

@@ -6,7 +6,7 @@ import { Session, starredGroup } from "./session";
 const labels = (...names: string[]) => ({ labels: Object.fromEntries(names.map((name) => [name, name])) });
 
 describe("Session", () => {
-  test("changes are merged, removals removed", () => {
+  test("merges changes and removals", () => {
     const session = new Session();
     session.apply(
       stateMessage({
@@ -18,7 +18,7 @@ describe("Session", () => {
     expect(session.names.value).toEqual(["c", "b"]);
   });
 
-  test("a complete state replaces what was known", () => {
+  test("a complete state replaces all resources", () => {
     const session = new Session();
     session.apply(stateMessage({ complete: true, resources: [testResource("old"), testResource("kept")] }));
     const kept = session.resource("kept");
@@ -30,7 +30,7 @@ describe("Session", () => {
     expect(kept?.value.status.updateStatus).toBe("error");
   });
 
-  test("a status redraws its row and moves nothing", () => {
+  test("a changed status updates its row but not the layout", () => {
     const session = new Session();
     session.apply(stateMessage({ complete: true, resources: [testResource("a"), testResource("b")] }));
     let layouts = 0;
@@ -49,7 +49,7 @@ describe("Session", () => {
     expect([layouts, rows]).toEqual([1, 2]);
   });
 
-  test("labels that are called like groups of the page are groups of their own", () => {
+  test("labels named like built-in groups are separate groups", () => {
     const session = new Session();
     session.apply(
       stateMessage({
@@ -71,7 +71,7 @@ describe("Session", () => {
     expect(new Set(groups.map(({ key }) => key)).size).toBe(groups.length);
   });
 
-  test("groups by label: the Tiltfile first, the unlabelled last", () => {
+  test("groups by label, with the Tiltfile first and unlabelled resources last", () => {
     const session = new Session();
     session.apply(
       stateMessage({

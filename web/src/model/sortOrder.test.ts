@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { nextSortOrder, sortResources, tiltfileOrder } from "./sortOrder";
 import { testResource } from "./testData";
 
-test("rows are sorted by what needs attention", () => {
+test("sorts by name and by urgency of the status", () => {
   const all = new Map([
     ["b", testResource("b", { updateStatus: "ok" })],
     ["A", testResource("A", { updateStatus: "error" })],
@@ -19,7 +19,7 @@ test("rows are sorted by what needs attention", () => {
   expect(by({ column: "runtime", descending: false })).toEqual(["c", "b", "A"]);
 });
 
-test("rows are sorted by the newest and by the longest update", () => {
+test("sorts by the newest and by the longest update", () => {
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
   const built = (name: string, from: number, until: number) =>
     testResource(name, { buildHistory: [{ startTime: at(from), finishTime: at(until) }] });
@@ -33,7 +33,7 @@ test("rows are sorted by the newest and by the longest update", () => {
   expect(by("duration", true)).toEqual(["never", "late", "long"]);
 });
 
-test("each column sorts by the status that it shows", () => {
+test("sorts each status column by its own status", () => {
   const all = new Map(
     [
       testResource("fine", { updateStatus: "ok", runtimeStatus: "ok" }),

@@ -13,7 +13,7 @@ import {
 const updates: UpdateStatus[] = ["none", "pending", "in_progress", "ok", "error", "not_applicable"];
 const runtimes: RuntimeStatus[] = ["unknown", "ok", "pending", "error", "not_applicable", "none"];
 
-test("every status has its own word", () => {
+test("every status has a unique label", () => {
   const words = [
     ...updates.map((status) => updateStatus(testResource("a", { updateStatus: status })).label),
     ...runtimes.map((status) => runtimeStatus(testResource("a", { runtimeStatus: status })).label),
@@ -21,12 +21,12 @@ test("every status has its own word", () => {
   expect(new Set(words).size).toBe(words.length);
 });
 
-test("what differs in meaning differs in shape, not only in colour", () => {
+test("every update status has a unique shape", () => {
   const shapes = updates.map((status) => updateStatus(testResource("a", { updateStatus: status })).shape);
   expect(new Set(shapes).size).toBe(updates.length);
 });
 
-test("waiting says more where there is more to say", () => {
+test("pending updates are labelled queued or waiting", () => {
   expect(updateStatus(testResource("a", { updateStatus: "pending", queued: true })).label).toBe("Queued");
   expect(updateStatus(testResource("a", { hasPendingChanges: true }))).toEqual({
     shape: "waiting",
@@ -50,7 +50,7 @@ test.each<[UpdateStatus, RuntimeStatus, string]>([
   expect(overallStatus(testResource("a", { updateStatus: update, runtimeStatus: runtime }))).toBe(wanted);
 });
 
-test("a resource of an unreachable cluster is failing, and says what is unreachable", () => {
+test("a resource of an unreachable cluster is failing and labelled unreachable", () => {
   const annotations = { [annotation.unreachableCluster]: "default" };
   const lost = testResource("a", { updateStatus: "ok", runtimeStatus: "error" }, { annotations });
   expect(runtimeStatus(lost)).toEqual({ shape: "error", label: "Unreachable" });
@@ -58,7 +58,7 @@ test("a resource of an unreachable cluster is failing, and says what is unreacha
 });
 
 describe("messages", () => {
-  test("the last error, unless another update is under way", () => {
+  test("show the last error unless another update is running", () => {
     const failed = { buildHistory: [{ error: "exit 1", warnings: ["old"] }, { error: "before" }] };
     expect(resourceMessages(testResource("a", failed))).toEqual([
       { kind: "error", text: "exit 1" },
@@ -69,7 +69,7 @@ describe("messages", () => {
     ).toEqual(["warning"]);
   });
 
-  test("holds and causes come from annotations", () => {
+  test("show holds and causes from annotations", () => {
     const annotations = { [annotation.hold]: "waiting for db", [annotation.cause]: "changed: a.go" };
     expect(resourceMessages(testResource("a", {}, { annotations }))).toEqual([
       { kind: "hold", text: "waiting for db" },
@@ -80,7 +80,7 @@ describe("messages", () => {
     });
   });
 
-  test("what waits for a click as it was told to is no warning", () => {
+  test("a hold for a manual trigger is no warning", () => {
     const held = (hold: string) =>
       resourceMessages(testResource("a", {}, { annotations: { [annotation.hold]: hold } })).map(
         ({ kind }) => kind,
@@ -90,7 +90,7 @@ describe("messages", () => {
     expect(held("waiting for db (waiting for a trigger)")).toEqual(["hold"]);
   });
 
-  test("of a failed command it is said first how it ended", () => {
+  test("summaries of failed commands start with the exit status", () => {
     expect(summarizeMessage('Command "cat a/very/long/path" failed: exit status 3')).toBe(
       "exit status 3: cat a/very/long/path",
     );
@@ -107,13 +107,13 @@ describe("messages", () => {
     expect(summarizeMessage("Tiltfile:2:1: no such thing\n  | x")).toBe("Tiltfile:2:1: no such thing");
   });
 
-  test("a failing pod says why", () => {
+  test("show why a pod fails", () => {
     const status = { runtimeStatus: "error" as const, k8sResourceInfo: { podStatusMessage: "OOMKilled" } };
     expect(resourceMessages(testResource("a", status))).toEqual([{ kind: "error", text: "OOMKilled" }]);
   });
 });
 
-test("what was never started is not starting after a failed update", () => {
+test("a resource without a pod is not starting after a failed update", () => {
   const failed = { updateStatus: "error", runtimeStatus: "pending" } as const;
   expect(runtimeStatus(testResource("a", failed))).toEqual({ shape: "idle", label: "Not running" });
   const pod = { ...failed, k8sResourceInfo: { podName: "a-1" } };
@@ -121,7 +121,7 @@ test("what was never started is not starting after a failed update", () => {
   expect(runtimeStatus(testResource("a", { runtimeStatus: "pending" })).label).toBe("Starting");
 });
 
-test("kinds", () => {
+test("returns the kind of a resource", () => {
   expect(resourceKind(testResource("(Tiltfile)"))).toBe("Tiltfile");
   expect(resourceKind(testResource("a", { k8sResourceInfo: {} }))).toBe("Kubernetes");
   expect(resourceKind(testResource("a", { localResourceInfo: { isTest: true } }))).toBe("Test");

@@ -17,11 +17,11 @@ test.each([
   [59_700, "1 min"],
   [83_000, "1 min 23 s"],
   [3_720_000, "1 h 2 min"],
-])("%d ms are %s", (ms, words) => {
+])("formats %d ms as %s", (ms, words) => {
   expect(formatDuration(ms)).toBe(words);
 });
 
-test("times ago", () => {
+test("formats ages", () => {
   const then = "2026-11-15T12:00:00.000000Z";
   const after = (seconds: number) => formatAge(then, Date.parse(then) + seconds * 1000);
   expect([2, 30, 90, 7200, 200_000].map(after)).toEqual([
@@ -37,13 +37,13 @@ test("times ago", () => {
   expect(formatWholeSeconds(1_900)).toBe("1 s");
 });
 
-test("the time of day has two digits of each, where the reader is", () => {
+test("formats the time of day in the local time zone", () => {
   const at = new Date(2026, 10, 15, 4, 5, 6, 789);
   expect(formatTimeOfDay(at.toISOString())).toBe("04:05:06");
   expect(formatTimeOfDay("never")).toBe("");
 });
 
-test("a frozen clock shows ages as they were when the snapshot was made", () => {
+test("a frozen clock shows ages as of the snapshot", () => {
   freezeClock("2026-01-01T10:00:30Z");
   expect(formatAge("2026-01-01T10:00:00Z", now.value)).toBe("30 s ago");
   freezeClock("not a time");

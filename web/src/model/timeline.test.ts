@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { UpdateRecord } from "../generated/protocol";
 import { stageBars, timeRange } from "./timeline";
 
-describe("the timeline", () => {
+describe("timeline", () => {
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
   const update: UpdateRecord = {
     update: 1,
@@ -16,13 +16,13 @@ describe("the timeline", () => {
     ] as UpdateRecord["stages"],
   };
 
-  test("is to scale, with what follows the update", () => {
+  test("scales stages, including those after the update", () => {
     const [build, ready] = stageBars(update, 0);
     expect(build).toMatchObject({ label: "build web", left: 0, width: 0.5, milliseconds: 4000 });
     expect(ready).toMatchObject({ label: "ready", left: 0.75, width: 0.25, running: false });
   });
 
-  test("goes on to now while something runs", () => {
+  test("extends running stages to the current time", () => {
     const running = {
       ...update,
       end: null,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { testResource } from "./testData";
 import { canCancel, triggerButtonState } from "./triggerButton";
 
-test("the trigger button says what a click does", () => {
+test("the text says what a click does", () => {
   const words = (status: Parameters<typeof testResource>[1]) =>
     triggerButtonState(testResource("web", status)).text;
   expect(words({ lastDeployTime: "2026-11-15T19:51:53.000001Z" })).toBe("Update now");
@@ -12,14 +12,14 @@ test("the trigger button says what a click does", () => {
   expect(words({ updateStatus: "none" })).toBe("Start");
 });
 
-test("what runs or was asked for can be cancelled", () => {
+test("running and queued updates can be cancelled", () => {
   const cancellable = (status: Parameters<typeof testResource>[1]) => canCancel(testResource("web", status));
   expect(cancellable({ currentBuild: { startTime: null } })).toBe(true);
   expect(cancellable({ queued: true })).toBe(true);
   expect(cancellable({ hasPendingChanges: true })).toBe(false);
 });
 
-test("only what waits for a hand stands out", () => {
+test("only a resource that waits for a manual trigger is highlighted", () => {
   const due = (status: Parameters<typeof testResource>[1]) =>
     triggerButtonState(testResource("web", status)).isHighlighted;
   expect(due({ hasPendingChanges: true, triggerMode: 0 })).toBe(false);
@@ -28,7 +28,7 @@ test("only what waits for a hand stands out", () => {
   expect(due({})).toBe(false);
 });
 
-test("a star says that saved changes wait for a click", () => {
+test("hasChanges is true when changes wait for a manual trigger", () => {
   const changed = (status: Parameters<typeof testResource>[1]) =>
     triggerButtonState(testResource("web", status)).hasChanges;
   expect(changed({ hasPendingChanges: true, triggerMode: 1 })).toBe(true);
