@@ -6,11 +6,11 @@ import { RewritingProxy } from "./proxy";
 
 test.use({ tiltfile: "local_resource('hello', cmd='echo hello')\n" });
 
-test("a browser without a cookie is asked to sign in, and does with a link", async ({ lilt, browser }) => {
+test("asks a browser without a cookie to sign in, and accepts a link", async ({ lilt, browser }) => {
   const context = await browser.newContext();
   const page = await context.newPage();
-  const answer = await page.goto(`${lilt.address}/r/hello/overview?term=hello&level=info`);
-  expect(answer?.status()).toBe(401);
+  const response = await page.goto(`${lilt.address}/r/hello/overview?term=hello&level=info`);
+  expect(response?.status()).toBe(401);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Sign in to this lilt session");
   expect(await violations(page, "sign in")).toEqual([]);
   await page.getByLabel("Or paste the link").fill("wrong");
@@ -18,16 +18,16 @@ test("a browser without a cookie is asked to sign in, and does with a link", asy
   await expect(page.getByRole("alert")).toHaveText("That link is not one of this session.");
   await page.getByLabel("Or paste the link").fill(lilt.link());
   await page.getByRole("button", { name: "Continue" }).click();
-  // It leads on to what was asked for.
+  // The sign-in leads on to the requested page.
   await expect(page.getByRole("log").locator("mark").first()).toHaveText("hello");
   expect(new URL(page.url()).pathname).toBe("/r/hello/overview");
-  // The code is not left in the address, and scripts do not see the cookie.
+  // The code does not stay in the URL, and scripts cannot read the cookie.
   expect(page.url()).not.toContain("code=");
   expect(await page.evaluate(() => document.cookie)).toBe("");
   await context.close();
 });
 
-test("a link works once, bookmarks work, with a kept token also in the next session", async ({
+test("a sign-in link works once, and a bookmark works in the next session with a kept token", async ({
   lilt,
   browser,
 }) => {
@@ -48,52 +48,55 @@ test("a link works once, bookmarks work, with a kept token also in the next sess
   await context.close();
 });
 
-test("an open page whose token was replaced asks to sign in", async ({ lilt, page, complaints }) => {
+test("asks an open page to sign in when the token was rotated", async ({ lilt, page, pageErrors }) => {
   await page.goto(`${lilt.address}/r/hello/overview`);
   await expect(page.getByRole("log")).toContainText("hello");
-  lilt.command("token", "--rotate");
+  lilt.runCommand("token", "--rotate");
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Sign in to this lilt session");
   await page.goto(lilt.link("/r/hello/overview"));
   await expect(page.getByRole("log")).toContainText("hello");
-  // The browser logs each refused request.
-  complaints.length = 0;
+  // The browser logs every refused request.
+  pageErrors.length = 0;
 });
 
-test("a link on another site's page leads in who was let in once", async ({ lilt, browser }) => {
+test("accepts a signed-in browser that follows a link on another site, but not its forms", async ({
+  lilt,
+  browser,
+}) => {
   const target = `${lilt.address}/r/hello/overview`;
-  // To a browser 127.0.0.1 is another site than localhost.
-  const elsewhere = createServer((_, response) => {
+  // For a browser, 127.0.0.1 is another site than localhost.
+  const otherSite = createServer((_, response) => {
     response.setHeader("content-type", "text/html");
     response.end(
       `<a href="${target}">our log</a> <form method="post" action="${lilt.address}/api/trigger"><button>Do</button></form>`,
     );
   });
-  await new Promise<void>((done) => elsewhere.listen(0, "127.0.0.1", done));
-  const address = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`;
+  await new Promise<void>((done) => otherSite.listen(0, "127.0.0.1", done));
+  const address = `http://127.0.0.1:${(otherSite.address() as AddressInfo).port}/`;
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(lilt.link());
   await page.goto(address);
   await page.getByRole("link", { name: "our log" }).click();
   await expect(page.getByRole("log")).toContainText("hello");
-  // What it sends by itself is refused.
+  // A form of another site is refused.
   await page.goto(address);
-  const [refused] = await Promise.all([
+  const [refusedResponse] = await Promise.all([
     page.waitForResponse((response) => response.url().endsWith("/api/trigger")),
     page.getByRole("button", { name: "Do" }).click(),
   ]);
-  expect(refused.status()).toBe(403);
+  expect(refusedResponse.status()).toBe(403);
   await context.close();
-  elsewhere.close();
+  otherSite.close();
 });
 
-test("behind a proxy that rewrites the host, the page says what to run", async ({ lilt, browser }) => {
+test("shows the command to run behind a proxy that rewrites the host", async ({ lilt, browser }) => {
   const proxy = await RewritingProxy.start();
   proxy.target = lilt.port;
   const context = await browser.newContext();
   const page = await context.newPage();
   const code = new URL(lilt.link()).searchParams.get("code");
-  // The page itself comes: a visit has no origin.
+  // The page itself loads: the request for it has no origin.
   await page.goto(`${proxy.address}/?code=${code}`);
   const banner = page.getByRole("alert");
   await expect(banner).toContainText("lilt refuses this page.");
@@ -102,7 +105,7 @@ test("behind a proxy that rewrites the host, the page says what to run", async (
   await expect(page.getByText("No connection to lilt.")).toHaveCount(0);
   expect(await violations(page, "a refused page")).toEqual([]);
 
-  // What it says helps.
+  // The suggested option works.
   const allowed = await Lilt.start("local_resource('hello', cmd='echo hello')\n", {
     variables: { LILT_ALLOWED_HOSTS: `127.0.0.1:${proxy.port}` },
   });
@@ -111,6 +114,6 @@ test("behind a proxy that rewrites the host, the page says what to run", async (
   await expect(page.locator('tr[data-resource="hello"]')).toContainText("Up to date");
   await expect(banner).toHaveCount(0);
   await context.close();
-  await allowed.end();
-  proxy.end();
+  await allowed.stop();
+  proxy.stop();
 });

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { violations } from "./axe";
-import { Namespace } from "./bed";
-import { expect, freePort, Lilt, row, test as base } from "./lilt";
-import { Viewer } from "./viewer";
+import { TestNamespace } from "./testbed";
+import { expect, findFreePort, Lilt, row, test as base } from "./lilt";
+import { SnapshotViewer } from "./snapshotViewer";
 
 const YAML = `
 apiVersion: v1
@@ -44,30 +44,30 @@ spec:
 
 let count = 0;
 
-/** A session that deploys to the bed. */
+/** A session that deploys to the test bed. */
 const test = base.extend<{ inCluster: Lilt }>({
   inCluster: async ({ context }, use) => {
-    const namespace = new Namespace(`page-${process.pid}-${++count}`);
-    const port = await freePort();
-    // Somebody else listens there.
-    const other = createServer().listen(0, "127.0.0.1");
-    await once(other, "listening");
-    const taken = (other.address() as AddressInfo).port;
+    const namespace = new TestNamespace(`page-${process.pid}-${++count}`);
+    const port = await findFreePort();
+    // Another process listens on this port.
+    const otherServer = createServer().listen(0, "127.0.0.1");
+    await once(otherServer, "listening");
+    const usedPort = (otherServer.address() as AddressInfo).port;
     const tiltfile = `
 allow_k8s_contexts(k8s_context())
 k8s_yaml('all.yaml')
-k8s_resource('web', port_forwards=['${port}:8080', '${taken}:8081'], objects=['login:secret'])
+k8s_resource('web', port_forwards=['${port}:8080', '${usedPort}:8081'], objects=['login:secret'])
 `;
     const lilt = await Lilt.start(tiltfile, { files: { "all.yaml": YAML }, variables: namespace.variables });
-    await lilt.admit(context);
+    await lilt.signIn(context);
     await use(lilt);
-    await lilt.end();
-    other.close();
-    namespace.end();
+    await lilt.stop();
+    otherServer.close();
+    namespace.delete();
   },
 });
 
-test("a resource in the cluster is shown with pods, containers, events and forwards", async ({
+test("shows pods, containers, events and port forwards of a resource in the cluster", async ({
   inCluster: lilt,
   page,
 }) => {
@@ -90,7 +90,7 @@ test("a resource in the cluster is shown with pods, containers, events and forwa
   await expect(forwards).toContainText("→ 8080 open");
   await expect(forwards.locator("li", { hasText: "→ 8081" })).toContainText(/in use/i);
   const events = panel.getByRole("region", { name: "Events" });
-  // The oldest is the last of them, behind a button as soon as there are more than a few.
+  // The oldest event comes last, behind a button if there are more than a few.
   await expect(events).toContainText("Started");
   await expect(async () => {
     const all = events.getByRole("button", { name: /^All \d+ events$/ });
@@ -100,22 +100,22 @@ test("a resource in the cluster is shown with pods, containers, events and forwa
   await expect(events).toContainText("pod/web-");
   expect(await violations(page, "in the cluster")).toEqual([]);
   await page.emulateMedia({ colorScheme: "dark" });
-  expect(await violations(page, "in the cluster", { onlyColors: true })).toEqual([]);
+  expect(await violations(page, "in the cluster", { colorsOnly: true })).toEqual([]);
   await page.emulateMedia({ colorScheme: "light" });
 
-  // What followed the deployment, in order and to scale.
+  // Stages after the deployment, in order and to scale.
   await page.getByRole("button", { name: "Why and when" }).click();
   const bars = page.getByRole("list", { name: "Updates, newest first" }).locator("> li").last();
-  const lefts: number[] = [];
+  const positions: number[] = [];
   for (const stage of ["deploy", "schedule", "pull", "start", "ready"]) {
     const bar = bars.locator(`.bar.${stage}`).first();
     await expect(bar).toBeAttached();
-    lefts.push((await bar.boundingBox())?.x ?? NaN);
+    positions.push((await bar.boundingBox())?.x ?? NaN);
   }
-  expect([...lefts].sort((one, other) => one - other)).toEqual(lefts);
+  expect([...positions].sort((a, b) => a - b)).toEqual(positions);
   await page.getByRole("button", { name: "Why and when" }).click();
 
-  // The log of one container alone.
+  // The log of a single container.
   const log = page.getByRole("log");
   await expect(log).toContainText("main says hello");
   await expect(log).toContainText("side says hello");
@@ -129,29 +129,31 @@ test("a resource in the cluster is shown with pods, containers, events and forwa
   await expect(page).toHaveURL(/span=pod/);
   await sections.selectOption("");
 
-  // Neither page nor snapshot tell a secret.
+  // Neither the page nor the snapshot contains the secret.
   await expect(log).toContainText("the password is [redacted secret login:password]");
   const saved = await page.request.get(`${lilt.address}/api/snapshot`);
   const text = await saved.text();
   expect(text).toContain("main says hello");
   expect(text).not.toContain("swordfish");
 
-  // And the snapshot shows what the page has shown.
+  // The snapshot shows what the page showed.
   lilt.write("saved.json", text);
-  const viewer = await Viewer.start(lilt, "saved.json");
+  const viewer = await SnapshotViewer.start(lilt, "saved.json");
   const other = await page.context().newPage();
   await other.goto(viewer.link);
   await other.goto(`${viewer.address}/r/web/overview`);
   await other.getByRole("button", { name: "In the cluster" }).click();
-  const kept = other.getByRole("region", { name: "In the cluster" });
-  await expect(kept.getByRole("region", { name: /^Pod web-/ })).toContainText("side ready");
-  await expect(kept.getByRole("list", { name: "Conditions of web:deployment" })).toContainText("Available");
-  await expect(kept.getByRole("region", { name: "Port forwards" })).toContainText("→ 8080 open");
-  await expect(kept.getByRole("region", { name: "Events" })).toContainText("Scheduled");
+  const snapshotPanel = other.getByRole("region", { name: "In the cluster" });
+  await expect(snapshotPanel.getByRole("region", { name: /^Pod web-/ })).toContainText("side ready");
+  await expect(snapshotPanel.getByRole("list", { name: "Conditions of web:deployment" })).toContainText(
+    "Available",
+  );
+  await expect(snapshotPanel.getByRole("region", { name: "Port forwards" })).toContainText("→ 8080 open");
+  await expect(snapshotPanel.getByRole("region", { name: "Events" })).toContainText("Scheduled");
   await other.close();
-  await viewer.end();
+  await viewer.stop();
 
-  // What is wrong is told in the row and by the event behind it.
+  // A problem is shown in the row and by its event.
   await page.getByRole("link", { name: "Overview", exact: true }).click();
   await expect(row(page, "broken").locator(".message")).toContainText(/image/i, { timeout: 60_000 });
   await row(page, "broken").getByRole("link", { name: "broken" }).click();

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { Locator, WebSocketRoute } from "@playwright/test";
 import { expect, row, test } from "./lilt";
 
-// Nothing that is served: who kills a session outright leaves its processes behind.
+// No server process: killing a session leaves its processes behind.
 test.use({ tiltfile: "local_resource('hello', cmd='echo first session')\n" });
 
-test("a lost connection is shown and heals without a reload", async ({ lilt, page }) => {
+test("shows a lost connection and reconnects without a reload", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
   await page.evaluate(() => Object.assign(window, { sameDocument: true }));
@@ -18,7 +18,7 @@ test("a lost connection is shown and heals without a reload", async ({ lilt, pag
   await expect(page.getByRole("alert")).toContainText("No connection to lilt");
   await expect(page).toHaveTitle(/^⚠/);
   await expect(icon).toHaveAttribute("href", /^data:image/);
-  // What one reads stays where it is.
+  // Rows stay where they are.
   expect(await row(page, "hello").boundingBox()).toEqual(before);
   await expect(page.locator("[data-connection]")).toHaveText("Disconnected");
   await expect(row(page, "hello")).toBeVisible();
@@ -39,10 +39,7 @@ test("a lost connection is shown and heals without a reload", async ({ lilt, pag
   expect(await page.evaluate(() => "sameDocument" in window)).toBe(true);
 });
 
-test("without a connection nothing is covered, and nothing looks as if it were still known", async ({
-  lilt,
-  page,
-}) => {
+test("covers no row and stops the clock without a connection", async ({ lilt, page }) => {
   const many = Array.from({ length: 30 }, (_, at) => `local_resource('r${at}', cmd='seq 1 40')\n`);
   lilt.write("Tiltfile", many.join(""));
   await page.goto(`${lilt.address}/`);
@@ -50,19 +47,19 @@ test("without a connection nothing is covered, and nothing looks as if it were s
   await lilt.kill();
   const banner = page.getByRole("alert");
   await expect(banner).toBeVisible();
-  const clear = async (what: Locator) => {
-    const [box, over] = [await what.boundingBox(), await banner.boundingBox()];
-    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(over?.y ?? 0);
+  const expectAboveBanner = async (what: Locator) => {
+    const [box, bannerBox] = [await what.boundingBox(), await banner.boundingBox()];
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(bannerBox?.y ?? 0);
   };
   await page.locator("main.overview").evaluate((main) => main.scrollTo(0, main.scrollHeight));
-  await clear(row(page, "r29"));
-  // Times stand still: the page knows nothing of the time since.
-  const said = await row(page, "r29").locator("time").textContent();
+  await expectAboveBanner(row(page, "r29"));
+  // The clock stands still, because ages may be wrong without a connection.
+  const shownAge = await row(page, "r29").locator("time").textContent();
   await page.waitForFunction(() => performance.now() > 7_000);
-  expect(await row(page, "r29").locator("time").textContent()).toBe(said);
+  expect(await row(page, "r29").locator("time").textContent()).toBe(shownAge);
 });
 
-test("without a connection the newest line is in sight", async ({ lilt, page }) => {
+test("keeps the newest line visible without a connection", async ({ lilt, page }) => {
   lilt.write("Tiltfile", "local_resource('hello', cmd='seq 1 400')\n");
   await page.goto(`${lilt.address}/r/hello/overview`);
   const newest = page.getByRole("log").locator(".line").last();
@@ -74,7 +71,7 @@ test("without a connection the newest line is in sight", async ({ lilt, page }) 
   expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(over?.y ?? 0);
 });
 
-test("what was cleared in one session hides nothing of the next", async ({ lilt, page }) => {
+test("shows the log of the next session after the log was cleared", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/hello/overview`);
   const log = page.getByRole("log");
   await expect(log).toContainText("first session");
@@ -87,72 +84,75 @@ test("what was cleared in one session hides nothing of the next", async ({ lilt,
   await expect(page.getByRole("button", { name: "Clear", exact: true })).toBeVisible();
 });
 
-test("another lilt brings its own page", async ({ lilt, page }) => {
+test("reloads the page when the version of lilt changes", async ({ lilt, page }) => {
   let version = "";
   const sockets: WebSocketRoute[] = [];
   await page.routeWebSocket(/\/ws$/, (socket) => {
     sockets.push(socket);
     socket.connectToServer().onMessage((message) => {
-      const said = JSON.parse(String(message));
-      if (said.type === "hello" && version !== "") said.version = version;
-      socket.send(JSON.stringify(said));
+      const data = JSON.parse(String(message));
+      if (data.type === "hello" && version !== "") data.version = version;
+      socket.send(JSON.stringify(data));
     });
   });
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
   await page.evaluate(() => Object.assign(window, { sameDocument: true }));
-  // The same one again is no reason.
+  // The same version is no reason to reload.
   await sockets.at(-1)?.close();
   await expect.poll(() => sockets.length).toBe(2);
   await expect(page.locator("[data-connection=open]")).toBeVisible();
   expect(await page.evaluate(() => "sameDocument" in window)).toBe(true);
   version = "99.0.0";
   await sockets.at(-1)?.close();
-  // Survives the navigation that it waits for, unlike a poll.
+  // Survives the navigation that it waits for, unlike `expect.poll`.
   await page.waitForFunction(() => !("sameDocument" in window));
   await expect(row(page, "hello")).toContainText("Up to date");
   await expect(page.locator(".version")).toHaveText("99.0.0");
 });
 
-test("an ended session says goodbye", async ({ lilt, page }) => {
+test("shows a lost connection when the session ends", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toBeVisible();
   await lilt.kill("SIGTERM");
   await expect(page.getByRole("alert")).toContainText("No connection to lilt");
 });
 
-test("a connection that is there but silent is given up, and comes back", async ({ lilt, page }) => {
-  let hangs = false;
-  // As when the session hangs or a tunnel drops it: nobody closes anything.
+test("drops a silent connection and reconnects", async ({ lilt, page }) => {
+  let isSilent = false;
+  // As when the session hangs or a tunnel drops the connection: no side closes it.
   await page.routeWebSocket(/\/ws$/, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((message) => {
-      if (!hangs) socket.send(message);
+      if (!isSilent) socket.send(message);
     });
-    if (!hangs) socket.send(JSON.stringify({ type: "tick" }));
+    if (!isSilent) socket.send(JSON.stringify({ type: "tick" }));
   });
   await page.clock.install();
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
-  hangs = true;
+  isSilent = true;
   await page.clock.fastForward(14_000);
   await expect(page.locator("[data-connection=open]")).toBeVisible();
   await page.clock.fastForward(2_000);
   await expect(page.getByRole("alert")).toContainText("No connection to lilt");
   await page.getByRole("button", { name: "Update hello now" }).click();
   await expect(page.locator(".toast")).toContainText("was not triggered");
-  hangs = false;
+  isSilent = false;
   await page.clock.fastForward(20_000);
   await expect(page.locator("[data-connection=open]")).toBeVisible();
   await expect(page.getByRole("alert")).toHaveCount(0);
 });
 
-test("a session that hangs is told, and goes on without a reload", async ({ lilt, page }) => {
+test("shows a lost connection while the session hangs, and continues without a reload", async ({
+  lilt,
+  page,
+}) => {
   await page.clock.install();
   const [socket] = await Promise.all([page.waitForEvent("websocket"), page.goto(`${lilt.address}/`)]);
   await expect(row(page, "hello")).toContainText("Up to date");
   await page.evaluate(() => Object.assign(window, { sameDocument: true }));
-  // Its silence means something once it has said that it is there.
+  // Silence means something only after the first tick.
   await socket.waitForEvent("framereceived", ({ payload }) => String(payload).includes('"tick"'));
   lilt.signal("SIGSTOP");
   await page.clock.fastForward(16_000);
@@ -170,12 +170,12 @@ test("a session that hangs is told, and goes on without a reload", async ({ lilt
   expect(await page.evaluate(() => "sameDocument" in window)).toBe(true);
 });
 
-test("a session that has failed as a whole says why, and what was there stays", async ({ lilt, page }) => {
+test("shows a fatal error of the session and keeps the resources", async ({ lilt, page }) => {
   await page.routeWebSocket(/\/ws$/, (socket) => {
     socket.connectToServer().onMessage((message) => {
-      const said = JSON.parse(String(message));
-      if (said.session) said.session.status.fatalError = "the disk is <b>full</b>";
-      socket.send(JSON.stringify(said));
+      const data = JSON.parse(String(message));
+      if (data.session) data.session.status.fatalError = "the disk is <b>full</b>";
+      socket.send(JSON.stringify(data));
     });
   });
   await page.goto(`${lilt.address}/`);
@@ -183,14 +183,14 @@ test("a session that has failed as a whole says why, and what was there stays", 
   await expect(row(page, "hello")).toContainText("Up to date");
 });
 
-test("a session with another token asks for it", async ({ lilt, page, complaints }) => {
+test("asks to sign in when the session has a new token", async ({ lilt, page, pageErrors }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
   await lilt.kill("SIGTERM");
   rmSync(join(lilt.folder, ".dev/tokens"), { recursive: true });
   await lilt.up();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("Sign in to this lilt session");
-  // The browser itself tells that it was refused.
-  expect(complaints.filter((words) => !/40[13]/.test(words))).toEqual([]);
-  complaints.length = 0;
+  // The browser logs the refused requests.
+  expect(pageErrors.filter((text) => !/40[13]/.test(text))).toEqual([]);
+  pageErrors.length = 0;
 });

@@ -1,8 +1,8 @@
-/** Everything by keys, also what is in the lines of a log. */
+/** Everything can be done by keyboard, including the contents of log lines. */
 
 import { expect, row, test } from "./lilt";
 
-test.describe("in a log", () => {
+test.describe("log", () => {
   test.use({
     tiltfile: `
 local_resource('json', cmd="""printf '%s\\\\n' 'see http://localhost:1/there' '{"level":"error","msg":"broke","request":{"path":"/a"}}' plain""")
@@ -10,7 +10,7 @@ local_resource('fails', cmd='echo trying; exit 3')
 `,
   });
 
-  test("lines are gone through, unfolded, linked to, and their addresses opened", async ({
+  test("moves through lines, expands them, copies links and reaches URLs by keyboard", async ({
     lilt,
     page,
     context,
@@ -24,13 +24,13 @@ local_resource('fails', cmd='echo trying; exit 3')
     await expect(page.locator(".toast")).toContainText("No line is chosen");
     await page.keyboard.press("ArrowUp");
     await expect(current).toContainText("plain");
-    // Those who listen hear it.
+    // Announced by screen readers.
     await expect(page.locator(".log-frame [role=status]")).toHaveText("plain");
     await page.keyboard.press("ArrowUp");
     await expect(current).toContainText("broke");
     await page.keyboard.press("Enter");
     await expect(current.locator(".fields")).toContainText("request.path");
-    // From its link and arrow to its fields.
+    // From the line's link and expand button to its fields.
     await page.keyboard.press("Tab");
     await expect(current.locator("a.time")).toBeFocused();
     for (let step = 0; step < 4; step++) await page.keyboard.press("Tab");
@@ -55,7 +55,7 @@ local_resource('fails', cmd='echo trying; exit 3')
     await expect(current.getByRole("link", { name: "http://localhost:1/there" })).toBeFocused();
   });
 
-  test("keys lead from view to view, to errors and matches, and switch what is shown", async ({
+  test("switches views, jumps to errors and matches, and changes display options by keyboard", async ({
     lilt,
     page,
   }) => {
@@ -99,7 +99,7 @@ local_resource('fails', cmd='echo trying; exit 3')
   });
 });
 
-test("keys of a single letter can be switched off, and stay so", async ({ lilt, page }) => {
+test("single-letter keys can be switched off, also after a reload", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toBeVisible();
   await page.keyboard.press("?");
@@ -112,20 +112,20 @@ test("keys of a single letter can be switched off, and stay so", async ({ lilt, 
   await page.keyboard.press("l");
   await expect(page.locator("main.overview")).toBeVisible();
   await expect(page.getByRole("dialog")).toHaveCount(0);
-  // Others still work, and the way back is no key.
+  // Other shortcuts still work, and the help can be opened without one.
   await page.keyboard.press("Control+k");
   await expect(page.getByRole("dialog", { name: "Commands" })).toBeVisible();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Keys and help" }).click();
   await page.getByLabel("Keys of a single letter").check();
   await page.keyboard.press("Escape");
-  // The focus is where it was.
+  // The focus returns to where it was.
   await expect(page.getByRole("button", { name: "Keys and help" })).toBeFocused();
   await page.keyboard.press("l");
   await expect(page).toHaveURL(/\(all\)/);
 });
 
-test("menus close by Escape and by a click elsewhere, and nothing else happens", async ({ lilt, page }) => {
+test("closes menus on Escape and on a click elsewhere", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/(all)/overview`);
   for (const summary of [page.locator(".sessions summary"), page.locator(".log-toolbar summary")]) {
     const body = summary.locator("xpath=..").locator(".menu-body");
@@ -139,7 +139,7 @@ test("menus close by Escape and by a click elsewhere, and nothing else happens",
     await expect(body).toHaveCount(0);
   }
   await expect(page).toHaveURL(/\(all\)/);
-  // The names in it can be narrowed.
+  // The names in the menu can be filtered.
   await page.locator(".log-toolbar summary").click();
   await page.getByRole("searchbox", { name: "Filter these resources by name" }).fill("serv");
   await expect(page.locator(".menu-body").getByRole("checkbox")).toHaveCount(1);
@@ -147,7 +147,7 @@ test("menus close by Escape and by a click elsewhere, and nothing else happens",
   await expect(page.locator(".log-toolbar summary")).toHaveText("server");
 });
 
-test("endpoints are opened with Shift and their number", async ({ lilt, page, context }) => {
+test("opens endpoints with Shift and their number", async ({ lilt, page, context }) => {
   await page.goto(`${lilt.address}/r/server/overview`);
   await expect(page.getByRole("list", { name: "Endpoints" })).toBeVisible();
   await context.route("http://localhost:8123/**", (route) => route.fulfill({ body: "docs" }));
@@ -155,7 +155,7 @@ test("endpoints are opened with Shift and their number", async ({ lilt, page, co
   expect(opened.url()).toContain("8123");
 });
 
-test("the palette has all that can be done", async ({ lilt, page, context }) => {
+test("runs commands of all kinds in the command palette", async ({ lilt, page, context }) => {
   await context.route("http://localhost:8123/**", (route) => route.fulfill({ body: "docs" }));
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "broken")).toContainText("Update failed");
@@ -188,4 +188,32 @@ test("the palette has all that can be done", async ({ lilt, page, context }) => 
   await expect(page.getByRole("log")).toContainText("serving");
   const [log] = await Promise.all([page.waitForEvent("download"), choose("download the log")]);
   expect(log.suggestedFilename()).toBe("all.log");
+});
+
+test("Escape clears the log's filter, then leaves the field", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/r/hello/overview`);
+  const log = page.getByRole("log");
+  await expect(log).toContainText("hello from the build");
+  const box = page.getByRole("searchbox", { name: "Filter lines by text" });
+  await box.fill("nothing has this");
+  await expect(log).toContainText("No line matches.");
+  await page.keyboard.press("Escape");
+  await expect(box).toHaveValue("");
+  await expect(box).toBeFocused();
+  await expect(log).toContainText("hello from the build");
+  await page.keyboard.press("Escape");
+  await expect(box).not.toBeFocused();
+  await expect(page).toHaveURL(/\/r\/hello\/overview$/);
+});
+
+test("Escape on log lines clears the filter before it opens the overview", async ({ lilt, page }) => {
+  await page.goto(`${lilt.address}/r/hello/overview?term=nothing&level=error`);
+  const log = page.getByRole("log");
+  await expect(log).toContainText("No line matches.");
+  await log.focus();
+  await page.keyboard.press("Escape");
+  await expect(log).toContainText("hello from the build");
+  await expect(page).toHaveURL(/\/r\/hello\/overview$/);
+  await page.keyboard.press("Escape");
+  await expect(page.locator("main.overview")).toBeVisible();
 });

@@ -19,7 +19,7 @@ local_resource('after', cmd='echo after', resource_deps=['broken'], labels=['che
 local_resource('byhand', cmd='echo run >> runs; echo "run number $(wc -l < runs)"', auto_init=False, trigger_mode=TRIGGER_MODE_MANUAL)
 `;
 
-interface Beside {
+interface StartOptions {
   files?: Record<string, string>;
   variables?: NodeJS.ProcessEnv;
 }
@@ -34,31 +34,31 @@ export class Lilt {
     readonly environment: NodeJS.ProcessEnv,
   ) {}
 
-  static async start(tiltfile: string, { files = {}, variables = {} }: Beside = {}): Promise<Lilt> {
-    const lilt = await Lilt.#prepared(variables);
+  static async start(tiltfile: string, { files = {}, variables = {} }: StartOptions = {}): Promise<Lilt> {
+    const lilt = await Lilt.#create(variables);
     lilt.write("Tiltfile", tiltfile);
     for (const [name, text] of Object.entries(files)) lilt.write(name, text);
     await lilt.up();
     return lilt;
   }
 
-  /** In a copy of one of the projects in examples/. */
-  static async example(name: string, variables: NodeJS.ProcessEnv): Promise<Lilt> {
-    const lilt = await Lilt.#prepared(variables);
+  /** Starts in a copy of a project in examples/. */
+  static async startExample(name: string, variables: NodeJS.ProcessEnv): Promise<Lilt> {
+    const lilt = await Lilt.#create(variables);
     cpSync(join(import.meta.dirname, "../../examples", name), lilt.folder, { recursive: true });
     await lilt.up();
     return lilt;
   }
 
-  static async #prepared(variables: NodeJS.ProcessEnv): Promise<Lilt> {
+  static async #create(variables: NodeJS.ProcessEnv): Promise<Lilt> {
     const folder = mkdtempSync(join(tmpdir(), "lilt-e2e-"));
-    // Tokens are kept there, by port, so that a page stays signed in when a test restarts its session.
-    const kept = { TILT_DEV_DIR: join(folder, ".dev"), LILT_KEEP_TOKEN: "1" };
-    const environment = { ...process.env, ...kept, ...variables };
-    return new Lilt(folder, await freePort(), environment);
+    // Tokens are kept there by port, so that a page stays signed in when a test restarts its session.
+    const tokenEnvironment = { TILT_DEV_DIR: join(folder, ".dev"), LILT_KEEP_TOKEN: "1" };
+    const environment = { ...process.env, ...tokenEnvironment, ...variables };
+    return new Lilt(folder, await findFreePort(), environment);
   }
 
-  /** What it has printed. */
+  /** What lilt has printed. */
   get output(): string {
     return this.#output;
   }
@@ -67,25 +67,25 @@ export class Lilt {
     return `http://localhost:${this.port}`;
   }
 
-  /** For the header of scripts. */
+  /** The value of the `X-Tilt-Token` header. */
   get token(): string {
-    return this.command("token").trim();
+    return this.runCommand("token").trim();
   }
 
-  /** A new link, which lets a browser in once. */
+  /** Returns a new link, which signs a browser in once. */
   link(path = "/"): string {
-    const code = new URL(this.command("open", "--print").trim()).searchParams.get("code");
+    const code = new URL(this.runCommand("open", "--print").trim()).searchParams.get("code");
     return `${this.address}${path}${path.includes("?") ? "&" : "?"}code=${code}`;
   }
 
-  /** What a command that talks to this session prints. */
-  command(...words: string[]): string {
+  /** Runs a command against this session and returns its output. */
+  runCommand(...args: string[]): string {
     const options = { cwd: this.folder, env: this.environment, encoding: "utf8" } as const;
-    return execFileSync(binary, [...words, "--port", String(this.port)], options);
+    return execFileSync(binary, [...args, "--port", String(this.port)], options);
   }
 
   /** Signs a browser in. */
-  async admit(context: BrowserContext): Promise<void> {
+  async signIn(context: BrowserContext): Promise<void> {
     await context.request.get(this.link());
   }
 
@@ -93,7 +93,7 @@ export class Lilt {
     writeFileSync(join(this.folder, name), text);
   }
 
-  /** As somebody who changes a few words and saves. */
+  /** Replaces a text in a file, like somebody who edits and saves it. */
   edit(name: string, from: string, to: string): void {
     const text = this.read(name);
     if (!text?.includes(from)) throw new Error(`${name} has no ${from}`);
@@ -117,39 +117,39 @@ export class Lilt {
     let failure: string | undefined;
     child.once("error", (error) => (failure = error.message));
     const deadline = Date.now() + 20_000;
-    // The port may answer before the link to it is printed.
-    while (!(await this.#answers()) || !this.#output.includes("?code=")) {
+    // The port may respond before the link is printed.
+    while (!(await this.#responds()) || !this.#output.includes("?code=")) {
       if (child.exitCode !== null) failure = `exit code ${child.exitCode}`;
       if (failure !== undefined || Date.now() > deadline) {
         throw new Error(`lilt did not come up: ${failure ?? "no answer"}\n${this.#output}`);
       }
-      await new Promise((done) => setTimeout(done, 25));
+      await new Promise((resolve) => setTimeout(resolve, 25));
     }
   }
 
-  /** To stop it in its tracks, and let it go on. */
+  /** Sends a signal, for example to suspend lilt. */
   signal(signal: NodeJS.Signals): void {
     this.#process?.kill(signal);
   }
 
-  /** Without a goodbye, unless told otherwise. Waits for the end. */
+  /** Kills lilt, by default without a graceful shutdown, and waits for its exit. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((done) => child.once("exit", done));
     child.kill(signal);
-    // One that was stopped would not hear of it.
+    // A suspended process would not handle the signal.
     child.kill("SIGCONT");
     await ended;
   }
 
-  async end(): Promise<void> {
+  async stop(): Promise<void> {
     await this.kill("SIGTERM");
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async #answers(): Promise<boolean> {
+  async #responds(): Promise<boolean> {
     try {
       return (await fetch(`${this.address}/favicon.svg`)).ok;
     } catch {
@@ -158,13 +158,13 @@ export class Lilt {
   }
 }
 
-export async function freePort(): Promise<number> {
-  return new Promise((found, failed) => {
+export async function findFreePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
     const server = createServer();
-    server.once("error", failed);
+    server.once("error", reject);
     server.listen(0, "127.0.0.1", () => {
       const { port } = server.address() as AddressInfo;
-      server.close(() => found(port));
+      server.close(() => resolve(port));
     });
   });
 }
@@ -172,35 +172,35 @@ export async function freePort(): Promise<number> {
 interface Fixtures {
   tiltfile: string;
   lilt: Lilt;
-  /** Console errors and exceptions of the page: none, in any test. */
-  complaints: string[];
+  /** Console errors and exceptions of the page; every test fails if there are any. */
+  pageErrors: string[];
 }
 
 export const test = base.extend<Fixtures>({
   tiltfile: [TILTFILE, { option: true }],
   lilt: async ({ tiltfile, context }, use) => {
     const lilt = await Lilt.start(tiltfile);
-    await lilt.admit(context);
+    await lilt.signIn(context);
     await use(lilt);
-    // Questions that are on their way when a session ends stay without an answer.
+    // In-flight requests would fail when the session ends.
     await Promise.allSettled(context.pages().map((page) => page.goto("about:blank")));
-    await lilt.end();
+    await lilt.stop();
   },
-  complaints: [
+  pageErrors: [
     async ({ page }, use) => {
-      const complaints: string[] = [];
-      page.on("pageerror", (error) => complaints.push(error.message));
+      const pageErrors: string[] = [];
+      page.on("pageerror", (error) => pageErrors.push(error.message));
       page.on("console", (message) => {
-        // A refused connection is what the page is there to survive, and so is a network that changes, as with pods of other tests.
+        // The page must survive refused connections, and a changing network as with the pods of other tests.
         if (
           message.type() === "error" &&
           !/ERR_CONNECTION|ERR_NETWORK_CHANGED|WebSocket connection/.test(message.text())
         ) {
-          complaints.push(message.text());
+          pageErrors.push(message.text());
         }
       });
-      await use(complaints);
-      if (complaints.length > 0) throw new Error(`the page complained:\n${complaints.join("\n")}`);
+      await use(pageErrors);
+      if (pageErrors.length > 0) throw new Error(`errors of the page:\n${pageErrors.join("\n")}`);
     },
     { auto: true },
   ],

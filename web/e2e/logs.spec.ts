@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { expect, row, test } from "./lilt";
 
-test("a resource's address shows its log and nobody else's", async ({ lilt, page }) => {
+test("shows only the log of the resource in the URL", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/hello/overview`);
   const log = page.getByRole("log");
   await expect(log).toContainText("hello from the build");
   await expect(log).not.toContainText("serving");
-  // The escape sequences have become a colour.
+  // The escape sequences became a colour.
   await expect(log.locator(".f2", { hasText: /^hello$/ }).first()).toBeVisible();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("hello");
-  // Times are there if one wants them, and the choice is remembered.
+  // Times can be switched off, and the choice is saved.
   await expect(log.locator(".time").first()).toHaveText(/^\d\d:\d\d:\d\d$/);
   await page.getByLabel("Times", { exact: true }).uncheck();
   await expect(log.locator(".time").first()).toHaveText(/^#/);
@@ -20,10 +20,7 @@ test("a resource's address shows its log and nobody else's", async ({ lilt, page
   await expect(log.locator(".time").first()).toHaveText(/^\d\d:\d\d:\d\d$/);
 });
 
-test("letters are as large as one wants, and stay so; nothing lies over the lines", async ({
-  lilt,
-  page,
-}) => {
+test("keeps the chosen text size, and covers no lines", async ({ lilt, page }) => {
   await page.setViewportSize({ width: 1440, height: 300 });
   await page.goto(`${lilt.address}/r/(all)/overview`);
   const log = page.getByRole("log");
@@ -39,7 +36,7 @@ test("letters are as large as one wants, and stay so; nothing lies over the line
   await page.getByLabel("Size of letters").selectOption("Largest letters");
   await expect(line).toHaveCSS("font-size", "16px");
   expect((await line.boundingBox())?.height).toBe(20);
-  // What is wanted is in one row above the lines, the way to the end under them.
+  // The filters are in one row above the lines, and the follow button is below them.
   const tools = await page.locator(".log-toolbar").boundingBox();
   expect(tools?.height).toBeLessThan(60);
   await log.evaluate((element) => (element.scrollTop = 0));
@@ -50,7 +47,7 @@ test("letters are as large as one wants, and stay so; nothing lies over the line
   expect(button?.y).toBeGreaterThanOrEqual((box?.y ?? 0) + (box?.height ?? 0));
 });
 
-test("all logs say whose they are, and can be searched", async ({ lilt, page }) => {
+test("shows resource names in the log of all resources, and searches it", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/(all)/overview`);
   const log = page.getByRole("log");
   await expect(log.locator(".line", { hasText: "serving" }).locator(".resource-name").first()).toHaveText(
@@ -63,7 +60,7 @@ test("all logs say whose they are, and can be searched", async ({ lilt, page }) 
   await expect(log).toContainText("No line matches.");
 });
 
-test("back and forward go through the views", async ({ lilt, page }) => {
+test("goes back and forward through the views", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await row(page, "hello").getByRole("link", { name: "hello" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("hello");
@@ -73,7 +70,7 @@ test("back and forward go through the views", async ({ lilt, page }) => {
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("hello");
 });
 
-test("an address of a resource that is not there says so", async ({ lilt, page }) => {
+test("says that a resource does not exist", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/nobody/overview`);
   await expect(page.getByRole("main")).toContainText("There is no resource of this name");
 });
@@ -87,7 +84,7 @@ local_resource('wide', cmd='head -c 900000 /dev/zero | tr "\\\\0" w; echo; echo 
 `,
   });
 
-  test("are followed, and left in peace when one scrolls up", async ({ lilt, page }) => {
+  test("are followed until the user scrolls up", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/ticking/overview`);
     const log = page.getByRole("log");
     await expect(log).toHaveAttribute("data-lines", /^\d{2,}$/);
@@ -102,11 +99,11 @@ local_resource('wide', cmd='head -c 900000 /dev/zero | tr "\\\\0" w; echo; echo 
     await expect(log).toHaveAttribute("data-following", "true");
   });
 
-  test("are all reachable, and few of them are in the document", async ({ lilt, page }) => {
+  test("can all be reached while few are in the document", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/many/overview`);
     const log = page.getByRole("log");
     await expect(log.locator(".line", { hasText: /6000/ }).first()).toBeVisible();
-    // Older lines are fetched when one scrolls to the top.
+    // Older lines are loaded when the user scrolls to the top.
     const first = log.locator(".text", { hasText: /^1$/ });
     await expect
       .poll(
@@ -120,7 +117,7 @@ local_resource('wide', cmd='head -c 900000 /dev/zero | tr "\\\\0" w; echo; echo 
     expect(await log.locator(".line").count()).toBeLessThan(200);
   });
 
-  test("a huge line and markup are text", async ({ lilt, page }) => {
+  test("a huge line and HTML markup are shown as text", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/wide/overview`);
     const log = page.getByRole("log");
     await expect(log).toContainText("<img src=x onerror=alert(1)>");
@@ -129,7 +126,7 @@ local_resource('wide', cmd='head -c 900000 /dev/zero | tr "\\\\0" w; echo; echo 
   });
 });
 
-test.describe("a long log", () => {
+test.describe("long log", () => {
   test.use({
     tiltfile: `
 local_resource('long', cmd='seq 1 100000 | sed "s/^/line /"; echo "the end http://localhost:1/x?y=z."')
@@ -138,7 +135,7 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
 `,
   });
 
-  test("can be gone through from end to beginning, and little of it is held", async ({ lilt, page }) => {
+  test("can be scrolled from end to start while few lines are loaded", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/long/overview`);
     const log = page.getByRole("log");
     await expect(log).toContainText("the end");
@@ -146,17 +143,17 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
       "rel",
       /noopener/,
     );
-    const rail = page.getByRole("scrollbar");
-    await rail.focus();
+    const scrollbar = page.getByRole("scrollbar");
+    await scrollbar.focus();
     await page.keyboard.press("Home");
     await expect(log.locator(".text", { hasText: /^line 1$/ })).toBeVisible();
     await expect(log).toHaveAttribute("data-following", "false");
-    // Into the middle, by the rail.
-    const box = await rail.boundingBox();
+    // Jumps to the middle with the scrollbar.
+    const box = await scrollbar.boundingBox();
     if (!box) throw new Error("the rail is not shown");
     await page.mouse.click(box.x + 5, box.y + box.height / 2);
     await expect(log.locator(".text", { hasText: /^line (4[5-9]|5[0-4])\d{3}$/ }).first()).toBeVisible();
-    // And along it, with the thumb in hand.
+    // Drags its thumb.
     const first = async () => Number(await log.getAttribute("data-first"));
     await page.mouse.down();
     await page.mouse.move(box.x + 5, box.y + box.height / 4, { steps: 4 });
@@ -164,10 +161,10 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     await page.mouse.move(box.x + 5, box.y + (box.height * 3) / 4, { steps: 4 });
     await page.mouse.up();
     await expect.poll(first).toBeGreaterThan(70_000);
-    // Who has let go of it does not move it any more.
+    // A released thumb does not move with the pointer.
     await page.mouse.move(box.x + 5, box.y + 5);
     await expect(log.locator(".text", { hasText: /^line 7\d{4}$/ }).first()).toBeVisible();
-    // Further by the wheel, over several pages.
+    // Scrolls further with the wheel, over several pages.
     const before = await first();
     await log.hover();
     for (let turn = 0; turn < 60; turn++) await page.mouse.wheel(0, -2_000);
@@ -179,7 +176,7 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     await expect(log).toHaveAttribute("data-following", "true");
   });
 
-  test("is searched as a whole by the session", async ({ lilt, page, complaints }) => {
+  test("is searched in full by the session", async ({ lilt, page, pageErrors }) => {
     await page.goto(`${lilt.address}/r/long/overview`);
     const log = page.getByRole("log");
     await expect(log).toContainText("the end");
@@ -189,7 +186,7 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     await expect(page).toHaveURL(/term=/);
     const count = page.locator(".match-count");
     await expect(count).toHaveText("2 matches");
-    // Marked only, and gone through one by one.
+    // Only highlighted, and visited one by one.
     await page.getByLabel("Only matches").uncheck();
     await expect(log).toContainText("the end");
     await search.press("Shift+Enter");
@@ -201,20 +198,20 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     await search.press("Enter");
     await expect(log.locator(".target")).toContainText("line 17777");
     await expect(count).toHaveText("2 of 2");
-    // What is wrong with an expression is said, also where lines are not hidden for it.
+    // The error of an invalid expression is shown, also while lines without a match are visible.
     await search.fill("/(/");
     await expect(page.locator(".search-note")).toContainText("unclosed group");
     await expect(log).not.toContainText("regex parse error");
     await page.getByLabel("Only matches").check();
     await expect(page.locator(".search-note")).toHaveCount(0);
     await expect(log).toContainText("unclosed group");
-    // The browser itself tells that the session refused.
-    expect(complaints.filter((words) => !words.includes("400 (Bad Request)"))).toEqual([]);
-    expect(complaints.length).toBeLessThan(8);
-    complaints.length = 0;
+    // The browser logs the refused requests.
+    expect(pageErrors.filter((text) => !text.includes("400 (Bad Request)"))).toEqual([]);
+    expect(pageErrors.length).toBeLessThan(8);
+    pageErrors.length = 0;
   });
 
-  test("goes from error to error, and has a link to each line", async ({ lilt, page, context }) => {
+  test("jumps from error to error, and links to each line", async ({ lilt, page, context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.goto(`${lilt.address}/r/(all)/overview`);
     const log = page.getByRole("log");
@@ -233,7 +230,7 @@ local_resource('worse', cmd='exit 4', resource_deps=['long'])
     await log.locator(".line:not(.target) .time").first().click();
     await expect(page.locator(".toast")).toContainText("link to this line");
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
-    // A link of another session says so, and does not point at a line that has nothing to do with it.
+    // A link to another session says so, and does not point at an unrelated line.
     await page.goto(page.url().replace(/session=\w+/, "session=0123456789abcdef"));
     await expect(page.locator(".log-note")).toContainText("another session");
     await expect(log.locator(".target")).toHaveCount(0);
@@ -275,7 +272,7 @@ local_resource('third', cmd='echo third')
 `,
   });
 
-  test("are shown as fields, which can be asked for", async ({ lilt, page }) => {
+  test("are shown as fields that can be filtered by", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/json/overview`);
     const log = page.getByRole("log");
     const broken = log.locator(".line", { hasText: "broke <b>down</b>" });
@@ -292,7 +289,7 @@ local_resource('third', cmd='echo third')
     await expect(log).toContainText('{"level":"info","msg":"started","port":80}');
   });
 
-  test("logs of several resources are shown together", async ({ lilt, page }) => {
+  test("shows the logs of several chosen resources together", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/(all)/overview`);
     const log = page.getByRole("log");
     await expect(log).toContainText("third");
@@ -306,7 +303,7 @@ local_resource('third', cmd='echo third')
     await expect(page).toHaveURL(/r=other&r=third/);
   });
 
-  test("long lines are wrapped if one wants", async ({ lilt, page }) => {
+  test("wraps long lines when chosen", async ({ lilt, page }) => {
     await page.setViewportSize({ width: 700, height: 600 });
     lilt.write("Tiltfile", `local_resource('wide', cmd='seq -s " " 1 400; echo after')`);
     await page.goto(`${lilt.address}/r/wide/overview`);
@@ -317,13 +314,13 @@ local_resource('third', cmd='echo third')
     await page.keyboard.press("W");
     await expect.poll(async () => (await wide.boundingBox())?.height).toBeGreaterThan(60);
     const after = log.locator(".line", { hasText: /after$/ }).last();
-    // No row lies over another.
-    const [one, other] = [await wide.boundingBox(), await after.boundingBox()];
-    expect((one?.y ?? 0) + (one?.height ?? 0)).toBeLessThanOrEqual((other?.y ?? 0) + 1);
+    // Rows do not overlap.
+    const [firstBox, secondBox] = [await wide.boundingBox(), await after.boundingBox()];
+    expect((firstBox?.y ?? 0) + (firstBox?.height ?? 0)).toBeLessThanOrEqual((secondBox?.y ?? 0) + 1);
   });
 });
 
-test.describe("a flood of more than ten thousand lines a second", () => {
+test.describe("more than ten thousand lines a second", () => {
   test.use({
     tiltfile: `
 local_resource('flood', serve_cmd='while true; do seq 1 4000; sleep 0.1; done')
@@ -331,19 +328,19 @@ local_resource('odd 🎉', cmd='echo "🎉 שלום عالم"')
 `,
   });
 
-  test("is followed with little in memory, and the page answers", async ({ lilt, page }) => {
+  test("are followed within the memory limit while the page stays responsive", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/flood/overview`);
     const log = page.getByRole("log");
     await expect(log).toHaveAttribute("data-following", "true");
     const first = async () => Number(await log.getAttribute("data-first"));
-    const perSecond = async () => {
-      const [lines, began] = [await first(), performance.now()];
+    const linesPerSecond = async () => {
+      const [lines, startedAt] = [await first(), performance.now()];
       await expect.poll(first).toBeGreaterThan(lines + 5_000);
-      return ((await first()) - lines) / ((performance.now() - began) / 1_000);
+      return ((await first()) - lines) / ((performance.now() - startedAt) / 1_000);
     };
-    await expect.poll(perSecond).toBeGreaterThan(10_000);
+    await expect.poll(linesPerSecond).toBeGreaterThan(10_000);
     expect(Number(await log.getAttribute("data-lines"))).toBeLessThanOrEqual(4_000);
-    // From the click until it is seen, as the page itself knows it.
+    // From the click to the result, measured by the page itself.
     const took = await page.evaluate(async () => {
       const link = [...document.querySelectorAll<HTMLAnchorElement>(".sidebar a")].find((it) =>
         it.textContent?.startsWith("odd"),

@@ -1,7 +1,7 @@
 import { violations } from "./axe";
 import { expect, row, test } from "./lilt";
 
-test("shows every resource with its two statuses in words", async ({ lilt, page }) => {
+test("shows every resource with its two statuses", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
   await expect(row(page, "hello")).toContainText("Nothing to run");
@@ -13,20 +13,20 @@ test("shows every resource with its two statuses in words", async ({ lilt, page 
   await expect(page.getByRole("button", { name: "checks 2" })).toBeVisible();
 });
 
-test("a resource that waits says for what", async ({ lilt, page }) => {
+test("shows what a waiting resource waits for", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/overview`);
   await expect(row(page, "after")).toContainText("Waiting");
   await expect(row(page, "after").locator(".message.hold")).toContainText("broken");
 });
 
-test("endpoints are links that leave nothing behind", async ({ lilt, page }) => {
+test("shows endpoints as links with noopener", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   const link = row(page, "server").getByRole("link", { name: "localhost:8123/docs" });
   await expect(link).toHaveAttribute("href", "http://localhost:8123/docs");
   await expect(link).toHaveAttribute("rel", /noopener/);
 });
 
-test("a click triggers an update", async ({ lilt, page }) => {
+test("triggers an update on click", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "byhand")).toContainText("Not started");
   await page.getByRole("button", { name: "Update byhand now" }).click();
@@ -37,7 +37,7 @@ test("a click triggers an update", async ({ lilt, page }) => {
   await expect(page.getByRole("log")).toContainText("run number 2");
 });
 
-test("a failing resource is told and recovers with the next save", async ({ lilt, page }) => {
+test("shows a failing resource, and its recovery after the next save", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   const failing = row(page, "broken");
   await expect(failing).toContainText("Update failed");
@@ -50,7 +50,7 @@ test("a failing resource is told and recovers with the next save", async ({ lilt
   await expect(page).not.toHaveTitle(/✗/);
 });
 
-test("filters by name and by state", async ({ lilt, page }) => {
+test("filters by name and by status", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "broken")).toContainText("Update failed");
   await page.keyboard.press("/");
@@ -64,7 +64,7 @@ test("filters by name and by state", async ({ lilt, page }) => {
   await expect(row(page, "broken")).toBeVisible();
 });
 
-test("a closed group stays closed after a reload", async ({ lilt, page }) => {
+test("keeps a group collapsed after a reload", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await page.getByRole("button", { name: "backend 2" }).click();
   await expect(row(page, "hello")).toHaveCount(0);
@@ -73,7 +73,7 @@ test("a closed group stays closed after a reload", async ({ lilt, page }) => {
   await expect(row(page, "hello")).toHaveCount(0);
 });
 
-test("a changed Tiltfile changes the rows", async ({ lilt, page }) => {
+test("updates the rows when the Tiltfile changes", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
   lilt.write("Tiltfile", "local_resource('fresh', cmd='true')\n");
@@ -81,7 +81,7 @@ test("a changed Tiltfile changes the rows", async ({ lilt, page }) => {
   await expect(row(page, "hello")).toHaveCount(0);
 });
 
-test("keys go through the rows", async ({ lilt, page }) => {
+test("moves through the rows by keyboard", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "byhand")).toBeVisible();
   await page.keyboard.press("j");
@@ -95,7 +95,7 @@ test("keys go through the rows", async ({ lilt, page }) => {
   await expect(page.getByRole("dialog")).toBeVisible();
 });
 
-test("starred resources come first and stay so", async ({ lilt, page }) => {
+test("lists starred resources first, also after a reload", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await row(page, "byhand").getByRole("button", { name: "Star byhand" }).click();
   await expect(page.locator("tr[data-resource]").first()).toHaveAttribute("data-resource", "byhand");
@@ -105,7 +105,7 @@ test("starred resources come first and stay so", async ({ lilt, page }) => {
   await expect(page.locator("tr[data-resource]").first()).toHaveAttribute("data-resource", "(Tiltfile)");
 });
 
-test("rows are sorted, and do not move by themselves", async ({ lilt, page }) => {
+test("sorts rows on request, but not when a status changes", async ({ lilt, page }) => {
   lilt.write(
     "Tiltfile",
     "local_resource('b', cmd='cat fixed', deps=['fixed'])\nlocal_resource('a', cmd='true')\n",
@@ -116,7 +116,7 @@ test("rows are sorted, and do not move by themselves", async ({ lilt, page }) =>
   const names = () =>
     page
       .locator("tr[data-resource]")
-      .evaluateAll((rows) => rows.map((one) => (one as HTMLElement).dataset["resource"]));
+      .evaluateAll((rows) => rows.map((row) => (row as HTMLElement).dataset["resource"]));
   expect(await names()).toEqual(["(Tiltfile)", "b", "a"]);
   await page.getByRole("button", { name: "Resource", exact: true }).click();
   await expect.poll(names).toEqual(["(Tiltfile)", "a", "b"]);
@@ -127,7 +127,7 @@ test("rows are sorted, and do not move by themselves", async ({ lilt, page }) =>
   expect(await names()).toEqual(["(Tiltfile)", "b", "a"]);
 });
 
-test("a resource can be switched off and on, and between auto and manual", async ({ lilt, page }) => {
+test("disables and enables a resource, and switches its trigger mode", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "server")).toContainText("Running");
   await row(page, "server").getByLabel("More for server").click();
@@ -143,7 +143,7 @@ test("a resource can be switched off and on, and between auto and manual", async
   await expect(mode).toHaveText("Manual");
 });
 
-test("what is disabled cannot be triggered", async ({ lilt, page }) => {
+test("does not trigger disabled resources", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   const hello = row(page, "hello");
   await hello.getByLabel("More for hello").click();
@@ -153,7 +153,7 @@ test("what is disabled cannot be triggered", async ({ lilt, page }) => {
   await hello.getByLabel("More for hello").click();
   await expect(hello.getByRole("button", { name: "Update now" })).toBeDisabled();
   await page.keyboard.press("Escape");
-  // Nor by keys, from the palette, or with others.
+  // Nor by shortcuts, from the command palette, or with a selection.
   await hello.getByRole("link", { name: "hello" }).focus();
   await page.keyboard.press("r");
   await expect(page.locator(".toast")).toContainText("hello is disabled");
@@ -165,27 +165,30 @@ test("what is disabled cannot be triggered", async ({ lilt, page }) => {
   await expect(page.getByRole("option", { name: "Update hello now" })).toHaveCount(0);
 });
 
-test("a trigger that was refused does not look as if it were under way", async ({ lilt, page }) => {
-  let refuse = () => {};
+test("resets the trigger button when the request is refused", async ({ lilt, page }) => {
+  let sendRefusal = () => {};
   await page.routeWebSocket(/\/ws$/, (socket) => {
     const server = socket.connectToServer();
     socket.onMessage((message) => {
       if (!String(message).includes('"trigger"')) server.send(message);
-      else refuse = () => socket.send(JSON.stringify({ type: "refused", message: "not now" }));
+      else sendRefusal = () => socket.send(JSON.stringify({ type: "refused", message: "not now" }));
     });
   });
   await page.goto(`${lilt.address}/`);
-  // Its first update is over: another change of the resource would count as the answer.
+  // The first update has finished: another change of the resource would count as a response.
   await expect(row(page, "hello")).toContainText("Up to date");
   const button = page.getByRole("button", { name: "Update hello now" });
   await button.click();
   await expect(button).toHaveClass(/\brequested\b/);
-  refuse();
+  sendRefusal();
   await expect(page.locator(".toast")).toContainText("not now");
   await expect(button).not.toHaveClass(/\brequested\b/);
 });
 
-test("a row that no longer has the state stays until another state is chosen", async ({ lilt, page }) => {
+test("keeps a row that no longer matches the status filter until the filter changes", async ({
+  lilt,
+  page,
+}) => {
   await page.goto(`${lilt.address}/`);
   await page.getByRole("button", { name: /1\s*Failing/ }).click();
   await expect(row(page, "broken")).toBeVisible();
@@ -195,7 +198,7 @@ test("a row that no longer has the state stays until another state is chosen", a
   await expect(page.locator("tr[data-resource]")).toHaveCount(6);
 });
 
-test("the palette finds and does things", async ({ lilt, page }) => {
+test("finds and runs commands in the command palette", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "byhand")).toBeVisible();
   await page.keyboard.press("Control+k");
@@ -223,7 +226,7 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
 `,
   });
 
-  test("ask, confirm, and do", async ({ lilt, page }) => {
+  test("open a form, ask for confirmation, and run", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/`);
     const app = row(page, "app");
     await expect(app.locator("[data-icon=delete_forever]")).toBeVisible();
@@ -246,17 +249,14 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
     expect(lilt.read("clicked")?.match(/wiped/g)).toHaveLength(1);
   });
 
-  test("remember their answers, give the focus back, and are drawn in the colour of the text", async ({
-    lilt,
-    page,
-  }) => {
+  test("remember their inputs, return the focus, and take the colour of the text", async ({ lilt, page }) => {
     await page.emulateMedia({ colorScheme: "dark" });
     await page.goto(`${lilt.address}/`);
     const app = row(page, "app");
     const greet = app.getByRole("button", { name: "Greet" });
     const form = page.getByRole("dialog", { name: "Greet" });
     await greet.click();
-    expect(await violations(page, "form", { onlyColors: true })).toEqual([]);
+    expect(await violations(page, "form", { colorsOnly: true })).toEqual([]);
     await form.getByRole("button", { name: "Cancel" }).click();
     await expect(greet).toBeFocused();
     await greet.press("Enter");
@@ -273,16 +273,16 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
     await page.keyboard.press("Escape");
     await expect(app.getByRole("button", { name: "Gone" })).toBeDisabled();
     await expect(app.getByRole("button", { name: "Gone" }).locator("img")).toHaveAttribute("src", /^data:/);
-    const [drawn, text] = await greet.evaluate((button) =>
+    const [iconColor, text] = await greet.evaluate((button) =>
       [getComputedStyle(button.querySelector(".mask-icon") as Element), getComputedStyle(button)].map(
         (style, index) => (index === 0 ? style.backgroundColor : style.color),
       ),
     );
-    expect(drawn).toBe(text);
+    expect(iconColor).toBe(text);
     await expect(greet.locator(".mask-icon")).toHaveCSS("mask-image", /^url\("data:image\/svg/);
   });
 
-  test("are in the palette, with their forms", async ({ lilt, page }) => {
+  test("are in the command palette, with their forms", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/`);
     await expect(row(page, "app").getByRole("button", { name: "Greet" })).toBeVisible();
     await page.keyboard.press("Control+k");
@@ -297,7 +297,7 @@ cmd_button('everywhere', location=location.NAV, text='Everywhere', argv=['sh', '
   });
 });
 
-test.describe("the trigger button", () => {
+test.describe("trigger button", () => {
   test.use({
     tiltfile: `
 local_resource('slow', cmd='touch started; exec sleep 600', auto_init=False)
@@ -305,7 +305,7 @@ local_resource('waits', cmd='cat input || true', deps=['input'], trigger_mode=TR
 `,
   });
 
-  test("starts, takes the changes that wait, and stops what runs", async ({ lilt, page }) => {
+  test("starts an update, applies pending changes, and stops a running update", async ({ lilt, page }) => {
     lilt.write("input", "one");
     await page.goto(`${lilt.address}/r/slow/overview`);
     const button = page.locator(".resource-header .trigger");
@@ -318,7 +318,7 @@ local_resource('waits', cmd='cat input || true', deps=['input'], trigger_mode=TR
     await expect(button).toHaveText("Update now");
     await page.goto(`${lilt.address}/r/waits/overview`);
     await expect(button).toHaveText(/Update/);
-    // Once it is watched.
+    // Retried until lilt watches the file.
     await expect(async () => {
       lilt.write("input", String(Math.random()));
       await expect(button).toHaveText("Update with changes", { timeout: 1_000 });
@@ -328,7 +328,7 @@ local_resource('waits', cmd='cat input || true', deps=['input'], trigger_mode=TR
   });
 });
 
-test.describe("when all hands are full", () => {
+test.describe("with all update slots in use", () => {
   test.use({
     tiltfile: `
 update_settings(max_parallel_updates=1)
@@ -337,13 +337,13 @@ local_resource('next', cmd='true', auto_init=False, trigger_mode=TRIGGER_MODE_MA
 `,
   });
 
-  test("what was asked for is queued, and has its turn", async ({ lilt, page }) => {
+  test("queues a requested update and runs it later", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/`);
     await expect(row(page, "slow")).toContainText("Updating");
     await page.getByRole("button", { name: "Update next now" }).click();
     const status = row(page, "next").locator(".status").first();
     await expect(status).toContainText("Queued");
-    // It can be taken back, and asked for again.
+    // A queued update can be cancelled and requested again.
     await page.getByRole("button", { name: "Take back the update of next" }).click();
     await expect(status).toContainText("Not started");
     await page.getByRole("button", { name: "Update next now" }).click();

@@ -1,24 +1,24 @@
-/** A reverse proxy as many are by default: it sends a `Host` of its own, and the rest as it came. */
+/** A reverse proxy with common defaults: it sets its own `Host` and forwards everything else unchanged. */
 
 import { createServer, request, type IncomingMessage, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 
 export class RewritingProxy {
-  /** The port of the session behind it. */
+  /** The port of the session behind the proxy. */
   target = 0;
   readonly #sockets = new Set<Duplex>();
 
   private constructor(private readonly server: Server) {
-    server.on("request", (asked, response) => {
-      const forwarded = request(this.#options(asked), (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
+    server.on("request", (incoming, response) => {
+      const forwarded = request(this.#options(incoming), (reply) => {
+        response.writeHead(reply.statusCode ?? 502, reply.headers);
+        reply.pipe(response);
       });
       forwarded.on("error", () => response.destroy());
-      asked.pipe(forwarded);
+      incoming.pipe(forwarded);
     });
-    server.on("upgrade", (asked, socket) => this.#upgrade(asked, socket));
+    server.on("upgrade", (incoming, socket) => this.#upgrade(incoming, socket));
   }
 
   static async start(): Promise<RewritingProxy> {
@@ -35,7 +35,7 @@ export class RewritingProxy {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  end(): void {
+  stop(): void {
     for (const socket of this.#sockets) socket.destroy();
     this.server.closeAllConnections();
     this.server.close();
@@ -46,8 +46,8 @@ export class RewritingProxy {
     return { host: "127.0.0.1", port: this.target, method, path: url, headers: own };
   }
 
-  #upgrade(asked: IncomingMessage, socket: Duplex): void {
-    const { method, path, headers, ...target } = this.#options(asked);
+  #upgrade(incoming: IncomingMessage, socket: Duplex): void {
+    const { method, path, headers, ...target } = this.#options(incoming);
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
     const session = connect(target, () => {
       session.write(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);

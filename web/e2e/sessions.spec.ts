@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, Lilt, row, test } from "./lilt";
 
-test("two sessions of this machine lead to one another", async ({ lilt, page }) => {
+test("links to other sessions of this machine", async ({ lilt, page }) => {
   const other = await Lilt.start("local_resource('there', cmd='true')\n", {
     variables: { TILT_DEV_DIR: join(lilt.folder, ".dev") },
   });
@@ -9,17 +9,17 @@ test("two sessions of this machine lead to one another", async ({ lilt, page }) 
   await expect(row(page, "hello")).toBeVisible();
   await page.locator(".sessions summary").click();
   await page.getByRole("link", { name: `port ${other.port}` }).click();
-  // The link lets this browser in there.
+  // The link signs this browser in to the other session.
   await expect(row(page, "there")).toContainText("Up to date");
   expect(new URL(page.url()).port).toBe(String(other.port));
   expect(page.url()).not.toContain("code=");
   await page.locator(".sessions summary").click();
   await page.getByRole("link", { name: `port ${lilt.port}` }).click();
   await expect(row(page, "hello")).toBeVisible();
-  await other.end();
+  await other.stop();
 });
 
-test("the clusters of a session are told, and whether they answer", async ({ lilt, page }) => {
+test("shows the clusters of the session and whether they respond", async ({ lilt, page }) => {
   const connection = { kubernetes: { context: "kind-dev", namespace: "shop" } };
   const clusters = [
     {
@@ -38,9 +38,9 @@ test("the clusters of a session are told, and whether they answer", async ({ lil
   ]);
 });
 
-test("who wants it is notified of what fails and of what works again", async ({ lilt, page, context }) => {
+test("notifies about failures and recoveries when enabled", async ({ lilt, page, context }) => {
   await context.grantPermissions(["notifications"]);
-  // What the browser would show, and a page that is not in sight.
+  // Records notifications instead of showing them, and can pretend that the page is hidden.
   await page.addInitScript(() => {
     const shown: string[] = [];
     class Notification {
@@ -65,11 +65,11 @@ test("who wants it is notified of what fails and of what works again", async ({ 
   await expect.poll(shown).toContain("broken works again");
   lilt.write("Tiltfile", "local_resource('broken', cmd='exit 3')\n");
   await expect.poll(shown).toContain("broken fails");
-  // A click on it leads there.
+  // A click on the notification opens the resource.
   await page.evaluate(() => (window as unknown as { newest: { onclick: () => void } }).newest.onclick());
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("broken");
   await page.keyboard.press("Escape");
-  // The choice is remembered, and what is in sight needs no notification.
+  // The choice is saved, and a visible page shows no notifications.
   await page.reload();
   await expect(page.getByRole("button", { name: "Notify me of failures" })).toHaveAttribute(
     "aria-pressed",
@@ -80,7 +80,7 @@ test("who wants it is notified of what fails and of what works again", async ({ 
   expect(await shown()).toEqual([]);
 });
 
-test("who is not allowed to be notified is told so", async ({ lilt, page, context }) => {
+test("says that the browser denied notifications", async ({ lilt, page, context }) => {
   await context.clearPermissions();
   await page.goto(`${lilt.address}/`);
   const bell = page.getByRole("button", { name: "Notify me of failures" });

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { binary } from "./lilt";
 
-/** Says what is missing before the first test does in its own way. */
+/** Reports a missing build before the first test fails because of it. */
 export default function setup(): void {
   if (!existsSync(binary)) {
     throw new Error(`no binary at ${binary}: run \`cargo build -p lilt-cli\`, or set LILT_BIN`);

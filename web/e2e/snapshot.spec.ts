@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { violations } from "./axe";
-import { Viewer } from "./viewer";
+import { SnapshotViewer } from "./snapshotViewer";
 import { expect, row, test } from "./lilt";
 
-test("a snapshot is saved, and shown again without its session", async ({ lilt, page, browser }) => {
+test("saves a snapshot and shows it without the session", async ({ lilt, page, browser }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
   await expect(row(page, "broken")).toContainText("Update failed");
@@ -17,34 +17,34 @@ test("a snapshot is saved, and shown again without its session", async ({ lilt, 
   await download.saveAs(file);
   await lilt.kill("SIGTERM");
 
-  const viewer = await Viewer.start(lilt, file);
+  const viewer = await SnapshotViewer.start(lilt, file);
   const context = await browser.newContext();
-  // It needs nothing from elsewhere.
-  const strangers: string[] = [];
+  // The page loads nothing from other servers.
+  const externalRequests: string[] = [];
   await context.route(
     (url) => url.port !== String(viewer.port),
     (route) => {
-      strangers.push(route.request().url());
+      externalRequests.push(route.request().url());
       return route.abort();
     },
   );
-  // Somebody looks at it hours later.
+  // As if opened hours later.
   await context.clock.install({ time: Date.now() + 5 * 60 * 60 * 1000 });
-  const other = await context.newPage();
-  await other.goto(viewer.link);
-  await expect(row(other, "hello")).toContainText("Up to date");
-  await expect(row(other, "hello").locator("time")).toHaveText(/^(just now|\d+ s ago)/);
-  await expect(row(other, "broken")).toContainText("Update failed");
-  await expect(other.locator("[data-connection]")).toContainText("Snapshot of");
-  await expect(other.getByRole("button", { name: "Update hello now" })).toBeDisabled();
-  await other.goto(`${viewer.address}/r/hello/overview`);
-  await expect(other.getByRole("log")).toContainText("hello from the build");
-  await other.getByRole("button", { name: "Why and when" }).click();
-  await expect(other.getByRole("list", { name: "Updates, newest first" })).toContainText("Done");
-  await other.getByRole("searchbox", { name: "Filter lines by text" }).fill("hello");
-  await expect(other.locator(".match-count")).toContainText(/match/);
-  expect(await violations(other, "a snapshot")).toEqual([]);
-  expect(strangers).toEqual([]);
+  const snapshotPage = await context.newPage();
+  await snapshotPage.goto(viewer.link);
+  await expect(row(snapshotPage, "hello")).toContainText("Up to date");
+  await expect(row(snapshotPage, "hello").locator("time")).toHaveText(/^(just now|\d+ s ago)/);
+  await expect(row(snapshotPage, "broken")).toContainText("Update failed");
+  await expect(snapshotPage.locator("[data-connection]")).toContainText("Snapshot of");
+  await expect(snapshotPage.getByRole("button", { name: "Update hello now" })).toBeDisabled();
+  await snapshotPage.goto(`${viewer.address}/r/hello/overview`);
+  await expect(snapshotPage.getByRole("log")).toContainText("hello from the build");
+  await snapshotPage.getByRole("button", { name: "Why and when" }).click();
+  await expect(snapshotPage.getByRole("list", { name: "Updates, newest first" })).toContainText("Done");
+  await snapshotPage.getByRole("searchbox", { name: "Filter lines by text" }).fill("hello");
+  await expect(snapshotPage.locator(".match-count")).toContainText(/match/);
+  expect(await violations(snapshotPage, "a snapshot")).toEqual([]);
+  expect(externalRequests).toEqual([]);
   await context.close();
-  await viewer.end();
+  await viewer.stop();
 });

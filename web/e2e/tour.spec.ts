@@ -1,15 +1,15 @@
-/** What a beginner is shown of the dashboard, with examples/myapp in a real cluster. */
+/** The tour of the dashboard for beginners, with examples/myapp in a real cluster. */
 
 import type { Page } from "@playwright/test";
-import { Namespace } from "./bed";
-import { expect, freePort, Lilt, row, test as base } from "./lilt";
+import { TestNamespace } from "./testbed";
+import { expect, findFreePort, Lilt, row, test as base } from "./lilt";
 
-/** Images are built and pods start, on a machine that has other things to do. */
-const PATIENCE = { timeout: 150_000 };
+/** Building images and starting pods takes long on a busy machine. */
+const SLOW = { timeout: 150_000 };
 
 interface MyApp {
   lilt: Lilt;
-  namespace: Namespace;
+  namespace: TestNamespace;
   port: number;
 }
 
@@ -17,28 +17,28 @@ let count = 0;
 
 const test = base.extend<{ myapp: MyApp }>({
   myapp: async ({ context }, use) => {
-    const namespace = new Namespace(`tour-${process.pid}-${++count}`);
-    const port = await freePort();
-    const lilt = await Lilt.example("myapp", { ...namespace.variables, MYAPP_PORT: String(port) });
+    const namespace = new TestNamespace(`tour-${process.pid}-${++count}`);
+    const port = await findFreePort();
+    const lilt = await Lilt.startExample("myapp", { ...namespace.variables, MYAPP_PORT: String(port) });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-    await lilt.admit(context);
+    await lilt.signIn(context);
     await use({ lilt, namespace, port });
-    await lilt.end();
-    namespace.end();
+    await lilt.stop();
+    namespace.delete();
   },
 });
 
-/** Waits until the service answers with these words. */
-async function serves(page: Page, { port }: MyApp, words: string): Promise<void> {
+/** Waits until the service responds with this text. */
+async function expectResponse(page: Page, { port }: MyApp, text: string): Promise<void> {
   await expect
     .poll(async () => {
-      const answer = await page.request.get(`http://localhost:${port}/`).catch(() => undefined);
-      return answer?.text();
-    }, PATIENCE)
-    .toContain(words);
+      const response = await page.request.get(`http://localhost:${port}/`).catch(() => undefined);
+      return response?.text();
+    }, SLOW)
+    .toContain(text);
 }
 
-test("the tour of the dashboard", async ({ myapp, page }) => {
+test("follows the tour of the dashboard", async ({ myapp, page }) => {
   test.setTimeout(600_000);
   const { lilt } = myapp;
   await page.goto(`${lilt.address}/`);
@@ -47,9 +47,9 @@ test("the tour of the dashboard", async ({ myapp, page }) => {
   await test.step("log filters", () => logFilters(page, myapp));
   await page.goto(`${lilt.address}/`);
   await test.step("the trigger button", () => triggerButton(page));
-  await test.step("changes wait for it", () => changesWait(page, myapp));
-  await test.step("a resource by hand for a while", () => byHandForAWhile(page, myapp));
-  await test.step("a star puts it first", async () => {
+  await test.step("changes wait for a manual trigger", () => changesWait(page, myapp));
+  await test.step("a resource is manual for a while", () => manualForAWhile(page, myapp));
+  await test.step("a starred resource comes first", async () => {
     await row(page, "myapp").getByRole("button", { name: "Star myapp" }).click();
     await expect(page.locator("tr[data-resource]").first()).toHaveAttribute("data-resource", "myapp");
   });
@@ -60,7 +60,7 @@ async function twoStatuses(page: Page): Promise<void> {
     await expect(page.getByRole("button", { name: group })).toBeVisible();
   }
   for (const name of ["db", "greeter", "myapp"]) {
-    await expect(row(page, name)).toContainText("Running", PATIENCE);
+    await expect(row(page, name)).toContainText("Running", SLOW);
     await expect(row(page, name)).toContainText("Up to date");
   }
   await expect(row(page, "checks")).toContainText("Not started");
@@ -76,7 +76,7 @@ async function podAndEndpoints(page: Page, myapp: MyApp): Promise<void> {
     .click();
   await expect(page.locator(".toast")).toContainText(`${pod}`);
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(pod);
-  // It is the one that kubectl knows.
+  // It is the pod that kubectl reports.
   expect(myapp.namespace.kubectl("get", "pod", pod ?? "", "-o", "name").trim()).toBe(`pod/${pod}`);
 
   const endpoints = row(page, "myapp").getByRole("list", { name: "Endpoints" });
@@ -118,9 +118,9 @@ async function triggerButton(page: Page): Promise<void> {
   const shown = row(page, "greeter").locator(".pod");
   const before = await shown.textContent();
   await page.getByRole("button", { name: "Update greeter now" }).click();
-  // Built and deployed anew, although nothing has changed.
-  await expect(shown).not.toHaveText(before ?? "", PATIENCE);
-  await expect(row(page, "greeter")).toContainText("Running", PATIENCE);
+  // Built and deployed again although nothing has changed.
+  await expect(shown).not.toHaveText(before ?? "", SLOW);
+  await expect(row(page, "greeter")).toContainText("Running", SLOW);
   await expect(row(page, "greeter")).toContainText("Up to date");
 }
 
@@ -139,7 +139,7 @@ async function changesWait(page: Page, myapp: MyApp): Promise<void> {
   await button.click();
   await expect(checks).toContainText("Update failed");
   await expect(star).toHaveCount(0);
-  // The errors alone, and what the program says of itself.
+  // Only the errors, then a message of the program itself.
   await page.goto(`${lilt.address}/r/checks/overview?level=error`);
   await expect(page.getByRole("log").locator(".line.error").first()).toBeVisible();
   await page.goto(`${lilt.address}/r/checks/overview?term=SyntaxError`);
@@ -150,18 +150,18 @@ async function changesWait(page: Page, myapp: MyApp): Promise<void> {
   await expect(star).toBeVisible();
   await button.click();
   await expect(checks).toContainText("Up to date");
-  await serves(page, myapp, "Salve");
+  await expectResponse(page, myapp, "Salve");
 }
 
-async function byHandForAWhile(page: Page, myapp: MyApp): Promise<void> {
+async function manualForAWhile(page: Page, myapp: MyApp): Promise<void> {
   const service = row(page, "myapp");
   await service.locator(".mode").click();
   await expect(service.locator(".mode")).toHaveText("Manual");
   myapp.lilt.edit("app/main.py", `WELCOME = "Salve"`, `WELCOME = "Ciao"`);
   await expect(service).toContainText("Changes waiting");
   await expect(service.locator(".trigger .pending-changes")).toBeVisible();
-  await serves(page, myapp, "Salve");
+  await expectResponse(page, myapp, "Salve");
   await page.getByRole("button", { name: "Update myapp now" }).click();
-  await serves(page, myapp, "Ciao");
+  await expectResponse(page, myapp, "Ciao");
   await expect(service.locator(".trigger .pending-changes")).toHaveCount(0);
 }

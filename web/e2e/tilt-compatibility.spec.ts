@@ -2,7 +2,7 @@ import { expect, row, test } from "./lilt";
 
 test.use({ tiltfile: "local_resource('hello', cmd='echo hello', deps=['changed'])\n" });
 
-test("Tilt's address of starred resources shows their logs together", async ({ lilt, page }) => {
+test("Tilt's URL of starred resources shows their logs together", async ({ lilt, page }) => {
   lilt.write(
     "Tiltfile",
     "for name in ['a', 'b', 'c']:\n  local_resource(name, cmd='echo this is ' + name)\n",
@@ -26,10 +26,10 @@ test("Tilt's address of starred resources shows their logs together", async ({ l
   await expect(log).toContainText("this is c");
 });
 
-test("Tilt's addresses and its WebSocket work as they did", async ({ lilt, page }) => {
+test("Tilt's URLs and its WebSocket work as in Tilt", async ({ lilt, page }) => {
   for (const path of ["/", "/overview", "/r/hello", "/r/hello/overview", "/r/(all)/overview"]) {
-    const answer = await page.goto(`${lilt.address}${path}`);
-    expect(answer?.status()).toBe(200);
+    const response = await page.goto(`${lilt.address}${path}`);
+    expect(response?.status()).toBe(200);
     await expect(page.getByRole("main")).toContainText("hello");
   }
   const view = (await (await page.request.get(`${lilt.address}/api/view`)).json()) as View;
@@ -38,7 +38,7 @@ test("Tilt's addresses and its WebSocket work as they did", async ({ lilt, page 
   expect(view.uiButtons?.length).toBeGreaterThan(0);
   expect(view.logList?.segments.some(({ text }) => text === "hello\n")).toBe(true);
 
-  // As Tilt's own page did it.
+  // Like Tilt's own page.
   await page.evaluate(async () => {
     const token = await (await fetch("/api/websocket_token")).text();
     const views: unknown[] = [];
@@ -54,7 +54,7 @@ test("Tilt's addresses and its WebSocket work as they did", async ({ lilt, page 
   });
   expect(trigger.status()).toBe(200);
   const changes = async () => (await views()).slice(1);
-  // An update that is quick may be over when it is told of.
+  // A quick update may have finished by the time it is reported.
   await expect
     .poll(async () =>
       (await changes()).some(({ uiResources }) =>
@@ -68,7 +68,7 @@ test("Tilt's addresses and its WebSocket work as they did", async ({ lilt, page 
     )
     .toBe(true);
   expect((await changes()).every(({ isComplete }) => isComplete === undefined)).toBe(true);
-  // A resource that goes is told with the time of its deletion.
+  // A removed resource is reported with its deletion time.
   lilt.write("Tiltfile", "local_resource('other', cmd='true')\n");
   await expect
     .poll(async () =>

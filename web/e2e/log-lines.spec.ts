@@ -1,8 +1,8 @@
-/** What is shown of lines, and what leaves the page. */
+/** How log lines are displayed, copied and downloaded. */
 
 import { expect, test } from "./lilt";
 
-test.describe("lines", () => {
+test.describe("log lines", () => {
   test.use({
     tiltfile: `
 local_resource('many', cmd='seq 1 6000 | sed "s/^/Line /"')
@@ -12,7 +12,7 @@ warn('something to look at')
 `,
   });
 
-  test("expressions find capitals and small letters alike", async ({ lilt, page }) => {
+  test("regular expressions ignore case by default", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/many/overview`);
     const search = page.getByRole("searchbox", { name: "Filter lines by text" });
     await search.fill("/^LINE 77$/");
@@ -22,13 +22,13 @@ warn('something to look at')
     await expect(log).toContainText("No line matches.");
     await search.fill("/^[[:alpha:]]+ 78\\z/");
     await expect(log.locator("mark")).toHaveText(["Line 78"]);
-    // Found, but not to be marked here.
+    // Found, but not highlighted in the browser.
     await search.fill("/(?x) ^ line \\s 79 $/");
     await expect(log.locator(".line")).toHaveCount(1);
     await expect(page.locator(".search-note")).toContainText("does not understand");
   });
 
-  test("an expression that browsers choke on finds its lines, and the page goes on", async ({
+  test("finds lines without highlights when an expression is too slow for the browser", async ({
     lilt,
     page,
   }) => {
@@ -42,7 +42,7 @@ warn('something to look at')
     await expect(page.locator(".search-note")).toHaveCount(0);
   });
 
-  test("who reads older lines stays there when a filter changes", async ({ lilt, page }) => {
+  test("keeps the place in older lines when a filter changes", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/many/overview`);
     const log = page.getByRole("log");
     await expect(log).toContainText("Line 6000");
@@ -57,7 +57,7 @@ warn('something to look at')
     await expect(page).toHaveURL(/source=build/);
     await expect.poll(first).toBe(before);
     await expect(log).toHaveAttribute("data-following", "false");
-    // Who follows goes on following.
+    // Following continues.
     await page.keyboard.press("f");
     await expect(log).toHaveAttribute("data-following", "true");
     await page.getByLabel("Source", { exact: true }).selectOption("Build and runtime");
@@ -69,47 +69,44 @@ warn('something to look at')
     await page.goto(`${lilt.address}/r/many/overview`);
     const log = page.getByRole("log");
     await expect(log).toContainText("Line 6000");
-    let asked = () => {};
-    const request = new Promise<void>((done) => (asked = done));
+    let onRequest = () => {};
+    const request = new Promise<void>((done) => (onRequest = done));
     let release = () => {};
     const released = new Promise<void>((done) => (release = done));
     await page.route("**/api/lines?from=0&*", async (route) => {
-      asked();
+      onRequest();
       await released;
       await route.continue();
     });
     await page.getByRole("scrollbar").focus();
     await page.keyboard.press("Home");
     await request;
-    // The lines at the end are still shown, and the browser reports an earlier scroll to them.
+    // The last lines are still shown, and the browser reports an earlier scroll event.
     await log.dispatchEvent("scroll");
     release();
     await expect(log.locator(".text", { hasText: /^Line 1$/ })).toBeVisible();
     await expect(log).toHaveAttribute("data-following", "false");
   });
 
-  test("lines that do not come are missed where they are missing, and asked for again", async ({
-    lilt,
-    page,
-  }) => {
+  test("shows an error where lines failed to load, and retries", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/many/overview`);
     const log = page.getByRole("log");
     await expect(log).toContainText("Line 6000");
-    let broken = true;
+    let isBlocked = true;
     await page.route("**/api/lines?before=*", (route) =>
-      broken ? route.abort("connectionrefused") : route.continue(),
+      isBlocked ? route.abort("connectionrefused") : route.continue(),
     );
     await log.evaluate((element) => (element.scrollTop = 0));
     const note = page.locator(".load-error");
     await expect(note).toContainText("Older lines did not come: no connection to lilt.");
-    // What is read stays, and so does the place.
+    // The lines stay, and so does the scroll position.
     const first = async () => Number(await log.getAttribute("data-first"));
     const [before, lines] = [await first(), Number(await log.getAttribute("data-lines"))];
     expect(before).toBeGreaterThan(5_000);
     await log.focus();
     await page.keyboard.press("Shift+Tab");
     await expect(page.getByRole("button", { name: "Try again" })).toBeFocused();
-    broken = false;
+    isBlocked = false;
     await page.keyboard.press("Enter");
     await expect(note).toHaveCount(0);
     await expect.poll(async () => Number(await log.getAttribute("data-lines"))).toBeGreaterThan(lines);
@@ -117,7 +114,7 @@ warn('something to look at')
     expect(await first()).toBe(before);
   });
 
-  test("a long line shows where the match is, and more if one wants", async ({ lilt, page }) => {
+  test("shows the match of a long line, and the rest on request", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/wide/overview?term=needle+in`);
     const log = page.getByRole("log");
     const wide = log.locator(".line", { hasText: "characters" });
@@ -125,17 +122,14 @@ warn('something to look at')
     await expect(wide.locator("mark")).toBeInViewport();
     await wide.getByRole("button", { name: "Show more" }).click();
     await expect(wide.getByRole("button", { name: "Show more" })).toHaveCount(0);
-    // All of it, as wide as what can be seen.
+    // The whole line, as wide as the visible part of the log.
     const box = await wide.locator(".text").boundingBox();
     expect(box?.height).toBeGreaterThan(1_000);
     expect(box?.width).toBeLessThan(1_280);
     expect((await wide.locator(".text").textContent())?.match(/v/g)).toHaveLength(3_000);
   });
 
-  test("a line that is written from right to left is read so, and its neighbours are not", async ({
-    lilt,
-    page,
-  }) => {
+  test("renders right-to-left lines in their own direction", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/wide/overview`);
     const hebrew = page.getByRole("log").locator(".line .text", { hasText: /^שלום!$/ });
     await expect(hebrew).toBeVisible();
@@ -151,7 +145,7 @@ warn('something to look at')
     expect(mark).toBeLessThan(letter ?? 0);
   });
 
-  test("warnings are shown with what is worse, and times tell the day", async ({ lilt, page }) => {
+  test("filters by level, and shows the date in the tooltip of a time", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/(all)/overview`);
     const log = page.getByRole("log");
     await expect(log.locator(".line.error").first()).toBeVisible();
@@ -170,30 +164,30 @@ warn('something to look at')
     await expect(time).toHaveAttribute("title", new RegExp(`${year}.*\\.\\d{3}`));
   });
 
-  test("what was cleared is neither copied nor downloaded", async ({ lilt, page, context }) => {
+  test("does not copy or download cleared lines", async ({ lilt, page, context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-    const asked: string[] = [];
+    const requestedUrls: string[] = [];
     await page.route("**/api/logs?*", (route) => {
-      asked.push(route.request().url());
+      requestedUrls.push(route.request().url());
       return route.fulfill({ body: "" });
     });
     await page.goto(`${lilt.address}/r/many/overview`);
     const log = page.getByRole("log");
     await expect(log).toContainText("Line 6000");
     await page.getByRole("button", { name: "Copy", exact: true }).click();
-    await expect.poll(() => asked.length).toBe(1);
-    expect(asked[0]).not.toContain("from=");
+    await expect.poll(() => requestedUrls.length).toBe(1);
+    expect(requestedUrls[0]).not.toContain("from=");
     await page.getByRole("button", { name: "Clear" }).click();
     await expect(log).toContainText("Cleared");
     await page.getByRole("button", { name: "Copy", exact: true }).click();
-    await expect.poll(() => asked.length).toBe(2);
-    expect(asked[1]).toMatch(/&from=6\d{3}\b/);
+    await expect.poll(() => requestedUrls.length).toBe(2);
+    expect(requestedUrls[1]).toMatch(/&from=6\d{3}\b/);
     await expect(page.getByRole("link", { name: "Download" })).toHaveAttribute("href", /&from=6\d{3}\b/);
   });
 });
 
-test("copies also where a browser has no clipboard for the page", async ({ lilt, page }) => {
-  // As for pages of another machine, without encryption.
+test("copies without access to the clipboard API", async ({ lilt, page }) => {
+  // As on pages that are served without TLS from another machine.
   await page.addInitScript(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
   await page.goto(`${lilt.address}/r/hello/overview`);
   const log = page.getByRole("log");
@@ -204,4 +198,32 @@ test("copies also where a browser has no clipboard for the page", async ({ lilt,
   await search.focus();
   await page.keyboard.press("Control+v");
   await expect(search).toHaveValue(/^http.*line=\d+$/);
+});
+
+test.describe("copying", () => {
+  test.use({
+    tiltfile: `local_resource('json', cmd=['printf', '%s\\\\n', '{"msg":"hi","n":1}', 'plain text'])\n`,
+  });
+
+  test("copies selected lines as they were logged, one per row", async ({ lilt, page }) => {
+    await page.goto(`${lilt.address}/r/json/overview`);
+    const log = page.getByRole("log");
+    await expect(log.locator(".structured")).toHaveCount(1);
+    await expect(log).toContainText("plain text");
+    const copied = await log.evaluate((element) => {
+      const rows = [...element.querySelectorAll(".line")];
+      const from = rows.find((line) => line.querySelector(".structured"));
+      const until = rows.find((line) => line.querySelector(".text")?.textContent === "plain text");
+      if (!from || !until) return "no such lines";
+      document.getSelection()?.setBaseAndExtent(from, 0, until, until.childNodes.length);
+      const event = new ClipboardEvent("copy", {
+        clipboardData: new DataTransfer(),
+        bubbles: true,
+        cancelable: true,
+      });
+      from.dispatchEvent(event);
+      return event.clipboardData?.getData("text/plain");
+    });
+    expect(copied).toBe('{"msg":"hi","n":1}\nplain text');
+  });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "./lilt";
 
-test("says why and when, with stages to scale", async ({ lilt, page }) => {
+test("shows the updates of a resource with stages to scale", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/broken/overview`);
   await page.getByRole("button", { name: "Why and when" }).click();
   const updates = page.getByRole("list", { name: "Updates, newest first" }).locator("> li");
@@ -14,22 +14,22 @@ test("says why and when, with stages to scale", async ({ lilt, page }) => {
     const [box, track] = [await bar.boundingBox(), await bar.locator("..").boundingBox()];
     expect(box && track && box.x >= track.x - 1 && box.x + box.width <= track.x + track.width + 4).toBe(true);
   }
-  // The choice is remembered.
+  // The choice is saved.
   await page.goto(`${lilt.address}/r/hello/overview`);
   await expect(page.getByRole("list", { name: "Updates, newest first" })).toBeVisible();
 });
 
-test("a resource that waits says for what in its panel", async ({ lilt, page }) => {
+test("shows in the panel what a waiting resource waits for", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/after/overview`);
   await page.getByRole("button", { name: "Why and when" }).click();
   await expect(page.locator(".hold-reason")).toContainText("broken");
   await expect(page.locator("section.panel")).toContainText("It has not been updated yet.");
 });
 
-test.describe("updates", () => {
+test.describe("update history", () => {
   test.use({ tiltfile: "local_resource('slow', cmd='sleep 1; echo done', auto_init=False)\n" });
 
-  test("are drawn as long as they took, and there are more than the last ones", async ({ lilt, page }) => {
+  test("draws stages to scale, and shows older updates on request", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/slow/overview?panel=why`);
     const updates = page.getByRole("list", { name: "Updates, newest first" }).locator("> li");
     const button = page.locator(".resource-header .trigger");
@@ -44,10 +44,10 @@ test.describe("updates", () => {
     await expect(updates).toHaveCount(6);
     await page.getByRole("button", { name: "Fewer" }).click();
     await expect(updates).toHaveCount(5);
-    // The stage that took a second takes that part of the whole.
+    // The bar of the one-second stage takes the same part of the track.
     const newest = updates.first();
-    const whole = await newest.locator(".update-head").textContent();
-    const seconds = Number(/· ([\d.]+) s$/.exec(whole ?? "")?.[1]);
+    const heading = await newest.locator(".update-head").textContent();
+    const seconds = Number(/· ([\d.]+) s$/.exec(heading ?? "")?.[1]);
     const stage = newest.locator("li", { has: page.locator(".bar.run") });
     const took = Number(/^([\d.]+) s$/.exec((await stage.locator(".stage-time").textContent()) ?? "")?.[1]);
     const [bar, track] = [

@@ -1,14 +1,14 @@
-/** Several resources at once. */
+/** Actions on several resources at once. */
 
 import { expect, row, test } from "./lilt";
 
-test("selected resources are disabled, enabled, updated and switched together", async ({ lilt, page }) => {
+test("disables, enables, updates and switches selected resources together", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "server")).toContainText("Running");
   await expect(row(page, "broken")).toContainText("Update failed");
   const before = await row(page, "byhand").boundingBox();
   const bar = page.getByRole("group", { name: "With the selected resources" });
-  // By a tick, by the key, and a whole group.
+  // With a checkbox, with a shortcut, and as a whole group.
   await row(page, "hello").hover();
   await row(page, "hello").getByRole("checkbox", { name: "Select hello" }).check();
   await expect(bar).toContainText("1 selected");
@@ -17,7 +17,7 @@ test("selected resources are disabled, enabled, updated and switched together", 
   await expect(bar).toContainText("2 selected");
   await page.getByRole("checkbox", { name: "Select all of backend" }).check();
   await expect(bar).toContainText("3 selected");
-  // Nothing moved for it.
+  // The selection bar moves no row.
   expect(await row(page, "byhand").boundingBox()).toEqual(before);
 
   await bar.getByRole("button", { name: "Disable" }).click();
@@ -43,7 +43,7 @@ test("selected resources are disabled, enabled, updated and switched together", 
   expect(lilt.read("runs")).toBe("run\n");
 });
 
-test("groups are closed and opened together", async ({ lilt, page }) => {
+test("collapses and expands all groups together", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "byhand")).toBeVisible();
   await page.getByRole("button", { name: "Close all" }).click();

@@ -1,4 +1,4 @@
-/** Of many rows only those near what is in sight are drawn whole, and nobody notices. */
+/** Only rows near the viewport are rendered in full, which users must not notice. */
 
 import { expect, row, test } from "./lilt";
 
@@ -14,25 +14,25 @@ for i in range(${COUNT}):
 
 const last = `r${COUNT - 1}`;
 
-test("all rows are there, and those in sight are whole", async ({ lilt, page }) => {
+test("has all rows in the document, and renders visible ones in full", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   const rows = page.locator("tr[data-resource]");
   await expect(rows).toHaveCount(COUNT + 1);
   await expect(row(page, "r0").getByRole("button", { name: "Update r0 now" })).toBeVisible();
-  // The browser's own search finds the others, and those who listen hear how they are.
+  // The browser's page search and screen readers find the other rows.
   await expect(row(page, last)).toHaveText(`${last}Not started, Nothing to run`);
   expect(await page.locator("tr.far").count()).toBeGreaterThan(COUNT / 2);
   await page.locator("main.overview").evaluate((main) => main.scrollTo(0, main.scrollHeight));
   await expect(row(page, last).getByRole("button", { name: `Update ${last} now` })).toBeVisible();
   await expect(row(page, "r0")).toHaveClass(/\bfar\b/);
-  // What is done there is seen there.
+  // Actions work and show their result in rows that were outside the viewport.
   await row(page, last)
     .getByRole("button", { name: `Update ${last} now` })
     .click();
   await expect(row(page, last)).toContainText("Up to date");
 });
 
-test("keys lead to rows out of sight, and to their buttons", async ({ lilt, page }) => {
+test("reaches rows outside the viewport and their buttons by keyboard", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, last)).toHaveCount(1);
   await page.keyboard.press("k");
@@ -40,7 +40,7 @@ test("keys lead to rows out of sight, and to their buttons", async ({ lilt, page
   await expect(row(page, last)).toBeInViewport();
   await expect(row(page, last).locator(".mode")).toHaveText("Manual");
   await page.keyboard.press("s");
-  // Also among the starred ones, out of sight.
+  // Also in the group of starred resources, outside the viewport.
   await expect(row(page, last)).toHaveCount(2);
   await expect(
     row(page, last)
@@ -53,37 +53,37 @@ test("keys lead to rows out of sight, and to their buttons", async ({ lilt, page
   await expect(row(page, last).locator(":focus")).toHaveCount(1);
 });
 
-test("nothing jumps, and what is in use stays as it is", async ({ lilt, page }) => {
+test("keeps positions and open menus while scrolling", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, last)).toHaveCount(1);
   const overview = page.locator("main.overview");
-  const place = (name: string) =>
+  const positionOf = (name: string) =>
     overview.evaluate(
-      (main, wanted) =>
+      (main, resource) =>
         main.scrollTop +
-        (main.querySelector(`tr[data-resource="${wanted}"]`)?.getBoundingClientRect().top ?? NaN),
+        (main.querySelector(`tr[data-resource="${resource}"]`)?.getBoundingClientRect().top ?? NaN),
       name,
     );
   await row(page, "r2").locator("summary").click();
   await expect(row(page, "r2").locator(".menu-body")).toBeVisible();
   // Page by page to the end and back, also over rows that are higher than others.
-  const by = async (pixels: number) => {
+  const scrollBy = async (pixels: number) => {
     await overview.evaluate((main, far) => main.scrollBy(0, far), pixels);
     await page.evaluate(
       () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
     );
   };
-  for (let turn = 0; turn < 4; turn++) await by(600);
-  const seen = await place("r40");
-  for (let turn = 0; turn < 8; turn++) await by(600);
+  for (let step = 0; step < 4; step++) await scrollBy(600);
+  const position = await positionOf("r40");
+  for (let turn = 0; turn < 8; turn++) await scrollBy(600);
   await expect(row(page, "r30")).toHaveClass(/\bfar\b/);
   await expect(row(page, "r2").locator(".menu-body")).toHaveCount(1);
-  expect(await place("r40")).toBe(seen);
-  for (let turn = 0; turn < 8; turn++) await by(-600);
-  expect(await place("r40")).toBe(seen);
+  expect(await positionOf("r40")).toBe(position);
+  for (let turn = 0; turn < 8; turn++) await scrollBy(-600);
+  expect(await positionOf("r40")).toBe(position);
 });
 
-test("a log beside many resources shows those in sight whole, too", async ({ lilt, page }) => {
+test("renders visible items of the sidebar in full", async ({ lilt, page }) => {
   await page.goto(`${lilt.address}/r/${last}/overview`);
   const list = page.getByRole("navigation", { name: "Resources" });
   const item = list.getByRole("link", { name: `${last} Not started` });

@@ -7,43 +7,43 @@ import { join } from "node:path";
 
 const testbed = join(import.meta.dirname, "../../testbed/testbed");
 
-/** What programs have in their environment to use the bed. */
-function bedVariables(): NodeJS.ProcessEnv {
-  const said = execFileSync(testbed, ["env"], { encoding: "utf8" });
-  const found: NodeJS.ProcessEnv = {};
-  for (const [, name, value] of said.matchAll(/^export (\w+)="(.*)"$/gm)) {
-    if (name) found[name] = value?.replace("$PATH", process.env["PATH"] ?? "");
+/** Returns the environment variables of programs that use the test bed. */
+function testbedEnvironment(): NodeJS.ProcessEnv {
+  const output = execFileSync(testbed, ["env"], { encoding: "utf8" });
+  const variables: NodeJS.ProcessEnv = {};
+  for (const [, name, value] of output.matchAll(/^export (\w+)="(.*)"$/gm)) {
+    if (name) variables[name] = value?.replace("$PATH", process.env["PATH"] ?? "");
   }
-  return found;
+  return variables;
 }
 
-export class Namespace {
+export class TestNamespace {
   readonly #folder = mkdtempSync(join(tmpdir(), "lilt-e2e-bed-"));
   readonly variables: NodeJS.ProcessEnv;
 
   constructor(readonly name: string) {
-    this.variables = bedVariables();
-    const own = join(this.#folder, "kubeconfig");
-    copyFileSync(this.variables["KUBECONFIG"] ?? "", own);
-    this.variables["KUBECONFIG"] = own;
-    // The marks by which the bed's tests find what a killed one left behind.
-    const started = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ")[19];
-    const labels = { "lilt.test/creator-pid": String(process.pid), "lilt.test/creator-started": started };
+    this.variables = testbedEnvironment();
+    const kubeconfig = join(this.#folder, "kubeconfig");
+    copyFileSync(this.variables["KUBECONFIG"] ?? "", kubeconfig);
+    this.variables["KUBECONFIG"] = kubeconfig;
+    // These labels let the test bed find what a killed test left behind.
+    const startTime = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ")[19];
+    const labels = { "lilt.test/creator-pid": String(process.pid), "lilt.test/creator-started": startTime };
     const manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
     writeFileSync(join(this.#folder, "namespace.json"), JSON.stringify(manifest));
     this.kubectl("create", "-f", join(this.#folder, "namespace.json"));
     this.kubectl("config", "set-context", "--current", "--namespace", name);
   }
 
-  kubectl(...words: string[]): string {
-    return execFileSync("kubectl", words, {
+  kubectl(...args: string[]): string {
+    return execFileSync("kubectl", args, {
       encoding: "utf8",
       stdio: "pipe",
       env: { ...process.env, ...this.variables },
     });
   }
 
-  end(): void {
+  delete(): void {
     this.kubectl("delete", "namespace", this.name, "--wait=false");
     this.kubectl("delete", "pods", "--all", "--grace-period=0", "--force", "--wait=false");
     rmSync(this.#folder, { recursive: true, force: true });

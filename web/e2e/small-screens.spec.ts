@@ -1,4 +1,4 @@
-/** On small screens things are elsewhere, not gone. */
+/** On small screens everything is available, in other places. */
 
 import { violations } from "./axe";
 import { expect, row, test } from "./lilt";
@@ -15,7 +15,7 @@ local_resource('labelled', cmd='true', labels=['front'])
 });
 
 for (const width of [800, 480]) {
-  test(`all can be seen and done at ${width} pixels`, async ({ lilt, page, context }) => {
+  test(`shows and offers everything at ${width} pixels`, async ({ lilt, page, context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.setViewportSize({ width, height: 900 });
     const check = async (what: string) => {
@@ -24,7 +24,7 @@ for (const width of [800, 480]) {
     };
     await page.goto(`${lilt.address}/`);
     const server = row(page, "server");
-    // Both statuses, endpoints, buttons, and that one waits for a hand.
+    // Both statuses, endpoints, buttons, and the chip of manual resources.
     await expect(server.getByText("No update")).toBeVisible();
     await expect(server.getByText("Running")).toBeVisible();
     await expect(server.getByRole("link", { name: "localhost:8123/docs" })).toBeVisible();
@@ -36,7 +36,7 @@ for (const width of [800, 480]) {
     await server.getByRole("button", { name: "Switch to Manual" }).click();
     await expect(server.locator(".manual-chip")).toBeVisible();
     await check("overview");
-    // How long it took, the buttons of the bar at the top, and all groups at once.
+    // The duration, the buttons of the navigation bar, and the buttons for all groups.
     await expect(row(page, "labelled").locator(".update-duration")).toBeVisible();
     await page.getByRole("banner").getByRole("button", { name: "Everywhere" }).click();
     await expect.poll(() => lilt.read("everywhere")).toBe("nav\n");
@@ -52,17 +52,17 @@ for (const width of [800, 480]) {
     await expect(page.getByRole("region", { name: "Why and when" })).toBeVisible();
     await check("panel");
     await page.keyboard.press("w");
-    // Times, if one wants them.
+    // Times can be switched on.
     const log = page.getByRole("log");
     await page.getByLabel("Times", { exact: true }).setChecked(false);
     await expect(log.locator(".time").last()).toHaveText(/^#/);
     await page.getByLabel("Times", { exact: true }).setChecked(true);
     await expect(log.locator(".time").last()).toHaveText(/^\d\d:\d\d:\d\d$/);
     await expect(log.locator(".time").last()).toHaveCSS("font-size", "12.5px");
-    // A link to a line.
+    // The link to a line.
     await log.locator(".line .time").last().click();
     await expect(page.locator(".toast")).toContainText("Copied the link");
-    // And the other resources.
+    // The other resources.
     const toggle = page.getByRole("button", { name: "Resources", exact: true });
     if (width < 680) await toggle.click();
     else await expect(toggle).toBeHidden();

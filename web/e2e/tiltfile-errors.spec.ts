@@ -1,7 +1,7 @@
 import { violations } from "./axe";
 import { expect, row, test } from "./lilt";
 
-test.describe("odd names and lines", () => {
+test.describe("unusual names and lines", () => {
   const NAME = "<img src=x onerror=alert(1)>";
   test.use({
     tiltfile: `
@@ -10,7 +10,7 @@ local_resource('שלום-🎉', cmd='echo "‮evil right-to-left"; echo "👩‍
 `,
   });
 
-  test("are text everywhere", async ({ lilt, page }) => {
+  test("are shown as text everywhere", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/`);
     await expect(row(page, NAME)).toContainText("Up to date");
     await expect(row(page, NAME).getByRole("link", { name: NAME })).toBeVisible();
@@ -31,7 +31,7 @@ local_resource('שלום-🎉', cmd='echo "‮evil right-to-left"; echo "👩‍
   });
 });
 
-test("failed reload of the Tiltfile is in the header, which leads to the error", async ({ lilt, page }) => {
+test("shows a failed Tiltfile reload in the header, with a link to the error", async ({ lilt, page }) => {
   const good = lilt.read("Tiltfile") ?? "";
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "hello")).toContainText("Up to date");
@@ -53,7 +53,7 @@ test.describe("a Tiltfile with an error", () => {
     tiltfile: "local_resource('good', cmd='true')\nlocal_resource('bad', cmd=['a'], nonsense=1)\n",
   });
 
-  test("is shown as in the terminal: place, cause, excerpt, hint", async ({ lilt, page }) => {
+  test("is shown as in the terminal, with location, cause, excerpt and hint", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/`);
     const tiltfile = row(page, "(Tiltfile)");
     await expect(tiltfile).toContainText("Update failed");
@@ -64,7 +64,7 @@ test.describe("a Tiltfile with an error", () => {
     await expect(error).toContainText("local_resource('bad', cmd=['a'], nonsense=1)");
     await expect(error).toContainText("^");
     const shown = await error.innerText();
-    // The very words of the terminal.
+    // The same text as in the terminal.
     for (const line of shown.split("\n").filter((line) => line.trim() !== "")) {
       expect(lilt.output).toContain(line.trim());
     }

@@ -1,8 +1,8 @@
-/** What stays as it was when one goes from view to view, comes back, or sends the address to somebody. */
+/** What views and URLs keep when the user switches between them, comes back, or shares a link. */
 
 import { expect, row, test } from "./lilt";
 
-const top = (element: Element) => element.scrollTop;
+const scrollTopOf = (element: Element) => element.scrollTop;
 
 test.describe("with sixty resources", () => {
   test.use({
@@ -12,7 +12,7 @@ for i in range(60):
 `,
   });
 
-  test("the list beside a log stays where it is, and shows which one is current", async ({ lilt, page }) => {
+  test("the sidebar keeps its scroll position and shows the current resource", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/r00/overview`);
     const list = page.getByRole("navigation", { name: "Resources" });
     const scroller = list.locator(".sidebar-scroll");
@@ -22,14 +22,14 @@ for i in range(60):
       Object.assign(window, { list: document.querySelector(".sidebar") });
     });
     await item("r29").scrollIntoViewIfNeeded();
-    const before = await scroller.evaluate(top);
+    const before = await scroller.evaluate(scrollTopOf);
     expect(before).toBeGreaterThan(100);
     await item("r29").click();
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("r29");
-    expect(await scroller.evaluate(top)).toBe(before);
-    // It is the very same one.
+    expect(await scroller.evaluate(scrollTopOf)).toBe(before);
+    // The element is still the same.
     expect(await page.evaluate(() => document.querySelector(".sidebar") === (window as any).list)).toBe(true);
-    // Keys and addresses take the list along.
+    // Shortcuts and URLs scroll the sidebar to the current resource.
     for (let step = 0; step < 12; step++) await page.keyboard.press("k");
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("r17");
     await expect(item("r17")).toHaveAttribute("aria-current", "page");
@@ -38,7 +38,10 @@ for i in range(60):
     await expect(item("r28")).toBeInViewport({ ratio: 1 });
   });
 
-  test("the list is filtered, has closed groups and stars first", async ({ lilt, page }) => {
+  test("the sidebar is filtered, has collapsible groups, and lists starred resources first", async ({
+    lilt,
+    page,
+  }) => {
     await page.goto(`${lilt.address}/r/r31/overview`);
     const list = page.getByRole("navigation", { name: "Resources" });
     const names = () => list.locator("[data-name]").evaluateAll((all) => all.map((it) => it.dataset["name"]));
@@ -52,27 +55,27 @@ for i in range(60):
     await page.keyboard.press("Enter");
     await page.keyboard.press("j");
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("r40");
-    // It is the same choice as in the overview.
+    // The overview has the same filter.
     await page.keyboard.press("Escape");
     await expect(page.locator("tr[data-resource]")).toHaveCount(10);
     await expect(page).toHaveURL(/\?filter=R4$/);
   });
 
-  test("the overview has its place and focus again", async ({ lilt, page }) => {
+  test("the overview restores scroll position and focus", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/`);
     await row(page, "r20").scrollIntoViewIfNeeded();
     const overview = page.locator("main.overview");
-    const before = await overview.evaluate(top);
+    const before = await overview.evaluate(scrollTopOf);
     expect(before).toBeGreaterThan(300);
     await row(page, "r20").getByRole("link", { name: "r20" }).click();
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("r20");
     await page.goBack();
     await expect(row(page, "r20")).toBeVisible();
-    expect(await overview.evaluate(top)).toBe(before);
+    expect(await overview.evaluate(scrollTopOf)).toBe(before);
     await page.keyboard.press("j");
     await expect(row(page, "r21").getByRole("link", { name: "r21" })).toBeFocused();
     await page.keyboard.press("Enter");
-    // Also if one goes elsewhere meanwhile.
+    // Also after moving on to another resource.
     for (let step = 0; step < 20; step++) await page.keyboard.press("k");
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("r01");
     await page.keyboard.press("Escape");
@@ -80,7 +83,7 @@ for i in range(60):
     await expect(row(page, "r01")).toBeInViewport();
   });
 
-  test("filters, order and panels are in the address", async ({ lilt, page, context }) => {
+  test("the URL contains filters, order and panel", async ({ lilt, page, context }) => {
     await page.goto(`${lilt.address}/`);
     await page.getByRole("searchbox").fill("r1");
     await page.getByLabel("Sort", { exact: true }).selectOption("By name");
@@ -91,7 +94,7 @@ for i in range(60):
     await other.goto(page.url());
     await expect(other.locator("tr[data-resource]")).toHaveCount(10);
     await expect(other.locator("tr[data-resource]").first()).toHaveAttribute("data-resource", "r19");
-    // Back and forward bring it back.
+    // Back and forward restore the filters.
     await row(other, "r19").getByRole("link", { name: "r19" }).click();
     await other.keyboard.press("w");
     await expect(other).toHaveURL(/\/r\/r19\/overview\?panel=why$/);
@@ -99,7 +102,7 @@ for i in range(60):
     await expect(other.locator("tr[data-resource]")).toHaveCount(10);
     await expect(other.getByRole("searchbox")).toHaveValue("r1");
     await other.close();
-    // Who gets the link sees the panel, also if they closed it last.
+    // The link opens the panel, also for a user who closed it last.
     await page.goto(`${lilt.address}/r/r02/overview?panel=why`);
     await expect(page.getByRole("region", { name: "Why and when" })).toBeVisible();
     await expect(page).toHaveTitle(/^r02 · lilt-e2e.* · lilt$/);
@@ -108,7 +111,7 @@ for i in range(60):
   });
 });
 
-test("rows are sorted by when they were updated and how long that took", async ({ lilt, page }) => {
+test("sorts by time and duration of the last update", async ({ lilt, page }) => {
   lilt.write(
     "Tiltfile",
     "local_resource('slow', cmd='sleep 1.2')\nlocal_resource('never', cmd='true', auto_init=False)\nlocal_resource('quick', cmd='true')\n",
@@ -116,13 +119,13 @@ test("rows are sorted by when they were updated and how long that took", async (
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "slow")).toContainText("Up to date");
   await expect(row(page, "quick")).toContainText("Up to date");
-  // When it was, and how long it took.
+  // Time and duration of the last update.
   await expect(row(page, "slow").locator(".update-duration")).toHaveText(/^ · 1\.\d s$/);
   await expect(row(page, "quick").locator("time")).toHaveText(/^(just now|\d+ s ago) · \d+ ms$/);
   const names = () =>
     page
       .locator("tr[data-resource]:not([data-resource='(Tiltfile)'])")
-      .evaluateAll((rows) => rows.map((one) => (one as HTMLElement).dataset["resource"]));
+      .evaluateAll((rows) => rows.map((row) => (row as HTMLElement).dataset["resource"]));
   await page.getByLabel("Sort", { exact: true }).selectOption("By duration");
   await expect.poll(names).toEqual(["slow", "quick", "never"]);
   await page.getByRole("button", { name: "Update quick now" }).click();

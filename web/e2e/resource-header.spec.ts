@@ -1,8 +1,8 @@
-/** What can be seen and done beside a resource's log. */
+/** The header of a resource above its log, and the sidebar beside it. */
 
 import { expect, row, test } from "./lilt";
 
-test.describe("the head of a resource", () => {
+test.describe("resource header", () => {
   test.use({
     tiltfile: `
 load('ext://uibutton', 'cmd_button')
@@ -11,7 +11,7 @@ cmd_button('wipe', resource='app', text='Wipe', argv=['sh', '-c', 'echo wiped >>
 `,
   });
 
-  test("has its buttons, its mode, and whether it is enabled", async ({ lilt, page }) => {
+  test("shows custom buttons, trigger mode, and whether the resource is enabled", async ({ lilt, page }) => {
     lilt.write("input", "one");
     await page.goto(`${lilt.address}/r/app/overview`);
     const head = page.getByRole("region", { name: "State" });
@@ -22,7 +22,7 @@ cmd_button('wipe', resource='app', text='Wipe', argv=['sh', '-c', 'echo wiped >>
     await expect(mode).toHaveText("Auto");
     await mode.click();
     await expect(mode).toHaveText("Manual");
-    // From now on changes wait, and the star on the button says so.
+    // From now on changes wait, and the star on the button shows it.
     await expect(async () => {
       lilt.write("input", String(Math.random()));
       await expect(head.locator(".trigger .pending-changes")).toBeVisible({ timeout: 1_000 });
@@ -35,19 +35,19 @@ cmd_button('wipe', resource='app', text='Wipe', argv=['sh', '-c', 'echo wiped >>
     await expect(head).not.toContainText("Disabled");
   });
 
-  test("has its pod to copy, and a key leads into the cluster", async ({ lilt, page, context }) => {
+  test("copies the pod's name, and opens the cluster panel with a key", async ({ lilt, page, context }) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const pod = "app-6b487f9d4c-x2x7k";
     // As if it ran in a cluster.
     await page.routeWebSocket(/\/ws$/, (socket) => {
       socket.connectToServer().onMessage((message) => {
-        const said = JSON.parse(String(message));
-        for (const resource of said.resources ?? []) {
+        const data = JSON.parse(String(message));
+        for (const resource of data.resources ?? []) {
           if (resource.metadata.name === "app") {
             resource.status.k8sResourceInfo = { podName: pod, podStatus: "Running", podRestarts: 2 };
           }
         }
-        socket.send(JSON.stringify(said));
+        socket.send(JSON.stringify(data));
       });
     });
     await page.route("**/kubernetesdiscoveries/app", (route) =>
@@ -68,10 +68,10 @@ cmd_button('wipe', resource='app', text='Wipe', argv=['sh', '-c', 'echo wiped >>
   });
 });
 
-test.describe("an update that runs", () => {
+test.describe("running update", () => {
   test.use({ tiltfile: "local_resource('slow', cmd='exec sleep 600')\n" });
 
-  test("is cancelled from the row's menu", async ({ lilt, page }) => {
+  test("can be cancelled in the row's menu", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/`);
     const slow = row(page, "slow");
     await expect(slow).toContainText("Updating");
@@ -83,13 +83,16 @@ test.describe("an update that runs", () => {
   });
 });
 
-test("a closed group shows what fails in it, in the overview and beside a log", async ({ lilt, page }) => {
+test("shows failing resources of a collapsed group in the overview and the sidebar", async ({
+  lilt,
+  page,
+}) => {
   await page.goto(`${lilt.address}/`);
   await expect(row(page, "broken")).toContainText("Update failed");
   await page.getByRole("button", { name: "checks 2" }).click();
   await expect(row(page, "broken")).toHaveCount(0);
-  const troubles = page.locator("tr.group", { hasText: "checks" }).locator(".group-problems > span");
-  await expect(troubles).toHaveText(["1 Failing", "1 Waiting"]);
+  const problems = page.locator("tr.group", { hasText: "checks" }).locator(".group-problems > span");
+  await expect(problems).toHaveText(["1 Failing", "1 Waiting"]);
   await page.keyboard.press("l");
   const group = page.getByRole("navigation", { name: "Resources" }).getByRole("button", { name: "checks" });
   await expect(group).toHaveAttribute("aria-expanded", "false");
@@ -99,13 +102,13 @@ test("a closed group shows what fails in it, in the overview and beside a log", 
   await expect(group.locator(".group-problems")).toHaveCount(0);
 });
 
-test.describe("beside a log", () => {
+test.describe("sidebar", () => {
   test.use({
     tiltfile:
       "local_resource('a', cmd='true')\nlocal_resource('b', cmd='cat fixed', deps=['fixed'])\nlocal_resource('c', cmd='true')\n",
   });
 
-  test("what fails comes first, if one wants, and is remembered", async ({ lilt, page }) => {
+  test("lists failing resources first when chosen, also after a reload", async ({ lilt, page }) => {
     await page.goto(`${lilt.address}/r/(all)/overview`);
     const list = page.getByRole("navigation", { name: "Resources" });
     const names = () =>
