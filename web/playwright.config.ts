@@ -6,10 +6,10 @@ export default defineConfig({
   globalSetup: "./e2e/setup.ts",
   fullyParallel: true,
   workers: 2,
-  // One that passes only the second time is a bug.
+  // A test that passes only on retry is a bug.
   retries: 0,
   forbidOnly: true,
-  // The machine may be busy with other things.
+  // The machine may be busy.
   timeout: 120_000,
   expect: { timeout: 20_000 },
   reporter: [["list"]],
@@ -17,7 +17,7 @@ export default defineConfig({
     viewport: { width: 1280, height: 800 },
     trace: "retain-on-failure",
     launchOptions: {
-      // Playwright's own browsers are not downloaded.
+      // Debian's Chromium instead of Playwright's downloads.
       executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
       args: [
         "--no-sandbox",

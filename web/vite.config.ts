@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 
-/** Packs what is built, so that the server need not. */
-function packed(): Plugin {
-  let folder = "";
+/** Compresses the built files, so that the server need not. */
+function compressFiles(): Plugin {
+  let outputFolder = "";
   return {
-    name: "packed",
+    name: "compress-files",
     apply: "build",
     configResolved(config) {
-      folder = join(config.root, config.build.outDir);
+      outputFolder = join(config.root, config.build.outDir);
     },
     closeBundle() {
-      for (const entry of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      for (const entry of readdirSync(outputFolder, { recursive: true, encoding: "utf8" })) {
         if (/\.(js|css|html|svg)$/.test(entry)) {
-          const path = join(folder, entry);
+          const path = join(outputFolder, entry);
           writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: 9 }));
         }
       }
@@ -23,16 +23,16 @@ function packed(): Plugin {
   };
 }
 
-/** Lets the browser fetch the page's script at once, not only when the small first one asks for it. */
-function named(): Plugin {
+/** Preloads the main script, which the small entry script would request only later. */
+function preloadMainScript(): Plugin {
   return {
-    name: "named",
+    name: "preload-main-script",
     apply: "build",
     transformIndexHtml: {
       order: "post",
       handler(_, { bundle = {} }) {
-        const later = Object.values(bundle).filter((part) => part.type === "chunk" && !part.isEntry);
-        return later.map(({ fileName }) => ({
+        const lazyChunks = Object.values(bundle).filter((file) => file.type === "chunk" && !file.isEntry);
+        return lazyChunks.map(({ fileName }) => ({
           tag: "link",
           attrs: { rel: "modulepreload", crossorigin: true, href: `/${fileName}` },
           injectTo: "head",
@@ -42,22 +42,22 @@ function named(): Plugin {
   };
 }
 
-// `LILT_PORT=10350 npx vite` works on the page against a running session.
-const session = `http://localhost:${process.env.LILT_PORT ?? 10350}`;
+// `LILT_PORT=10350 npx vite` serves the page in development, against a running session.
+const sessionUrl = `http://localhost:${process.env.LILT_PORT ?? 10350}`;
 
 export default defineConfig({
-  plugins: [packed(), named()],
+  plugins: [compressFiles(), preloadMainScript()],
   build: {
     target: "es2022",
-    // Inlined files would need a looser content security policy.
+    // Inlined files would need a weaker content security policy.
     assetsInlineLimit: 0,
     modulePreload: false,
   },
   server: {
     proxy: {
-      "/api": { target: session, changeOrigin: true },
-      "/proxy": { target: session, changeOrigin: true },
-      "/ws": { target: session, ws: true, changeOrigin: true, rewriteWsOrigin: true },
+      "/api": { target: sessionUrl, changeOrigin: true },
+      "/proxy": { target: sessionUrl, changeOrigin: true },
+      "/ws": { target: sessionUrl, ws: true, changeOrigin: true, rewriteWsOrigin: true },
     },
   },
   test: {

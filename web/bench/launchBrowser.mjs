@@ -1,8 +1,8 @@
-/** Debian's Chromium, as the tests use it. */
+/** Launches Debian's Chromium, the browser of the tests. */
 
 import { chromium } from "@playwright/test";
 
-export function launch() {
+export function launchBrowser() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu"],
