@@ -1,29 +1,162 @@
-//! What the API server and the way to it say, as failures that a user can act on.
+//! Why an operation on a cluster failed: the cases that code distinguishes, and how they become a [`Failure`].
 
 use std::error::Error as _;
+use std::time::Duration;
 
 use kube::core::Status;
-use lilt_model::{Away, Failure, os_error};
+use lilt_model::{Failure, FailureKind, Unreachable, os_error};
 
 use crate::connect::{Cluster, LoginFailed};
 
+/// A failed operation. Failures that are nothing but a text for users are made where they arise.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("the cluster does not allow you {action}")]
+    Forbidden { context: String, action: String, answer: String },
+    #[error("the cluster does not accept your login (context {context})")]
+    LoginRejected { context: String, answer: String },
+    #[error("{0}")]
+    LoginFailed(LoginFailed),
+    /// There is no connection.
+    #[error("cannot reach the cluster {context} at {server}: {cause}")]
+    Unreachable { context: String, server: String, cause: String, obstacle: Obstacle },
+    #[error("the cluster {context} at {server} gave no answer within {} seconds", .limit.as_secs())]
+    Silent { context: String, server: String, limit: Duration },
+    /// An API server that starts or is overloaded, or a proxy in front of one that does not run.
+    #[error("the cluster {context} at {server} is not ready: it answered with HTTP status {code}")]
+    NotReady { context: String, server: String, code: u16, answer: String },
+    #[error("the API server refused while {action}")]
+    Refused { action: String, answer: String },
+    /// The files of a live update could not be changed.
+    #[error("cannot change files in the container {container} of the pod {pod}")]
+    NotWritten { pod: String, container: String, fault: WriteFault, output: String },
+}
+
+/// What is in the way of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    Network,
+    Certificate,
+    Credentials,
+    /// This machine lacks something; with what to do about it.
+    Machine(&'static str),
+}
+
+/// Why a container did not take files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteFault {
+    PermissionDenied,
+    ReadOnly,
+    DiskFull,
+    Other,
+}
+
+impl WriteFault {
+    /// Reads it off what the container's own programs, or its operating system, printed.
+    pub(crate) fn of_output(output: &str) -> Self {
+        if output.contains("Permission denied") || output.contains("not permitted") {
+            Self::PermissionDenied
+        } else if output.contains("Read-only") {
+            Self::ReadOnly
+        } else if output.contains("No space left") {
+            Self::DiskFull
+        } else {
+            Self::Other
+        }
+    }
+
+    fn hint(self) -> Option<&'static str> {
+        match self {
+            Self::PermissionDenied => {
+                Some("the container's user may not write there: check USER and ownership in the Dockerfile")
+            }
+            Self::ReadOnly => Some(
+                "the container's file system is read-only: mount a writable volume there, or drop readOnlyRootFilesystem",
+            ),
+            Self::DiskFull => Some("the container's disk is full"),
+            Self::Other => None,
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn kind(&self) -> FailureKind {
+        match self {
+            Self::Forbidden { .. } => FailureKind::Forbidden,
+            Self::LoginRejected { .. } => FailureKind::LoginRejected,
+            Self::LoginFailed(_) => FailureKind::LoginFailed,
+            Self::Unreachable { obstacle: Obstacle::Certificate, .. } => FailureKind::CertificateMismatch,
+            Self::Unreachable { obstacle: Obstacle::Machine(_), .. } => Unreachable::Machine.into(),
+            Self::Unreachable { .. } | Self::Silent { .. } | Self::NotReady { .. } => {
+                Unreachable::Cluster.into()
+            }
+            Self::Refused { .. } => FailureKind::Environment,
+            Self::NotWritten { fault: WriteFault::PermissionDenied | WriteFault::ReadOnly, .. } => {
+                FailureKind::NotWritable
+            }
+            Self::NotWritten { .. } => FailureKind::User,
+        }
+    }
+
+    /// Whether the API server could not be asked at all.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.kind().unreachable().is_some()
+    }
+
+    fn hint(&self) -> Option<String> {
+        const LOGIN: &str = "log in again, or check the user of this context in your kubeconfig";
+        const ASK: &str = "is the cluster running? `kubectl cluster-info` asks the same address";
+        let hint = match self {
+            Self::Forbidden { context, .. } => {
+                return Some(format!("ask for the right, or check that {context} is the context you meant"));
+            }
+            Self::LoginFailed(login) => return Some(login.hint.clone()),
+            Self::NotWritten { fault, .. } => fault.hint()?,
+            Self::Refused { .. } => return None,
+            Self::LoginRejected { .. } | Self::Unreachable { obstacle: Obstacle::Credentials, .. } => LOGIN,
+            Self::Unreachable { obstacle: Obstacle::Certificate, .. } => {
+                "the certificates of kubeconfig and cluster do not fit: fetch the kubeconfig of this cluster again"
+            }
+            Self::Unreachable { obstacle: Obstacle::Machine(hint), .. } => hint,
+            Self::Unreachable { obstacle: Obstacle::Network, .. } | Self::Silent { .. } => ASK,
+            Self::NotReady { .. } => {
+                "is the cluster starting? `kubectl get --raw /readyz` asks the same address"
+            }
+        };
+        Some(hint.to_owned())
+    }
+
+    /// What the other side said.
+    fn detail(&self) -> Option<&str> {
+        match self {
+            Self::Forbidden { answer, .. }
+            | Self::LoginRejected { answer, .. }
+            | Self::NotReady { answer, .. }
+            | Self::Refused { answer, .. } => Some(answer),
+            Self::LoginFailed(login) => Some(login.said.as_str()).filter(|said| !said.is_empty()),
+            Self::NotWritten { output, .. } => Some(output),
+            Self::Unreachable { .. } | Self::Silent { .. } => None,
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = Failure::new(error.kind(), error.to_string());
+        let failure = match error.detail() {
+            Some(detail) => failure.detail(detail),
+            None => failure,
+        };
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
 /// Whether the API server gave no answer, or could not be asked: the same may succeed later.
 pub fn is_unreachable(failure: &Failure) -> bool {
-    matches!(failure.away, Some(Away::Cluster | Away::Machine))
-}
-
-const FORBIDDEN: &str = "the cluster does not allow you";
-
-/// Whether the API server said that a right is missing: asking again at once is of no use.
-pub fn is_forbidden(failure: &Failure) -> bool {
-    failure.message.starts_with(FORBIDDEN)
-}
-
-const LOGIN_REFUSED: &str = "the cluster does not accept your login";
-
-/// Whether the API server said that it does not know the user: the login may have expired, and can be renewed.
-pub(crate) fn is_login_refused(failure: &Failure) -> bool {
-    failure.message.starts_with(LOGIN_REFUSED)
+    matches!(failure.unreachable(), Some(Unreachable::Cluster | Unreachable::Machine))
 }
 
 /// An error and all its sources in one line, without repeating what a source already says.
@@ -71,46 +204,50 @@ pub(crate) fn is_missing(error: &kube::Error) -> bool {
 }
 
 impl Cluster {
-    /// A failed request that no caller knows more about. `doing` completes "while …".
-    pub(crate) fn failure(&self, doing: &str, error: &kube::Error) -> Failure {
+    /// A failed request that no caller knows more about. `action` completes "while …".
+    pub(crate) fn failure(&self, action: &str, error: &kube::Error) -> Failure {
+        self.error(action, error).into()
+    }
+
+    /// The same, for a caller that tells the cases apart.
+    pub(crate) fn error(&self, action: &str, error: &kube::Error) -> Error {
+        let answer = || causes_of_status(error);
         match code(error) {
-            Some(401) => Failure::environment(format!("{LOGIN_REFUSED} (context {})", self.context()))
-                .detail(causes_of_status(error))
-                .hint("log in again, or check the user of this context in your kubeconfig")
-                .persistent(),
-            Some(403) => self.forbidden(doing, error),
-            Some(_) => Failure::environment(format!("the API server refused while {doing}"))
-                .detail(causes_of_status(error)),
-            None => self.unreachable(error),
+            Some(401) => Error::LoginRejected { context: self.context().to_owned(), answer: answer() },
+            Some(403) => self.denied(action, error),
+            Some(_) => Error::Refused { action: action.to_owned(), answer: answer() },
+            None => self.unanswered(error),
         }
     }
 
-    pub(crate) fn forbidden(&self, doing: &str, error: &kube::Error) -> Failure {
-        Failure::environment(format!("{FORBIDDEN} {doing}"))
-            .detail(causes_of_status(error))
-            .hint(format!("ask for the right, or check that {} is the context you meant", self.context()))
+    /// The API server denies a permission. `action` completes "does not allow you …".
+    pub(crate) fn forbidden(&self, action: &str, error: &kube::Error) -> Failure {
+        self.denied(action, error).into()
     }
 
-    /// No answer at all. [`is_unreachable`] knows it.
-    pub(crate) fn unreachable(&self, error: &kube::Error) -> Failure {
+    fn denied(&self, action: &str, error: &kube::Error) -> Error {
+        let (context, action) = (self.context().to_owned(), action.to_owned());
+        Error::Forbidden { context, action, answer: causes_of_status(error) }
+    }
+
+    /// No answer at all.
+    fn unanswered(&self, error: &kube::Error) -> Error {
         if let Some(login) = login_failed(error) {
-            let failure = Failure::environment(login.words.clone()).hint(&login.hint);
-            let failure = failure.away(Away::Cluster).persistent();
-            return if login.said.is_empty() { failure } else { failure.detail(&login.said) };
+            return Error::LoginFailed(login.clone());
         }
         let cause = root_cause(error);
-        let is_about_certificates = cause.to_lowercase().contains("certificate");
-        let hint = if is_about_certificates {
-            "the certificates of kubeconfig and cluster do not fit: fetch the kubeconfig of this cluster again"
+        let obstacle = if let Some(hint) = os_error::root(error).and_then(os_error::shortage) {
+            Obstacle::Machine(hint)
+        // Of what TLS objects to, kube keeps the text alone.
+        } else if cause.to_lowercase().contains("certificate") {
+            Obstacle::Certificate
         } else if matches!(error, kube::Error::Auth(_)) {
-            "log in again, or check the user of this context in your kubeconfig"
+            Obstacle::Credentials
         } else {
-            "is the cluster running? `kubectl cluster-info` asks the same address"
+            Obstacle::Network
         };
-        let words = format!("cannot reach the cluster {} at {}: {cause}", self.context(), self.server());
-        let mut failure = Failure::environment(words).hint(hint).away(Away::Cluster);
-        failure.persistent = is_about_certificates;
-        os_error::root(error).map(|cause| failure.clone().caused_by(cause)).unwrap_or(failure)
+        let (context, server) = (self.context().to_owned(), self.server().to_owned());
+        Error::Unreachable { context, server, cause, obstacle }
     }
 }
 
@@ -140,5 +277,53 @@ pub(crate) fn causes_of_status(error: &kube::Error) -> String {
         Some(status) if !status.message.is_empty() => status.message.clone(),
         Some(status) => format!("{} ({})", status.reason, status.code),
         None => error.source().map_or_else(|| error.to_string(), causes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unreachable(obstacle: Obstacle) -> Failure {
+        let (context, server) = ("dev".to_owned(), "https://localhost".to_owned());
+        Error::Unreachable { context, server, cause: "refused".into(), obstacle }.into()
+    }
+
+    #[test]
+    fn obstacle_of_a_connection_decides_the_retry() {
+        for (obstacle, what, persistent) in [
+            (Obstacle::Network, Unreachable::Cluster, false),
+            (Obstacle::Credentials, Unreachable::Cluster, false),
+            (Obstacle::Certificate, Unreachable::Cluster, true),
+            (Obstacle::Machine("make room"), Unreachable::Machine, false),
+        ] {
+            let failure = unreachable(obstacle);
+            assert!(is_unreachable(&failure));
+            assert_eq!((failure.unreachable(), failure.kind.is_persistent()), (Some(&what), persistent));
+        }
+    }
+
+    #[test]
+    fn output_of_a_failed_write_names_the_fault() {
+        for (output, fault, kind) in [
+            (
+                "tar: a: Cannot open: Permission denied",
+                WriteFault::PermissionDenied,
+                FailureKind::NotWritable,
+            ),
+            (
+                "tar: a: Cannot utime: Operation not permitted",
+                WriteFault::PermissionDenied,
+                FailureKind::NotWritable,
+            ),
+            ("rm: a: Read-only file system", WriteFault::ReadOnly, FailureKind::NotWritable),
+            ("tar: a: No space left on device", WriteFault::DiskFull, FailureKind::User),
+            ("exit code 2", WriteFault::Other, FailureKind::User),
+        ] {
+            assert_eq!(WriteFault::of_output(output), fault, "{output}");
+            let (pod, container) = ("web-1".to_owned(), "main".to_owned());
+            let error = Error::NotWritten { pod, container, fault, output: output.to_owned() };
+            assert_eq!(error.kind(), kind, "{output}");
+        }
     }
 }

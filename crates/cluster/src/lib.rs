@@ -32,12 +32,11 @@ pub use connect::{
 };
 pub use delete::DeleteOutcome;
 pub use difference::FieldChange;
-pub use error::{is_forbidden, is_unreachable};
+pub use error::is_unreachable;
 pub use find::Found;
 pub use forward::{Forwarder, PortStream};
 pub use live::{
     Carried, Changes, Content, FileBytes, LiveChannel, Output, Put, REMOVALS_AT_ONCE, SentTimes, Way,
-    is_closed,
 };
 pub use logs::{LogChunk, LogStream};
 pub use marks::{Remembered, digest};

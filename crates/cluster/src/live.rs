@@ -19,7 +19,6 @@ use crate::connect::Cluster;
 use agent::AgentChannel;
 pub use carried::Carried;
 pub use changes::{Changes, Content, FileBytes, Put};
-pub use exec::is_closed;
 pub use sent_times::SentTimes;
 use shell::ShellChannel;
 

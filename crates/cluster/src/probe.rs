@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Api;
 use kube::api::ListParams;
+use lilt_model::Failure;
 use lilt_model::cluster::{ClusterInfo, Runtime};
-use lilt_model::{Away, Failure};
 
 use crate::connect::Cluster;
-use crate::error::{causes_of_status, code, is_login_refused, is_not_ready, is_unreachable};
+use crate::error::{Error, causes_of_status, code, is_not_ready};
 use registry::Announced;
 
 /// The same patience that Tilt has: slow login plugins are common.
@@ -54,53 +54,41 @@ impl Cluster {
     }
 
     /// Fails with [`is_unreachable`] if the API server does not respond, or is not ready to serve.
+    ///
+    /// [`is_unreachable`]: crate::is_unreachable
     pub async fn check_reachable(&self, within: Duration) -> Result<(), Failure> {
-        match tokio::time::timeout(within, self.version()).await {
-            Err(_) => Err(self.silent(within)),
-            Ok(Err(failure)) if is_unreachable(&failure) => Err(failure),
-            Ok(_) => Ok(()),
-        }
+        self.check(within, Error::is_unreachable).await
     }
 
     /// Fails as [`Self::check_reachable`] does, and also if the API server does not accept the user's login: a login that has
     /// expired can be renewed.
     pub async fn check_login(&self, within: Duration) -> Result<(), Failure> {
+        let counts = |error: &Error| error.is_unreachable() || matches!(error, Error::LoginRejected { .. });
+        self.check(within, counts).await
+    }
+
+    /// Asks for the version. Any other answer than an error that `counts` is a good one.
+    async fn check(&self, within: Duration, counts: impl Fn(&Error) -> bool) -> Result<(), Failure> {
         match tokio::time::timeout(within, self.version()).await {
-            Err(_) => Err(self.silent(within)),
-            Ok(Err(failure)) if is_unreachable(&failure) || is_login_refused(&failure) => Err(failure),
+            Err(_) => Err(self.silent(within).into()),
+            Ok(Err(error)) if counts(&error) => Err(error.into()),
             Ok(_) => Ok(()),
         }
     }
 
-    fn silent(&self, within: Duration) -> Failure {
-        Failure::environment(format!(
-            "the cluster {} at {} gave no answer within {} seconds",
-            self.context(),
-            self.server(),
-            within.as_secs()
-        ))
-        .hint("is the cluster running? `kubectl cluster-info` asks the same address")
-        .away(Away::Cluster)
+    fn silent(&self, limit: Duration) -> Error {
+        Error::Silent { context: self.context().to_owned(), server: self.server().to_owned(), limit }
     }
 
-    async fn version(&self) -> Result<String, Failure> {
+    async fn version(&self) -> Result<String, Error> {
         let version: Result<Info, _> = self.client.apiserver_version().await;
         version.map(|info| info.git_version).map_err(|error| match code(&error) {
-            Some(code) if is_not_ready(code) => self.not_ready(code, &error),
-            _ => self.failure("asking for its version", &error),
+            Some(code) if is_not_ready(code) => {
+                let (context, server) = (self.context().to_owned(), self.server().to_owned());
+                Error::NotReady { context, server, code, answer: causes_of_status(&error) }
+            }
+            _ => self.error("asking for its version", &error),
         })
-    }
-
-    /// The failure for an API server that starts or is overloaded, or for a proxy in front of one that is not there.
-    fn not_ready(&self, code: u16, error: &kube::Error) -> Failure {
-        Failure::environment(format!(
-            "the cluster {} at {} is not ready: it answered with HTTP status {code}",
-            self.context(),
-            self.server()
-        ))
-        .detail(causes_of_status(error))
-        .hint("is the cluster starting? `kubectl get --raw /readyz` asks the same address")
-        .away(Away::Cluster)
     }
 
     /// As Tilt does, one node speaks for all; none if this user may not look at nodes.

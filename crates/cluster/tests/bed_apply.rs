@@ -43,7 +43,7 @@ async fn a_cluster_that_is_not_there_is_named_with_address_and_cause() {
     let options = ConnectOptions { kubeconfig: vec![path], ..ConnectOptions::default() };
     let cluster = Cluster::connect(options).await.unwrap();
     let failure = cluster.probe().await.unwrap_err();
-    assert_eq!(failure.class, Class::Environment);
+    assert_eq!(failure.class(), Class::Environment);
     for part in ["nowhere", "https://127.0.0.1:9", "refused"] {
         assert!(failure.message.contains(part), "{failure}");
     }
@@ -84,7 +84,7 @@ async fn a_refused_object_is_named_with_field_and_reason() {
     let bad = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"ports": [{"port": 99999}]}});
     let failure = space.cluster.apply(&[bad], DEADLINE).await.unwrap_err();
-    assert_eq!(failure.class, Class::User);
+    assert_eq!(failure.class(), Class::User);
     let text = failure.to_string();
     for part in ["web:service", "spec.ports[0].port", "between 1 and 65535"] {
         assert!(text.contains(part), "{text}");
@@ -102,7 +102,7 @@ async fn a_misspelt_field_is_named_and_passed_over_as_kubectl_does() {
     let always =
         ApplyOptions { timeout: DEADLINE, merge: ServerSideApply::Always, ..ApplyOptions::default() };
     let failure = space.cluster.apply_with(&[bad], &always).await.unwrap_err();
-    assert_eq!(failure.class, Class::User, "{failure}");
+    assert_eq!(failure.class(), Class::User, "{failure}");
     let text = failure.to_string();
     assert!(text.contains("web:service") && text.contains("portz") && failure.hint.is_some(), "{text}");
 }
@@ -137,7 +137,7 @@ async fn what_may_not_be_done_says_who_forbids_it() {
         .apply(&[config_map("x", "y")], DEADLINE)
         .await
         .unwrap_err();
-    assert_eq!(failure.class, Class::Environment);
+    assert_eq!(failure.class(), Class::Environment);
     assert!(failure.message.contains("x:configmap"), "{failure}");
     assert!(failure.detail.as_deref().unwrap_or_default().contains("cannot patch resource"), "{failure}");
 }

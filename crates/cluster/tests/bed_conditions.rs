@@ -106,5 +106,5 @@ async fn what_has_no_status_is_there_or_not_and_what_may_not_be_read_says_so() {
     space.apply(settings).await;
     assert_eq!(space.cluster.object_state(&known).await.unwrap(), Some(ObjectState::default()));
     let failure = ask("Deployment", "apps/v1").await.unwrap_err();
-    assert!(lilt_cluster::is_forbidden(&failure), "{failure}");
+    assert!(failure.kind == lilt_model::FailureKind::Forbidden, "{failure}");
 }

@@ -402,6 +402,6 @@ async fn refused_login_and_certificate_are_persistent_failures() {
         let file = bed.write(&format!("{name}.config"), config.to_string());
         let options = ConnectOptions { kubeconfig: vec![file], ..ConnectOptions::default() };
         let failure = Cluster::connect(options).await.unwrap().probe().await.unwrap_err();
-        assert_eq!(failure.persistent, is_persistent, "{name}: {failure}");
+        assert_eq!(failure.kind.is_persistent(), is_persistent, "{name}: {failure}");
     }
 }

@@ -126,7 +126,7 @@ async fn everything_works(image: &str, way: Way<'_>) {
 
     // What tar cannot write is told in its words, and the channel goes on.
     let failure = channel.update(&files(&[("/proc/nothing/here", 0o644, b"x")])).await.unwrap_err();
-    assert_eq!(failure.class, Class::User);
+    assert_eq!(failure.class(), Class::User);
     assert!(failure.detail.as_deref().unwrap_or_default().contains("proc/nothing"), "{failure}");
     let big = vec![b'x'; 600_000];
     channel.update(&files(&[("/proc/nothing/big", 0o644, &big)])).await.unwrap_err();
@@ -352,7 +352,7 @@ async fn a_deleted_pod_breaks_the_channel() {
         }
     };
     let failure = tokio::time::timeout(space::DEADLINE, broken).await.expect("the channel breaks");
-    assert_eq!(failure.class, Class::Environment, "{failure}");
+    assert_eq!(failure.class(), Class::Environment, "{failure}");
     let failure = LiveChannel::open(&space.cluster, &space.pod("main"), "main", TOOLS).await.unwrap_err();
     assert!(failure.message.contains("gone"), "{failure}");
 }

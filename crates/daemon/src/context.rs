@@ -11,7 +11,7 @@ use lilt_host::process::{Daemons, Guardian, Process};
 use lilt_host::watch::Watcher;
 use lilt_model::command::Command;
 use lilt_model::log::{Level, Source};
-use lilt_model::{ClusterName, Failure, ResourceName, SpanId, Timestamp};
+use lilt_model::{ClusterName, Failure, FailureKind, ResourceName, SpanId, Timestamp};
 use lilt_store::{LogWriter, Span};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -130,7 +130,7 @@ impl Context {
     /// Something of a resource is about to be written to a cluster.
     pub(crate) fn land(&self, resource: &ResourceName) -> Result<Landing, Failure> {
         let begun = self.edges.landings.begin(resource, &self.cancel);
-        begun.ok_or_else(|| Failure::environment("it is no longer wanted"))
+        begun.ok_or_else(|| Failure::new(FailureKind::Cancelled, "it is no longer wanted"))
     }
 
     /// After a cancellation: lets what is on its way to a cluster arrive, so that what deletes it comes later. `work` does no

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::builder::Builder;
 use crate::engine::{Engine, Query};
+use crate::error::Error;
 use crate::session::Source;
 use crate::ssh_agent::SshSource;
 
@@ -121,19 +122,11 @@ impl Engine {
     ) -> Result<BuiltImage, Failure> {
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Failure::environment("the build was cancelled")),
-            built = self.build_or_explain(request, on_progress) => built,
-        }
-    }
-
-    async fn build_or_explain(
-        &self,
-        request: &BuildRequest,
-        on_progress: impl FnMut(BuildProgress) + Send,
-    ) -> Result<BuiltImage, Failure> {
-        match self.build_to_the_end(request, on_progress).await {
-            Err(failure) => Err(self.explain_login(failure, &registries(&request.build)).await),
-            built => built,
+            () = cancel.cancelled() => Err(Error::Cancelled("build".to_owned()).into()),
+            built = self.build_to_the_end(request, on_progress) => match built {
+                Err(error) => Err(self.explain_login(error, &registries(&request.build)).await.into()),
+                Ok(built) => Ok(built),
+            },
         }
     }
 
@@ -141,7 +134,7 @@ impl Engine {
         &self,
         request: &BuildRequest,
         on_progress: impl FnMut(BuildProgress) + Send,
-    ) -> Result<BuiltImage, Failure> {
+    ) -> Result<BuiltImage, Error> {
         let builder = if self.buildkit_off { Builder::Engine } else { self.choice.builder()? };
         let by_program = matches!(builder, Builder::Buildx(_)) || request.build.platform.contains(',');
         if !self.buildkit_off && !by_program && self.uses_buildkit().await? {

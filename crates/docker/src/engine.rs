@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use lilt_model::{Away, Failure};
+use lilt_model::Failure;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::address::{self, Address};
 use crate::builder::Choice;
 use crate::credentials::Credentials;
+use crate::error::Error;
 use crate::messages::{Message, Messages};
 use crate::transport::{self, Payload, Response};
 use crate::version::{ApiVersion, Ping, ask, fixed_version};
@@ -187,8 +188,14 @@ impl Engine {
     ) -> Result<Pushed, Failure> {
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Failure::environment(format!("the push of {reference} was cancelled"))),
-            pushed = self.push_to_the_end(reference, on_progress) => pushed,
+            () = cancel.cancelled() => Err(Error::Cancelled(format!("push of {reference}")).into()),
+            pushed = self.push_to_the_end(reference, on_progress) => match pushed {
+                Err(error) => {
+                    let registry = Reference::parse(reference)?.domain().to_owned();
+                    Err(self.explain_login(error, &[registry]).await.into())
+                }
+                Ok(pushed) => Ok(pushed),
+            },
         }
     }
 
@@ -196,7 +203,7 @@ impl Engine {
         &self,
         reference: &str,
         mut on_progress: impl FnMut(PushProgress) + Send,
-    ) -> Result<Pushed, Failure> {
+    ) -> Result<Pushed, Error> {
         let parsed = Reference::parse(reference)?;
         let mut headers = HeaderMap::new();
         let auth = self.credentials.registry_auth(parsed.domain()).await;
@@ -206,7 +213,7 @@ impl Engine {
         let path = format!("/images/{}/push?{query}", encode_path(&parsed.familiar_name()));
         let response = self.request(Method::POST, &path, headers).await?;
         if !response.status.is_success() {
-            return Err(refusal(response, &format!("cannot push {reference}")).await);
+            return Err(refused(response, &format!("cannot push {reference}")).await);
         }
         let mut messages = Messages::new(response, self.address.clone());
         let mut digest = None;
@@ -216,8 +223,7 @@ impl Engine {
             }
             if message.error.is_some() || message.error_detail.is_some() {
                 let cause = message.into_error().unwrap_or_default();
-                let failure = push_failure(&parsed, reference, &cause);
-                return Err(self.explain_login(failure, &[parsed.domain().to_owned()]).await);
+                return Err(Error::Push { reference: reference.to_owned(), cause, login_trouble: None });
             } else if !message.status.is_empty() {
                 let progress = message.progress.unwrap_or_default();
                 on_progress(PushProgress {
@@ -234,18 +240,17 @@ impl Engine {
         Ok(Pushed { digest })
     }
 
-    /// Who was refused for lack of a login is told what a credential helper had to say.
-    pub(crate) async fn explain_login(&self, failure: Failure, hosts: &[String]) -> Failure {
-        let wants_login = failure.hint.as_ref().is_some_and(|hint| hint.contains("docker login"));
-        if !wants_login || failure.detail.is_some() {
-            return failure;
-        }
-        for host in hosts {
-            if let Some(trouble) = self.credentials.trouble(host).await {
-                return failure.detail(trouble);
+    /// Adds what a credential helper had to say where a registry wants a login.
+    pub(crate) async fn explain_login(&self, mut error: Error, hosts: &[String]) -> Error {
+        if let Some(known) = error.login_trouble() {
+            for host in hosts {
+                if let Some(trouble) = self.credentials.trouble(host).await {
+                    *known = Some(trouble);
+                    break;
+                }
             }
         }
-        failure
+        error
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
@@ -326,13 +331,13 @@ pub(crate) async fn sentence(response: Response) -> String {
 }
 
 /// The failure for such an answer.
-pub(crate) async fn refusal(response: Response, what: &str) -> Failure {
+pub(crate) async fn refusal(response: Response, operation: &str) -> Failure {
+    refused(response, operation).await.into()
+}
+
+async fn refused(response: Response, operation: &str) -> Error {
     let status = response.status;
-    let cause = sentence(response).await;
-    match status {
-        StatusCode::BAD_REQUEST => Failure::user(format!("{what}: {cause}")),
-        _ => Failure::environment(format!("{what}: {cause}")),
-    }
+    Error::Refused { operation: operation.to_owned(), status, cause: sentence(response).await }
 }
 
 /// The older image store tells the digest as data, the containerd one only in a sentence.
@@ -340,35 +345,6 @@ fn digest_in(message: &Message) -> Option<String> {
     let told = message.aux.as_ref().and_then(|aux| aux.get("Digest")?.as_str());
     let said = || message.status.split_once(": digest: ")?.1.split(' ').next();
     told.or_else(said).map(str::to_owned)
-}
-
-fn push_failure(parsed: &Reference, reference: &str, cause: &str) -> Failure {
-    let registry = parsed.domain();
-    let lower = cause.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let hint = if has(&["does not exist in the registry", "name unknown"]) {
-        format!(
-            "this registry wants a repository to be made before it is pushed to: make {}, or push all images into one \
-             with default_registry('…', single_name='…')",
-            parsed.path()
-        )
-    } else if has(&["unauthorized", "authentication required", "denied", "no basic auth", "forbidden"]) {
-        format!("log in with `docker login {registry}`, and check that this account may push there")
-    } else if has(&["connection refused", "no such host", "i/o timeout", "dial tcp", "no route to host"])
-        || has(&["connection reset", "broken pipe", "eof", "use of closed network connection"])
-    {
-        format!("check that the registry {registry} runs and that the Docker engine can reach it")
-    } else if has(&["server gave http response to https client", "certificate", "x509"]) {
-        format!(
-            "add {registry} to `insecure-registries` in the engine's daemon.json, or give it a trusted certificate"
-        )
-    } else if has(&["does not exist locally", "not found"]) {
-        "the image is no longer in the engine: trigger a rebuild".to_owned()
-    } else {
-        "the sentence above comes from the Docker engine or the registry".to_owned()
-    };
-    let failure = Failure::environment(format!("cannot push {reference}: {cause}")).hint(hint);
-    if transport::is_unanswered(cause) { failure.away(Away::Registry(reference.to_owned())) } else { failure }
 }
 
 /// A query string under construction.

@@ -10,6 +10,7 @@ pub mod look;
 
 mod address;
 mod builder;
+mod error;
 mod exec;
 mod export;
 mod fingerprint;

@@ -1,6 +1,6 @@
 //! The JSON messages in which the engine reports a build or a push, one after another in one body.
 
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 use serde::Deserialize;
 
 use crate::address::Address;
@@ -72,7 +72,7 @@ impl Messages {
                 None if self.buffer.iter().all(u8::is_ascii_whitespace) => return Ok(None),
                 None => {
                     let words = "the Docker engine's answer ended in the middle";
-                    return Err(Failure::environment(words).away(Away::Engine));
+                    return Err(Failure::environment(words).of_kind(Unreachable::DockerEngine));
                 }
             }
         }

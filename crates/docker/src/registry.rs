@@ -2,11 +2,11 @@
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use lilt_model::reference::Reference;
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 use serde::Deserialize;
 
-use crate::engine::{Engine, encode_path};
-use crate::transport;
+use crate::engine::{Engine, encode_path, sentence};
+use crate::error::{Error, is_unanswered};
 use crate::version::ask;
 
 #[derive(Deserialize)]
@@ -40,16 +40,16 @@ impl Engine {
         }
     }
 
-    /// Whether what did not answer answers now.
-    pub async fn is_back(&self, away: &Away) -> bool {
-        match away {
-            Away::Engine => ask(&self.address, None).await.is_ok(),
+    /// Whether an unreachable dependency responds now.
+    pub async fn is_back(&self, what: &Unreachable) -> bool {
+        match what {
+            Unreachable::DockerEngine => ask(&self.address, None).await.is_ok(),
             // Whatever it says: it speaks.
-            Away::Registry(reference) => self
+            Unreachable::Registry(reference) => self
                 .digest_in_registry(reference)
                 .await
-                .map_or_else(|failure| failure.away.is_none(), |_| true),
-            Away::Cluster | Away::Machine => true,
+                .map_or_else(|failure| failure.unreachable().is_none(), |_| true),
+            Unreachable::Cluster | Unreachable::Machine => true,
         }
     }
 
@@ -78,9 +78,14 @@ impl Engine {
             }
             StatusCode::NOT_FOUND => Ok(None),
             _ => {
-                let failure = crate::engine::refusal(response, &format!("cannot ask for {reference}")).await;
-                let unanswered = transport::is_unanswered(&failure.message);
-                Err(if unanswered { failure.away(Away::Registry(reference.to_owned())) } else { failure })
+                let (status, cause) = (response.status, sentence(response).await);
+                let is_unanswered = is_unanswered(&cause);
+                let operation = format!("cannot ask for {reference}");
+                let failure = Failure::from(Error::Refused { operation, status, cause });
+                Err(match is_unanswered {
+                    true => failure.of_kind(Unreachable::Registry(reference.to_owned())),
+                    false => failure,
+                })
             }
         }
     }

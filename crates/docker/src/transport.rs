@@ -18,7 +18,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -26,6 +26,7 @@ use tokio_rustls::TlsConnector;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::address::Address;
+use crate::error::is_unanswered;
 pub(crate) use payload::Payload;
 
 const JSON: http::HeaderValue = http::HeaderValue::from_static("application/json");
@@ -163,30 +164,7 @@ async fn complained(address: &Address, complaint: ssh::Complaint) -> Option<Fail
     }
     let failure = failure
         .hint("`ssh` must get there without a question (an agent, a known host), and find `docker` there");
-    Some(if is_unanswered(&said) { failure.away(Away::Engine) } else { failure })
-}
-
-/// Whether a program's words about a connection say that nobody answered: not that it was refused what it wanted.
-pub(crate) fn is_unanswered(words: &str) -> bool {
-    const UNANSWERED: [&str; 13] = [
-        "connection refused",
-        "connection reset",
-        "connection timed out",
-        "i/o timeout",
-        "tls handshake timeout",
-        "no route to host",
-        "network is unreachable",
-        "no such host",
-        "could not resolve hostname",
-        "temporary failure in name resolution",
-        "broken pipe",
-        "use of closed network connection",
-        "503 service unavailable",
-    ];
-    let lower = words.to_lowercase();
-    UNANSWERED.iter().any(|phrase| lower.contains(phrase))
-        || lower.ends_with(": eof")
-        || lower.ends_with("unexpected eof")
+    Some(if is_unanswered(&said) { failure.of_kind(Unreachable::DockerEngine) } else { failure })
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -230,7 +208,7 @@ fn not_there(address: &Address, error: &io::Error) -> Failure {
         Failure::environment(format!("cannot connect to the Docker engine at {address}: {error}")).hint(hint);
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => failure,
-        _ => failure.away(Away::Engine).caused_by(error),
+        _ => failure.of_kind(Unreachable::DockerEngine).caused_by(error),
     }
 }
 
@@ -243,5 +221,5 @@ pub(crate) fn lost(address: &Address, error: &hyper::Error) -> Failure {
     }
     Failure::environment(format!("lost the connection to the Docker engine at {address}: {causes}"))
         .hint("see whether the engine was stopped or restarted")
-        .away(Away::Engine)
+        .of_kind(Unreachable::DockerEngine)
 }

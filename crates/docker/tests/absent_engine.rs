@@ -14,7 +14,7 @@ async fn a_socket_that_does_not_exist() {
     let directory = tempfile::tempdir().unwrap();
     let host = format!("unix://{}", directory.path().join("docker.sock").display());
     let failure = engine_at(&host).info().await.unwrap_err();
-    assert_eq!(failure.class, Class::Environment);
+    assert_eq!(failure.class(), Class::Environment);
     assert!(
         failure.message.starts_with(&format!("cannot connect to the Docker engine at {host}: no such file")),
         "{failure}"

@@ -110,10 +110,10 @@ async fn failures_have_place_and_cause() {
     let name = format!("{}/{}", bed::registry(), bed::unique("lilt-none"));
     let failure = build(&failing(&format!("# none\nFROM {name}:v1\n"))).await.0.err().unwrap();
     assert!(failure.message.starts_with(&format!("cannot get the base image {name}:v1: ")), "{failure}");
-    assert_eq!((failure.class, line(&failure)), (Class::User, Some(2)));
+    assert_eq!((failure.class(), line(&failure)), (Class::User, Some(2)));
 
     let failure = build(&failing("FROM busybox\nRUNN x\n")).await.0.err().unwrap();
-    assert_eq!((failure.class, line(&failure)), (Class::User, Some(2)), "{failure}");
+    assert_eq!((failure.class(), line(&failure)), (Class::User, Some(2)), "{failure}");
 
     let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"bad\xff");
     std::fs::write(context.path().join(name), "").unwrap();

@@ -23,7 +23,7 @@ async fn a_failing_step_is_named_with_place_and_output() {
         context.path().display()
     );
     let failure = build(&context.request(&dockerfile)).await.unwrap_err();
-    assert_eq!(failure.class, Class::User);
+    assert_eq!(failure.class(), Class::User);
     assert!(
         failure.message.starts_with("`RUN : ") && failure.message.ends_with("failed with exit code 3"),
         "{failure}"
@@ -36,7 +36,7 @@ async fn a_failing_step_is_named_with_place_and_output() {
 #[tokio::test]
 async fn a_file_that_is_not_in_the_context() {
     let failure = build(&Context::new(&[]).request("FROM busybox\nCOPY nothing.txt /\n")).await.unwrap_err();
-    assert_eq!((failure.class, failure.location.clone()), (Class::User, at(2)));
+    assert_eq!((failure.class(), failure.location.clone()), (Class::User, at(2)));
     assert_eq!(failure.message, "`COPY nothing.txt /` failed: nothing.txt is not in the build context");
 }
 
@@ -44,24 +44,24 @@ async fn a_file_that_is_not_in_the_context() {
 async fn a_base_image_that_does_not_exist() {
     let name = format!("{}/{}", registry(), unique("lilt-none"));
     let failure = build(&Context::new(&[]).request(&format!("\nFROM {name}:v1\n"))).await.unwrap_err();
-    assert_eq!((failure.class, failure.location.clone()), (Class::User, at(2)));
+    assert_eq!((failure.class(), failure.location.clone()), (Class::User, at(2)));
     assert!(failure.message.starts_with(&format!("cannot get the base image {name}:v1: ")), "{failure}");
 }
 
 #[tokio::test]
 async fn a_dockerfile_that_does_not_parse() {
     let failure = build(&Context::new(&[]).request("FROM busybox\n\nRUNN echo\n")).await.unwrap_err();
-    assert_eq!((failure.class, failure.location.clone()), (Class::User, at(3)));
+    assert_eq!((failure.class(), failure.location.clone()), (Class::User, at(3)));
     assert!(failure.message.contains("RUNN"), "{failure}");
 
     let failure = build(&Context::new(&[]).request("# nothing\n")).await.unwrap_err();
-    assert_eq!(failure.class, Class::User, "{failure}");
+    assert_eq!(failure.class(), Class::User, "{failure}");
 
     let context = Context::new(&[]);
     let mut request = context.request("FROM busybox\n");
     request.build.target = "absent".into();
     let failure = build(&request).await.unwrap_err();
-    assert_eq!(failure.class, Class::User, "{failure}");
+    assert_eq!(failure.class(), Class::User, "{failure}");
     assert!(failure.message.contains("absent"), "{failure}");
 }
 
@@ -71,7 +71,7 @@ async fn a_context_that_is_not_there() {
     let mut request = context.request("FROM busybox\n");
     request.build.context.roots = vec![context.path().join("gone")];
     let failure = build(&request).await.unwrap_err();
-    assert!(failure.class == Class::User && failure.message.ends_with("does not exist"), "{failure}");
+    assert!(failure.class() == Class::User && failure.message.ends_with("does not exist"), "{failure}");
     request.build.context.roots = vec![context.path().join("file")];
     let failure = build(&request).await.unwrap_err();
     assert!(failure.message.ends_with("is not a directory"), "{failure}");
@@ -83,7 +83,7 @@ async fn a_file_that_cannot_be_sent() {
     let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"bad\xff");
     std::fs::write(context.path().join(name), "").unwrap();
     let failure = build(&context.request("FROM busybox\nCOPY . /\n")).await.unwrap_err();
-    assert_eq!(failure.class, Class::User);
+    assert_eq!(failure.class(), Class::User);
     assert!(
         failure.message.starts_with("cannot send the build context: the name \"bad\\xFF\" in"),
         "{failure}"
@@ -171,7 +171,7 @@ async fn a_registry_that_is_not_there() {
     let engine = engine();
     engine.tag(&built.id, &reference).await.unwrap();
     let failure = engine.push(&reference, |_| {}, CancellationToken::new()).await.unwrap_err();
-    assert_eq!(failure.class, Class::Environment);
+    assert_eq!(failure.class(), Class::Environment);
     assert!(failure.message.starts_with(&format!("cannot push {reference}: ")), "{failure}");
     assert!(failure.hint.as_ref().unwrap().contains("localhost:1 runs"), "{failure}");
 }
@@ -181,7 +181,7 @@ async fn an_image_that_is_not_there() {
     let reference = format!("{}/{}:v1", registry(), unique("lilt"));
     let engine = engine();
     let tagging: Failure = engine.tag(&format!("sha256:{}", "0".repeat(64)), &reference).await.unwrap_err();
-    assert_eq!(tagging.class, Class::Environment, "{tagging}");
+    assert_eq!(tagging.class(), Class::Environment, "{tagging}");
     let pushing = engine.push(&reference, |_| {}, CancellationToken::new()).await.unwrap_err();
     assert!(pushing.message.starts_with("cannot push"), "{pushing}");
 }

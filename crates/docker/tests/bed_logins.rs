@@ -184,7 +184,7 @@ async fn without_a_login_the_registry_is_named() {
             "{failure}"
         );
         assert_eq!(
-            (failure.class, failure.location.as_ref().map(|it| it.line)),
+            (failure.class(), failure.location.as_ref().map(|it| it.line)),
             (Class::User, Some(2)),
             "{failure}"
         );

@@ -144,16 +144,16 @@ async fn what_podman_complains_of_has_a_place_and_a_cause() {
     let line = |failure: &Failure| failure.location.as_ref().map(|place| place.line);
 
     let failure = failed("FROM busybox\nRUN echo before && exit 3\n", "").await;
-    assert_eq!((failure.class, line(&failure)), (Class::User, Some(2)), "{failure}");
+    assert_eq!((failure.class(), line(&failure)), (Class::User, Some(2)), "{failure}");
     assert!(failure.message.contains("exit code 3"), "{failure}");
     assert!(failure.detail.as_deref().unwrap_or_default().contains("before"), "{failure}");
 
     let failure = failed("FROM busybox\nCOPY nothing /\n", "").await;
-    assert_eq!((failure.class, line(&failure)), (Class::User, Some(2)), "{failure}");
+    assert_eq!((failure.class(), line(&failure)), (Class::User, Some(2)), "{failure}");
 
     let failure = failed("FROM busybox\n", "two").await;
-    assert_eq!(failure.class, Class::User, "{failure}");
+    assert_eq!(failure.class(), Class::User, "{failure}");
 
     let failure = failed("FROM busybox\nFROB\n", "").await;
-    assert_eq!(failure.class, Class::User, "{failure}");
+    assert_eq!(failure.class(), Class::User, "{failure}");
 }

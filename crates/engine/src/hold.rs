@@ -1,6 +1,6 @@
 //! Why an update does not start yet.
 
-use lilt_model::{Away, Failure, ImageName, ResourceName};
+use lilt_model::{Failure, ImageName, ResourceName, Unreachable};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,8 +22,8 @@ pub enum Hold {
     Files,
     /// The cluster has not answered yet.
     Cluster { failure: Option<Failure> },
-    /// Its last update failed because this did not answer.
-    Outage { away: Away, message: String },
+    /// Its last update failed because this dependency did not respond.
+    Outage { unreachable: Unreachable, message: String },
     /// `uncategorized`, which carries namespaces and definitions, is being deployed.
     Uncategorized,
     /// Another resource builds an image that this one needs, too.
@@ -58,7 +58,7 @@ impl Hold {
             Hold::Uncategorized => "waiting-for-uncategorized",
             Hold::Image { .. } => "building-component",
             Hold::Container => "waiting-for-deploy",
-            Hold::Outage { away: Away::Cluster, .. } => "waiting-for-cluster",
+            Hold::Outage { unreachable: Unreachable::Cluster, .. } => "waiting-for-cluster",
             Hold::Files | Hold::Cleanup | Hold::Outage { .. } => "reconciling",
             Hold::Trigger { .. } | Hold::Loop { .. } => return None,
         })
@@ -82,7 +82,7 @@ impl Hold {
             Hold::Cluster { failure: Some(failure) } => {
                 format!("waiting for the cluster: {}", failure.message)
             }
-            Hold::Outage { away, message } => format!("waiting for {away}: {message}"),
+            Hold::Outage { unreachable, message } => format!("waiting for {unreachable}: {message}"),
             Hold::Uncategorized => "waiting for uncategorized to be deployed".into(),
             Hold::Image { image, resource } => {
                 format!("waiting for the image {image}, which is being built for {resource}")

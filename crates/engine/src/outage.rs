@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use lilt_model::log::Level;
-use lilt_model::{Away, ClusterName, Failure, ResourceName, Timestamp};
+use lilt_model::{ClusterName, Failure, ResourceName, Timestamp, Unreachable};
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;
@@ -18,12 +18,12 @@ const CI_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Outage {
     pub cluster: ClusterName,
-    pub away: Away,
+    pub unreachable: Unreachable,
 }
 
 /// Somebody waits for its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Awaited {
+pub(crate) struct OutageState {
     pub(crate) id: u64,
     /// How many times in a row it seemed to be over.
     pub(crate) attempts: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Awaited {
 
 /// An update that begins again when an outage is over.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Again {
+pub(crate) struct PendingRetry {
     pub(crate) cause: Cause,
     outage: Outage,
     message: String,
@@ -44,10 +44,11 @@ pub(crate) struct Again {
     attempts: u32,
 }
 
-impl Again {
+impl PendingRetry {
     /// Why it does not begin yet.
     pub(crate) fn hold(&self, state: &State) -> Option<Hold> {
-        let hold = || Hold::Outage { away: self.outage.away.clone(), message: self.message.clone() };
+        let hold =
+            || Hold::Outage { unreachable: self.outage.unreachable.clone(), message: self.message.clone() };
         state.outages.contains_key(&self.outage).then(hold)
     }
 }
@@ -61,15 +62,16 @@ pub(crate) fn note(
 ) {
     forget(state, name);
     let (now, mode) = (state.now, state.options.mode);
-    let away = failure.and_then(|it| Some((it, outage_of(state, name, it.away.clone()?))));
+    let failed =
+        failure.and_then(|failure| Some((failure, outage_of(state, name, failure.unreachable()?.clone()))));
     let Some(resource) = state.resources.get_mut(name) else { return };
     let before = resource.again.take();
-    let Some((failure, outage)) = away else { return };
+    let Some((failure, outage)) = failed else { return };
     let since = before.as_ref().map_or(update.started, |before| before.since);
     if mode == Mode::Ci && now.since(since) >= CI_LIMIT {
         return;
     }
-    let again = Again {
+    let again = PendingRetry {
         cause: update.cause.clone(),
         outage,
         message: failure.message.clone(),
@@ -79,17 +81,17 @@ pub(crate) fn note(
     await_end(state, name, again, failure);
 }
 
-/// One is known already if it is called the same: all images of a registry wait for one answer.
-fn outage_of(state: &State, name: &ResourceName, away: Away) -> Outage {
+/// Returns the known outage of the same dependency, or else a new one: all images of a registry wait for one answer.
+fn outage_of(state: &State, name: &ResourceName, unreachable: Unreachable) -> Outage {
     let cluster = state.cluster_of(name);
-    let words = away.to_string();
-    let known = state.outages.keys().find(|it| it.cluster == cluster && it.away.to_string() == words);
-    known.cloned().unwrap_or(Outage { cluster, away })
+    let is_same = |it: &&Outage| it.cluster == cluster && it.unreachable.is_same(&unreachable);
+    let known = state.outages.keys().find(is_same).cloned();
+    known.unwrap_or(Outage { cluster, unreachable })
 }
 
-fn await_end(state: &mut State, name: &ResourceName, again: Again, failure: &Failure) {
+fn await_end(state: &mut State, name: &ResourceName, again: PendingRetry, failure: &Failure) {
     let id = state.next_sequence();
-    let awaited = || Awaited {
+    let awaited = || OutageState {
         id,
         attempts: again.attempts,
         immediate: false,
@@ -97,7 +99,7 @@ fn await_end(state: &mut State, name: &ResourceName, again: Again, failure: &Fai
         failure: failure.clone(),
     };
     state.outages.entry(again.outage.clone()).or_insert_with(awaited);
-    let condition = again.outage.away.return_condition();
+    let condition = again.outage.unreachable.return_condition();
     state.note(name, Level::Info, format!("It begins again by itself when {condition}"));
     if let Some(resource) = state.resources.get_mut(name) {
         resource.again = Some(Box::new(again));

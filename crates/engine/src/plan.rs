@@ -13,7 +13,7 @@ use lilt_model::{ClusterName, ImageName, ResourceName};
 
 use crate::event::{ProgramId, WatchId};
 use crate::objects::plan_object;
-use crate::outage::Awaited;
+use crate::outage::OutageState;
 use crate::port_forward::forward_target;
 use crate::schedule::live_updates_above;
 use crate::state::{
@@ -122,7 +122,7 @@ pub fn plan_session(state: &State) -> Plan {
     }
     plan.extend(telemetry::task(state));
     for (outage, awaited) in &state.outages {
-        let Awaited { id, attempts, immediate, .. } = *awaited;
+        let OutageState { id, attempts, immediate, .. } = *awaited;
         plan.insert(Task::Outage { outage: outage.clone(), id, attempts, immediate });
     }
     for (id, cleanup) in &state.cleanups {

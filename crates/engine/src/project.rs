@@ -16,7 +16,7 @@ use lilt_model::kubernetes::ObjectRef;
 use lilt_model::resource::{Body, TriggerMode};
 use lilt_model::settings::{FEATURES, Feature};
 use lilt_model::timeline::StageKind;
-use lilt_model::{Away, COMPATIBLE_TILT_VERSION, ResourceName, SpanId, Timestamp};
+use lilt_model::{COMPATIBLE_TILT_VERSION, ResourceName, SpanId, Timestamp, Unreachable};
 
 use crate::event::ForwardState;
 use crate::hold::Hold;
@@ -122,7 +122,8 @@ fn metadata(state: &State, resource: &ResourceState, runtime: &Runtime) -> Objec
 fn shown_hold(resource: &ResourceState) -> Option<Cow<'_, Hold>> {
     let running = resource.update.as_ref().and_then(|update| update.stages.last());
     let wait = running.filter(|stage| stage.stage == StageKind::Wait && stage.end.is_none());
-    let outage = wait.map(|stage| Hold::Outage { away: Away::Cluster, message: stage.detail.clone() });
+    let outage =
+        wait.map(|stage| Hold::Outage { unreachable: Unreachable::Cluster, message: stage.detail.clone() });
     outage.map(Cow::Owned).or_else(|| resource.hold.as_ref().map(Cow::Borrowed))
 }
 

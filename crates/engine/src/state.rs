@@ -31,7 +31,7 @@ use crate::task::{CleanupReason, Leftovers};
 use crate::event::WatchId;
 use crate::notices::Notices;
 use crate::objects::{FileEvents, Objects};
-use crate::outage::{Awaited, Outage};
+use crate::outage::{Outage, OutageState};
 use crate::prune::PruneState;
 use crate::telemetry::TelemetryState;
 pub(crate) use clusters::{ClusterState, Clusters};
@@ -184,7 +184,7 @@ pub struct State {
     pub(crate) session_alarm: Option<Timestamp>,
     /// What does not answer and is waited for.
     #[serde(serialize_with = "crate::dump::pairs")]
-    pub(crate) outages: BTreeMap<Outage, Awaited>,
+    pub(crate) outages: BTreeMap<Outage, OutageState>,
     /// `ci` took too long.
     pub(crate) timed_out: bool,
     pub(crate) settled: Settled,

@@ -4,19 +4,19 @@ mod support;
 
 use lilt_engine::{Event, Hold, Mode, Outage, Task, TaskId, UpdateOutcome, plan};
 use lilt_model::request::Request;
-use lilt_model::{Away, ClusterName, Failure, ResourceName};
+use lilt_model::{ClusterName, Failure, ResourceName, Unreachable};
 use support::*;
 
-fn away(script: &mut Script, resource: &str, what: Away) {
+fn away(script: &mut Script, resource: &str, what: Unreachable) {
     let update = script.update_of(resource).expect("an update runs");
-    let failure = Failure::environment("nobody answers").away(what);
+    let failure = Failure::environment("nobody answers").of_kind(what);
     let outcome = Box::new(UpdateOutcome::failed(failure));
     script.event(Event::UpdateEnded { resource: resource.into(), update, outcome });
 }
 
 /// What is waited for: its number, and how often it has seemed to answer.
-fn awaited(script: &Script, what: &Away) -> Option<(u64, u32)> {
-    let outage = Outage { cluster: ClusterName::default(), away: what.clone() };
+fn awaited(script: &Script, what: &Unreachable) -> Option<(u64, u32)> {
+    let outage = Outage { cluster: ClusterName::default(), unreachable: what.clone() };
     match plan(&script.state).remove(&TaskId::Outage(outage)) {
         Some(Task::Outage { id, attempts, .. }) => Some((id, attempts)),
         _ => None,
@@ -27,7 +27,7 @@ fn held(script: &Script, resource: &str) -> String {
     script.state.hold(&ResourceName::new(resource)).map(Hold::words).unwrap_or_default()
 }
 
-fn over(script: &mut Script, what: &Away) {
+fn over(script: &mut Script, what: &Unreachable) {
     let (outage, _) = awaited(script, what).expect("it is waited for");
     script.event(Event::OutageOver { outage });
 }
@@ -36,15 +36,15 @@ fn over(script: &mut Script, what: &Away) {
 fn an_update_begins_again_when_the_engine_answers() {
     let mut script = Script::loaded(vec![workload("web"), workload("api")]);
     script.connect();
-    away(&mut script, "web", Away::Engine);
-    away(&mut script, "api", Away::Engine);
+    away(&mut script, "web", Unreachable::DockerEngine);
+    away(&mut script, "api", Unreachable::DockerEngine);
     assert_eq!(script.update_of("web"), None);
     assert_eq!(held(&script, "web"), "waiting for the Docker engine: nobody answers");
     assert_eq!(script.status("web"), "Error/Pending", "it has failed, and that is shown");
     let waits = plan(&script.state).into_keys().filter(|id| matches!(id, TaskId::Outage(_))).count();
     assert_eq!(waits, 1, "one task waits for all of them");
-    over(&mut script, &Away::Engine);
-    assert_eq!(awaited(&script, &Away::Engine), None);
+    over(&mut script, &Unreachable::DockerEngine);
+    assert_eq!(awaited(&script, &Unreachable::DockerEngine), None);
     script.deploy("web", "1").deploy("api", "1");
     assert_eq!((held(&script, "web"), held(&script, "api")), (String::new(), String::new()));
     assert_eq!(script.update_of("web"), None);
@@ -54,18 +54,18 @@ fn an_update_begins_again_when_the_engine_answers() {
 fn update_without_descriptors_begins_again_when_there_are_some() {
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect();
-    away(&mut script, "web", Away::Machine);
+    away(&mut script, "web", Unreachable::Machine);
     assert_eq!(script.update_of("web"), None);
     assert_eq!(held(&script, "web"), "waiting for this machine: nobody answers");
-    over(&mut script, &Away::Machine);
-    assert_eq!(awaited(&script, &Away::Machine), None);
+    over(&mut script, &Unreachable::Machine);
+    assert_eq!(awaited(&script, &Unreachable::Machine), None);
     script.deploy("web", "1");
     assert_eq!(held(&script, "web"), "");
 }
 
 #[test]
 fn what_only_seems_to_answer_is_given_more_time() {
-    let what = Away::Registry("localhost:5000/web:tilt-1".to_owned());
+    let what = Unreachable::Registry("localhost:5000/web:tilt-1".to_owned());
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect();
     for attempts in 0..3 {
@@ -83,23 +83,23 @@ fn what_only_seems_to_answer_is_given_more_time() {
 fn a_save_or_a_trigger_does_not_wait() {
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect().deploy("web", "1").trigger("web");
-    away(&mut script, "web", Away::Engine);
+    away(&mut script, "web", Unreachable::DockerEngine);
     script.save_image("web", "web", "/p/web/Dockerfile");
     assert!(script.update_of("web").is_some(), "it may be what mends it");
-    away(&mut script, "web", Away::Engine);
+    away(&mut script, "web", Unreachable::DockerEngine);
     script.trigger("web");
     assert!(script.update_of("web").is_some());
     script.deploy("web", "2");
     assert_eq!(script.update_of("web"), None, "nothing is left to do");
-    assert_eq!(awaited(&script, &Away::Engine), None, "nobody waits");
+    assert_eq!(awaited(&script, &Unreachable::DockerEngine), None, "nobody waits");
 }
 
 #[test]
 fn who_asked_for_an_update_gets_it_after_the_outage() {
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect().deploy("web", "1").trigger("web");
-    away(&mut script, "web", Away::Cluster);
-    over(&mut script, &Away::Cluster);
+    away(&mut script, "web", Unreachable::Cluster);
+    over(&mut script, &Unreachable::Cluster);
     let Some(Task::Update { job, .. }) = plan(&script.state).remove(&TaskId::Update("web".into())) else {
         panic!("an update runs")
     };
@@ -111,12 +111,12 @@ fn who_asked_for_an_update_gets_it_after_the_outage() {
 fn ci_gives_up_in_the_end() {
     let mut script = Script::with_mode(Mode::Ci);
     script.load(vec![workload("web")]).connect();
-    away(&mut script, "web", Away::Engine);
+    away(&mut script, "web", Unreachable::DockerEngine);
     assert_eq!(lilt_engine::verdict(&script.state), None, "it waits");
-    over(&mut script, &Away::Engine);
+    over(&mut script, &Unreachable::DockerEngine);
     script.time += 30_000;
-    away(&mut script, "web", Away::Engine);
-    assert_eq!(awaited(&script, &Away::Engine), None);
+    away(&mut script, "web", Unreachable::DockerEngine);
+    assert_eq!(awaited(&script, &Unreachable::DockerEngine), None);
     assert!(matches!(lilt_engine::verdict(&script.state), Some(lilt_engine::Verdict::Broken { .. })));
 }
 
@@ -124,17 +124,17 @@ fn ci_gives_up_in_the_end() {
 fn what_is_switched_off_does_not_begin_again() {
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect();
-    away(&mut script, "web", Away::Engine);
+    away(&mut script, "web", Unreachable::DockerEngine);
     let request = Request::Switch { enable: Vec::new(), disable: vec!["web".into()] };
     script.event(Event::Requested { request });
-    assert_eq!(awaited(&script, &Away::Engine), None, "nobody waits");
+    assert_eq!(awaited(&script, &Unreachable::DockerEngine), None, "nobody waits");
     assert_eq!((script.update_of("web"), held(&script, "web")), (None, String::new()));
     // Nor for one that is gone.
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect();
-    away(&mut script, "web", Away::Engine);
+    away(&mut script, "web", Unreachable::DockerEngine);
     script.save_tiltfile().load(Vec::new());
-    assert_eq!(awaited(&script, &Away::Engine), None);
+    assert_eq!(awaited(&script, &Unreachable::DockerEngine), None);
 }
 
 #[test]
@@ -148,13 +148,13 @@ fn who_shares_an_image_is_not_forgotten() {
     // The second finds it away by itself, as soon as the first no longer builds for both.
     for _ in 0..2 {
         let name = one_runs(&script);
-        away(&mut script, name, Away::Engine);
+        away(&mut script, name, Unreachable::DockerEngine);
     }
-    over(&mut script, &Away::Engine);
+    over(&mut script, &Unreachable::DockerEngine);
     // It only seemed to answer.
     let name = one_runs(&script);
-    away(&mut script, name, Away::Engine);
-    over(&mut script, &Away::Engine);
+    away(&mut script, name, Unreachable::DockerEngine);
+    over(&mut script, &Unreachable::DockerEngine);
     for _ in 0..2 {
         let name = one_runs(&script);
         assert!(script.update_of(name).is_some(), "{}", held(&script, name));
@@ -165,7 +165,7 @@ fn who_shares_an_image_is_not_forgotten() {
 
 #[test]
 fn all_images_of_a_registry_wait_for_one_answer() {
-    let image = |name: &str| Away::Registry(format!("localhost:5000/{name}:tilt-1"));
+    let image = |name: &str| Unreachable::Registry(format!("localhost:5000/{name}:tilt-1"));
     let mut script = Script::loaded(vec![workload("web"), workload("api")]);
     script.connect();
     away(&mut script, "web", image("web"));
@@ -181,12 +181,12 @@ fn what_is_cancelled_does_not_begin_again() {
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect();
     // While it waits, and while it runs again.
-    away(&mut script, "web", Away::Engine);
+    away(&mut script, "web", Unreachable::DockerEngine);
     script.event(cancel());
     assert_eq!(held(&script, "web"), "");
     script.trigger("web");
-    away(&mut script, "web", Away::Engine);
-    over(&mut script, &Away::Engine);
+    away(&mut script, "web", Unreachable::DockerEngine);
+    over(&mut script, &Unreachable::DockerEngine);
     assert!(script.update_of("web").is_some());
     script.event(cancel());
     assert_eq!((script.update_of("web"), held(&script, "web")), (None, String::new()));

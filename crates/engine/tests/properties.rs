@@ -422,7 +422,8 @@ impl World {
         let update = script.update_of(name.as_str()).expect("it runs");
         let outcome = match (good, matches!(name.as_str(), "w" | "x")) {
             (false, true) if self.deployments.is_multiple_of(2) => {
-                let failure = Failure::environment("nobody answers").away(lilt_model::Away::Engine);
+                let failure =
+                    Failure::environment("nobody answers").of_kind(lilt_model::Unreachable::DockerEngine);
                 lilt_engine::UpdateOutcome::failed(failure)
             }
             (false, _) => lilt_engine::UpdateOutcome::failed(Failure::user("it broke")),

@@ -3,11 +3,12 @@
 mod support;
 
 use insta::assert_snapshot;
-use lilt_engine::{Event, Task, TaskId, WatchId, project_resource};
-use lilt_model::ResourceName;
+use lilt_engine::{Event, Task, TaskId, UpdateOutcome, WatchId, project_resource};
 use lilt_model::project::Project;
 use lilt_model::request::Request;
 use lilt_model::resource::{Resource, TriggerMode};
+use lilt_model::timeline::Outcome;
+use lilt_model::{Failure, FailureKind, ResourceName};
 use support::*;
 
 fn names(names: &[&str]) -> Vec<ResourceName> {
@@ -165,6 +166,30 @@ fn dependents_of_a_disabled_resource_wait_and_those_that_run_go_on() {
     switch(&mut script, &["db"], &[]);
     script.succeed("db").succeed("web");
     assert!(script.update_of("late").is_some());
+}
+
+#[test]
+fn warnings_of_an_update_are_in_its_history() {
+    let mut script = Script::loaded(vec![local("a")]);
+    let update = script.update_of("a").expect("an update runs");
+    let outcome = UpdateOutcome { warnings: vec!["old image".into()], ..UpdateOutcome::success() };
+    script.event(Event::UpdateEnded { resource: "a".into(), update, outcome: Box::new(outcome) });
+    let object = project_resource(&script.state, &"a".into()).expect("it is shown");
+    assert_eq!(object.status.build_history[0].warnings, ["old image"]);
+}
+
+#[test]
+fn kind_of_a_failure_tells_a_cancelled_update_from_a_failed_one() {
+    let mut script = Script::loaded(vec![local("a"), local("b")]);
+    let outcomes = [Failure::new(FailureKind::Cancelled, "stopped"), Failure::user("build canceled")];
+    for (name, failure) in ["a", "b"].into_iter().zip(outcomes) {
+        let update = script.update_of(name).expect("an update runs");
+        let outcome = Box::new(UpdateOutcome::failed(failure));
+        script.event(Event::UpdateEnded { resource: name.into(), update, outcome });
+    }
+    let records = script.state.take_records();
+    let outcome = |name: &str| records.iter().rfind(|(it, _)| it.as_str() == name).map(|(_, it)| it.outcome);
+    assert_eq!((outcome("a"), outcome("b")), (Some(Outcome::Cancelled), Some(Outcome::Failed)));
 }
 
 #[test]

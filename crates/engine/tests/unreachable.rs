@@ -6,14 +6,14 @@ use lilt_engine::{Event, Task, TaskId, UpdateOutcome, plan, project_resource, pr
 use lilt_model::api::{UIResource, UnreachableService, annotation};
 use lilt_model::cluster::ClusterAddress;
 use lilt_model::request::Request;
-use lilt_model::{Away, ClusterName, Failure};
+use lilt_model::{ClusterName, Failure, Unreachable};
 use support::*;
 
 const REFUSED: &str = "cannot reach the cluster kind-dev at https://127.0.0.1:9: Connection refused";
 const HINT: &str = "is the cluster running?";
 
 fn unreachable() -> Failure {
-    Failure::environment(REFUSED).hint(HINT).away(Away::Cluster)
+    Failure::environment(REFUSED).hint(HINT).of_kind(Unreachable::Cluster)
 }
 
 fn not_reached(script: &mut Script) {
@@ -125,10 +125,10 @@ fn refused_login_is_listed_as_unavailable() {
 fn unreachable_docker_engine_and_registry_are_listed() {
     let mut script = Script::loaded(vec![workload("web"), workload("api")]);
     script.connect();
-    let registry = Away::Registry("localhost:5000/api:tilt-1".to_owned());
-    for (name, away) in [("web", Away::Engine), ("api", registry)] {
+    let registry = Unreachable::Registry("localhost:5000/api:tilt-1".to_owned());
+    for (name, away) in [("web", Unreachable::DockerEngine), ("api", registry)] {
         let update = script.update_of(name).expect("an update runs");
-        let outcome = UpdateOutcome::failed(Failure::environment("connection refused").away(away));
+        let outcome = UpdateOutcome::failed(Failure::environment("connection refused").of_kind(away));
         script.event(Event::UpdateEnded { resource: name.into(), update, outcome: Box::new(outcome) });
     }
     let titles: Vec<String> = services(&script).into_iter().map(|service| service.title).collect();
@@ -161,7 +161,7 @@ fn reconnect_probes_an_outage_at_once() {
     let mut script = Script::loaded(vec![workload("web")]);
     script.connect();
     let update = script.update_of("web").expect("an update runs");
-    let outcome = UpdateOutcome::failed(Failure::environment("no engine").away(Away::Engine));
+    let outcome = UpdateOutcome::failed(Failure::environment("no engine").of_kind(Unreachable::DockerEngine));
     script.event(Event::UpdateEnded { resource: "web".into(), update, outcome: Box::new(outcome) });
     let outage = |script: &Script| {
         let tasks = plan(&script.state).into_values();

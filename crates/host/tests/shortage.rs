@@ -9,7 +9,7 @@ use std::time::Duration;
 use lilt_host::process::{Exit, Launch, Process};
 use lilt_host::watch::Watcher;
 use lilt_host::{files, limits};
-use lilt_model::Away;
+use lilt_model::Unreachable;
 use lilt_model::command::Command;
 use lilt_model::files::FileSet;
 use lilt_model::os_error::is_shortage;
@@ -48,7 +48,7 @@ async fn watch_and_commands_recover_from_a_lack_of_descriptors() {
     fs::create_dir(root.join("new")).expect("a folder");
     fs::hard_link(source.path(), root.join("new/file")).expect("a file");
     let failure = Process::spawn(&guardian, &launch, |_| {}).await.expect_err("there is no descriptor");
-    assert_eq!(failure.away, Some(Away::Machine), "{failure}");
+    assert_eq!(failure.unreachable(), Some(&Unreachable::Machine), "{failure}");
     assert!(is_shortage(&files::look_at(source.path()).expect_err("there is no descriptor")));
 
     drop(taken);

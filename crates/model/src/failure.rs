@@ -1,4 +1,4 @@
-//! What a user sees as an error: class, message, place and hint.
+//! What a user sees as an error: kind, message, location and hint.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -8,16 +8,78 @@ use serde::{Deserialize, Serialize};
 use crate::os_error;
 use crate::reference::Reference;
 
-/// Who can mend it. Decides the wording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// Who can fix it. Decides the wording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The user's input: Tiltfile, YAML, Dockerfile, arguments.
+    /// The user: the Tiltfile, YAML, a Dockerfile or the arguments are wrong.
     User,
-    /// Something around us: cluster, Docker engine, registry, a taken port.
+    /// Whoever runs what lilt depends on: the cluster, the Docker engine, a registry, this machine.
     Environment,
+    /// The authors of lilt: it is a bug.
+    Internal,
+}
+
+/// What kind of failure it is. Code decides by this alone: the texts of a [`Failure`] are for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The user's input is wrong: the Tiltfile, YAML, a Dockerfile, arguments.
+    User,
+    /// Somebody asked for it to stop.
+    Cancelled,
+    /// The container's own user cannot write the files of a live update.
+    NotWritable,
+    /// Something around lilt did not work: the cluster, the Docker engine, a registry, a port that is in use.
+    #[default]
+    Environment,
+    /// The API server denies a permission.
+    Forbidden,
+    /// The API server does not accept the login.
+    LoginRejected,
+    /// The login command of the kubeconfig failed, so that the cluster cannot be asked.
+    LoginFailed,
+    /// The certificates of the kubeconfig and of the cluster do not match.
+    CertificateMismatch,
+    /// A dependency did not respond, and nothing else was wrong: once it responds, the same may succeed.
+    Unreachable(Unreachable),
     /// A bug of lilt.
     Internal,
+}
+
+impl FailureKind {
+    pub fn class(&self) -> Class {
+        match self {
+            Self::User | Self::Cancelled | Self::NotWritable => Class::User,
+            Self::Environment
+            | Self::Forbidden
+            | Self::LoginRejected
+            | Self::LoginFailed
+            | Self::CertificateMismatch
+            | Self::Unreachable(_) => Class::Environment,
+            Self::Internal => Class::Internal,
+        }
+    }
+
+    /// Returns the dependency that did not respond, if it failed because of that.
+    pub fn unreachable(&self) -> Option<&Unreachable> {
+        match self {
+            Self::Unreachable(what) => Some(what),
+            // Without a login or a trusted certificate the API server cannot be asked at all.
+            Self::LoginFailed | Self::CertificateMismatch => Some(&Unreachable::Cluster),
+            _ => None,
+        }
+    }
+
+    /// Whether a retry is of little use until somebody changes something, such as a login that was rejected.
+    pub fn is_persistent(&self) -> bool {
+        matches!(self, Self::LoginRejected | Self::LoginFailed | Self::CertificateMismatch)
+    }
+}
+
+impl From<Unreachable> for FailureKind {
+    fn from(what: Unreachable) -> Self {
+        Self::Unreachable(what)
+    }
 }
 
 /// A place in a text file, counted from 1.
@@ -38,50 +100,62 @@ impl fmt::Display for Location {
     }
 }
 
-/// What did not answer. When it is back, the same may succeed.
+/// A dependency that does not respond.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Away {
+pub enum Unreachable {
     /// The API server.
     Cluster,
-    /// The Docker engine.
-    Engine,
-    /// The registry of this image, as the engine sees it.
+    DockerEngine,
+    /// The registry of this image, as the Docker engine sees it.
     Registry(String),
-    /// This machine: it lacks descriptors, memory, processes or disk space.
+    /// This machine: it is short of file descriptors, memory, processes or disk space.
     Machine,
 }
 
-impl Away {
+impl Unreachable {
     /// When the same may succeed, to be read after "when".
     pub fn return_condition(&self) -> String {
         match self {
-            Away::Machine => "this machine has files, memory and disk space to spare".to_owned(),
+            Self::Machine => "this machine has files, memory and disk space to spare".to_owned(),
             other => format!("{other} answers"),
         }
     }
-}
 
-impl fmt::Display for Away {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Away::Cluster => f.write_str("the cluster"),
-            Away::Engine => f.write_str("the Docker engine"),
-            Away::Registry(image) => match Reference::parse(image) {
-                Ok(reference) => write!(f, "the registry {}", reference.domain()),
-                Err(_) => write!(f, "the registry of {image}"),
-            },
-            Away::Machine => f.write_str("this machine"),
+    /// Whether both are one dependency: images of one registry are.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Registry(one), Self::Registry(other)) => registry(one) == registry(other),
+            _ => self == other,
         }
     }
 }
 
-/// One error, told so that its reader can act on it.
+/// Returns the registry of an image; none if the image has no valid name.
+fn registry(image: &str) -> Result<String, &str> {
+    Reference::parse(image).map(|reference| reference.domain().to_owned()).map_err(|_| image)
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cluster => f.write_str("the cluster"),
+            Self::DockerEngine => f.write_str("the Docker engine"),
+            Self::Registry(image) => match registry(image) {
+                Ok(domain) => write!(f, "the registry {domain}"),
+                Err(image) => write!(f, "the registry of {image}"),
+            },
+            Self::Machine => f.write_str("this machine"),
+        }
+    }
+}
+
+/// An error as users see it, with what they need to act on it.
 ///
-/// Its texts may have an `io::Error` in them: what makes a failure leaves its number out.
+/// Code branches on `kind`, never on a text. The texts may contain an `io::Error`: the constructors drop its number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    pub class: Class,
+    pub kind: FailureKind,
     /// The cause in one sentence, without a trailing period; no location in it.
     pub message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,30 +166,40 @@ pub struct Failure {
     /// More lines to show under the message: a source excerpt, a stack, the tail of an output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// It failed because this did not answer, and for no other reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub away: Option<Away>,
-    /// Trying again is of little use until somebody changes something, such as a login that was rejected.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub persistent: bool,
 }
 
 impl Failure {
     pub fn user(message: impl Into<String>) -> Self {
-        Self::new(Class::User, message)
+        Self::new(FailureKind::User, message)
     }
 
     pub fn environment(message: impl Into<String>) -> Self {
-        Self::new(Class::Environment, message)
+        Self::new(FailureKind::Environment, message)
     }
 
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Class::Internal, message)
+        Self::new(FailureKind::Internal, message)
     }
 
-    fn new(class: Class, message: impl Into<String>) -> Self {
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         let message = os_error::plain(&message.into());
-        Self { class, message, location: None, hint: None, detail: None, away: None, persistent: false }
+        Self { kind, message, location: None, hint: None, detail: None }
+    }
+
+    /// Replaces the kind.
+    #[must_use]
+    pub fn of_kind(mut self, kind: impl Into<FailureKind>) -> Self {
+        self.kind = kind.into();
+        self
+    }
+
+    pub fn class(&self) -> Class {
+        self.kind.class()
+    }
+
+    /// Returns the dependency that did not respond, if it failed because of that.
+    pub fn unreachable(&self) -> Option<&Unreachable> {
+        self.kind.unreachable()
     }
 
     #[must_use]
@@ -130,24 +214,11 @@ impl Failure {
         self
     }
 
-    #[must_use]
-    pub fn away(mut self, what: Away) -> Self {
-        self.away = Some(what);
-        self
-    }
-
-    /// Marks a failure that is retried seldom.
-    #[must_use]
-    pub fn persistent(mut self) -> Self {
-        self.persistent = true;
-        self
-    }
-
     /// Marks a failure whose cause is a shortage of this machine: what failed is retried.
     #[must_use]
     pub fn caused_by(self, error: &io::Error) -> Self {
         match os_error::shortage(error) {
-            Some(hint) => self.hint(hint).away(Away::Machine),
+            Some(hint) => self.hint(hint).of_kind(Unreachable::Machine),
             None => self,
         }
     }
@@ -161,7 +232,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.class == Class::Internal {
+        if self.kind == FailureKind::Internal {
             f.write_str("internal error (a bug of lilt): ")?;
         }
         if let Some(location) = &self.location {
@@ -213,10 +284,43 @@ mod tests {
             Failure::environment(format!("cannot read app.py: {error}")).caused_by(&error)
         };
         let short = failure(24);
-        assert_eq!(short.away, Some(Away::Machine));
+        assert_eq!(short.unreachable(), Some(&Unreachable::Machine));
         assert!(short.hint.is_some_and(|hint| hint.contains("ulimit -n")));
-        assert_eq!(failure(28).away, Some(Away::Machine));
+        assert_eq!(failure(28).unreachable(), Some(&Unreachable::Machine));
         let missing = failure(2);
-        assert_eq!((missing.away, missing.hint), (None, None));
+        assert_eq!((missing.unreachable(), missing.hint.as_deref()), (None, None));
+    }
+
+    #[test]
+    fn kind_decides_class_retry_and_dependency() {
+        let unreachable = FailureKind::from(Unreachable::DockerEngine);
+        assert_eq!(unreachable.unreachable(), Some(&Unreachable::DockerEngine));
+        assert_eq!((unreachable.class(), unreachable.is_persistent()), (Class::Environment, false));
+        for kind in [FailureKind::LoginFailed, FailureKind::CertificateMismatch] {
+            assert_eq!((kind.unreachable(), kind.is_persistent()), (Some(&Unreachable::Cluster), true));
+        }
+        assert_eq!(FailureKind::LoginRejected.unreachable(), None);
+        assert_eq!(FailureKind::Cancelled.class(), Class::User);
+    }
+
+    #[test]
+    fn images_of_one_registry_are_one_dependency() {
+        let registry = |image: &str| Unreachable::Registry(image.to_owned());
+        assert!(registry("localhost:5000/web:1").is_same(&registry("localhost:5000/api:2")));
+        assert!(!registry("localhost:5000/web:1").is_same(&registry("localhost:5001/web:1")));
+        assert!(!registry("localhost:5000/web:1").is_same(&Unreachable::Machine));
+    }
+
+    #[test]
+    fn failure_survives_a_recording() {
+        let registry = Unreachable::Registry("localhost:5000/web:1".into());
+        let failure = Failure::environment("no answer").of_kind(registry).hint("is it running?");
+        let text = serde_json::to_string(&failure).unwrap();
+        assert_eq!(
+            text,
+            r#"{"kind":{"unreachable":{"registry":"localhost:5000/web:1"}},"message":"no answer","hint":"is it running?"}"#
+        );
+        assert_eq!(serde_json::from_str::<Failure>(&text).unwrap(), failure);
+        assert!(serde_json::to_string(&Failure::user("no")).unwrap().contains(r#""kind":"user""#));
     }
 }

@@ -37,7 +37,7 @@ pub mod time;
 pub mod timeline;
 pub mod yaml;
 
-pub use failure::{Away, Class, Failure, Location};
+pub use failure::{Class, Failure, FailureKind, Location, Unreachable};
 pub use names::{ClusterName, ContainerId, ImageName, ResourceName, SpanId, Uid};
 pub use resource::Resource;
 pub use time::Timestamp;

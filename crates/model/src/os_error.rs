@@ -10,7 +10,7 @@ const EMFILE: i32 = 24;
 const SHORTAGES: [&str; 3] = ["too many open files", "no space left on device", "cannot allocate memory"];
 
 /// What to do about an error that says that this machine lacks something; none for other errors.
-pub(crate) fn shortage(error: &io::Error) -> Option<&'static str> {
+pub fn shortage(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some("make room on the disk"),
         io::ErrorKind::OutOfMemory => Some("close other programs: this machine is out of memory"),

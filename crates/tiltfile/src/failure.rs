@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use lilt_model::{Failure, Location};
+use lilt_model::{Failure, FailureKind, Location};
 use starlark::codemap::FileSpan;
 
 use crate::source::{Problem, Source, is_internal};
@@ -119,31 +119,34 @@ fn stack(place: &Place, frames: &[(String, Place)]) -> String {
     shown
 }
 
-/// Carries a failure through Starlark code.
+/// Why the evaluation ends, on its way up through Starlark code.
 #[derive(Debug, thiserror::Error)]
-#[error("{failure}")]
-struct Raised {
-    failure: Failure,
-    hides_text: bool,
+enum Error {
+    /// A builtin failed.
+    #[error("{failure}")]
+    Raised { failure: Failure, hides_text: bool },
+    /// A loaded file failed.
+    #[error("{}", .0.failure.message)]
+    LoadFailed(Trouble),
+    /// The Tiltfile called `exit()`.
+    #[error("the Tiltfile stopped itself")]
+    Stopped,
 }
 
-/// Carries the trouble of a loaded file through the file that loads it.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", .0.failure.message)]
-struct LoadFailed(Trouble);
-
-/// Carries the end that a Tiltfile asked for by `exit()`.
-#[derive(Debug, thiserror::Error)]
-#[error("the Tiltfile stopped itself")]
-struct Stopped;
+impl Error {
+    /// Finds it in an error of the interpreter; none if the interpreter made that itself.
+    fn of(kind: &starlark::ErrorKind) -> Option<&Self> {
+        cause(kind)?.downcast_ref()
+    }
+}
 
 pub(crate) fn raise(failure: Failure) -> starlark::Error {
-    starlark::Error::new_native(Raised { failure, hides_text: false })
+    starlark::Error::new_native(Error::Raised { failure, hides_text: false })
 }
 
 /// The same without an excerpt of the source, for a call that may contain a secret.
 pub(crate) fn raise_without_excerpt(failure: Failure) -> starlark::Error {
-    starlark::Error::new_native(Raised { failure, hides_text: true })
+    starlark::Error::new_native(Error::Raised { failure, hides_text: true })
 }
 
 /// A mistake of the Tiltfile.
@@ -153,11 +156,11 @@ pub(crate) fn refuse(message: impl Into<String>) -> starlark::Error {
 
 /// Ends the evaluation without an error.
 pub(crate) fn stop() -> starlark::Error {
-    starlark::Error::new_native(Stopped)
+    starlark::Error::new_native(Error::Stopped)
 }
 
 pub(crate) fn cancelled() -> Failure {
-    Failure::user("the load of the Tiltfile was cancelled")
+    Failure::new(FailureKind::Cancelled, "the load of the Tiltfile was cancelled")
 }
 
 /// Finds the sources that spans speak of.
@@ -186,23 +189,19 @@ impl Trouble {
         {
             place = Some(frames.remove(0).1);
         }
-        let cause = cause(&kind);
-        if let Some(loaded) = cause.and_then(|cause| cause.downcast_ref::<LoadFailed>()) {
-            return loaded.0.loaded_from(place, frames);
-        }
-        let stopped = cause.is_some_and(|cause| cause.is::<Stopped>());
-        let raised = cause.and_then(|cause| cause.downcast_ref::<Raised>());
-        let hides_text = raised.is_some_and(|raised| raised.hides_text);
-        let failure = match raised {
-            Some(raised) => raised.failure.clone(),
-            None => translate::translate(&kind, &message, call.as_deref(), place.as_ref()),
+        let translated = || translate::translate(&kind, &message, call.as_deref(), place.as_ref());
+        let (failure, stopped, hides_text) = match Error::of(&kind) {
+            Some(Error::LoadFailed(trouble)) => return trouble.loaded_from(place, frames),
+            Some(Error::Raised { failure, hides_text }) => (failure.clone(), false, *hides_text),
+            Some(Error::Stopped) => (translated(), true, false),
+            None => (translated(), false, false),
         };
         Self { failure, place, frames, stopped, hides_text }
     }
 
     /// Wraps it for the file that loads this one.
     pub(crate) fn into_load_error(self) -> starlark::Error {
-        starlark::Error::new_native(LoadFailed(self))
+        starlark::Error::new_native(Error::LoadFailed(self))
     }
 
     /// The same trouble, seen from the file that loads the one where it happened.

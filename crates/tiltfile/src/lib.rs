@@ -40,7 +40,7 @@ use std::sync::mpsc::sync_channel;
 use lilt_model::files::{Contents, FileSet, IgnoreRule};
 use lilt_model::project::Project;
 pub use lilt_model::yaml;
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 
 pub use extension::{ExtensionSource, ProvidedExtensions, find_extension, provide_repository};
 pub use hashes::Hashes;
@@ -127,7 +127,7 @@ pub fn load(
             Err(error) => {
                 let failure =
                     Failure::environment(format!("cannot start a thread for the Tiltfile: {error}"))
-                        .away(Away::Machine);
+                        .of_kind(Unreachable::Machine);
                 return nothing(request, failure);
             }
         };

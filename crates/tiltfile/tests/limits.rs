@@ -32,7 +32,7 @@ fn text_that_nests_without_end_is_an_error() {
     for text in cases {
         let failure = failure_of(&text, &|| false);
         assert_eq!(failure.message, "nested too deep", "{}", &text[..40]);
-        assert_eq!(failure.class, Class::User);
+        assert_eq!(failure.class(), Class::User);
         assert!(failure.location.is_some());
     }
 }
@@ -76,7 +76,7 @@ fn more_memory_than_there_is_is_an_error() {
     ] {
         let failure = failure_of(text, &|| false);
         assert_eq!(failure.message, message, "{text}");
-        assert_eq!(failure.class, Class::User);
+        assert_eq!(failure.class(), Class::User);
     }
 }
 
@@ -100,7 +100,7 @@ fn values_that_hold_each_other_many_times_are_not_written_without_end() {
     let compared =
         failure_of(&format!("{grow}y = list(x)\nfor _ in range(60): y = [y, y]\nx == y\n"), &|| false);
     assert_eq!(compared.message, "comparison exceeded maximum recursion depth");
-    assert_eq!(wrong.class, Class::User);
+    assert_eq!(wrong.class(), Class::User);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use lilt_model::command::Command;
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 use lilt_tiltfile::{Entry, KubeContext, LoadRequest, Output, Outside, RealOutside, load};
 
 const EMFILE: i32 = 24;
@@ -76,7 +76,7 @@ fn load_without_descriptors_or_processes_fails_for_lack_of_them() {
             let request = LoadRequest { path: path.clone(), ..LoadRequest::default() };
             let loaded = load(&request, &Machine { start }, &|| false, &mut |_| {});
             let failure = loaded.project.unwrap_err();
-            assert_eq!(failure.away, Some(Away::Machine), "{text}: {failure}");
+            assert_eq!(failure.unreachable(), Some(&Unreachable::Machine), "{text}: {failure}");
         }
     }
 }

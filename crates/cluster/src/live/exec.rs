@@ -12,18 +12,9 @@ use lilt_model::cluster::PodRef;
 use tokio::io::{ReadHalf, SimplexStream, WriteHalf};
 
 use crate::connect::Cluster;
+use crate::error::{Error, WriteFault};
 
 const BUFFER: usize = 256 << 10;
-
-const MAY_NOT_WRITE: &str =
-    "the container's user may not write there: check USER and ownership in the Dockerfile";
-const IS_READ_ONLY: &str =
-    "the container's file system is read-only: mount a writable volume there, or drop readOnlyRootFilesystem";
-
-/// Whether the container's files are closed to its own user: with another way into it they need not be.
-pub fn is_closed(failure: &Failure) -> bool {
-    failure.hint.as_deref().is_some_and(|hint| hint == MAY_NOT_WRITE || hint == IS_READ_ONLY)
-}
 
 /// The running command and its streams. Dropping it closes it.
 pub(super) struct Exec {
@@ -103,23 +94,11 @@ impl Place {
         .hint("it starts none where a command or an operator makes the pod, or where the Tiltfile forbids it")
     }
 
-    /// Files could not be changed; what the other side said of it.
-    pub(super) fn not_written(&self, complaints: &str) -> Failure {
-        let failure = Failure::user(format!(
-            "cannot change files in the container {} of the pod {}",
-            self.container, self.pod
-        ))
-        .detail(complaints.to_owned());
-        let hint = if complaints.contains("Permission denied") || complaints.contains("not permitted") {
-            MAY_NOT_WRITE
-        } else if complaints.contains("Read-only") {
-            IS_READ_ONLY
-        } else if complaints.contains("No space left") {
-            "the container's disk is full"
-        } else {
-            return failure;
-        };
-        failure.hint(hint)
+    /// Files could not be changed. `output` is what the other side printed.
+    pub(super) fn not_written(&self, output: &str) -> Failure {
+        let (pod, container) = (self.pod.clone(), self.container.clone());
+        let fault = WriteFault::of_output(output);
+        Error::NotWritten { pod, container, fault, output: output.to_owned() }.into()
     }
 }
 

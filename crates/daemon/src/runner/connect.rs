@@ -107,9 +107,9 @@ impl Retry {
     /// `is_unaddressed`: the failure came before the cluster's address was known.
     pub(super) fn after(failure: &Failure, is_unaddressed: bool) -> Self {
         // This machine lacked what it takes to read the kubeconfig: nothing will tell when it has it.
-        if is_unaddressed && failure.away.is_none() {
+        if is_unaddressed && failure.unreachable().is_none() {
             Self::OnChange
-        } else if failure.persistent {
+        } else if failure.kind.is_persistent() {
             Self::Seldom
         } else {
             Self::Soon
@@ -261,11 +261,14 @@ mod tests {
     #[test]
     fn failed_connection_is_tried_again_as_its_cause_demands() {
         let failure = Failure::environment("no");
-        let short = failure.clone().away(lilt_model::Away::Machine);
+        let short = failure.clone().of_kind(lilt_model::Unreachable::Machine);
         assert_eq!(Retry::after(&failure, true), Retry::OnChange);
         assert_eq!(Retry::after(&short, true), Retry::Soon);
         assert_eq!(Retry::after(&failure, false), Retry::Soon);
-        assert_eq!(Retry::after(&failure.persistent(), false), Retry::Seldom);
+        assert_eq!(
+            Retry::after(&failure.of_kind(lilt_model::FailureKind::LoginRejected), false),
+            Retry::Seldom
+        );
         let seconds =
             |retry: Retry, proposed| retry.delay(Duration::from_secs(proposed), LONGEST_DELAY).as_secs();
         assert_eq!([1, 10, 120].map(|proposed| seconds(Retry::Seldom, proposed)), [5, 10, 60]);

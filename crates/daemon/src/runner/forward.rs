@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use lilt_cluster::{Forwarder, PortStream, is_forbidden};
+use lilt_cluster::{Forwarder, PortStream};
 use lilt_engine::{Event, ForwardState, ForwardTarget, Task};
 use lilt_model::kubernetes::Forward;
 use lilt_model::log::Level;
-use lilt_model::{ClusterName, Failure, ResourceName};
+use lilt_model::{ClusterName, Failure, FailureKind, ResourceName};
 use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::TcpStream;
 use tokio::sync::watch::Receiver;
@@ -275,7 +275,7 @@ async fn open(
             },
             None => Failure::environment(format!("no pod is running to forward port {local_port} to")),
         };
-        if Instant::now() >= deadline || is_forbidden(&failure) {
+        if Instant::now() >= deadline || failure.kind == FailureKind::Forbidden {
             return Err(failure);
         }
         tokio::select! {

@@ -13,7 +13,7 @@ use lilt_model::log::Level;
 use lilt_model::project::Project;
 use lilt_model::resource::{Body, Resource};
 use lilt_model::secret::Secret;
-use lilt_model::{Away, Failure, ResourceName};
+use lilt_model::{Failure, ResourceName, Unreachable};
 use lilt_store::Span;
 use lilt_tiltfile::{LoadRequest, Loaded, RealOutside, Said};
 use tokio::sync::watch;
@@ -75,7 +75,7 @@ enum Attempt {
 /// Whether a load failed for lack of something, as far as that is known: where a library words the error, a lack of descriptors
 /// can only be seen while it lasts.
 fn lacked_means(failure: &Failure) -> bool {
-    failure.away == Some(Away::Machine) || !lilt_host::limits::has_spare_files()
+    failure.unreachable() == Some(&Unreachable::Machine) || !lilt_host::limits::has_spare_files()
 }
 
 async fn load(context: &Context, order: Order, is_first: bool) -> Attempt {
@@ -130,7 +130,7 @@ async fn load(context: &Context, order: Order, is_first: bool) -> Attempt {
         && lacked_means(failure)
     {
         if is_first {
-            let condition = Away::Machine.return_condition();
+            let condition = Unreachable::Machine.return_condition();
             let words = format!("WARNING: {failure}\nThe Tiltfile is loaded again when {condition}");
             span.print(Level::Warn, &words);
         }

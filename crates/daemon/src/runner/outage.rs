@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lilt_engine::{Event, Mode, Outage};
 use lilt_model::log::Level;
-use lilt_model::{Away, ClusterName, Failure};
+use lilt_model::{ClusterName, Failure, Unreachable};
 use lilt_store::Span;
 use tokio::time::Instant;
 
@@ -39,10 +39,10 @@ fn first_pause(attempts: u32) -> Duration {
 
 /// Until it is over, or a real attempt must tell. The first probe comes after `first_pause`.
 async fn wait(context: &Context, outage: &Outage, first_pause: Duration) {
-    let limit = match outage.away {
+    let limit = match outage.unreachable {
         _ if context.settings.mode == Mode::Ci => Some(CI_LIMIT),
-        Away::Registry(_) => Some(REGISTRY_LIMIT),
-        Away::Engine | Away::Cluster | Away::Machine => None,
+        Unreachable::Registry(_) => Some(REGISTRY_LIMIT),
+        Unreachable::DockerEngine | Unreachable::Cluster | Unreachable::Machine => None,
     };
     let end = limit.map(|limit| Instant::now() + limit);
     tokio::time::sleep(first_pause).await;
@@ -67,16 +67,16 @@ impl<'c> Persistence<'c> {
         Self { context, cluster, span, deadline: patience::deadline(context, CI_LIMIT), attempts: 0 }
     }
 
-    /// Waits until what was away answers; a failure for another reason is given back.
+    /// Waits until the unreachable dependency responds. Returns a failure that has another reason.
     pub(crate) async fn outlast(&mut self, failure: Failure) -> Result<(), Failure> {
-        let Some(away) = failure.away.clone() else { return Err(failure) };
+        let Some(unreachable) = failure.unreachable().cloned() else { return Err(failure) };
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(failure);
         }
-        let condition = away.return_condition();
+        let condition = unreachable.return_condition();
         let words = format!("ERROR: {failure}\nIt begins again by itself when {condition}");
         self.span.print(Level::Error, &words);
-        let outage = Outage { cluster: self.cluster.clone(), away };
+        let outage = Outage { cluster: self.cluster.clone(), unreachable };
         wait(self.context, &outage, first_pause(self.attempts)).await;
         self.attempts = self.attempts.saturating_add(1);
         Ok(())
@@ -85,15 +85,15 @@ impl<'c> Persistence<'c> {
 
 /// Whether it seems to be over.
 pub(super) async fn is_over(context: &Context, outage: &Outage) -> bool {
-    match &outage.away {
-        Away::Cluster => match context.cluster(&outage.cluster) {
+    match &outage.unreachable {
+        Unreachable::Cluster => match context.cluster(&outage.cluster) {
             Ok(cluster) => cluster.answers(SILENCE).await,
             Err(_) => false,
         },
         // Whether there is memory or room on the disk is seen by another attempt.
-        Away::Machine => lilt_host::limits::has_spare_files(),
-        away => match engine(context, &outage.cluster) {
-            Ok(engine) => tokio::time::timeout(SILENCE, engine.is_back(away)).await.unwrap_or(false),
+        Unreachable::Machine => lilt_host::limits::has_spare_files(),
+        unreachable => match engine(context, &outage.cluster) {
+            Ok(engine) => tokio::time::timeout(SILENCE, engine.is_back(unreachable)).await.unwrap_or(false),
             Err(_) => false,
         },
     }

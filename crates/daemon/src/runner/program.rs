@@ -6,7 +6,7 @@ use lilt_engine::ServeExit;
 use lilt_host::process::{Daemons, Exit, Process};
 use lilt_model::command::Command;
 use lilt_model::log::Level;
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 use lilt_store::Span;
 
 use super::local::launch;
@@ -34,9 +34,9 @@ pub(super) async fn keep(
         match spawn().await {
             Ok(process) => break process,
             // It says nothing of the command.
-            Err(failure) if failure.away == Some(Away::Machine) => {
+            Err(failure) if failure.unreachable() == Some(&Unreachable::Machine) => {
                 if !std::mem::replace(&mut is_reported, true) {
-                    let condition = Away::Machine.return_condition();
+                    let condition = Unreachable::Machine.return_condition();
                     let words = format!("WARNING: {failure}\nThe command is started when {condition}");
                     span().print(Level::Warn, &words);
                 }

@@ -12,7 +12,7 @@ pub(crate) fn begin(span: &mut Span, cause: &Cause) {
 
 /// How an update that failed ends.
 pub(crate) fn failed(span: &mut Span, failure: &Failure) {
-    let words = match failure.class {
+    let words = match failure.class() {
         Class::User | Class::Environment => format!("ERROR: Build Failed: {failure}"),
         Class::Internal => format!("ERROR: {failure}"),
     };

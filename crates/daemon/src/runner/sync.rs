@@ -9,12 +9,12 @@ mod retry;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lilt_cluster::{Changes, Cluster, Output, is_closed, is_forbidden};
+use lilt_cluster::{Changes, Cluster, Output};
 use lilt_engine::{Event, Outage, SyncFault, SyncJob, SyncTask, Task};
 use lilt_model::image::{RestartProcess, Run};
 use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
-use lilt_model::{Away, Class, Failure, ResourceName};
+use lilt_model::{Class, Failure, FailureKind, ResourceName, Unreachable};
 use lilt_store::Span;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
@@ -147,7 +147,7 @@ impl<'a> Target<'a> {
     /// engine tens of milliseconds.
     async fn turn_to_engine(&mut self, failure: &Failure, task: &SyncTask) -> bool {
         let may = self.context.settings.live_update.unwrap_or_default() == Transport::Any;
-        let lasts = failure.class == Class::User || is_forbidden(failure);
+        let lasts = failure.class() == Class::User || failure.kind == FailureKind::Forbidden;
         if !may || self.by_engine || task.agent || !lasts {
             return false;
         }
@@ -163,11 +163,11 @@ async fn check_available(
     task: &SyncTask,
     failure: &Failure,
 ) -> Result<(), Failure> {
-    let away = match &failure.away {
-        None | Some(Away::Cluster) => return cluster.check_login(RESPONSE_TIMEOUT).await,
-        Some(away) => away.clone(),
+    let unreachable = match failure.unreachable() {
+        None | Some(Unreachable::Cluster) => return cluster.check_login(RESPONSE_TIMEOUT).await,
+        Some(what) => what.clone(),
     };
-    match outage::is_over(context, &Outage { cluster: task.pod.cluster.clone(), away }).await {
+    match outage::is_over(context, &Outage { cluster: task.pod.cluster.clone(), unreachable }).await {
         true => Ok(()),
         false => Err(failure.clone()),
     }
@@ -190,7 +190,7 @@ async fn update(
     let result = match bring(target, task, reading, stages, &name, span).await {
         Ok(paths) => restart(target, task, paths, stages, span).await,
         // Where a process that was started anew has ended at once, the next save may come before the node tells it.
-        Err(SyncFault::Transport(lost)) if task.agent && lost.class == Class::Environment => {
+        Err(SyncFault::Transport(lost)) if task.agent && lost.class() == Class::Environment => {
             Err(or_ending(&target.cluster, task, SyncFault::Transport(lost)).await)
         }
         Err(fault) => Err(or_gone(&target.cluster, task, fault).await),
@@ -265,7 +265,7 @@ struct Shortage {
 impl Shortage {
     fn report(&mut self, failure: &Failure, span: &mut Span) {
         if !std::mem::replace(&mut self.is_reported, true) {
-            let condition = Away::Machine.return_condition();
+            let condition = Unreachable::Machine.return_condition();
             span.print(Level::Warn, &format!("WARNING: {failure}\nThe update goes on when {condition}"));
         }
     }
@@ -330,7 +330,7 @@ async fn copy(
             return Err(SyncFault::Gone);
         }
         if !target.turn_to_engine(&failure, task).await && !target.retry(task, &failure, stages).await {
-            return Err(match is_closed(&failure) {
+            return Err(match failure.kind == FailureKind::NotWritable {
                 true => SyncFault::Closed(failure),
                 false => SyncFault::Transport(failure),
             });
@@ -403,7 +403,7 @@ async fn open_for_step(
 }
 
 fn unfinished(run: &Run, failure: Failure) -> Failure {
-    if failure.class != Class::Environment {
+    if failure.class() != Class::Environment {
         return failure;
     }
     let message = format!("{} was cut off: {}", run_step(run), failure.message);
@@ -434,7 +434,7 @@ async fn restart(
         let Err(failure) = channel.restart().await else { break };
         target.channel = None;
         // What is there now cannot be started: the container ends, and another image would have the same.
-        if failure.class == Class::User {
+        if failure.class() == Class::User {
             return Err(SyncFault::Step(failure));
         }
         // Whether the process was restarted is unknown if the API server went away meanwhile. Twice does no harm.

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use http::{HeaderMap, Method};
-use lilt_model::Failure;
 use lilt_model::image::DockerBuild;
 use sha2::{Digest as _, Sha256};
 
@@ -12,6 +11,7 @@ use super::trace::Trace;
 use super::{BuildProgress, BuildRequest, BuiltImage, Transferred, diagnosis, query, source};
 use crate::address::hex;
 use crate::engine::{Engine, refusal};
+use crate::error::Error;
 use crate::messages::Messages;
 use crate::session::{Offer, Session};
 
@@ -19,7 +19,7 @@ pub(super) async fn build(
     engine: &Engine,
     request: &BuildRequest,
     mut on_progress: impl FnMut(BuildProgress) + Send,
-) -> Result<BuiltImage, Failure> {
+) -> Result<BuiltImage, Error> {
     let files = source(request)?;
     let offer = Offer { files, secrets: request.secrets.clone(), ssh: request.ssh.clone() };
     let session = Session::open(engine, &shared_key(&request.build), offer).await?;
@@ -31,7 +31,7 @@ pub(super) async fn build(
     let response =
         engine.request(Method::POST, &format!("/build?{}", query.finish()), HeaderMap::new()).await?;
     if !response.status.is_success() {
-        return Err(refusal(response, "the Docker engine refused the build").await);
+        return Err(refusal(response, "the Docker engine refused the build").await.into());
     }
     let mut messages = Messages::new(response, engine.address.clone());
     let mut trace = Trace::default();

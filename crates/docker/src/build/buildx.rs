@@ -16,6 +16,7 @@ use tokio::process::Command;
 use super::trace::{Trace, raw};
 use super::{BuildProgress, BuildRequest, BuiltImage, Transferred, diagnosis, source};
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::session::{Source, ignored};
 use crate::ssh_agent::SshSource;
 
@@ -24,7 +25,7 @@ pub(super) async fn build(
     name: &str,
     request: &BuildRequest,
     mut on_progress: impl FnMut(BuildProgress) + Send,
-) -> Result<BuiltImage, Failure> {
+) -> Result<BuiltImage, Error> {
     let source = source(request)?;
     let folder =
         tempfile::Builder::new().prefix("lilt-buildx-").tempdir().map_err(|error| unwritable(&error))?;

@@ -14,6 +14,7 @@ use super::{
     source,
 };
 use crate::engine::{Engine, sentence};
+use crate::error::Error;
 use crate::messages::{Message, Messages};
 use crate::transport::Payload;
 
@@ -21,7 +22,7 @@ pub(super) async fn build(
     engine: &Engine,
     request: &BuildRequest,
     on_progress: impl FnMut(BuildProgress) + Send,
-) -> Result<BuiltImage, Failure> {
+) -> Result<BuiltImage, Error> {
     refuse_what_needs_buildkit(engine, request)?;
     let source = source(request)?;
     let (pieces, payload) = Payload::pieces();
@@ -30,7 +31,7 @@ pub(super) async fn build(
     // The connection is closed by now, so that the sender has ended or is about to.
     match sending.await {
         // An archive that broke off gets an answer that only says so; this says why.
-        Ok(Err(cause)) => Err(diagnosis::unsendable(&cause)),
+        Ok(Err(cause)) => Err(diagnosis::unsendable(&cause).into()),
         _ => built,
     }
 }
@@ -40,7 +41,7 @@ async fn converse(
     request: &BuildRequest,
     payload: Payload,
     on_progress: impl FnMut(BuildProgress) + Send,
-) -> Result<BuiltImage, Failure> {
+) -> Result<BuiltImage, Error> {
     let path = format!("/build?{}", query(request, archive::DOCKERFILE).add("version", "1").finish());
     let headers = headers(engine, request).await;
     let response = engine.send(Method::POST, &path, headers, payload).await?;

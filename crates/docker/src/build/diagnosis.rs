@@ -1,19 +1,18 @@
 //! Turns the engine's word on a failed build into a failure that says what, where and why.
 
 use lilt_model::image::DockerBuild;
-use lilt_model::reference::Reference;
-use lilt_model::{Away, Failure, Location};
+use lilt_model::{Failure, Location, Unreachable};
 use regex::Regex;
 
 use super::dockerfile::{line_of_image, line_of_step};
 use super::trace::FailedStep;
-use crate::transport::is_unanswered;
+use crate::error::{Error, Place};
 
 const LOADING_IMAGE: &str = "[internal] load metadata for ";
 
-pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: &str) -> Failure {
+pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: &str) -> Error {
     let error = without_wrapping(error);
-    let Some(step) = step else { return whole_build(build, &error) };
+    let Some(step) = step else { return whole_build(build, &error).into() };
     let words = step.name.split_once("] ").map_or(step.name, |(_, words)| words);
     let line = step.line.or_else(|| line_of_step(&build.dockerfile, step.name));
     match words.split_once("FROM ") {
@@ -24,15 +23,18 @@ pub(super) fn explain(build: &DockerBuild, step: Option<FailedStep<'_>>, error: 
             let image = image.split(' ').find(|word| !word.starts_with("--")).unwrap_or(image);
             base_image(build, image, &step, &error)
         }
-        _ if line.is_some() || is_instruction(step.name) => instruction(build, words, line, &step, &error),
-        _ => whole_build(build, &error),
+        _ if line.is_some() || is_instruction(step.name) => {
+            instruction(build, words, line, &step, &error).into()
+        }
+        _ => whole_build(build, &error).into(),
     }
 }
 
 /// The files could not be read or named.
 pub(super) fn unsendable(cause: &str) -> Failure {
     if lilt_model::os_error::tells_of_shortage(cause) {
-        return Failure::environment(format!("cannot send the build context: {cause}")).away(Away::Machine);
+        return Failure::environment(format!("cannot send the build context: {cause}"))
+            .of_kind(Unreachable::Machine);
     }
     Failure::user(format!("cannot send the build context: {cause}"))
         .hint("mend it, or leave the file out with .dockerignore or ignore=")
@@ -77,28 +79,13 @@ fn missing_grant(error: &str) -> Option<String> {
     Some(format!("give it with docker_build(secret='id={id},src=…') or docker_build(secret='id={id},env=…')"))
 }
 
-fn base_image(build: &DockerBuild, image: &str, step: &FailedStep<'_>, error: &str) -> Failure {
-    let cause = without_wrapping(step.error);
-    let lower = cause.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let message =
-        format!("cannot get the base image {image}: {}", if cause.is_empty() { error } else { &cause });
-    let failure =
-        if has(&["failed to do request", "dial tcp", "connection refused", "no such host", "timeout", "tls"])
-        {
-            let failure =
-                Failure::environment(message).hint("check that the Docker engine can reach the registry");
-            if is_unanswered(&lower) { failure.away(Away::Registry(image.to_owned())) } else { failure }
-        } else if has(&["unauthorized", "denied", "forbidden", "authorization failed", "no basic auth"]) {
-            let registry = Reference::parse(image).map(|image| image.domain().to_owned()).unwrap_or_default();
-            Failure::user(message).hint(format!(
-                "check the name; if the image is private, log in with `docker login {}`",
-                if registry == "docker.io" { "" } else { &registry }
-            ))
-        } else {
-            Failure::user(message).hint("check the name and the tag")
-        };
-    locate(failure, build, step.line.or_else(|| line_of_image(&build.dockerfile, image)))
+fn base_image(build: &DockerBuild, image: &str, step: &FailedStep<'_>, error: &str) -> Error {
+    let cause = match without_wrapping(step.error) {
+        cause if cause.is_empty() => error.to_owned(),
+        cause => cause,
+    };
+    let place = place(build, step.line.or_else(|| line_of_image(&build.dockerfile, image)));
+    Error::BaseImage { image: image.to_owned(), cause, place, login_trouble: None }
 }
 
 fn whole_build(build: &DockerBuild, error: &str) -> Failure {
@@ -128,10 +115,10 @@ fn whole_build(build: &DockerBuild, error: &str) -> Failure {
             "the Docker engine stopped in the middle of the build: {error}"
         ))
         .hint("it was stopped or restarted")
-        .away(Away::Engine);
+        .of_kind(Unreachable::DockerEngine);
     }
     if error.contains("Cannot connect to the Docker daemon") {
-        return Failure::environment(error.to_owned()).away(Away::Engine);
+        return Failure::environment(error.to_owned()).of_kind(Unreachable::DockerEngine);
     }
     if error.contains("no space left on device") {
         return Failure::environment(error.to_owned()).hint("make room with `docker system prune`");
@@ -140,13 +127,20 @@ fn whole_build(build: &DockerBuild, error: &str) -> Failure {
 }
 
 fn locate(mut failure: Failure, build: &DockerBuild, line: Option<u32>) -> Failure {
-    match (line, &build.dockerfile_path) {
-        (Some(line), Some(path)) => failure.at(Location { path: path.clone(), line, column: None }),
-        (Some(line), None) => {
-            failure.message.push_str(&format!(" (line {line} of the Dockerfile's text)"));
+    match place(build, line) {
+        Place::File(location) => failure.at(location),
+        place => {
+            failure.message.push_str(&place.suffix());
             failure
         }
-        (None, _) => failure,
+    }
+}
+
+fn place(build: &DockerBuild, line: Option<u32>) -> Place {
+    match (line, &build.dockerfile_path) {
+        (Some(line), Some(path)) => Place::File(Location { path: path.clone(), line, column: None }),
+        (Some(line), None) => Place::Text(line),
+        (None, _) => Place::Unknown,
     }
 }
 

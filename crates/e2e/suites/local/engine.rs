@@ -175,7 +175,7 @@ fn the_timeline_and_the_engine_can_be_looked_at() {
 
     let engine: Value =
         serde_json::from_str(&get(lilt.port(), "/api/dump/engine").expect("it answers")).expect("it is JSON");
-    assert_eq!(engine["resources"]["b"]["history"][0]["failure"]["class"], "user");
+    assert_eq!(engine["resources"]["b"]["history"][0]["failure"]["kind"], "user");
     lilt.quit();
 }
 

@@ -3,7 +3,7 @@
 use lilt_model::log::Level;
 use lilt_model::request::{Request, TriggerReason};
 use lilt_model::resource::TriggerMode;
-use lilt_model::{Failure, ResourceName};
+use lilt_model::{Failure, FailureKind, ResourceName};
 
 use crate::apply::update::CANCELLED;
 use crate::apply::{cluster, load, switch, update};
@@ -58,7 +58,7 @@ fn trigger(state: &mut State, name: &ResourceName, reason: TriggerReason) {
 
 /// Gives up what runs. What it was to bring is not tried again by itself.
 pub(crate) fn cancel(state: &mut State, name: &ResourceName) {
-    let failure = Failure::user(CANCELLED);
+    let failure = Failure::new(FailureKind::Cancelled, CANCELLED);
     if let Some(tiltfile) = state.tiltfile_named(name) {
         if tiltfile.loading.is_some() {
             state.note(name, Level::Error, format!("ERROR: {CANCELLED}"));

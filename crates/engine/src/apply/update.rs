@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lilt_model::kubernetes::{DiscoveryStrategy, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::resource::Body;
-use lilt_model::{ContainerId, Failure, ImageName, ResourceName, Uid};
+use lilt_model::{ContainerId, Failure, FailureKind, ImageName, ResourceName, Uid};
 use serde_json::Value;
 
 use crate::apply::{drift, images, load, pods};
@@ -201,7 +201,7 @@ pub(super) fn finish(
     let now = state.now;
     let outcome = match &failure {
         None => Outcome::Ok,
-        Some(failure) if failure.message == CANCELLED => Outcome::Cancelled,
+        Some(failure) if failure.kind == FailureKind::Cancelled => Outcome::Cancelled,
         Some(_) => Outcome::Failed,
     };
     timeline::record_end(state, name, &update, outcome, failure.as_ref());

@@ -5,7 +5,7 @@
 
 use lilt_model::api::{RuntimeStatus, UnreachableService};
 use lilt_model::resource::Body;
-use lilt_model::{Away, ClusterName, Failure, Timestamp};
+use lilt_model::{ClusterName, Failure, Timestamp, Unreachable};
 
 use crate::runtime::{Runtime, runtime};
 use crate::state::{ResourceState, State};
@@ -21,15 +21,19 @@ pub(super) fn services(state: &State) -> Vec<UnreachableService> {
     }
     for (outage, awaited) in &state.outages {
         let (failure, since) = (&awaited.failure, awaited.since);
-        services.push(match &outage.away {
+        services.push(match &outage.unreachable {
             // Its watch has reported it already.
-            Away::Cluster if state.clusters.get(&outage.cluster).failure.is_some() => continue,
-            Away::Cluster => cluster_service(state, &outage.cluster, failure, since),
-            Away::Engine => service("The Docker engine is unreachable".to_owned(), failure, since),
-            Away::Registry(_) => {
-                service(format!("The {} is unreachable", bare(&outage.away.to_string())), failure, since)
+            Unreachable::Cluster if state.clusters.get(&outage.cluster).failure.is_some() => continue,
+            Unreachable::Cluster => cluster_service(state, &outage.cluster, failure, since),
+            Unreachable::DockerEngine => {
+                service("The Docker engine is unreachable".to_owned(), failure, since)
             }
-            Away::Machine => {
+            Unreachable::Registry(_) => service(
+                format!("The {} is unreachable", bare(&outage.unreachable.to_string())),
+                failure,
+                since,
+            ),
+            Unreachable::Machine => {
                 service("This machine is short of files, memory or disk space".to_owned(), failure, since)
             }
         });
@@ -49,7 +53,8 @@ fn cluster_service(
     since: Timestamp,
 ) -> UnreachableService {
     // A cluster that refuses the login does respond.
-    let word = if failure.away == Some(Away::Cluster) { "unreachable" } else { "unavailable" };
+    let word =
+        if failure.unreachable() == Some(&Unreachable::Cluster) { "unreachable" } else { "unavailable" };
     let cluster = state.clusters.get(name);
     let (context, server) = match (&cluster.info, &cluster.address) {
         (Some(info), _) => (Some(info.context.clone()), Some(info.server.clone())),

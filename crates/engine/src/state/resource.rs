@@ -18,7 +18,7 @@ use crate::cause::Cause;
 use crate::event::WatchId;
 use crate::hold::Hold;
 use crate::objects::FileEvents;
-use crate::outage::Again;
+use crate::outage::PendingRetry;
 use crate::task::UpdateJob;
 
 /// Ended updates that are remembered.
@@ -75,7 +75,7 @@ pub(crate) struct ResourceState {
     /// By whom.
     pub(crate) trigger_reason: TriggerReason,
     /// Its last update was kept from succeeding by something that did not answer.
-    pub(crate) again: Option<Box<Again>>,
+    pub(crate) again: Option<Box<PendingRetry>>,
     /// The Tiltfile changed it: when, and by which files.
     pub(crate) reconfigured: Option<(u64, Vec<String>)>,
     /// What is to be watched for it.

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 
 use crate::environment;
 
@@ -74,7 +74,7 @@ impl Launch {
             io::ErrorKind::WouldBlock => {
                 Failure::environment(format!("cannot start `{program}`: too many processes run"))
                     .hint("end some, or raise the limit (`ulimit -u`)")
-                    .away(Away::Machine)
+                    .of_kind(Unreachable::Machine)
             }
             _ => Failure::environment(format!("cannot start `{program}`: {error}")).caused_by(error),
         }

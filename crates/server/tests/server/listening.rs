@@ -15,7 +15,7 @@ async fn a_taken_port_is_said_in_tilts_words() {
     let taken = bind("localhost", 0).await.expect("a free port");
     let port = taken.port();
     let failure = Failure::from(bind("localhost", port).await.expect_err("it is taken"));
-    assert_eq!(failure.class, Class::Environment);
+    assert_eq!(failure.class(), Class::Environment);
     assert_eq!(
         failure.message,
         format!("Tilt cannot start because you already have another process on port {port}")
@@ -26,7 +26,7 @@ async fn a_taken_port_is_said_in_tilts_words() {
 #[tokio::test]
 async fn a_host_that_is_not_this_machine_is_said() {
     let failure = Failure::from(bind("192.0.2.1", 0).await.expect_err("nobody has this address"));
-    assert_eq!(failure.class, Class::Environment);
+    assert_eq!(failure.class(), Class::Environment);
     assert!(failure.message.contains("192.0.2.1"), "{failure}");
 }
 

@@ -2,7 +2,7 @@
 
 use lilt_model::command::Command;
 use lilt_model::files::IgnoreRule;
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::starlark_module;
@@ -361,7 +361,7 @@ fn execute(
         // No more processes are allowed, for now.
         std::io::ErrorKind::WouldBlock => {
             let words = format!("local: cannot run {shown}: too many processes run");
-            raise(Failure::environment(words).away(Away::Machine))
+            raise(Failure::environment(words).of_kind(Unreachable::Machine))
         }
         _ => raise(Failure::environment(format!("local: cannot run {shown}: {error}")).caused_by(&error)),
     })?;

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use lilt_model::command::Command;
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 
 use super::credentials::Credentials;
 use crate::failure::cancelled;
@@ -169,7 +169,7 @@ impl Clone<'_, '_> {
             .hint("install git, and see that it is on the PATH"),
             // No more processes are allowed, for now.
             std::io::ErrorKind::WouldBlock => {
-                Failure::environment("cannot run git: too many processes run").away(Away::Machine)
+                Failure::environment("cannot run git: too many processes run").of_kind(Unreachable::Machine)
             }
             _ => Failure::environment(format!("cannot run git: {error}")).caused_by(&error),
         })

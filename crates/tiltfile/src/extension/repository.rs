@@ -173,8 +173,8 @@ impl Repository {
         }
         let mut stale = None;
         if let Err(failure) = clone.fetch(is_trusted).and_then(|()| clone.check_out_newest(is_trusted)) {
-            // A load that was cancelled is the user's wish, not the network's fault.
-            if !is_trusted || failure.class != Class::Environment || !has_files(session, folder) {
+            // An old copy helps against a network that fails, not when the load is cancelled.
+            if !is_trusted || failure.class() != Class::Environment || !has_files(session, folder) {
                 return Err(failure);
             }
             session.print(&format!("{failure}"));

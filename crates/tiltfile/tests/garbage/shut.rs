@@ -20,7 +20,7 @@ pub(crate) fn evaluate(text: String) {
     let cancelled = || looks.fetch_add(1, Ordering::Relaxed) > LOOKS;
     let loaded = load(&request, &Shut(text), &cancelled, &mut |_| {});
     if let Err(failure) = loaded.project {
-        assert!(failure.class != Class::Internal, "{failure}");
+        assert!(failure.class() != Class::Internal, "{failure}");
     }
 }
 

@@ -11,7 +11,7 @@ use lilt_model::cluster::Delivery;
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget, LiveUpdate};
 use lilt_model::log::Level;
 use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry};
-use lilt_model::{Away, Failure, ImageName, Timestamp};
+use lilt_model::{Failure, ImageName, Timestamp, Unreachable};
 use serde_json::Value;
 
 use super::image::{self, Built};
@@ -200,12 +200,12 @@ async fn candidate(
     }
 }
 
-/// Whether the deployment is to wait for what was away. Another template would replace it as soon as that is back.
+/// Whether the deployment waits for an unreachable dependency. Another template would replace it as soon as that is back.
 fn is_retried(failure: &Failure, target: &ImageTarget) -> bool {
-    match failure.away {
-        Some(Away::Machine) => true,
+    match failure.unreachable() {
+        Some(Unreachable::Machine) => true,
         // A build would wait for it, too.
-        Some(Away::Engine) => is_in_the_engine(target),
+        Some(Unreachable::DockerEngine) => is_in_the_engine(target),
         _ => false,
     }
 }
@@ -326,6 +326,7 @@ async fn provide(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lilt_model::FailureKind;
     use lilt_model::image::RestartProcess;
     use lilt_model::image_facts::ImageFacts;
     use serde_json::json;
@@ -333,11 +334,11 @@ mod tests {
     #[test]
     fn shortage_of_this_machine_is_waited_for_whatever_built_the_image() {
         let target = |build: ImageBuild| ImageTarget { build, ..ImageTarget::default() };
-        let failure = |away: Option<Away>| Failure { away, ..Failure::environment("no") };
+        let failure = |kind: FailureKind| Failure::new(kind, "no");
         let elsewhere = target(ImageBuild::LiveUpdateOnly);
-        assert!(is_retried(&failure(Some(Away::Machine)), &elsewhere));
-        assert!(!is_retried(&failure(Some(Away::Engine)), &elsewhere));
-        assert!(!is_retried(&failure(None), &elsewhere));
+        assert!(is_retried(&failure(Unreachable::Machine.into()), &elsewhere));
+        assert!(!is_retried(&failure(Unreachable::DockerEngine.into()), &elsewhere));
+        assert!(!is_retried(&failure(FailureKind::Environment), &elsewhere));
     }
 
     #[test]

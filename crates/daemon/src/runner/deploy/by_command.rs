@@ -8,7 +8,7 @@ use lilt_model::kubernetes::{CustomDeploy, ObjectRef};
 use lilt_model::log::Level;
 use lilt_model::secret::Redactor;
 use lilt_model::timeline::StageKind;
-use lilt_model::{Away, ClusterName, Failure, ImageName, yaml};
+use lilt_model::{ClusterName, Failure, ImageName, Unreachable, yaml};
 use serde_json::Value;
 
 use super::steps::Steps;
@@ -97,7 +97,7 @@ pub(crate) async fn find(
     let objects = match read(exit, printed, seconds, &context.logs.redactor()) {
         Ok(objects) => objects,
         // What the command needed was not there, in all likelihood.
-        Err(failure) if !cluster.answers(SILENCE).await => return Err(failure.away(Away::Cluster)),
+        Err(failure) if !cluster.answers(SILENCE).await => return Err(failure.of_kind(Unreachable::Cluster)),
         Err(failure) => return Err(failure),
     };
     let mut patience = Patience::new(&cluster, patience::deadline(context, Duration::from_secs(seconds)));

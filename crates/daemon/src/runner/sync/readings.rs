@@ -8,7 +8,7 @@ use lilt_engine::{SyncJob, SyncTask};
 use lilt_host::files::is_directory;
 use lilt_model::files::FileSet;
 use lilt_model::image::LiveUpdate;
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 use tokio::sync::{OnceCell, watch};
 
 use super::PAUSE;
@@ -140,7 +140,9 @@ impl Opened {
                 let key = self.key.clone();
                 let read = tokio::task::spawn_blocking(move || read(key)).await;
                 match read {
-                    Ok(Err(failure)) if failure.away == Some(Away::Machine) => wait(&failure),
+                    Ok(Err(failure)) if failure.unreachable() == Some(&Unreachable::Machine) => {
+                        wait(&failure)
+                    }
                     Ok(read) => break read,
                     Err(error) => break Err(Failure::internal(format!("reading files broke: {error}"))),
                 }

@@ -62,7 +62,7 @@ impl Retries {
         Check: Future<Output = Result<(), Failure>>,
         Report: Future<Output = ()>,
     {
-        if failure.class != Class::Environment || self.is_too_late() {
+        if failure.class() != Class::Environment || self.is_too_late() {
             return false;
         }
         self.attempts += 1;
@@ -74,7 +74,8 @@ impl Retries {
             Err(cause) => cause,
             Ok(()) => {
                 // It may have come back this moment. Where only such connections fail, as behind some proxies, once is enough.
-                let is_back = failure.away.is_some() && !std::mem::replace(&mut self.came_back, true);
+                let is_back =
+                    failure.unreachable().is_some() && !std::mem::replace(&mut self.came_back, true);
                 let is_starting = self.startup_ends.is_some_and(|end| Instant::now() < end);
                 if is_back || is_starting {
                     tokio::time::sleep(self.timing.pause).await;
@@ -110,12 +111,12 @@ impl Retries {
 mod tests {
     use std::cell::Cell;
 
-    use lilt_model::Away;
+    use lilt_model::Unreachable;
 
     use super::*;
 
     fn refused() -> Failure {
-        Failure::environment("connection refused").away(Away::Cluster)
+        Failure::environment("connection refused").of_kind(Unreachable::Cluster)
     }
 
     fn lost() -> Failure {
@@ -151,7 +152,7 @@ mod tests {
 
     #[tokio::test]
     async fn unreachable_api_server_is_waited_for_and_reported_once() {
-        let engine = Failure::environment("no engine").away(Away::Engine);
+        let engine = Failure::environment("no engine").of_kind(Unreachable::DockerEngine);
         for failure in [refused(), lost(), engine] {
             let mut retries = retries(HOUR, None);
             exhaust_attempts(&mut retries).await;

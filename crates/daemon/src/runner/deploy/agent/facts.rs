@@ -7,7 +7,7 @@ use lilt_docker::look::{Directories, Found, ImageConfiguration, Look};
 use lilt_host::files;
 use lilt_model::image::{LiveUpdate, Sync};
 use lilt_model::image_facts::{Access, Identity, ImageFacts, SyncTarget};
-use lilt_model::{Away, Failure};
+use lilt_model::{Failure, Unreachable};
 
 /// As runtimes set it where an image does not.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -30,7 +30,7 @@ pub(super) async fn find(
         }
     }
     let words = "the container through which lilt reads the image was removed meanwhile";
-    Err(Failure::environment(words).away(Away::Engine))
+    Err(Failure::environment(words).of_kind(Unreachable::DockerEngine))
 }
 
 async fn examine(
