@@ -10,7 +10,7 @@ use lilt_engine::Event;
 use lilt_host::process::{Daemons, Guardian, Process};
 use lilt_host::watch::Watcher;
 use lilt_model::command::Command;
-use lilt_model::log::{Level, Source};
+use lilt_model::log::Source;
 use lilt_model::{ClusterName, Failure, FailureKind, ResourceName, SpanId, Timestamp};
 use lilt_store::{LogWriter, Span};
 use tokio::sync::{mpsc, watch};
@@ -94,9 +94,6 @@ impl Context {
 
     /// The same, for one of several that belong into one turn: so many others come at the same time.
     pub(crate) async fn tell_with(&self, mut event: Event, companions: usize) {
-        if let Event::UpdateEnded { resource, update, outcome } = &mut event {
-            outcome.warnings = self.warnings(resource, *update);
-        }
         secrets::keep_out_of_event(&self.logs.redactor(), &mut event);
         // The loop outlives all runners; if it is gone, nobody is left to tell.
         let _ = self.events.send(Stamped { companions, ..Stamped::now(event) }).await;
@@ -107,13 +104,6 @@ impl Context {
         // As under Tilt, `--source build` is about images and deployments.
         let source = if resource.is_tiltfile() { Source::Runtime } else { Source::Build };
         self.logs.span(update_span_id(resource, update), Some(resource.clone()), source)
-    }
-
-    /// What an update that has ended warned of.
-    fn warnings(&self, resource: &ResourceName, update: u64) -> Vec<String> {
-        let messages = self.logs.reader().messages(resource, &update_span_id(resource, update), Level::Warn);
-        let bare = |message: String| message.strip_prefix("WARNING: ").map(str::to_owned).unwrap_or(message);
-        messages.into_iter().map(bare).collect()
     }
 
     pub(crate) fn runtime_span(&self, resource: &ResourceName, id: String) -> Span {

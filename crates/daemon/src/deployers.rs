@@ -47,7 +47,7 @@ impl Deployers {
         let is_new = self.warned_of.send_if_modified(|warned_of| warned_of.insert(other.name.clone()));
         is_new.then(|| {
             format!(
-                "WARNING: another lilt session deploys here, too: {}. Where the files of both differ, each replaces \
+                "another lilt session deploys here, too: {}. Where the files of both differ, each replaces \
                  what the other deployed ({object} was its last); use a namespace for each session to keep them apart",
                 other.name
             )

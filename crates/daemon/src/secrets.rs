@@ -16,6 +16,7 @@ pub(crate) fn keep_out_of_event(redactor: &Redactor, event: &mut Event) {
     match event {
         Event::UpdateEnded { outcome, .. } => {
             outcome.builds.iter_mut().for_each(|build| redact_build(redactor, build));
+            outcome.warnings.iter_mut().for_each(|warning| redactor.redact_in_place(warning));
         }
         Event::ObjectImageBuilt { record: Some(record), .. } => redact_build(redactor, record),
         Event::StageBegan { detail, .. } => redactor.redact_in_place(detail),
@@ -166,6 +167,20 @@ mod tests {
         assert_eq!(record.cause, format!("Changed: {hidden}"));
         assert_eq!(record.error, Some(format!("no {hidden}")));
         assert_eq!(record.stages[0].detail, format!("login -p {hidden}"));
+    }
+
+    #[test]
+    fn failure_and_warnings_of_an_update_are_redacted() {
+        let outcome = lilt_engine::UpdateOutcome {
+            warnings: vec!["hunter2 is weak".into()],
+            ..lilt_engine::UpdateOutcome::failed(Failure::user("no hunter2"))
+        };
+        let mut event = Event::UpdateEnded { resource: "web".into(), update: 1, outcome: Box::new(outcome) };
+        keep_out_of_event(&redactor(), &mut event);
+        let Event::UpdateEnded { outcome, .. } = event else { panic!("another event") };
+        let hidden = "[redacted secret db:pw]";
+        assert_eq!(outcome.warnings, [format!("{hidden} is weak")]);
+        assert_eq!(outcome.failure, Some(Failure::user(format!("no {hidden}"))));
     }
 
     #[test]

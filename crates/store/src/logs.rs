@@ -284,7 +284,7 @@ impl Shared {
     /// A line of the store's own.
     fn tell(&self, words: &str) {
         let mut batch = Batch::default();
-        batch.push(&format!("WARNING: {words}"), Marks::FIRST);
+        batch.push(&format!("WARNING: {words}"), Marks::default());
         let time = (self.clock)();
         let owner = Owner { resource: None, source: Source::Runtime };
         let mut segments = lock(&self.segments);
@@ -361,8 +361,7 @@ impl Span {
 
     /// Appends one or more lines of our own: one message.
     pub fn print(&mut self, level: Level, text: &str) {
-        let first = if level == Level::Info { Marks::default() } else { Marks::FIRST };
-        self.put(level, text, first, Marks::default());
+        self.put(level, text, Marks::default(), Marks::default());
     }
 
     pub fn info(&mut self, text: &str) {

@@ -22,7 +22,6 @@ use lilt_cluster::inject::Injection;
 use lilt_engine::{Cause, DeployJob, Deployed, Event, ImageJob, UpdateOutcome};
 use lilt_model::image::{ImageTarget, LiveUpdate};
 use lilt_model::kubernetes::{KubernetesResource, ObjectRef};
-use lilt_model::log::Level;
 use lilt_model::{Failure, ImageName, ResourceName};
 use serde_json::Value;
 
@@ -80,7 +79,7 @@ pub(crate) async fn run(
             outcome.failure = Some(failure);
         }
     }
-    drop(steps);
+    outcome.warnings = steps.into_warnings();
     context.tell(Event::UpdateEnded { resource, update, outcome: Box::new(outcome) }).await;
 }
 
@@ -168,12 +167,11 @@ fn tell_what_a_command_cannot(job: &DeployJob, steps: &mut Steps) {
     for image in &job.kubernetes.images {
         let ignored = for_pods_of_ours(image);
         if !ignored.is_empty() {
-            let words = format!(
-                "WARNING: {} of {} has no effect: a command deploys it, and lilt changes only pods that it applies itself",
+            steps.warn(format!(
+                "{} of {} has no effect: a command deploys it, and lilt changes only pods that it applies itself",
                 ignored.join(", "),
                 image.name
-            );
-            steps.span().print(Level::Warn, &words);
+            ));
         }
     }
 }

@@ -40,9 +40,9 @@ fn event(cluster: &ClusterName, namespace: &str, fact: NamespaceFact) -> Event {
         }
         NamespaceFact::PodChanged(pod) => Event::PodChanged { pod: Box::new(of(pod)) },
         NamespaceFact::PodGone(pod) => Event::PodGone { pod: named(pod) },
-        NamespaceFact::Notice(Notice { about: Subject::Pod(pod), warning, reason, message, at }) => {
+        NamespaceFact::Notice(Notice { about: Subject::Pod(pod), warning, reason, message, probe, at }) => {
             let about = Subject::Pod(named(pod));
-            Event::Noticed { notice: Notice { about, warning, reason, message, at } }
+            Event::Noticed { notice: Notice { about, warning, reason, message, probe, at } }
         }
         NamespaceFact::Notice(notice) => Event::Noticed { notice },
         NamespaceFact::Trouble(failure) => Event::ClusterTroubled { cluster, failure },

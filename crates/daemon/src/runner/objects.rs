@@ -117,7 +117,7 @@ async fn drift(
         Some((changes, other)) => {
             if let Some(warning) = other.as_ref().and_then(|other| deployers.warning(suspect, other)) {
                 let mut span = context.runtime_span(resource, format!("drift:{resource}"));
-                span.print(Level::Warn, &warning);
+                span.print(Level::Warn, &format!("WARNING: {warning}"));
             }
             let redactor = context.logs.redactor();
             let fields = changes.iter().map(|change| change.redacted(&redactor).to_string()).collect();

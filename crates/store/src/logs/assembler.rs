@@ -170,7 +170,7 @@ fn put(lines: &[u8], redactor: &Redactor, continues: &mut bool, batch: &mut Batc
 fn put_claiming(text: &str, mut marks: Marks, batch: &mut Batch) {
     for line in text.split_inclusive('\n') {
         if marks == Marks::default() {
-            marks = Marks::claimed(claim::level(line));
+            marks = Marks::of(claim::level(line));
         }
         if marks != Marks::default() {
             batch.marks.push((batch.text.len(), marks));
@@ -184,7 +184,7 @@ fn put_claiming(text: &str, mut marks: Marks, batch: &mut Batch) {
 fn put_long(text: &str, mut marks: Marks, batch: &mut Batch) {
     for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
         if marks == Marks::default() && line.len() <= LONGEST_PIECE {
-            marks = Marks::claimed(claim::level(line));
+            marks = Marks::of(claim::level(line));
         }
         put_own(line, marks, batch);
         marks = Marks::default();

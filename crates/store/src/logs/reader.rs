@@ -394,32 +394,6 @@ impl LogReader {
         }
     }
 
-    /// lilt's warnings, or its errors, of an update that has just ended, each with all its lines. What the update's programs
-    /// say of their own lines is not lilt's word.
-    pub fn messages(&self, resource: &ResourceName, span: &SpanId, level: Level) -> Vec<String> {
-        if self.count(resource, level) == 0 {
-            return Vec::new();
-        }
-        let filter =
-            Filter { resources: vec![resource.clone()], span: Some(span.clone()), ..Filter::default() };
-        // From the end, because that is where it is, up to where it begins.
-        let mut lines: Vec<(bool, String)> = Vec::new();
-        let mut before = self.end();
-        while let Some(found) = self.take_back(&filter, before, usize::MAX) {
-            before = found.next;
-            let others = Marks::CLAIMED.and(Marks::GAP);
-            let own = |marks: Marks| marks.level() == level && !marks.has(others);
-            for place in (0..found.len()).rev().filter(|place| own(found.marks(*place))) {
-                let text = found.segment.text_of(found.picked.get(place)).to_owned();
-                lines.push((found.marks(place).has(Marks::FIRST), text));
-            }
-            if (0..found.len()).any(|place| found.marks(place).has(Marks::HEADLINE)) {
-                break;
-            }
-        }
-        together(lines.into_iter().rev())
-    }
-
     /// How many lines of this level a resource has had.
     pub fn count(&self, resource: &ResourceName, level: Level) -> u64 {
         let segments = lock(&self.shared.segments);
@@ -470,21 +444,6 @@ fn unreadable(filter: &Filter, lines: &Range<u64>, seq: u64, time: Timestamp, er
     let words =
         format!("lines are missing here: {count} lines of the session cannot be read from disk: {error}");
     gap::notice(seq, time, filter.single_resource(), &words)
-}
-
-/// Lines, each with whether it is the first of its message.
-fn together(lines: impl Iterator<Item = (bool, String)>) -> Vec<String> {
-    let mut messages: Vec<String> = Vec::new();
-    for (first, text) in lines {
-        match messages.last_mut().filter(|_| !first) {
-            Some(message) => {
-                message.push('\n');
-                message.push_str(&text);
-            }
-            None => messages.push(text),
-        }
-    }
-    messages
 }
 
 /// Looks backwards for the beginning of the last lines.

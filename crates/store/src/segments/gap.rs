@@ -80,7 +80,7 @@ impl Gap {
 pub(crate) fn notice(seq: u64, time: Timestamp, resource: Option<ResourceName>, words: &str) -> Segment {
     let span = SpanOwner { id: SpanId::new("log"), owner: Owner { resource, source: Source::Runtime } };
     let text = format!("WARNING: {words}\n");
-    let marks = Marks::of(Level::Warn).and(Marks::FIRST).and(Marks::GAP);
+    let marks = Marks::of(Level::Warn);
     let entry = Entry { time, end: text.len() as u32, span: 0, marks };
     Segment { first: seq, entries: vec![entry], text, spans: vec![span] }
 }

@@ -27,19 +27,8 @@ impl Marks {
     pub(crate) const CONTINUES: Marks = Marks(4);
     pub(crate) const OPEN: Marks = Marks(8);
     pub(crate) const HEADLINE: Marks = Marks(16);
-    /// The first line of a warning or an error, which may have more.
-    pub(crate) const FIRST: Marks = Marks(32);
-    /// The level is the word of the program that wrote the line, not lilt's.
-    pub(crate) const CLAIMED: Marks = Marks(64);
-    /// It stands for lines that are missing.
-    pub(crate) const GAP: Marks = Marks(128);
-
     pub(crate) fn of(level: Level) -> Marks {
         Marks(level as u8)
-    }
-
-    pub(crate) fn claimed(level: Level) -> Marks {
-        if level == Level::Info { Marks::default() } else { Marks::of(level).and(Marks::CLAIMED) }
     }
 
     pub(crate) fn level(self) -> Level {

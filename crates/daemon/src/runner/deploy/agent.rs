@@ -9,7 +9,6 @@ use lilt_docker::look::ImageConfiguration;
 use lilt_engine::{DeployJob, Mode};
 use lilt_model::cluster::Delivery;
 use lilt_model::image::{CustomOutput, ImageBuild, ImageTarget, LiveUpdate};
-use lilt_model::log::Level;
 use lilt_model::reference::{Reference, reference_in_cluster, reference_in_registry};
 use lilt_model::{Failure, ImageName, Timestamp, Unreachable};
 use serde_json::Value;
@@ -61,14 +60,10 @@ pub(super) async fn bring(
             AgentNote::Used { container, reason } => steps.detail(&format!(
                 "Live updates of the container {container} go through lilt's agent, which is added to its pod: {reason}"
             )),
-            AgentNote::Impossible { container, reason } => steps.span().print(
-                Level::Warn,
-                &format!("WARNING: the container {container} cannot take live updates in place: {reason}"),
-            ),
-            AgentNote::LeftOut { container, what, reason } => steps.span().print(
-                Level::Warn,
-                &format!("WARNING: the container {container} cannot take changes of {what} in place: {reason}"),
-            ),
+            AgentNote::Impossible { container, reason } => steps
+                .warn(format!("the container {container} cannot take live updates in place: {reason}")),
+            AgentNote::LeftOut { container, what, reason } => steps
+                .warn(format!("the container {container} cannot take changes of {what} in place: {reason}")),
         }
     }
     tell_unplaced(job, &candidates, &notes, objects, steps);
@@ -141,9 +136,7 @@ fn tell_what_is_lost(job: &DeployJob, steps: &mut Steps) {
 pub(super) fn tell_no_restart(image: &ImageTarget, why: &str, steps: &mut Steps) {
     let instead =
         if image.is_built() { "changes are built and deployed" } else { "changes are copied and it goes on" };
-    let words =
-        format!("WARNING: the process of {} is not started anew in place, {instead}: {why}", image.name);
-    steps.span().print(Level::Warn, &words);
+    steps.warn(format!("the process of {} is not started anew in place, {instead}: {why}", image.name));
 }
 
 /// What an operator makes of an object is its own: lilt knows the pods of the usual workloads alone.
@@ -189,11 +182,10 @@ async fn candidate(
             if live_update.restart_process.is_some() {
                 tell_no_restart(target, &failure.to_string(), steps);
             } else {
-                let words = format!(
-                    "WARNING: live updates of {} are made with the programs of its image, if it has them: {failure}",
+                steps.warn(format!(
+                    "live updates of {} are made with the programs of its image, if it has them: {failure}",
                     target.name
-                );
-                steps.span().print(Level::Warn, &words);
+                ));
             }
             Ok(None)
         }

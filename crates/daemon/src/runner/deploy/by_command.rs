@@ -5,7 +5,6 @@ use std::time::Duration;
 use lilt_cluster::Found;
 use lilt_engine::{DeployJob, Deployed};
 use lilt_model::kubernetes::{CustomDeploy, ObjectRef};
-use lilt_model::log::Level;
 use lilt_model::secret::Redactor;
 use lilt_model::timeline::StageKind;
 use lilt_model::{ClusterName, Failure, ImageName, Unreachable, yaml};
@@ -78,8 +77,7 @@ async fn delete_first(
     steps.detail("Deleting what is deployed, so that it starts anew");
     let exit = steps.run(&context.meeting(&job.kubernetes.cluster, &custom.delete), None).await?;
     if let Some(how) = local::how_it_failed(exit) {
-        let words = format!("WARNING: Command {:?} failed: {how}", custom.delete.display());
-        steps.span().print(Level::Warn, &words);
+        steps.warn(format!("Command {:?} failed: {how}", custom.delete.display()));
     }
     Ok(())
 }

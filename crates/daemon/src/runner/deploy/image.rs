@@ -9,7 +9,6 @@ use lilt_docker::{BuildProgress, BuildRequest, Engine, StepId};
 use lilt_engine::DeployJob;
 use lilt_model::cluster::Registry;
 use lilt_model::image::{DockerBuild, ImageBuild, ImageTarget};
-use lilt_model::log::Level;
 use lilt_model::reference::{
     Reference, reference_in_cluster, reference_in_registry, tag_from_id, tag_in_registry,
 };
@@ -265,7 +264,7 @@ fn tell_progress(steps: &mut Steps, progress: &BuildProgress) {
         BuildProgress::Started { .. } | BuildProgress::Finished { .. } | BuildProgress::Advanced { .. } => {}
         BuildProgress::Warning { message, line } => {
             let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
-            steps.span().print(Level::Warn, &format!("     WARNING: {place}{message}"));
+            steps.warn_in_step(format!("{place}{message}"));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use lilt_engine::{Event, ServeExit};
 use lilt_host::process::{Exit, Process};
 use lilt_model::command::Command;
+use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, ResourceName, Timestamp};
 use lilt_store::Span;
@@ -19,6 +20,7 @@ pub(crate) struct Steps {
     resource: ResourceName,
     update: u64,
     span: Span,
+    warnings: Vec<String>,
     total: usize,
     begun: Timestamp,
     current: Option<(String, Timestamp)>,
@@ -43,6 +45,7 @@ impl Steps {
             resource,
             update,
             span,
+            warnings: Vec::new(),
             total,
             begun: lilt_host::clock::now(),
             current: None,
@@ -69,6 +72,26 @@ impl Steps {
     /// A line of the running step.
     pub(crate) fn detail(&mut self, text: &str) {
         self.span.info(&format!("     {text}"));
+    }
+
+    /// Prints a warning, which is also part of the update's outcome.
+    pub(crate) fn warn(&mut self, warning: impl Into<String>) {
+        self.warn_indented("", warning.into());
+    }
+
+    /// The same among the lines of a running step.
+    pub(crate) fn warn_in_step(&mut self, warning: impl Into<String>) {
+        self.warn_indented("     ", warning.into());
+    }
+
+    fn warn_indented(&mut self, indentation: &str, warning: String) {
+        self.span.print(Level::Warn, &format!("{indentation}WARNING: {warning}"));
+        self.warnings.push(warning);
+    }
+
+    /// Ends the steps. Returns what they warned of.
+    pub(crate) fn into_warnings(self) -> Vec<String> {
+        self.warnings
     }
 
     /// Runs the command that builds an image, and tells of it.

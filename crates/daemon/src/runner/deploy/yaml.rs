@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use lilt_cluster::{Applied, ApplyOptions, Cluster};
 use lilt_engine::{DeployJob, Deployed};
-use lilt_model::log::Level;
 use lilt_model::timeline::StageKind;
 use lilt_model::{Failure, ImageName, yaml};
 use serde_json::Value;
@@ -99,7 +98,7 @@ fn tell(job: &DeployJob, applied: &[Applied], steps: &mut Steps) {
     }
     for remark in applied.iter().flat_map(|applied| &applied.remarks) {
         match remark.warning {
-            true => steps.span().print(Level::Warn, &format!("WARNING: {}", remark.text)),
+            true => steps.warn(remark.text.clone()),
             false => steps.detail(&remark.text),
         }
     }
@@ -109,7 +108,7 @@ fn warn_of_other_sessions(context: &Context, applied: &[Applied], steps: &mut St
     for Applied { object, other_deployer, .. } in applied {
         let Some(other) = other_deployer else { continue };
         if let Some(warning) = context.edges.deployers.warning(object, other) {
-            steps.span().print(Level::Warn, &warning);
+            steps.warn(warning);
         }
     }
 }
@@ -130,7 +129,7 @@ async fn replace_crashed(cluster: &Cluster, job: &DeployJob, changed: bool, step
             }
         }
         // It will be started again without us, later.
-        Err(failure) => steps.span().print(Level::Warn, &format!("WARNING: {failure}")),
+        Err(failure) => steps.warn(failure.to_string()),
     }
 }
 
