@@ -58,6 +58,7 @@ mod tests {
             warning: true,
             reason: "Unhealthy".into(),
             message: number.to_string(),
+            probe: None,
             at: Timestamp(number),
         }
     }

@@ -96,7 +96,14 @@ fn work(script: &mut Script, rounds: std::ops::Range<usize>) {
         for reason in ["Scheduled", "BackOff"] {
             let about = Subject::Pod(pod_ref(&pod));
             let at = Timestamp(script.time * 1_000_000);
-            let notice = Notice { about, warning: true, reason: reason.into(), message: String::new(), at };
+            let notice = Notice {
+                about,
+                warning: true,
+                reason: reason.into(),
+                message: String::new(),
+                probe: None,
+                at,
+            };
             script.event(Event::Noticed { notice });
         }
         script.pod(running("w", &pod, &tag, "c"));

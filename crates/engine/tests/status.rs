@@ -4,7 +4,9 @@ mod support;
 
 use lilt_engine::{Event, Task, TaskId, project_resource, project_resource_objects};
 use lilt_model::api::{Object, ObjectKey, RuntimeStatus};
-use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodCondition, PodPhase, PodRef, Subject};
+use lilt_model::cluster::{
+    Container, ContainerState, Notice, Pod, PodCondition, PodPhase, PodRef, ProbeKind, Subject,
+};
 use lilt_model::kubernetes::{Forward, ObjectRef};
 use lilt_model::resource::{Body, Resource};
 use lilt_model::{ClusterName, Failure, Timestamp, Uid};
@@ -24,7 +26,13 @@ fn deployed() -> Script {
 
 fn notice(about: Subject, reason: &str, message: &str) -> Notice {
     let warning = !matches!(reason, "Started" | "Killing");
-    Notice { about, warning, reason: reason.into(), message: message.into(), at: Timestamp(i64::MAX / 2) }
+    let probe = match message {
+        text if text.starts_with("Readiness") => Some(ProbeKind::Readiness),
+        text if text.starts_with("Liveness") || reason == "Killing" => Some(ProbeKind::Liveness),
+        _ => None,
+    };
+    let at = Timestamp(i64::MAX / 2);
+    Notice { about, warning, reason: reason.into(), message: message.into(), probe, at }
 }
 
 fn tell(script: &mut Script, reason: &str, message: &str) {

@@ -516,6 +516,7 @@ fn the_timeline_tells_the_stages_of_a_deployment() {
                 warning: false,
                 reason: reason.into(),
                 message: String::new(),
+                probe: None,
                 at: later(seconds),
             },
         });

@@ -231,7 +231,19 @@ pub struct Notice {
     pub warning: bool,
     pub reason: String,
     pub message: String,
+    /// The probe that failed, if it reports that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeKind>,
     pub at: Timestamp,
+}
+
+/// The probes that a kubelet runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeKind {
+    Liveness,
+    Readiness,
+    Startup,
 }
 
 /// What a notice is about.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use k8s_openapi::api::core::v1::{Event, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use lilt_model::Timestamp;
-use lilt_model::cluster::{Notice, PodRef, Subject};
+use lilt_model::cluster::{Notice, PodRef, ProbeKind, Subject};
 use lilt_model::kubernetes::ObjectRef;
 
 use super::tail::Step;
@@ -102,14 +102,29 @@ fn translate(event: &Event) -> Option<Happening> {
     let precise = series.or(event.event_time.as_ref()).map(|time| Timestamp(time.0.as_microsecond()));
     let coarse = event.last_timestamp.as_ref().or(event.metadata.creation_timestamp.as_ref()).map(timestamp);
     let (about, owner) = if is_pod { (Subject::Pod(pod(object)), None) } else { subject(object)? };
+    let message = event.message.clone().unwrap_or_default();
     let notice = Notice {
         about,
         warning,
         reason: event.reason.clone().unwrap_or_default(),
-        message: event.message.clone().unwrap_or_default(),
+        probe: failed_probe(&message),
+        message,
         at: precise.or(coarse).unwrap_or_default(),
     };
     Some((notice, owner))
+}
+
+/// The probe that an event is about. Its reason, `Unhealthy` or `Killing`, does not say which: only the kubelet's text does, as
+/// in `Liveness probe failed: …` and `Container main failed liveness probe, will be restarted`.
+fn failed_probe(message: &str) -> Option<ProbeKind> {
+    let names = [
+        (ProbeKind::Liveness, "Liveness", " liveness probe"),
+        (ProbeKind::Readiness, "Readiness", " readiness probe"),
+        (ProbeKind::Startup, "Startup", " startup probe"),
+    ];
+    let by_beginning = names.iter().find(|(_, name, _)| message.starts_with(name));
+    let found = by_beginning.or_else(|| names.iter().find(|(_, _, within)| message.contains(within)))?;
+    Some(found.0)
 }
 
 fn pod(object: &ObjectReference) -> PodRef {
@@ -156,6 +171,19 @@ mod tests {
 
     fn reasons(told: Vec<Happening>) -> Vec<String> {
         told.into_iter().map(|(notice, _)| notice.reason).collect()
+    }
+
+    #[test]
+    fn failed_probe_is_named_by_the_text() {
+        for (message, expected) in [
+            ("Liveness probe failed: HTTP probe failed with statuscode: 500", Some(ProbeKind::Liveness)),
+            ("Readiness probe errored: the liveness probe is off", Some(ProbeKind::Readiness)),
+            ("Container main failed startup probe, will be restarted", Some(ProbeKind::Startup)),
+            ("Container main failed liveness probe, will be restarted", Some(ProbeKind::Liveness)),
+            ("Stopping container main", None),
+        ] {
+            assert_eq!(failed_probe(message), expected, "{message}");
+        }
     }
 
     #[test]

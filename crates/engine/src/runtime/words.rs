@@ -4,7 +4,7 @@ use std::fmt;
 
 use lilt_model::ClusterName;
 use lilt_model::Timestamp;
-use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodPhase};
+use lilt_model::cluster::{Container, ContainerState, Notice, Pod, PodPhase, ProbeKind};
 
 use super::code_words;
 use crate::notices::Notices;
@@ -50,7 +50,7 @@ impl Words<'_> {
             "CrashLoopBackOff" | "Error" | "OOMKilled" | "Completed" => self.killed_by_probe(),
             _ if self.pod.phase == PodPhase::Running => self.newest(|it| {
                 // A liveness probe that fails now and then is no cause for not being ready.
-                it.warning && !it.message.starts_with("Liveness") && it.reason != "BackOff"
+                it.warning && it.probe != Some(ProbeKind::Liveness) && it.reason != "BackOff"
             }),
             _ if self.pod.phase == PodPhase::Pending => self
                 .newest(|it| it.warning && !matches!(it.reason.as_str(), "BackOff" | "Failed" | "Unhealthy")),
@@ -69,10 +69,9 @@ impl Words<'_> {
             starts += usize::from(notice.reason == "Started");
             starts < 2
         });
-        let mut last_run =
-            last_run.skip_while(|it| !(it.reason == "Killing" && it.message.contains(" probe")));
+        let mut last_run = last_run.skip_while(|it| !(it.reason == "Killing" && it.probe.is_some()));
         last_run.next()?;
-        last_run.find(|notice| notice.reason == "Unhealthy" && !notice.message.starts_with("Readiness"))
+        last_run.find(|notice| notice.reason == "Unhealthy" && notice.probe != Some(ProbeKind::Readiness))
     }
 }
 
