@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod editor;
 pub mod environment;
+mod error;
 pub mod files;
 pub mod limits;
 pub mod memory;

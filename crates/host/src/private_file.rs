@@ -7,17 +7,19 @@ use std::path::Path;
 
 use lilt_model::Failure;
 
+use crate::error::Error;
+
 /// Permissions of other users.
 const OTHERS: u32 = 0o077;
 
 /// Reads a file that only the user may read and write; none if there is no such file. A file that others could have read
 /// or written is refused: what is in it is no secret any more, or not the user's.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    let unread = |error: io::Error| Failure::environment(format!("cannot read {}: {error}", path.display()));
+    let unread = |cause| Error::PrivateFile { path: path.to_owned(), cause };
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unread(error)),
+        Err(error) => return Err(unread(error).into()),
     };
     // Of the open file: its name could lead elsewhere by now.
     let about = file.metadata().map_err(unread)?;
@@ -27,16 +29,12 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     Ok(Some(content))
 }
 
-fn check(path: &Path, owner: u32, mode: u32, user: u32) -> Result<(), Failure> {
-    let shown = path.display();
+fn check(path: &Path, owner: u32, mode: u32, user: u32) -> Result<(), Error> {
     if owner != user {
-        return Err(Failure::environment(format!("{shown} belongs to another user (id {owner})"))
-            .hint(format!("remove it: `rm {shown}`; lilt creates a new one")));
+        return Err(Error::ForeignFile { path: path.to_owned(), owner });
     }
     if mode & OTHERS != 0 {
-        let mode = mode & 0o777;
-        return Err(Failure::environment(format!("{shown} is open to other users (mode {mode:o})"))
-            .hint(format!("`chmod 600 {shown}`, or remove it if others may have read it")));
+        return Err(Error::OpenFile { path: path.to_owned(), mode: mode & 0o777 });
     }
     Ok(())
 }
@@ -72,7 +70,7 @@ mod tests {
     #[test]
     fn file_of_another_user_is_refused() {
         let path = Path::new("/home/me/token");
-        let failure = check(path, 1001, 0o100_600, 1000).unwrap_err().to_string();
+        let failure = Failure::from(check(path, 1001, 0o100_600, 1000).unwrap_err()).to_string();
         assert!(failure.contains("/home/me/token belongs to another user (id 1001)"), "{failure}");
         assert!(failure.contains("rm /home/me/token"), "{failure}");
         assert!(check(path, 1000, 0o100_600, 1000).is_ok());

@@ -24,6 +24,7 @@ use nix::unistd::Pid;
 use tokio::net::unix::pipe::{Sender, pipe};
 use tokio::task::JoinHandle;
 
+use crate::error::Error;
 pub use detached::detached;
 pub use foreground::{in_terminal, output_of};
 pub use guardian::duty::guard;
@@ -163,8 +164,8 @@ impl Process {
     }
 }
 
-fn no_pipe(error: io::Error) -> Failure {
-    Failure::environment(format!("cannot start a command: {error}")).caused_by(&error)
+fn no_pipe(cause: io::Error) -> Error {
+    Error::NotStarted { what: "a command".to_owned(), cause }
 }
 
 impl Drop for Process {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use lilt_model::Failure;
 
+use crate::error::Error;
 use crate::{clock, environment, files};
 
 /// How often a name may be taken by someone else before we give up.
@@ -40,7 +41,7 @@ impl SessionDir {
 
     /// The same under a folder of the caller's choice.
     pub fn create_in(folder: &Path) -> Result<SessionDir, Failure> {
-        create_private(folder, true).map_err(|error| cannot("create", folder, &error))?;
+        create_private(folder, true).map_err(|error| Error::session_folder("create", folder, error))?;
         check_owner(folder)?;
         sweep(folder);
         for attempt in 0..ATTEMPTS {
@@ -49,7 +50,7 @@ impl SessionDir {
                 return Ok(created);
             }
         }
-        Err(Failure::internal(format!("no free name for a session in {}", folder.display())))
+        Err(Error::NoSessionName(folder.to_owned()).into())
     }
 
     /// None: someone else took the name or swept it away before it was locked.
@@ -58,14 +59,16 @@ impl SessionDir {
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&mark);
         let mut lock = match opened {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            opened => opened.map_err(|error| cannot("create", &mark, &error))?,
+            opened => opened.map_err(|error| Error::session_folder("create", &mark, error))?,
         };
         if lock.try_lock().is_err() || !is_still_at(&lock, &mark) {
             return Ok(None);
         }
-        writeln!(lock, "{}", std::process::id()).map_err(|error| cannot("write", &mark, &error))?;
+        writeln!(lock, "{}", std::process::id())
+            .map_err(|error| Error::session_folder("write", &mark, error))?;
         let session = SessionDir { path: folder.join(name), mark, _lock: lock };
-        create_private(&session.path, false).map_err(|error| cannot("create", &session.path, &error))?;
+        create_private(&session.path, false)
+            .map_err(|error| Error::session_folder("create", &session.path, error))?;
         Ok(Some(session))
     }
 
@@ -116,10 +119,11 @@ fn own_user() -> Option<u32> {
 
 /// Whoever owns the folder could put theirs in the place of ours.
 fn check_owner(folder: &Path) -> Result<(), Failure> {
-    let owner = fs::metadata(folder).map_err(|error| cannot("read", folder, &error))?.uid();
+    let owner = fs::metadata(folder).map_err(|error| Error::session_folder("read", folder, error))?.uid();
     match own_user() {
         Some(user) if user != owner => {
-            Err(cannot("use", folder, &io::Error::other("it belongs to another user")))
+            let cause = io::Error::other("it belongs to another user");
+            Err(Error::session_folder("use", folder, cause).into())
         }
         _ => Ok(()),
     }
@@ -167,11 +171,6 @@ fn remove(path: &Path, mark: &Path) {
     {
         tracing::warn!(path = %mark.display(), %error, "cannot remove a session's mark");
     }
-}
-
-fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
-    Failure::environment(format!("cannot {verb} {}: {error}", path.display()))
-        .hint("lilt keeps a session's logs there; XDG_CACHE_HOME chooses another place")
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ use lilt_model::files::{FileSet, Manner};
 use lilt_model::ignore::Matcher;
 use tokio::sync::oneshot;
 
+use crate::error::Error;
+
 /// What changed since the last batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
@@ -115,10 +117,8 @@ impl Watcher {
     #[cfg(target_os = "linux")]
     pub fn start() -> Result<Watcher, Failure> {
         let (commands, received) = mpsc::channel();
-        let (bell, heard) =
-            bells().map_err(|error| Failure::environment(format!("cannot watch files: {error}")))?;
-        let for_poller =
-            bell.try_clone().map_err(|error| Failure::environment(format!("cannot watch files: {error}")))?;
+        let (bell, heard) = bells().map_err(not_watched)?;
+        let for_poller = bell.try_clone().map_err(not_watched)?;
         let handle = service::start(received, heard, for_poller)?;
         Ok(Watcher { thread: Arc::new(Thread { commands: Some(commands), bell, handle: Some(handle) }) })
     }
@@ -176,7 +176,12 @@ fn ring(mut bell: &UnixStream) {
 }
 
 fn stopped() -> Failure {
-    Failure::internal("the file watcher has stopped")
+    Error::WatcherStopped.into()
+}
+
+#[cfg(target_os = "linux")]
+fn not_watched(cause: io::Error) -> Error {
+    Error::NotWatched { what: "files".to_owned(), cause }
 }
 
 /// Dropping it ends it, and the watches that no one else needs.

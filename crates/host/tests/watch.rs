@@ -547,7 +547,7 @@ async fn a_bad_pattern_is_the_users_failure() {
     let rule = IgnoreRule { base: bench.path(""), patterns: vec!["[".into()] };
     let failure = bench.watcher.subscribe(FileSet::new(vec![bench.path("")], vec![rule]));
     let failure = failure.expect_err("a bad pattern");
-    assert_eq!(failure.class, lilt_model::Class::User);
+    assert_eq!(failure.class(), lilt_model::Class::User);
     assert!(failure.message.contains("bad ignore pattern"), "{failure}");
 }
 

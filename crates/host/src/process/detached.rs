@@ -5,14 +5,14 @@ use std::process::Stdio;
 use lilt_model::Failure;
 
 use super::{Exit, Launch};
+use crate::error::Error;
 
 /// Runs a command without input and output, and waits for it. What it starts is not lilt's any more.
 pub async fn detached(launch: &Launch) -> Result<Exit, Failure> {
     launch.check()?;
-    let command = launch.command().map_err(|error| launch.explain(&error))?;
+    let command = launch.command().map_err(|error| launch.explain(error))?;
     let mut command = tokio::process::Command::from(command);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let status = child.map_err(|error| launch.explain(&error))?.wait().await;
-    let failed = |error| Failure::environment(format!("the end of a command was not seen: {error}"));
-    status.map(Exit::from).map_err(failed)
+    let status = child.map_err(|error| launch.explain(error))?.wait().await;
+    Ok(status.map(Exit::from).map_err(Error::EndUnseen)?)
 }

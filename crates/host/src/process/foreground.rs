@@ -5,30 +5,31 @@ use std::process::{Command, Stdio};
 use lilt_model::Failure;
 
 use super::Exit;
+use crate::error::Error;
 
 /// Runs a command on lilt's own input and output, with these variables on top of lilt's own, and waits for it. Blocks.
 pub fn in_terminal(argv: &[String], env: &[(String, String)]) -> Result<Exit, Failure> {
     let Some((program, arguments)) = argv.split_first() else {
-        return Err(Failure::user("the command is empty"));
+        return Err(Error::EmptyCommand.into());
     };
     let status = Command::new(program)
         .args(arguments)
         .envs(env.iter().map(|(name, value)| (name, value)))
         .status()
-        .map_err(|error| Failure::environment(format!("cannot start `{program}`: {error}")))?;
+        .map_err(|cause| Error::NotStarted { what: format!("`{program}`"), cause })?;
     Ok(Exit::from(status))
 }
 
 /// Runs a command without input, with lilt's own stderr, and waits for it: how it ended and what it wrote. Blocks.
 pub fn output_of(argv: &[String]) -> Result<(Exit, Vec<u8>), Failure> {
     let Some((program, arguments)) = argv.split_first() else {
-        return Err(Failure::user("the command is empty"));
+        return Err(Error::EmptyCommand.into());
     };
     let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| Failure::environment(format!("cannot start `{program}`: {error}")))?;
+        .map_err(|cause| Error::NotStarted { what: format!("`{program}`"), cause })?;
     Ok((Exit::from(output.status), output.stdout))
 }

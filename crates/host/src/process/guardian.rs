@@ -26,6 +26,7 @@ use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
 use tokio::sync::{oneshot, watch};
 
 use super::{Exit, Launch};
+use crate::error::Error;
 use wire::{Reply, Request};
 
 /// What lilt's program is called with to be a guardian.
@@ -141,13 +142,12 @@ impl Guardian {
         Ok(line)
     }
 
-    fn not_started(&self, error: &io::Error) -> Failure {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return lost(error);
+    fn not_started(&self, cause: io::Error) -> Error {
+        if cause.kind() == io::ErrorKind::BrokenPipe {
+            return Error::GuardianEnded(cause);
         }
         let program = self.shared.program.display();
-        Failure::environment(format!("cannot start {program}, which guards lilt's commands: {error}"))
-            .caused_by(error)
+        Error::NotStarted { what: format!("{program}, which guards lilt's commands"), cause }
     }
 
     fn current(&self) -> Option<Arc<Line>> {
@@ -172,8 +172,8 @@ impl Guardian {
         input: Option<OwnedFd>,
         (output, errors): (OwnedFd, OwnedFd),
     ) -> Result<Started, Failure> {
-        let not_started = |error: &io::Error| self.not_started(error);
-        let mut line = self.line().map_err(|error| not_started(&error))?;
+        let not_started = |error: io::Error| self.not_started(error);
+        let mut line = self.line().map_err(not_started)?;
         let ask = |line: &Line| {
             let read = input.as_ref().unwrap_or(&line.null);
             line.ask(id, launch, false, [read.as_fd(), output.as_fd(), errors.as_fd()])
@@ -182,15 +182,15 @@ impl Guardian {
         // The guardian was killed: the command was not started, and another guardian starts it.
         if asked.as_ref().is_err_and(is_lost) {
             line.ended().await;
-            line = self.line().map_err(|error| not_started(&error))?;
+            line = self.line().map_err(not_started)?;
             asked = ask(&line);
         }
-        let asked = asked.map_err(|error| lost(&error))?;
+        let asked = asked.map_err(Error::GuardianEnded)?;
         drop((input, output, errors));
         match asked.started.await {
             Ok(Ok(pid)) => Ok(Started { pid, ended: asked.ended, runs: asked.runs }),
-            Ok(Err(error)) => Err(launch.explain(&error)),
-            Err(_) => Err(lost(&io::ErrorKind::BrokenPipe.into())),
+            Ok(Err(error)) => Err(launch.explain(error).into()),
+            Err(_) => Err(Error::GuardianEnded(io::ErrorKind::BrokenPipe.into()).into()),
         }
     }
 
@@ -205,7 +205,7 @@ impl Guardian {
     ) -> io::Result<Held> {
         let line = self.line().map_err(|error| match is_shortage(&error) {
             true => error,
-            false => io::Error::other(self.not_started(&error).message),
+            false => io::Error::other(Failure::from(self.not_started(error)).message),
         })?;
         let input = input.as_ref().unwrap_or(&line.null);
         let asked =
@@ -356,12 +356,6 @@ fn sockets() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Whether an error of a request says that nobody got it.
 fn is_lost(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-fn lost(error: &io::Error) -> Failure {
-    Failure::environment(format!("the process that guards lilt's commands has ended: {error}"))
-        .hint("something has killed it, and what it had started; the next command starts another")
-        .caused_by(error)
 }
 
 /// Hands the guardian's answers to those who wait for them.

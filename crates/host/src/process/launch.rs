@@ -1,13 +1,12 @@
-//! What to start, and the reasons why it does not start.
+//! What to start, and why it does not start.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use lilt_model::{Failure, Unreachable};
-
 use crate::environment;
+use crate::error::Error;
 
 /// A command to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +32,8 @@ impl From<&lilt_model::command::Command> for Launch {
 }
 
 impl Launch {
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        if self.argv.is_empty() { Err(Failure::user("the command is empty")) } else { Ok(()) }
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.argv.is_empty() { Err(Error::EmptyCommand) } else { Ok(()) }
     }
 
     /// In a group of its own. Whoever starts it says where its output goes.
@@ -49,34 +48,19 @@ impl Launch {
         Ok(command)
     }
 
-    pub(super) fn explain(&self, error: &io::Error) -> Failure {
-        let program = self.argv.first().map_or("", String::as_str);
-        if !self.dir.is_dir() {
-            return Failure::user(format!("the directory {} does not exist", self.dir.display()))
-                .hint(format!("`{program}` was to run there"));
+    /// Why it did not start.
+    pub(super) fn explain(&self, cause: io::Error) -> Error {
+        let program = self.argv.first().cloned().unwrap_or_default();
+        let directory = self.dir.clone();
+        if !directory.is_dir() {
+            return Error::NoDirectory { directory, program };
         }
-        match error.kind() {
-            io::ErrorKind::NotFound if program.contains('/') => {
-                Failure::user(format!("the program {program} does not exist")).hint(format!(
-                    "it was to run in {}; a script may also name an interpreter that does not exist",
-                    self.dir.display()
-                ))
-            }
-            io::ErrorKind::NotFound => {
-                Failure::user(format!("the program `{program}` was not found")).hint(format!(
-                    "it is in none of the folders of PATH ({})",
-                    self.path().unwrap_or_else(|| "which is not set".into())
-                ))
-            }
-            io::ErrorKind::PermissionDenied => Failure::user(format!("the program {program} may not be run"))
-                .hint("make it executable with `chmod +x`, or run it through its interpreter"),
-            // No more processes are allowed, for now.
-            io::ErrorKind::WouldBlock => {
-                Failure::environment(format!("cannot start `{program}`: too many processes run"))
-                    .hint("end some, or raise the limit (`ulimit -u`)")
-                    .of_kind(Unreachable::Machine)
-            }
-            _ => Failure::environment(format!("cannot start `{program}`: {error}")).caused_by(error),
+        match cause.kind() {
+            io::ErrorKind::NotFound if program.contains('/') => Error::NoProgram { program, directory },
+            io::ErrorKind::NotFound => Error::NotInPath { program, path: self.path() },
+            io::ErrorKind::PermissionDenied => Error::NotExecutable { program },
+            io::ErrorKind::WouldBlock => Error::TooManyProcesses { program },
+            _ => Error::NotStarted { what: format!("`{program}`"), cause },
         }
     }
 

@@ -15,6 +15,7 @@ use lilt_model::ignore::Matcher;
 use super::SubscriptionId;
 use super::service::Job;
 use super::table::NodeId;
+use crate::error::Error;
 
 /// How many links of one path are followed; the system follows as many.
 const MOST_LINKS: usize = 40;
@@ -200,8 +201,8 @@ pub(super) fn is_limit(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::StorageFull
 }
 
-pub(super) fn watch_failure(path: &Path, error: &io::Error) -> Failure {
-    Failure::environment(format!("cannot watch {}: {error}", path.display()))
+pub(super) fn watch_failure(path: &Path, cause: io::Error) -> Failure {
+    Error::NotWatched { what: path.display().to_string(), cause }.into()
 }
 
 /// Why a place is looked at again and again.

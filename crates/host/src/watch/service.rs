@@ -31,6 +31,7 @@ use super::region::{Reason, Region, RegionId, Report};
 use super::table::Table;
 use super::{Command, SubscriptionId};
 use crate::environment;
+use crate::error::Error;
 use walk::Delayed;
 pub(super) use walk::Job;
 
@@ -54,7 +55,7 @@ pub(super) fn start(
     std::thread::Builder::new()
         .name("lilt-watch".into())
         .spawn(move || run(&commands, &seen, &bell, state))
-        .map_err(|error| Failure::environment(format!("cannot start watching files: {error}")))
+        .map_err(|cause| Error::NotStarted { what: "watching files".to_owned(), cause }.into())
 }
 
 /// Runs until the last sender of commands is gone. `bell` becomes readable with every command.

@@ -172,7 +172,7 @@ impl State {
                 }
                 Err(error) => {
                     region.found.kind = None;
-                    return Err(watch_failure(root, &error));
+                    return Err(watch_failure(root, error));
                 }
             }
         }
@@ -257,7 +257,7 @@ impl State {
             }
             // The kernel has no memory for a watch: it may have some later.
             Err(error) if is_shortage(&error) => self.delay(Delayed::Walk(id, job)),
-            Err(error) => self.fail(id, watch_failure(&job.directory, &error)),
+            Err(error) => self.fail(id, watch_failure(&job.directory, error)),
         }
     }
 
