@@ -221,7 +221,7 @@ fn refine(stages: &mut [Stage], known: &[&Stage], deployed: Timestamp, now: Time
     };
     let mut earliest = deployed;
     for stage in stages {
-        let known = known.iter().find(|known| known.stage == stage.stage && known.detail == stage.detail);
+        let known = known.iter().find(|known| (known.stage, &known.detail) == (stage.stage, &stage.detail));
         stage.begin = moment(stage.begin, known.map(|known| known.begin)).max(earliest);
         stage.end = stage.end.map(|end| moment(end, known.and_then(|known| known.end)).max(stage.begin));
         earliest = stage.end.unwrap_or(stage.begin);

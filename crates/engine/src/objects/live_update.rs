@@ -105,7 +105,8 @@ pub(super) fn reconsider(state: &mut State, key: &ObjectKey) {
     let trouble = look(state, &object, &update, &mut run).err();
     let now = state.now;
     run.failed = trouble.map(|(reason, message)| match run.failed.take() {
-        Some(known) if known.reason == reason && known.message == message => known,
+        // The same as before: since then.
+        Some(known) if (known.reason, &known.message) == (reason, &message) => known,
         _ => Failed { reason, message, since: now },
     });
     if let Some(Made { run: known, .. }) = state.objects.made.get_mut(key) {
